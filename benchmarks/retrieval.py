@@ -1,0 +1,111 @@
+"""Retrieval quality: an evaluation set through the real daemon, scored by the set's own scorer.
+
+    python -m benchmarks.retrieval [--eval DIR] [--results FILE] [--max-results N]
+
+DIR holds one workspace a folder (`memory/*.md`, `queries.jsonl`) and `score.py`. Each workspace becomes an
+agent of one daemon with the local MiniLM model; every query goes over the socket as a client's would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+
+DEFAULT_EVAL = Path(__file__).resolve().parents[2] / "shared" / "eval"
+
+
+def main() -> None:
+    """Run the evaluation and print the scorer's table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--eval", type=Path, default=DEFAULT_EVAL, help="folder of the evaluation set")
+    parser.add_argument("--results", type=Path, help="keep the results file here")
+    parser.add_argument("--max-results", type=int, default=6)
+    parser.add_argument("--settings", default="{}", help="memorySearch settings as JSON, over the defaults")
+    parser.add_argument("--keyword-only", action="store_true", help="no vectors")
+    arguments = parser.parse_args()
+    if not (arguments.eval / "score.py").is_file():
+        sys.exit(f"{arguments.eval} is no evaluation set: it has no score.py")
+    search: dict[str, Any] = {"provider": "local", "local": {"modelPath": "minilm"}}
+    if arguments.keyword_only:
+        search = {"provider": "none"}
+    search.update(json.loads(arguments.settings))
+    workspaces = sorted(path.parent for path in arguments.eval.glob("*/queries.jsonl"))
+    with StateHome() as home:
+        agents = []
+        for workspace in workspaces:
+            shutil.copytree(workspace / "memory", home.state / workspace.name / "memory")
+            agents.append({"id": workspace.name, "workspace": str(home.state / workspace.name)})
+        home.configure({"agents": {"defaults": {"memorySearch": search}, "list": agents}})
+        with DaemonProcess(home) as daemon:
+            lines = run_queries(daemon, workspaces, arguments.max_results, vectors=not arguments.keyword_only)
+    print_scores(arguments.eval, lines, arguments.results, arguments.max_results)
+
+
+def run_queries(
+    daemon: DaemonProcess, workspaces: list[Path], max_results: int, *, vectors: bool
+) -> list[dict[str, Any]]:
+    """Index every workspace and return one result row a query."""
+    rows = []
+    took: list[float] = []
+    with daemon.client(timeout_s=600) as client:
+        if vectors:
+            client.model("minilm")
+        started = time.perf_counter()
+        reply = client.index()
+        chunks = sum(agent.chunks for agent in reply.agents)
+        print(f"indexed {chunks} chunks in {time.perf_counter() - started:.1f} s", file=sys.stderr)
+        for agent in reply.agents:
+            if agent.error or agent.degraded:
+                sys.exit(f"{agent.agent}: {agent.error or agent.degraded}")
+        for workspace in workspaces:
+            for line in (workspace / "queries.jsonl").read_text().splitlines():
+                query = json.loads(line)
+                begun = time.perf_counter()
+                found = client.search(query["query"], agent=workspace.name, max_results=max_results)
+                took.append(time.perf_counter() - begun)
+                expected = "hybrid" if vectors else "keyword"
+                if found.mode != expected:
+                    sys.exit(f"{query['id']}: mode {found.mode}, degraded {found.degraded}")
+                rows.append(
+                    {
+                        "id": query["id"],
+                        "ws": workspace.name,
+                        "results": [
+                            {
+                                "path": hit.path,
+                                "start_line": hit.start_line,
+                                "end_line": hit.end_line,
+                                "score": hit.score,
+                                "snippet": hit.snippet,
+                            }
+                            for hit in found.hits
+                        ],
+                    }
+                )
+    took.sort()
+    if took:
+        print(f"{len(took)} queries, p50 {took[len(took) // 2] * 1000:.1f} ms (new question each)", file=sys.stderr)
+    return rows
+
+
+def print_scores(folder: Path, rows: list[dict[str, Any]], keep: Path | None, max_results: int) -> None:
+    """Hand the rows to the set's scorer and print what it says."""
+    with tempfile.TemporaryDirectory() as scratch:
+        results = keep or Path(scratch) / "results.jsonl"
+        results.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
+        command = [sys.executable, str(folder / "score.py"), str(folder), str(results), str(max_results)]
+        subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()

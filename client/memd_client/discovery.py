@@ -1,0 +1,193 @@
+"""Where the socket is, whose it is, and how to start the daemon. Client and daemon both ask here.
+
+Paths are strings and heavy modules are imported where they are needed: an agent pays for this import.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from .errors import DaemonStartError, SocketPathError
+
+if TYPE_CHECKING:
+    import subprocess
+
+SOCKET_NAME = "memd.sock"
+
+MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
+"""Longest socket path in bytes: `sun_path` of the system without its closing NUL."""
+
+EXIT_ALREADY_RUNNING = 75
+"""Exit status of a daemon that found another one holding the lock (EX_TEMPFAIL of sysexits.h). A client
+that started it knows by this that it only has to wait."""
+
+MAX_LOG_BYTES = 1024 * 1024
+"""A started daemon's log begins anew at this size: the runtime directory is often memory."""
+
+
+def socket_path(environ: Mapping[str, str] | None = None) -> str:
+    """Return the path of the daemon's socket.
+
+    In this order: `MEMD_SOCKET`; `memd/memd.sock` in `XDG_RUNTIME_DIR`; the same in `/run/user/<uid>`, where
+    that exists (a login without the variable finds the daemon of one with it); else in a directory of
+    the home folder. Where the home folder's path is too long for a socket: `/tmp/memd-<uid>`.
+
+    Args:
+        environ: The environment; the process's own when left out.
+
+    Raises:
+        SocketPathError: The path is too long, or not absolute.
+    """
+    env = os.environ if environ is None else environ
+    given = env.get("MEMD_SOCKET")
+    if given:
+        return check_socket_path(os.path.expanduser(given))
+    runtime = env.get("XDG_RUNTIME_DIR")
+    if runtime and os.path.isabs(runtime):
+        return check_socket_path(os.path.join(runtime, "memd", SOCKET_NAME))
+    user_runtime = f"/run/user/{os.getuid()}"
+    if sys.platform == "linux" and os.path.isdir(user_runtime):
+        return check_socket_path(os.path.join(user_runtime, "memd", SOCKET_NAME))
+    path = os.path.join(_home_runtime(env), SOCKET_NAME)
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
+        path = os.path.join(f"/tmp/memd-{os.getuid()}", SOCKET_NAME)
+    return check_socket_path(path)
+
+
+def _home_runtime(env: Mapping[str, str]) -> str:
+    """Return the directory for the socket where the system has no runtime directory."""
+    home = env.get("HOME") or os.path.expanduser("~")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Caches", "TemporaryItems", "memd")
+    state = env.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
+    return os.path.join(state, "memd", "run")
+
+
+def check_socket_path(path: str | os.PathLike[str]) -> str:
+    """Return the path as a string if a socket can have it.
+
+    Raises:
+        SocketPathError: It is too long for the system, not absolute, or holds a NUL character.
+    """
+    text = os.fspath(path)
+    size = len(os.fsencode(text))
+    if size > MAX_PATH_BYTES:
+        raise SocketPathError(
+            f"the socket path is {size} bytes long, the system allows {MAX_PATH_BYTES}: {text}",
+            data={"path": text, "bytes": size, "limit": MAX_PATH_BYTES},
+        )
+    if not os.path.isabs(text) or "\0" in text:
+        raise SocketPathError(f"the socket path is not absolute: {text!r}", data={"path": text})
+    return text
+
+
+def private_directory(path: str) -> None:
+    """Make sure a directory exists and is its user's alone.
+
+    A missing one is made with mode 0700, and its parents as the umask says. An existing one is never changed.
+
+    Raises:
+        SocketPathError: It is not a directory, belongs to another user, or others may enter it; or it
+            can't be made.
+    """
+    try:
+        if not os.path.isdir(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with contextlib.suppress(FileExistsError):  # another starter was quicker; it is checked below
+                os.mkdir(path, 0o700)
+        facts = os.stat(path)
+    except OSError as error:
+        raise SocketPathError(f"can't make the socket's directory {path}: {error.strerror}") from error
+    mode = stat.S_IMODE(facts.st_mode)
+    if not stat.S_ISDIR(facts.st_mode):
+        raise SocketPathError(f"the socket's directory is not a directory: {path}")
+    if facts.st_uid != os.geteuid():
+        raise SocketPathError(f"the socket's directory belongs to another user (uid {facts.st_uid}): {path}")
+    if mode & 0o077:
+        raise SocketPathError(
+            f"others may enter the socket's directory (mode {mode:04o}): {path}",
+            hint=f"Run `chmod 700 {path}`, or set MEMD_SOCKET to a path in a directory that is yours alone.",
+        )
+
+
+def daemon_command() -> list[str]:
+    """Return the command that starts the daemon: this interpreter where memd is installed, else `memd`.
+
+    Raises:
+        DaemonStartError: Neither is there.
+    """
+    import importlib.util
+
+    spec = importlib.util.find_spec("memd")
+    # A folder named memd in the working directory is found too, but has no origin.
+    if sys.executable and spec is not None and spec.origin is not None:
+        return [sys.executable, "-P", "-m", "memd"]
+    import shutil
+
+    program = shutil.which("memd")
+    if program is None:
+        raise DaemonStartError(
+            "memd is neither installed for this Python nor found on PATH",
+            hint="Install it: `pip install memd`, or `uv tool install memd`.",
+        )
+    return [program]
+
+
+def log_path(socket: str) -> str:
+    """Return where a daemon started by a client writes its log, beside its socket."""
+    return f"{os.path.splitext(socket)[0]}.log"
+
+
+def start_daemon(socket: str, command: Sequence[str] | None = None) -> subprocess.Popen[bytes]:
+    """Start the daemon in a session of its own and return its process; don't wait for it.
+
+    It listens on `socket` (told by MEMD_SOCKET), reads nothing from us, and writes to `log_path(socket)`.
+    Where another daemon holds the lock it ends with `EXIT_ALREADY_RUNNING`.
+
+    Raises:
+        DaemonStartError: The command is missing or can't be run.
+        SocketPathError: The socket's directory is not private or can't be made.
+    """
+    import subprocess
+
+    argv = daemon_command() if command is None else list(command)
+    directory = os.path.dirname(socket)
+    private_directory(directory)
+    env = {**os.environ, "MEMD_SOCKET": socket}
+    if "PYTHONPATH" in env:  # it may be relative, and the daemon runs elsewhere
+        parts = env["PYTHONPATH"].split(os.pathsep)
+        env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts if part)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    try:
+        log = os.open(log_path(socket), flags, 0o600)
+        try:
+            if os.fstat(log).st_size > MAX_LOG_BYTES:
+                os.ftruncate(log, 0)
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=directory,  # never the agent's: the daemon would hold it
+                env=env,
+                start_new_session=True,  # Ctrl-C in the agent's terminal is not for the daemon
+            )
+        finally:
+            os.close(log)
+    except OSError as error:
+        raise DaemonStartError(f"`{' '.join(argv)}` can't be run: {error.strerror or error}") from error
+
+
+def log_tail(socket: str, size: int = 600) -> str:
+    """Return the end of a started daemon's log, for an error message; empty where there is none."""
+    try:
+        with open(log_path(socket), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+            return file.read(size).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,115 @@
+"""Frames: a 4-byte big-endian length and one msgpack value. Bytes to values and back, without I/O.
+
+This is the one place that knows msgpack: whatever it raises becomes an error of `errors`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+
+from .errors import BadParamsError, FrameInvalidError, FrameTooBigError
+
+MAX_FRAME_BYTES = 16 * 1024 * 1024
+"""Longest msgpack value of a frame, in bytes: room for 10,000 vectors of 384 floats, and still a bounded
+allocation for a peer that announces nonsense."""
+
+HEADER_BYTES = 4
+"""Length of a frame's header: one unsigned 32-bit integer, big-endian."""
+
+
+def encode_frame(value: Any, limit: int = MAX_FRAME_BYTES) -> bytes:
+    """Return the frame of a value.
+
+    A lone surrogate (half a character, from text decoded with `surrogateescape`) has no UTF-8 form: it
+    travels as `?`, because one such character must not cost the whole message.
+
+    Args:
+        value: Maps, lists, strings, bytes, numbers, booleans and None.
+        limit: The longest msgpack value allowed, in bytes.
+
+    Raises:
+        FrameTooBigError: The value takes more than `limit` bytes.
+        BadParamsError: The value holds something msgpack can't carry.
+    """
+    try:
+        body = msgpack.packb(value, unicode_errors="replace")
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadParamsError(f"a value can't be sent: {str(error)[:200]}") from error
+    if len(body) > limit:
+        raise FrameTooBigError(
+            f"a frame of {len(body)} bytes is over the limit of {limit}",
+            data={"size": len(body), "limit": limit},
+        )
+    return b"".join((len(body).to_bytes(HEADER_BYTES, "big"), body))
+
+
+class FrameDecoder:
+    """Collects bytes and gives out the values of whole frames.
+
+    An announced length over the limit is refused before a byte of it is kept. After an error the stream
+    has no known frame border any more: the decoder stays broken, and the connection has to be closed.
+
+    Args:
+        limit: The longest msgpack value accepted, in bytes.
+    """
+
+    def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
+        self._limit = limit
+        self._buffer = bytearray()
+        self._broken = False
+
+    def __repr__(self) -> str:
+        state = "broken" if self._broken else f"{len(self._buffer)} bytes waiting"
+        return f"<FrameDecoder {state}>"
+
+    def feed(self, data: bytes) -> list[Any]:
+        """Take bytes as they came and return the values they completed, oldest first.
+
+        Args:
+            data: Any number of bytes, cut anywhere.
+
+        Raises:
+            FrameTooBigError: A frame announces more than the limit.
+            FrameInvalidError: A frame holds no msgpack value, or more than one; or the decoder is broken.
+                Values of the same call that stood before the bad frame are lost with it.
+        """
+        if self._broken:
+            raise FrameInvalidError("the stream is unusable after a bad frame")
+        try:
+            return self._take(data)
+        except Exception:
+            self._broken = True
+            self._buffer.clear()
+            raise
+
+    def _take(self, data: bytes) -> list[Any]:
+        """Append the bytes and cut off every whole frame."""
+        self._buffer += data
+        values: list[Any] = []
+        start = 0
+        while len(self._buffer) - start >= HEADER_BYTES:
+            size = int.from_bytes(self._buffer[start : start + HEADER_BYTES], "big")
+            if size > self._limit:
+                raise FrameTooBigError(
+                    f"a frame of {size} bytes is announced, the limit is {self._limit}",
+                    data={"size": size, "limit": self._limit},
+                )
+            end = start + HEADER_BYTES + size
+            if len(self._buffer) < end:
+                break
+            values.append(_decode(bytes(self._buffer[start + HEADER_BYTES : end])))
+            start = end
+        if start:
+            del self._buffer[:start]
+        return values
+
+
+def _decode(body: bytes) -> Any:
+    """Return the one msgpack value of a frame's body."""
+    try:
+        return msgpack.unpackb(body)
+    except (msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError) as error:
+        reason = str(error)[:80] or type(error).__name__
+        raise FrameInvalidError(f"a frame of {len(body)} bytes is not one msgpack value ({reason})") from None

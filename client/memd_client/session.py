@@ -1,0 +1,222 @@
+"""One conversation with the daemon, without I/O: bytes in, events out; calls in, bytes out.
+
+Every client (blocking, asyncio, trio) drives one `ClientSession` per connection. A session isn't
+thread-safe: whoever drives it keeps its calls apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .errors import (
+    ConnectionLostError,
+    FrameInvalidError,
+    HelloRequiredError,
+    MemdError,
+    ProtocolMismatchError,
+)
+from .framing import FrameDecoder, encode_frame
+from .messages import PROTOCOL_VERSION, CancelParams, HelloParams, HelloReply, Progress, from_wire, to_wire
+
+CLIENT_VERSION = "0.1.0"
+"""The release of this client, told in `hello`. A test holds it against pyproject.toml; reading the
+installed metadata instead would cost 20 ms at import."""
+
+REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
+"""The three kinds of message, as in MessagePack-RPC."""
+
+LAST_ID = 2**32 - 1
+"""Ids are unsigned 32-bit, as in MessagePack-RPC, and start again at 1. Id 0 means "no request": an
+error that concerns the whole connection carries it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A request was answered."""
+
+    id: int
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request failed; with id 0, the connection did."""
+
+    id: int
+    error: MemdError
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressEvent:
+    """A request is getting on."""
+
+    id: int
+    progress: Progress
+
+
+Event = Reply | Failure | ProgressEvent
+State = Literal["new", "greeting", "ready", "closed"]
+
+
+class ClientSession:
+    """The client's side of one connection: ids, replies, progress, cancel, hello.
+
+    Args:
+        client: What the client calls itself in `hello`.
+        first_id: The id to start with (a test's way to the wrap-around).
+    """
+
+    def __init__(self, client: str = "memd-client", first_id: int = 1) -> None:
+        self.state: State = "new"
+        self.daemon: HelloReply | None = None
+        self._client = client
+        self._decoder = FrameDecoder()
+        self._next_id = first_id
+        self._hello_id = 0
+        self._waiting: set[int] = set()
+        self._abandoned: set[int] = set()
+
+    def __repr__(self) -> str:
+        return f"<ClientSession {self.state}, {len(self._waiting)} waiting, {len(self._abandoned)} abandoned>"
+
+    def hello(self) -> tuple[int, bytes]:
+        """Return the id and the bytes of the greeting; nothing else may be sent before its reply.
+
+        Raises:
+            ConnectionLostError: The session has greeted already, or is closed.
+        """
+        if self.state != "new":
+            raise ConnectionLostError(f"a session greets once; this one is {self.state}")
+        params = HelloParams(client=self._client, version=CLIENT_VERSION)
+        self._hello_id, data = self._send("hello", to_wire(params))
+        self.state = "greeting"
+        return self._hello_id, data
+
+    def request(self, method: str, params: Mapping[str, Any]) -> tuple[int, bytes]:
+        """Return a new request's id and bytes.
+
+        Args:
+            method: The name of the request.
+            params: Its parameters, ready for msgpack.
+
+        Raises:
+            HelloRequiredError: `hello` has not been answered yet.
+            ConnectionLostError: The session is closed.
+            FrameTooBigError: The parameters don't fit a frame.
+            BadParamsError: The parameters hold something msgpack can't carry.
+        """
+        if self.state == "closed":
+            raise ConnectionLostError("the connection is closed")
+        if self.state != "ready":
+            raise HelloRequiredError(f"`{method}` before the reply to hello")
+        return self._send(method, params)
+
+    def cancel(self, request_id: int) -> bytes:
+        """Give up a request and return the bytes that tell the daemon to stop it.
+
+        The replies to the request and to the cancellation are swallowed when they come. Empty bytes where
+        nobody waits for that request any more, or the session is closed.
+        """
+        if request_id not in self._waiting or self.state == "closed":
+            return b""
+        self._waiting.remove(request_id)
+        self._abandoned.add(request_id)
+        cancel_id, data = self._send("cancel", to_wire(CancelParams(id=request_id)))
+        self._waiting.remove(cancel_id)
+        self._abandoned.add(cancel_id)
+        return data
+
+    def retract(self, request_id: int) -> None:
+        """Forget a request none of whose bytes were sent."""
+        self._waiting.discard(request_id)
+
+    def receive(self, data: bytes) -> list[Event]:
+        """Take bytes from the daemon and return what they mean, oldest first.
+
+        Raises:
+            FrameTooBigError, FrameInvalidError: The daemon (or something else on its socket) doesn't
+                speak the protocol. The session is closed then.
+            ConnectionLostError: The session is closed.
+        """
+        if self.state == "closed":
+            raise ConnectionLostError("the connection is closed")
+        try:
+            return [event for value in self._decoder.feed(data) if (event := self._read(value)) is not None]
+        except MemdError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the session: nothing is sent or received any more."""
+        self.state = "closed"
+        self._waiting.clear()
+        self._abandoned.clear()
+
+    def _send(self, method: str, params: Mapping[str, Any]) -> tuple[int, bytes]:
+        """Encode first, then note the id: what can't be sent is not waited for."""
+        request_id = self._next_id
+        while request_id in self._waiting or request_id in self._abandoned:
+            request_id = request_id % LAST_ID + 1
+        data = encode_frame([REQUEST, request_id, method, params])
+        self._next_id = request_id % LAST_ID + 1
+        self._waiting.add(request_id)
+        return request_id, data
+
+    def _read(self, value: Any) -> Event | None:
+        """Return the event of one message, or None where it concerns nobody."""
+        match value:
+            case [1, int(request_id), error, result]:
+                return self._read_response(request_id, error, result)
+            case [2, "progress", dict(params)]:
+                return self._read_progress(params)
+            case [2, str(), _]:
+                return None  # a notification of a newer daemon
+        raise FrameInvalidError("the daemon sent something that is neither a response nor a notification")
+
+    def _read_response(self, request_id: int, error: Any, result: Any) -> Event | None:
+        """Match a response with its request."""
+        if request_id == 0:
+            return Failure(0, MemdError.from_wire(error))
+        if request_id in self._abandoned:
+            self._abandoned.remove(request_id)
+            return None
+        if request_id not in self._waiting:
+            raise FrameInvalidError(f"the daemon answered request {request_id}, which was not asked")
+        self._waiting.remove(request_id)
+        if error is None and not isinstance(result, dict):
+            error = FrameInvalidError(f"the reply to request {request_id} is not a map").to_wire()
+        if request_id == self._hello_id and self.state == "greeting":
+            return self._read_greeting(request_id, error, result)
+        if error is not None:
+            return Failure(request_id, MemdError.from_wire(error))
+        return Reply(request_id, result)
+
+    def _read_greeting(self, request_id: int, error: Any, result: Any) -> Event:
+        """Accept the daemon, or close the session."""
+        failure: MemdError
+        if error is not None:
+            failure = MemdError.from_wire(error)
+        elif result.get("protocol") != PROTOCOL_VERSION:
+            failure = ProtocolMismatchError(
+                f"the daemon speaks protocol {result.get('protocol')!r:.20}, this client {PROTOCOL_VERSION}"
+            )
+        else:
+            try:
+                self.daemon = from_wire(HelloReply, result)
+            except TypeError as problem:
+                failure = FrameInvalidError(f"the daemon's reply to hello is incomplete: {problem}")
+            else:
+                self.state = "ready"
+                return Reply(request_id, result)
+        self.close()
+        return Failure(request_id, failure)
+
+    def _read_progress(self, params: Mapping[str, Any]) -> Event | None:
+        """Return the progress of a request somebody waits for; an incomplete one is not worth an error."""
+        try:
+            progress = from_wire(Progress, params)
+        except TypeError:
+            return None
+        return ProgressEvent(progress.id, progress) if progress.id in self._waiting else None

@@ -1,0 +1,72 @@
+"""The command `memd`: arguments and environment become settings, then trio runs the daemon."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from pathlib import Path
+
+import structlog
+import trio
+from memd_client.discovery import check_socket_path, socket_path
+from memd_client.errors import MemdError
+
+from memd import __version__, app
+from memd.config import load_daemon_settings
+from memd.openclaw import load_home
+from memd.paths import daemon_config_file, models_dir
+from memd.service.lock import hold_lock
+
+
+def main() -> None:
+    """Run the daemon in the foreground until it is told to stop."""
+    parser = argparse.ArgumentParser(
+        prog="memd",
+        description="The memory daemon. It runs in the foreground; `memctl` starts it by itself when needed.",
+        epilog="Environment: OPENCLAW_STATE_DIR, OPENCLAW_CONFIG_PATH, MEMD_SOCKET, MEMD_CONFIG, MEMD_MODEL_DIR.",
+    )
+    parser.add_argument("--version", action="version", version=f"memd {__version__}")
+    parser.parse_args()
+    try:
+        serve_forever()
+    except MemdError as error:
+        print(f"memd: {error.message}\n  try: {error.hint}", file=sys.stderr)
+        sys.exit(3 if error.code == "daemon_running" else 1)
+
+
+def serve_forever() -> None:
+    """Load settings, take the lock and run until stopped.
+
+    Raises:
+        DaemonRunningError: Another daemon holds the lock; names its pid.
+        SocketPathError: The socket can't be where it is wanted.
+    """
+    environ = dict(os.environ)
+    home_dir = Path.home()
+    settings, problems = load_daemon_settings(daemon_config_file(environ))
+    _start_logging(settings.log_level)
+    socket = Path(environ["MEMD_SOCKET"]) if environ.get("MEMD_SOCKET") else Path(settings.socket or socket_path(environ))
+    check_socket_path(socket)
+    home = load_home(environ, home_dir)
+    with hold_lock(socket):
+        trio.run(lambda: app.run(home, settings, list(problems), socket=socket, models_dir=models_dir(environ)))
+
+
+def _start_logging(level: str) -> None:
+    """Write one JSON line an event to stderr: a service manager or the starter keeps it."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+if __name__ == "__main__":
+    main()

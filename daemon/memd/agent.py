@@ -1,0 +1,291 @@
+"""One agent's memory: what the request methods talk to.
+
+It owns the agent's index, the task that keeps its text equal to the files, the task that fills vectors
+behind it, and the warm matrix. Nothing here reaches another agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import structlog
+import trio
+from memd_client.errors import (
+    FileMissingError,
+    MemdError,
+    MemoryDisabledError,
+    PathRefusedError,
+    ProviderUnavailableError,
+)
+from memd_client.messages import (
+    AgentStatus,
+    Degraded,
+    EmbedParams,
+    EmbedReply,
+    GetParams,
+    GetReply,
+    IndexedAgent,
+    SearchParams,
+    SearchReply,
+)
+
+from numpy.typing import NDArray
+
+from memd.clock import Clock
+from memd.config import DaemonSettings
+from memd.embedding.choose import Selection
+from memd.index.connection import IndexFile
+from memd.index.files import Published, count_all
+from memd.index.vectors.warm import WarmVectors
+from memd.openclaw import AgentConfig
+from memd.recall import Recall
+from memd.report import describe_agent
+from memd.sync.discover import Discovery, discover
+from memd.sync.embed import VectorFill
+from memd.sync.read import lines_of, read_file
+from memd.sync.reconcile import ProgressSink, TextSync
+from memd.sync.rules import describe_refusal, is_memory_path
+
+log = structlog.get_logger(__name__)
+
+GET_CHARACTERS = 4_000_000
+"""Most characters one `get` returns: with four bytes a character this fills a frame."""
+
+
+class AgentMemory:
+    """A searchable memory of one agent.
+
+    Args:
+        config: The agent's resolved settings.
+        index: Its open index.
+        warm: Its vectors, ready to be searched.
+        choose: Chooses the embedding provider from the settings; called again when a model was pulled.
+        daemon: The daemon's own settings.
+        clock: Wall time.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        index: IndexFile,
+        warm: WarmVectors,
+        *,
+        choose: Callable[[], Selection],
+        daemon: DaemonSettings,
+        clock: Clock,
+    ) -> None:
+        self.config = config
+        self.index_file = index
+        self.warm = warm
+        self.clock = clock
+        self._choose = choose
+        self._daemon = daemon
+        self._started_ms = clock()
+        self._max_file_bytes = daemon.max_file_mb * 1_048_576
+        self._nursery: trio.Nursery | None = None
+        self._fill_scope = trio.CancelScope()
+        self.selection = choose()
+        self.fill: VectorFill | None = None
+        self.text = TextSync(
+            index,
+            self.look_at_disk,
+            tokens=config.settings.chunking.tokens,
+            overlap=config.settings.chunking.overlap,
+            clock=clock,
+            on_published=self._on_published,
+        )
+        self._recall = Recall(config, index, warm, self.text, daemon=daemon, clock=clock)
+
+    def __repr__(self) -> str:
+        return f"<AgentMemory {self.config.id}: {self.text!r}, {self.fill!r}>"
+
+    # --- life ---------------------------------------------------------------------------------------
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Keep the memory up to date until cancelled; ready once its rows are loaded.
+
+        Resources: closes the index when it ends, however it ends.
+        """
+        try:
+            await self.text.load()
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                nursery.start_soon(self.text.run)
+                self._start_fill()
+                task_status.started()
+                if self.config.settings.enabled:
+                    nursery.start_soon(self._first_sync)
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+            with trio.CancelScope(shield=True):
+                await self.index_file.close()
+
+    async def _first_sync(self) -> None:
+        """Catch up with what changed while no daemon ran; its failure shows in status."""
+        try:
+            await self.text.sync()
+        except MemdError as error:
+            log.warning("agent.first_sync_failed", agent=self.config.id, code=error.code, error=error.message)
+
+    def choose_again(self) -> None:
+        """Choose the provider anew, where the last choice had none: a model may have been pulled since."""
+        if self.selection.provider is not None:
+            return
+        self.selection = self._choose()
+        if self.selection.provider is not None:
+            self._start_fill()
+
+    def _start_fill(self) -> None:
+        """Start filling vectors for the chosen provider."""
+        if self.selection.provider is None or self._nursery is None:
+            return
+        self._fill_scope.cancel()
+        self._fill_scope = trio.CancelScope()
+        self.fill = VectorFill(
+            self.index_file, self.selection.provider, clock=self.clock, on_stored=self._on_stored
+        )
+        self.warm.use_space(self.fill.space.id)
+        self._nursery.start_soon(self._run_fill, self.fill, self._fill_scope)
+        self.fill.wake()
+
+    async def _run_fill(self, fill: VectorFill, scope: trio.CancelScope) -> None:
+        with scope:
+            await fill.run()
+
+    def _on_published(self, published: Published) -> None:
+        """Keep the warm vectors equal to the rows after each committed file."""
+        self.warm.follow(published)
+        if self.fill is not None:
+            self.fill.wake()
+
+    def _on_stored(self, ids: list[int], matrix: NDArray[np.float32]) -> None:
+        """Take freshly stored vectors into the warm ones."""
+        self.warm.add(ids, matrix)
+
+    def look_at_disk(self) -> Discovery:
+        """Return what is on disk now (blocking)."""
+        settings = self.config.settings
+        return discover(self.config.workspace, settings.extra_paths, self._max_file_bytes)
+
+    # --- requests -----------------------------------------------------------------------------------
+
+    async def search(self, params: SearchParams) -> SearchReply:
+        """Answer a question from what is on disk now.
+
+        Raises:
+            QueryEmptyError: The question holds no word.
+            MemoryDisabledError: The agent's settings turn memory off.
+        """
+        self._require_enabled()
+        return await self._recall.search(params, self.fill, self.degraded())
+
+    async def get(self, params: GetParams) -> GetReply:
+        """Return lines of an allowed file.
+
+        Raises:
+            PathRefusedError: The path is not memory, or leads through a link.
+            FileMissingError: It would be memory, but there is no such file.
+            FileUnreadableError: It can't be read as text.
+        """
+        self._require_enabled()
+
+        def load() -> GetReply:
+            disk = self.look_at_disk()
+            found = disk.files.get(params.path)
+            if found is None:
+                raise _refusal(params.path, disk)
+            file = read_file(found)
+            text, count, total, truncated = lines_of(file.text, params.from_line, params.lines, GET_CHARACTERS)
+            return GetReply(
+                self.config.id, params.path, text, max(1, params.from_line), count, total, truncated
+            )
+
+        return await trio.to_thread.run_sync(load)
+
+    async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
+        """Bring text and vectors up to date now.
+
+        Args:
+            force: Read, chunk and embed everything again.
+            progress: Hears how far it is.
+        """
+        self._require_enabled()
+        started = trio.current_time()
+        self.choose_again()
+        fill = self.fill
+        embedded_before = fill.embedded if fill is not None else 0
+        if force and fill is not None:
+            await fill.forget_all()
+            self.warm.drop()
+        report = await self.text.sync(force=force, progress=progress)
+        if fill is not None:
+            await fill.settle(progress)
+        counts = await self.index_file.read(count_all)
+        embedded = fill.embedded - embedded_before if fill is not None else 0
+        return IndexedAgent(
+            agent=self.config.id,
+            files=counts.files,
+            chunks=counts.chunks,
+            files_changed=report.files_changed if report is not None else 0,
+            files_removed=report.files_removed if report is not None else 0,
+            embedded=embedded,
+            reused=max(0, self.warm.count - embedded),
+            took_ms=round((trio.current_time() - started) * 1000, 1),
+            degraded=self.degraded(),
+            skipped=list(self.text.skipped),
+        )
+
+    async def embed(self, params: EmbedParams) -> EmbedReply:
+        """Return vectors of texts by this agent's provider.
+
+        Raises:
+            ProviderUnavailableError: There is none, with the way out.
+        """
+        provider = self.selection.provider
+        if provider is None:
+            raise self.selection.problem or ProviderUnavailableError("embeddings are turned off for this agent")
+        if params.kind == "query":
+            rows = [await provider.embed_query(text) for text in params.texts]
+            packed = b"".join(row.astype("<f4").tobytes() for row in rows)
+            dims = int(rows[0].shape[0]) if rows else 0
+        else:
+            matrix = await provider.embed_batch(params.texts)
+            packed = matrix.astype("<f4").tobytes()
+            dims = int(matrix.shape[1]) if params.texts else 0
+        return EmbedReply(provider.id, provider.model, len(params.texts), dims, packed)
+
+    async def status(self, deep: bool) -> AgentStatus:
+        """Report on this memory; never raises for something that is merely wrong."""
+        return await describe_agent(self, deep=deep)
+
+    def degraded(self) -> Degraded | None:
+        """Return why answers are less than the whole, if they are."""
+        if self.fill is not None:
+            return self.fill.degraded
+        problem = self.selection.problem
+        if problem is None:
+            return None
+        return Degraded(problem.code, problem.message, self._started_ms, problem.hint)
+
+    def _require_enabled(self) -> None:
+        if not self.config.settings.enabled:
+            raise MemoryDisabledError(f"memory search is off for agent {self.config.id}")
+
+    @property
+    def workspace(self) -> Path:
+        """Where the agent's Markdown is."""
+        return self.config.workspace
+
+
+def _refusal(path: str, disk: Discovery) -> MemdError:
+    """Return why a path that is not among the files can't be read."""
+    shown = path[:200]
+    for skipped in disk.skipped:
+        if skipped.path == path:
+            return PathRefusedError(f"{shown} is left out: {skipped.reason}", data={"path": shown})
+    if is_memory_path(path):
+        return FileMissingError(f"there is no {shown}", data={"path": shown})
+    return PathRefusedError(f"{shown!r} is refused: {describe_refusal(path)}", data={"path": shown})

@@ -1,0 +1,104 @@
+"""The composition root: builds the parts, starts them top to bottom, stops them in reverse by nesting."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+import trio
+
+from memd import __version__
+from memd.clock import wall_clock_ms
+from memd.config import DaemonSettings
+from memd.embedding.model.owner import ModelOwner
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.memory import Memory
+from memd.openclaw import AgentConfig, OpenClawHome
+from memd.rpc.dispatch import DaemonFacts
+from memd.rpc.limits import Limits
+from memd.rpc.server import serve
+from memd.service import notify
+from memd_client.errors import MemdError
+
+log = structlog.get_logger(__name__)
+
+
+class Extensions:
+    """sqlite-vec per setting: agents with the same `store.vector` share one."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[bool, str | None], VectorExtension] = {}
+
+    def __call__(self, config: AgentConfig) -> VectorExtension:
+        """Return the extension of an agent's settings; `load` has been awaited at start."""
+        vector = config.settings.store.vector
+        key = (vector.enabled, vector.extension_path)
+        if key not in self._loaded:
+            self._loaded[key] = VectorExtension(enabled=vector.enabled, path=vector.extension_path)
+        return self._loaded[key]
+
+    async def load(self, agents: Mapping[str, AgentConfig]) -> None:
+        """Load and self-test each; a failure is remembered in it and costs no result."""
+        for config in agents.values():
+            await self(config).load()
+
+
+async def run(
+    home: OpenClawHome,
+    daemon: DaemonSettings,
+    problems: list[MemdError],
+    *,
+    socket: Path,
+    models_dir: Path,
+) -> None:
+    """Run the daemon until SIGTERM or SIGINT.
+
+    Args:
+        home: The state directory, resolved.
+        daemon: The daemon's own settings.
+        problems: What was wrong with them.
+        socket: Where to listen.
+        models_dir: Where pulled models are.
+
+    Resources: everything opened here is closed when it returns, the socket file removed.
+    """
+    extensions = Extensions()
+    await extensions.load(home.agents)
+    async with trio.open_nursery() as outer:
+        models = ModelOwner(
+            keep_alive_s=daemon.model_keep_alive_minutes * 60 or None, threads=daemon.model_threads or None
+        )
+        await outer.start(models.run)
+        async with trio.open_nursery() as engine:
+            memory = Memory(
+                home,
+                daemon=daemon,
+                extension=extensions,
+                models=models,
+                models_dir=models_dir,
+                problems=problems,
+                clock=wall_clock_ms,
+            )
+            await engine.start(memory.run)
+            facts = DaemonFacts(version=__version__, socket=socket)
+            async with trio.open_nursery() as door:
+                await door.start(serve, socket, memory, facts, Limits())
+                log.info("daemon.ready", socket=str(socket), agents=len(memory.agents), state_dir=str(home.state_dir))
+                notify.ready(f"serving {len(memory.agents)} agents")
+                await _wait_for_stop()
+                notify.stopping()
+                log.info("daemon.stopping")
+                door.cancel_scope.cancel()
+            engine.cancel_scope.cancel()
+        outer.cancel_scope.cancel()
+    log.info("daemon.stopped")
+
+
+async def _wait_for_stop() -> None:
+    """Return at the first SIGTERM or SIGINT."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            log.info("daemon.signal", signal=signal.Signals(number).name)
+            return

@@ -1,0 +1,65 @@
+"""`memctl get`: lines of a file of memory, unchanged."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from memd.cli.connect import Session
+from memd.cli.options import agent_option, examples, json_option, utf8
+
+PLACE = re.compile(r"(?P<path>.+\.md)(?::|#L)(?P<first>[1-9]\d*)(?:-L?(?P<last>[1-9]\d*))?", re.DOTALL)
+"""A path with lines, as `memctl search` prints it (`a.md:3-9`) or as a citation has it (`a.md#L3-L9`)."""
+
+
+@click.command(
+    "get",
+    epilog=examples(
+        "memctl get MEMORY.md",
+        "memctl get memory/2026-05-08.md:12-18",
+        "memctl get memory/2026-05-08.md --from 12 --lines 7 --agent main",
+    ),
+)
+@click.argument("path", type=utf8)
+@agent_option
+@click.option("from_line", "--from", type=click.IntRange(min=1), metavar="N", help="First line.")
+@click.option("--lines", type=click.IntRange(min=1), metavar="N", help="How many lines; all if left out.")
+@json_option
+@click.pass_obj
+def command(
+    session: Session, path: str, agent: str | None, from_line: int | None, lines: int | None, as_json: bool
+) -> None:
+    """Print lines of the file PATH, unchanged.
+
+    PATH may end in lines, as `memctl search` prints them: memory/notes.md:12-18.
+    """
+    if from_line is None and lines is None:
+        path, from_line, lines = split_place(path)
+    with session.client() as client:
+        reply = client.get(path, agent=agent, from_line=from_line or 1, lines=lines)
+    if as_json:
+        from memd_client.messages import to_wire
+
+        session.output.document(to_wire(reply))
+        return
+    session.output.text(reply.text)
+    if reply.truncated:
+        after = reply.from_line + reply.lines
+        session.output.note(f"cut before line {after} of {reply.total_lines}; go on with --from {after}")
+
+
+def split_place(place: str) -> tuple[str, int | None, int | None]:
+    """Return the path, the first line and the number of lines of a place such as `memory/a.md:3-9`.
+
+    Raises:
+        click.BadParameter: The last line is before the first.
+    """
+    match = PLACE.fullmatch(place)
+    if match is None:
+        return place, None, None
+    first = int(match["first"])
+    last = int(match["last"] or first)
+    if last < first:
+        raise click.BadParameter(f"line {last} is before line {first}.", param_hint="PATH")
+    return match["path"], first, last - first + 1

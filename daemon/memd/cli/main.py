@@ -1,0 +1,113 @@
+"""The command `memctl`: its commands, found when they are asked for, and its exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from memd.cli.connect import Session, real_session
+from memd.cli.options import examples
+from memd.cli.output import ReaderGoneError
+from memd_client.errors import MemdError
+
+EXIT_OK = 0
+EXIT_ERROR = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+"""128 and the number of SIGINT, as shells have it."""
+
+COMMANDS = ("status", "search", "get", "index", "model")
+"""Commands in the order of the help; each is the attribute `command` of the module of its name."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is asked for: a search must not wait for the rest."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name, or None where there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"memd.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.command(
+    cls=LazyGroup,
+    name="memctl",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples("memctl status", "memctl search when does the lease end", "memctl index --agent main"),
+)
+@click.option("--version", is_flag=True, help="Print the version and exit.")
+@click.pass_context
+def root(ctx: click.Context, version: bool) -> None:
+    """Look into the memory of your agents.
+
+    The memory daemon is started where it isn't running; MEMD_AUTOSTART=0 forbids that.
+    """
+    session: Session = ctx.obj
+    if version:
+        session.output.text(f"memctl {_version()}\n")
+        ctx.exit()
+    if ctx.invoked_subcommand is None:
+        session.output.text(ctx.get_help() + "\n")
+
+
+def _version() -> str:
+    """Return the installed release."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("memd")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def run(arguments: Sequence[str], session: Session) -> int:
+    """Run a command.
+
+    Args:
+        arguments: What follows `memctl`.
+        session: What the command works with.
+
+    Returns:
+        The exit code: 0 ok, 1 an error (told on standard error), 2 a usage error, 130 interrupted.
+    """
+    try:
+        code = root.main(list(arguments), prog_name="memctl", standalone_mode=False, obj=session)
+        return code if isinstance(code, int) else EXIT_OK
+    except ReaderGoneError:
+        return EXIT_OK
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except click.ClickException as error:
+        return _told(session, error.format_message(), _usage_hint(error), "usage", error.exit_code)
+    except MemdError as error:
+        return _told(session, error.message, error.hint, error.wire_code, EXIT_ERROR)
+
+
+def _told(session: Session, message: str, hint: str, code: str, exit_code: int) -> int:
+    """Tell an error and return its exit code, whether or not anybody reads standard error."""
+    with contextlib.suppress(ReaderGoneError):
+        session.output.error(message, hint, code)
+    return exit_code
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    """Return where the right usage stands."""
+    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "memctl"
+    return f"{path} --help"
+
+
+def main() -> None:
+    """Run the command of this process."""
+    sys.exit(run(sys.argv[1:], real_session()))

@@ -1,0 +1,209 @@
+"""`memctl status`: how the daemon and every agent's memory are, at a glance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from memd.cli.connect import Session
+from memd.cli.lines import (
+    BLANK,
+    LABEL_INDENT,
+    Line,
+    Piece,
+    degraded_lines,
+    dotted,
+    line,
+    problem_lines,
+    row,
+    skipped_lines,
+)
+from memd.cli.options import agent_option, examples, json_option
+from memd.cli.wording import ago, count, size, span
+
+if TYPE_CHECKING:
+    from memd_client.messages import AgentStatus, Check, ModelStatus, Problem, StatusReply
+
+VECTOR_PATHS = {"memory": "in memory", "sqlite-vec": "by sqlite-vec", "scan": "by a scan of the index"}
+"""How the daemon's names for the three ways to compare vectors read in a sentence."""
+
+
+@click.command(
+    "status",
+    epilog=examples(
+        "memctl status", "memctl status --agent main --deep", "memctl status --json | jq .agents"
+    ),
+)
+@agent_option
+@click.option("--deep", is_flag=True, help="Also probe embeddings, vectors and keyword index.")
+@json_option
+@click.pass_obj
+def command(session: Session, agent: str | None, deep: bool, as_json: bool) -> None:
+    """Show how the daemon and its agents are."""
+    with session.client() as client:
+        reply = client.status(agent=agent, deep=deep)
+    if as_json:
+        from memd_client.messages import to_wire
+
+        session.output.document(to_wire(reply))
+    else:
+        session.output.lines(status_lines(reply, session.now_ms()))
+
+
+def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
+    """Return a status as lines.
+
+    Args:
+        reply: The daemon's.
+        now_ms: The time now, in epoch milliseconds.
+    """
+    lines = _daemon_lines(reply)
+    for agent in reply.agents:
+        lines.append(BLANK)
+        lines.extend(_agent_lines(agent, now_ms))
+    if not reply.agents:
+        lines += [BLANK, line("No agents. Agents come from openclaw.json and the folders under agents/.")]
+    return lines
+
+
+def _daemon_lines(reply: StatusReply) -> list[Line]:
+    """Return the head of a status: the daemon itself."""
+    is_loaded = reply.sqlite_vec[:1] in set("v0123456789")
+    lines = [
+        line(
+            *dotted(
+                (f"memd {reply.version}", "title"),
+                f"up {span(reply.uptime_ms)}",
+                f"pid {reply.pid}",
+                size(reply.rss_bytes),
+            )
+        ),
+        row("agents", *_tally(reply.agents)),
+    ]
+    lines.extend(_model_lines(reply.models))
+    lines += [
+        row("sqlite-vec", (reply.sqlite_vec, "") if is_loaded else (reply.sqlite_vec, "warn")),
+        row("socket", *dotted((reply.socket, "path"), count(reply.connections, "connection"))),
+        row("state", (reply.state_dir, "path")),
+        row("config", (reply.config_path, "path")),
+        *problem_lines(reply.problems),
+    ]
+    return lines
+
+
+def _tally(agents: list[AgentStatus]) -> tuple[Piece, ...]:
+    """Return how many agents are in which state."""
+    if not agents:
+        return ("none",)
+    states = Counter(_state(agent) for agent in agents)
+    return dotted(*((f"{number} {word}", style) for (word, style), number in states.items()))
+
+
+def _state(agent: AgentStatus) -> tuple[str, str]:
+    """Return the one word that matters most about an agent, and its style."""
+    if not agent.enabled:
+        return "off", "quiet"
+    if agent.problems or any(not check.ok for check in agent.checks):
+        return "needs attention", "bad"
+    if agent.degraded is not None:
+        return "degraded", "warn"
+    if agent.syncing:
+        return "syncing", "good"
+    if agent.files_pending or agent.chunks_pending:
+        return "catching up", "good"
+    return "ready", "good"
+
+
+def _model_lines(models: list[ModelStatus]) -> list[Line]:
+    """Return each local model and the process that holds it."""
+    if not models:
+        return [row("model", "none loaded")]
+    lines = []
+    for model in models:
+        facts = dotted(
+            model.model,
+            model.state,
+            size(model.rss_bytes) if model.rss_bytes else None,
+            f"pid {model.pid}" if model.pid is not None else None,
+            f"{model.queued} waiting" if model.queued else None,
+            (f"restarted {count(model.restarts, 'time')}", "warn") if model.restarts else None,
+        )
+        lines.append(row("model", *facts))
+        if model.path:
+            lines.append(line((model.path, "path"), indent=LABEL_INDENT))
+    return lines
+
+
+def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
+    """Return one agent's memory: what is there, how it is searched, what is wrong."""
+    word, style = _state(agent)
+    lines = [
+        line((agent.agent, "title"), "  ", (word, style)),
+        row("workspace", (agent.workspace, "path")),
+    ]
+    if not agent.enabled:
+        lines.append(row("way out", "set memorySearch.enabled to true for this agent"))
+        return lines + problem_lines(agent.problems)
+    lines += [
+        row("indexed", *dotted(count(agent.files, "file"), count(agent.chunks, "chunk"), _vectors(agent))),
+        row("pending", *_pending(agent)),
+        row("last sync", *dotted(ago(agent.last_sync_ms, now_ms), "running now" if agent.syncing else None)),
+        row("sources", ", ".join(agent.sources) or "none"),
+        row("provider", *_provider(agent)),
+        row("vectors", *_vector_path(agent)),
+        row(
+            "index",
+            *dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}"),
+        ),
+        *degraded_lines(agent.degraded, now_ms),
+        *skipped_lines(agent.skipped),
+        *problem_lines(_other_problems(agent)),
+        *(_check_line(check) for check in agent.checks),
+    ]
+    return lines
+
+
+def _vectors(agent: AgentStatus) -> str:
+    """Return how many vectors of which size an agent has."""
+    return count(agent.vectors, "vector") + (f" of {agent.dims} dimensions" if agent.dims else "")
+
+
+def _pending(agent: AgentStatus) -> tuple[Piece, ...]:
+    """Return what is known to have changed and isn't indexed yet."""
+    if not agent.files_pending and not agent.chunks_pending:
+        return ("nothing",)
+    return dotted(
+        f"{count(agent.files_pending, 'file')} to read" if agent.files_pending else None,
+        f"{count(agent.chunks_pending, 'chunk')} to embed" if agent.chunks_pending else None,
+    )
+
+
+def _provider(agent: AgentStatus) -> tuple[Piece, ...]:
+    """Return who embeds, and with which model."""
+    if agent.provider in ("", "none"):
+        return ("none: keyword search only",)
+    return dotted(agent.provider, agent.model)
+
+
+def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:
+    """Return how vectors are compared, and why that way."""
+    path = VECTOR_PATHS.get(agent.vector_path, agent.vector_path) or "not searched"
+    return (path, (f" ({agent.vector_path_reason})", "quiet")) if agent.vector_path_reason else (path,)
+
+
+def _other_problems(agent: AgentStatus) -> list[Problem]:
+    """Return the problems that the line on degradation doesn't tell already."""
+    told = agent.degraded
+    return [
+        problem
+        for problem in agent.problems
+        if told is None or (problem.code, problem.message) != (told.code, told.reason)
+    ]
+
+
+def _check_line(check: Check) -> Line:
+    """Return the outcome of one probe of a deep status."""
+    outcome = ("ok      ", "good") if check.ok else ("failed  ", "bad")
+    return row("check", outcome, check.name, f": {check.detail}" if check.detail else "")

@@ -1,0 +1,109 @@
+"""Numbers, times and foreign text as people read them. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+
+SECOND_MS = 1000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+FRESH_MS = 2 * SECOND_MS
+"""Younger than this is "just now": counting single seconds would only look restless."""
+
+KEPT = "\n\t"
+"""Control characters that a terminal shows as what they are."""
+
+UNSAFE_FORMAT = frozenset(
+    "\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+)
+"""Line separators and direction marks: they can make a line show something other than what it says."""
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 file` or `1,300 files`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size(size_bytes: int) -> str:
+    """Return bytes in decimal units, such as `512 B` or `3.1 MB`."""
+    amount = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 999.5:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 99.95 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:,.1f} TB"
+
+
+def span(duration_ms: float) -> str:
+    """Return a duration with its two leading units, such as `4.2 ms` or `3 h 12 min`."""
+    if duration_ms < 9.95:
+        return f"{duration_ms:.1f} ms"
+    if duration_ms < 999.5:
+        return f"{duration_ms:.0f} ms"
+    if duration_ms < 59_950:
+        return f"{duration_ms / SECOND_MS:.1f} s"
+    whole = round(duration_ms / SECOND_MS) * SECOND_MS
+    if whole < HOUR_MS:
+        return _two(whole, MINUTE_MS, "min", SECOND_MS, "s")
+    if whole < DAY_MS:
+        return _two(whole, HOUR_MS, "h", MINUTE_MS, "min")
+    return _two(whole, DAY_MS, "d", HOUR_MS, "h")
+
+
+def _two(whole_ms: int, large_ms: int, large: str, small_ms: int, small: str) -> str:
+    """Return a duration in a large unit and, where it isn't zero, the rest in a small one."""
+    rest = whole_ms % large_ms // small_ms
+    return f"{whole_ms // large_ms} {large}" + (f" {rest} {small}" if rest else "")
+
+
+def ago(then_ms: int | None, now_ms: int) -> str:
+    """Return how long ago something was, such as `never`, `just now` or `5 min ago`.
+
+    Args:
+        then_ms: When it was, in epoch milliseconds; None where it hasn't happened.
+        now_ms: The time now, in epoch milliseconds. A clock that went back reads as `just now`.
+    """
+    if then_ms is None:
+        return "never"
+    age_ms = now_ms - then_ms
+    if age_ms < FRESH_MS:
+        return "just now"
+    for unit_ms, unit in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min")):
+        if age_ms >= unit_ms:
+            return f"{age_ms // unit_ms} {unit} ago"
+    return f"{age_ms // SECOND_MS} s ago"
+
+
+def printable(text: str, kept: str = KEPT) -> str:
+    """Return text that can't act on a terminal: control characters and lone surrogates are spelled out.
+
+    Args:
+        text: Anything that came from a file, a path or another process.
+        kept: Control characters left as they are.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _is_harmless(char, kept) else _spelled(char) for char in text)
+
+
+def _is_harmless(char: str, kept: str) -> bool:
+    """Tell whether a terminal shows a character and does nothing else with it."""
+    if char in kept:
+        return True
+    return unicodedata.category(char) not in ("Cc", "Cs") and char not in UNSAFE_FORMAT
+
+
+def _spelled(char: str) -> str:
+    """Return a character as its escape sequence."""
+    number = ord(char)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for a wide character, none for an accent."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    marks = sum(unicodedata.combining(char) != 0 for char in text)
+    return len(text) + wide - marks

@@ -1,0 +1,299 @@
+"""Typed settings: of an agent's memory search, and of the daemon itself. Every default stands here once.
+
+Keys are those of OpenClaw's `memorySearch`, camelCase in the file. Where a default is not stated by
+OpenClaw's documentation it is ours, and its unit is in its name.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from memd_client.errors import ConfigInvalidError
+
+Source = Literal["memory", "sessions"]
+Fusion = Literal["normalized", "weighted", "rrf"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Root of all settings: read-only, camelCase outside."""
+
+
+class ExtraPath(Settings, frozen=True, kw_only=True):
+    """A folder or file outside the workspace's memory; `pattern` is a glob below it."""
+
+    path: str
+    pattern: str | None = None
+
+
+class Batch(Settings, frozen=True, kw_only=True):
+    """A provider's asynchronous batch API."""
+
+    enabled: bool = True
+    wait: bool = True
+    concurrency: int = 2
+    poll_interval_ms: int = 2000
+    timeout_minutes: int = 60
+
+
+class Remote(Settings, frozen=True, kw_only=True):
+    """Where a remote provider is, and how to speak to it."""
+
+    base_url: str | None = None
+    api_key: str | None = None
+    headers: dict[str, str] | None = None
+    batch: Batch = Batch()
+
+    def __repr__(self) -> str:
+        """Return the settings without the key and the headers' values: they must not reach a log."""
+        key = "set" if self.api_key else "none"
+        names = sorted(self.headers or {})
+        return f"Remote(base_url={self.base_url!r}, api_key=<{key}>, headers={names}, batch={self.batch!r})"
+
+
+class Experimental(Settings, frozen=True, kw_only=True):
+    """Off unless asked for."""
+
+    session_memory: bool = False
+
+
+class Local(Settings, frozen=True, kw_only=True):
+    """The local model: a path, `hf:…`, `https:…` or `minilm`."""
+
+    model_path: str | None = None
+    model_cache_dir: str | None = None
+
+
+class VectorStore(Settings, frozen=True, kw_only=True):
+    """sqlite-vec."""
+
+    enabled: bool = True
+    extension_path: str | None = None
+
+
+class Store(Settings, frozen=True, kw_only=True):
+    """The index file."""
+
+    driver: Literal["sqlite"] = "sqlite"
+    path: str = ""
+    vector: VectorStore = VectorStore()
+
+
+class Chunking(Settings, frozen=True, kw_only=True):
+    """Size of a chunk and what it shares with the one before, in tokens."""
+
+    tokens: int = 400
+    overlap: int = 80
+
+
+class SessionSync(Settings, frozen=True, kw_only=True):
+    """How much a transcript grows before it is read again."""
+
+    delta_bytes: int = 100_000
+    delta_messages: int = 50
+
+
+class Sync(Settings, frozen=True, kw_only=True):
+    """When the index follows the files."""
+
+    on_session_start: bool = True
+    on_search: bool = True
+    watch: bool = True
+    watch_debounce_ms: int = 1500
+    interval_minutes: int = 0
+    sessions: SessionSync = SessionSync()
+
+
+class Mmr(Settings, frozen=True, kw_only=True):
+    """Maximal marginal relevance: `lambda` 1 is relevance alone."""
+
+    enabled: bool = False
+    lambda_: float = msgspec.field(name="lambda", default=0.7)
+
+
+class TemporalDecay(Settings, frozen=True, kw_only=True):
+    """Recency: a dated note of `half_life_days` counts half."""
+
+    enabled: bool = False
+    half_life_days: float = 30
+
+
+class Hybrid(Settings, frozen=True, kw_only=True):
+    """How words and meaning are weighed; the weights add up to 1."""
+
+    enabled: bool = True
+    vector_weight: float = 0.7
+    text_weight: float = 0.3
+    candidate_multiplier: int = 4
+    fusion: Fusion = "normalized"
+    mmr: Mmr = Mmr()
+    temporal_decay: TemporalDecay = TemporalDecay()
+
+
+class Query(Settings, frozen=True, kw_only=True):
+    """How much a search returns. `min_score_set` tells the user's own threshold from the default."""
+
+    max_results: int = 6
+    min_score: float = 0.35
+    hybrid: Hybrid = Hybrid()
+    min_score_set: bool = False
+
+
+class Cache(Settings, frozen=True, kw_only=True):
+    """Vectors kept after their text is gone."""
+
+    enabled: bool = True
+    max_entries: int | None = None
+
+
+class MemorySearch(Settings, frozen=True, kw_only=True):
+    """All settings of one agent's memory search, resolved."""
+
+    enabled: bool = True
+    sources: tuple[Source, ...] = ("memory",)
+    extra_paths: tuple[ExtraPath, ...] = ()
+    provider: str = "auto"
+    remote: Remote | None = None
+    experimental: Experimental = Experimental()
+    fallback: str = "none"
+    model: str = ""
+    local: Local = Local()
+    store: Store = Store()
+    chunking: Chunking = Chunking()
+    sync: Sync = Sync()
+    query: Query = Query()
+    cache: Cache = Cache()
+
+
+AtLeast0 = Annotated[int, msgspec.Meta(ge=0)]
+AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`memd.toml`: the daemon's own settings, snake_case.
+
+    `memory_budget_mb` bounds the matrices of all agents together; `model_keep_alive_minutes` is how long
+    an unused model stays loaded (0: as long as the daemon runs); `model_threads` 0 means as many as fit.
+    """
+
+    socket: str | None = None
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    memory_budget_mb: AtLeast0 = 512
+    model_keep_alive_minutes: Annotated[float, msgspec.Meta(ge=0)] = 30
+    model_threads: AtLeast0 = 0
+    query_embed_timeout_ms: AtLeast1 = 2000
+    catch_up_ms: AtLeast0 = 150
+    max_file_mb: AtLeast1 = 16
+
+
+def load_daemon_settings(path: Path) -> tuple[DaemonSettings, tuple[ConfigInvalidError, ...]]:
+    """Return the daemon's settings from `memd.toml`, and what is wrong with the file.
+
+    Args:
+        path: The file; one that isn't there means defaults.
+
+    Returns:
+        The settings, with the default in the place of every value that can't be used, and one problem for
+        each of those and for each key that is no setting. Nothing is raised.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return DaemonSettings(), ()
+    except OSError as error:
+        return DaemonSettings(), (_toml_problem(path, f"can't be read: {error.strerror}"),)
+    except UnicodeDecodeError as error:
+        return DaemonSettings(), (_toml_problem(path, f"is not UTF-8 (byte {error.start})"),)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return DaemonSettings(), (_toml_problem(path, f"is not TOML: {error}"),)
+    return _read_daemon_settings(document, path)
+
+
+def _read_daemon_settings(
+    document: Mapping[str, Any], path: Path
+) -> tuple[DaemonSettings, tuple[ConfigInvalidError, ...]]:
+    """Return the settings a parsed file holds, and its problems."""
+    known = {field.name: field for field in msgspec.structs.fields(DaemonSettings)}
+    values: dict[str, Any] = {}
+    problems: list[ConfigInvalidError] = []
+    for key, raw in document.items():
+        field = known.get(key)
+        if field is None:
+            problems.append(_toml_problem(path, f"`{key}` is not a setting of the daemon", key))
+            continue
+        try:
+            value = msgspec.convert(raw, field.type)
+        except (msgspec.ValidationError, OverflowError):
+            value = math.nan
+        if isinstance(value, float) and not math.isfinite(value):
+            expected = describe_type(field.type)
+            message = f"{key}: expected {expected}, found {describe_value(raw)}"
+            problems.append(_toml_problem(path, message, key, expected))
+            continue
+        values[key] = value
+    return DaemonSettings(**values), tuple(problems)
+
+
+def _toml_problem(path: Path, what: str, key: str = "", expected: str = "") -> ConfigInvalidError:
+    """Return the error for one thing that is wrong with `memd.toml`."""
+    facts = {"file": str(path), "key": key, "expected": expected}
+    return ConfigInvalidError(f"{path}: {what}", data={name: fact for name, fact in facts.items() if fact})
+
+
+def describe_type(kind: object) -> str:
+    """Return in words what a setting of this type may be, for an error message.
+
+    Args:
+        kind: The type of a field: plain, `Annotated`, `Literal`, optional, or a dict of strings.
+    """
+    known = msgspec.inspect.type_info(kind)
+    options = known.types if isinstance(known, msgspec.inspect.UnionType) else (known,)
+    return " or ".join(
+        _describe(option) for option in options if not isinstance(option, msgspec.inspect.NoneType)
+    )
+
+
+def _describe(kind: msgspec.inspect.Type) -> str:
+    """Return in words one type of a setting."""
+    match kind:
+        case msgspec.inspect.LiteralType(values=values):
+            return "one of " + ", ".join(f'"{value}"' for value in values)
+        case msgspec.inspect.IntType(ge=ge) | msgspec.inspect.FloatType(ge=ge):
+            word = "a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"
+            return word if ge is None else f"{word} of at least {ge}"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.StrType():
+            return "a string"
+        case _:
+            return "an object whose values are strings"
+
+
+def describe_value(value: object) -> str:
+    """Return what kind of value stands in a settings file; never the value itself, which may be a secret.
+
+    Args:
+        value: A parsed JSON or TOML value.
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case float() if not math.isfinite(value):
+            return "a number that is not finite"
+        case int() | float():
+            return f"the number {value}" if abs(value) < 1e15 else "a very large number"
+        case str():
+            return "a string"
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return f"a {type(value).__name__}"

@@ -1,0 +1,204 @@
+"""The process that holds llama.cpp, and nothing else: ``python -m memd.embedding.model.child PATH CONTEXT THREADS``.
+
+Frames (see `wire`) come in on stdin and go out on what was stdout; everything llama.cpp itself prints
+goes to stderr. llama.cpp aborts the whole process where an assertion fails, which is why it lives here.
+
+When stdin closes, or the parent dies, this process ends at once, in the middle of a text if need be.
+Nothing printed here holds memory text: a text that fails is answered with the kind of failure only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+import os
+import queue
+import signal
+import sys
+import threading
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Final
+
+from memd.embedding.model import wire
+
+PR_SET_PDEATHSIG: Final = 1
+"""From <linux/prctl.h>: the signal this process gets when the thread that started it ends."""
+
+POOLED: Final = (1, 2, 3)
+"""llama.cpp's mean, first-token and last-token pooling: one vector a text. Others are not embedding models."""
+
+MAX_CHARACTERS_PER_TOKEN: Final = 16
+"""A text longer than context times this is cut before it is tokenized: tokenizing has no deadline of its own."""
+
+CUT_SEARCH_CHARACTERS: Final = 80
+"""How far back from a window's end a space is looked for, so that no word is cut in two."""
+
+
+class UnusableModelError(Exception):
+    """The file loads, but gives no vector a text."""
+
+
+def die_with_parent() -> None:
+    """Ask Linux to kill this process when its parent ends, however it ends; elsewhere stdin tells."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def cut_windows(text: str, count_tokens: Callable[[str], int], limit: int) -> Iterator[tuple[str, int]]:
+    """Yield a text in as few pieces of at most `limit` tokens as its length suggests, with their token counts.
+
+    Args:
+        text: Any text.
+        count_tokens: How many tokens a piece has, the model's own begin and end tokens included.
+        limit: Tokens the model takes at once.
+
+    Raises:
+        UnusableModelError: One character alone has more tokens than the limit.
+    """
+    waiting = [text]
+    while waiting:
+        piece = waiting.pop()
+        parts = math.ceil(len(piece) / (limit * MAX_CHARACTERS_PER_TOKEN))
+        if parts <= 1:
+            count = count_tokens(piece)
+            if count <= limit:
+                yield piece, count
+                continue
+            parts = max(2, math.ceil(count / limit))
+        if len(piece) < 2:
+            raise UnusableModelError("one character is longer than the context")
+        waiting += reversed(_cut_evenly(piece, parts))
+
+
+def _cut_evenly(text: str, parts: int) -> list[str]:
+    """Return a text in about `parts` pieces of about equal length, cut at spaces where there are any near."""
+    size = math.ceil(len(text) / min(parts, len(text)))
+    pieces, start = [], 0
+    while start < len(text):
+        end = start + size
+        if end < len(text):
+            space = text.rfind(" ", max(start + 1, end - CUT_SEARCH_CHARACTERS), end)
+            end = space if space > start else end
+        pieces.append(text[start:end])
+        start = end
+    return pieces
+
+
+class LoadedModel:
+    """llama.cpp with one model: texts in, raw vectors out.
+
+    Args:
+        path: The GGUF file.
+        context: Tokens of the context; one window's length.
+        threads: Threads that compute.
+    """
+
+    def __init__(self, path: str, context: int, threads: int) -> None:
+        import llama_cpp
+
+        options: dict[str, Any] = {
+            "embedding": True,
+            "n_ctx": context,
+            "n_batch": context,  # a shorter batch aborts on a text between the two
+            "n_ubatch": context,
+            "n_threads": threads,
+            "n_threads_batch": threads,
+            "verbose": True,  # loading only: the reason of a refusal stands on stderr
+        }
+        try:
+            self._llama = llama_cpp.Llama(path, flash_attn=True, **options)
+        except ValueError as error:
+            if "context" not in str(error):
+                raise
+            self._llama = llama_cpp.Llama(path, flash_attn=False, **options)
+        self._llama.verbose = False
+        logging.getLogger("llama-cpp-python").setLevel(logging.ERROR)  # from here on errors only
+        if self._llama.pooling_type() not in POOLED:
+            raise UnusableModelError("it gives a vector for each token, not one for a text")
+        facts = self._llama.metadata
+        trained = int(facts.get(f"{facts.get('general.architecture')}.context_length", context))
+        self.dims = int(self._llama.n_embd())
+        self.window = min(context, trained)
+        # llama.cpp's WordPiece keeps only the first letter of a decomposed Korean syllable.
+        self._decompose = facts.get("tokenizer.ggml.model") == "bert"
+
+    def embed(self, text: str) -> tuple[bytes, int, int]:
+        """Return a text's vector as raw float32, its tokens, and in how many windows it was embedded.
+
+        A text longer than the context is embedded window by window and averaged, each window counting
+        by its tokens. Nothing is left out.
+        """
+        import numpy as np
+
+        if self._decompose and not text.isascii():
+            text = unicodedata.normalize("NFD", text)
+        total, tokens, windows = np.zeros(self.dims), 0, 0
+        for piece, count in cut_windows(text, self._count_tokens, self.window):
+            if count == 0:
+                raise UnusableModelError("a text without tokens")
+            total += count * np.asarray(self._llama.embed(piece, truncate=False))
+            tokens, windows = tokens + count, windows + 1
+        return (total / tokens).astype("<f4").tobytes(), tokens, windows
+
+    def _count_tokens(self, text: str) -> int:
+        return len(self._llama.tokenize(text.encode("utf-8")))
+
+
+def _load(path: str, context: int, threads: int) -> LoadedModel | wire.Message:
+    """Return the model, or the `failed` message that says why there is none."""
+    try:
+        import llama_cpp  # noqa: F401 - here, so that its absence is an answer and not a crash
+    except (ImportError, OSError, RuntimeError) as error:  # a missing or broken shared library is any of them
+        return {"kind": "failed", "reason": "extra", "message": f"{type(error).__name__}: {error}"}
+    try:
+        return LoadedModel(path, context, threads)
+    except (ValueError, RuntimeError, UnusableModelError) as error:
+        return {"kind": "failed", "reason": "model", "message": str(error)}
+
+
+def _answer(model: LoadedModel, request: wire.Message) -> wire.Message:
+    """Return the reply to one request."""
+    try:
+        data, tokens, windows = model.embed(request["text"])
+    except Exception as error:
+        return {"kind": "refused", "id": request["id"], "message": type(error).__name__}
+    return {"kind": "vector", "id": request["id"], "data": data, "tokens": tokens, "windows": windows}
+
+
+def _follow(requests: BinaryIO, waiting: queue.SimpleQueue[wire.Message]) -> None:
+    """Queue the requests; end the process the moment the owner closes its end or speaks gibberish."""
+    try:
+        while (message := wire.read_message(requests)) is not None:
+            waiting.put(message)
+    finally:
+        os._exit(0)
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until stdin closes; return the exit code where the model can't be loaded."""
+    die_with_parent()
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+
+    def reply(message: wire.Message) -> None:
+        replies.write(wire.encode(message))
+        replies.flush()
+
+    path, context, threads = arguments
+    waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
+    threading.Thread(target=_follow, args=(sys.stdin.buffer, waiting), daemon=True).start()
+    model = _load(path, int(context), int(threads))
+    if isinstance(model, dict):
+        reply(model)
+        return 1
+    reply({"kind": "ready", "dims": model.dims, "window": model.window})
+    while True:
+        reply(_answer(model, waiting.get()))
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(code)  # an ordinary exit would wait for the thread that reads stdin

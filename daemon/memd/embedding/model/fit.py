@@ -1,0 +1,71 @@
+"""What fits: threads and context of a model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+MAX_THREADS: Final = 8
+"""Beyond this a small embedding model gains nothing, and the machine is the user's."""
+
+CONTEXT_STEP: Final = 128
+"""Contexts are multiples of this many tokens."""
+
+HEADROOM: Final = 1.28
+"""Real tokens per estimated token that still fit one window: 400 estimated -> 512."""
+
+MIN_CONTEXT: Final = 128
+MAX_CONTEXT: Final = 2048
+"""Tokens. llama.cpp's virtual memory grows with the square (0.3 GB at 512, 0.7 GB at 2,048, 4.9 GB at 8,192);
+a longer text is embedded in windows instead."""
+
+
+def context_tokens(chunk_tokens: int, trained_tokens: int | None) -> int:
+    """Return the context to load a model with.
+
+    Args:
+        chunk_tokens: The chunk limit, in estimated tokens.
+        trained_tokens: The longest input the model was trained on, None where its file doesn't say.
+            A longer context aborts the process that holds the model.
+
+    Returns:
+        Tokens, at most `trained_tokens`.
+    """
+    steps = -(-int(chunk_tokens * HEADROOM) // CONTEXT_STEP)
+    wanted = min(max(steps * CONTEXT_STEP, MIN_CONTEXT), MAX_CONTEXT)
+    return min(wanted, trained_tokens) if trained_tokens else wanted
+
+
+def thread_count(configured: int, cores: int) -> int:
+    """Return how many threads compute.
+
+    Args:
+        configured: The user's word; 0 means "you choose".
+        cores: Physical cores this process may use.
+    """
+    return configured if configured > 0 else max(1, min(cores, MAX_THREADS))
+
+
+def physical_cores(sibling_lists: Iterable[str], allowed: Collection[int]) -> int:
+    """Return how many physical cores stand behind the logical ones a process may use.
+
+    Args:
+        sibling_lists: For each logical core the logical cores sharing its physical one, as Linux
+            writes them (``0,4`` or ``0-1``); empty where the system doesn't say.
+        allowed: Numbers of the logical cores this process may run on.
+
+    Returns:
+        At least 1; the number of allowed logical cores where nothing is known of siblings.
+    """
+    groups = [parse_core_list(siblings) for siblings in sibling_lists if siblings.strip()]
+    reachable = {min(group) for group in groups if not group.isdisjoint(allowed)}
+    return max(1, len(reachable or allowed))
+
+
+def parse_core_list(text: str) -> set[int]:
+    """Return the numbers in a Linux core list: ``0-2,8`` -> {0, 1, 2, 8}."""
+    numbers: set[int] = set()
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers

@@ -1,0 +1,223 @@
+"""One model child: started, spoken to with deadlines, killed. Whether to try again is not decided here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import structlog
+import trio
+from memd_client.errors import (
+    LocalExtraMissingError,
+    MemdError,
+    ModelChildError,
+    ModelInvalidError,
+    ProviderFailedError,
+)
+
+from memd.embedding.model import wire
+
+log = structlog.get_logger(__name__)
+
+FloatArray = npt.NDArray[np.float32]
+
+CHILD_COMMAND: Final = (sys.executable, "-P", "-m", "memd.embedding.model.child")
+"""`-P`: the directory the daemon was started in is no place to import from."""
+
+STDERR_TAIL_LINES: Final = 20
+"""What is kept of llama.cpp's chatter: the last lines name the reason of a failure."""
+
+STDERR_LINE_CHARACTERS: Final = 400
+
+REAP_SECONDS: Final = 5.0
+"""How long a killed process may take to go; the kernel may hold one that waits for a disk."""
+
+READ_BYTES: Final = 65536
+
+
+class ModelProcess:
+    """A running child.
+
+    Resources: one process, three pipes and two tasks in `nursery`; `aclose` ends them all.
+    """
+
+    def __init__(self, path: Path, popen: subprocess.Popen[bytes], ends: tuple[int, int, int]) -> None:
+        self._path = path
+        self._popen = popen
+        self._stdin, self._stdout, self._stderr = (trio.lowlevel.FdStream(end) for end in ends)
+        self._tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
+        self._sender, self._replies = trio.open_memory_channel[wire.Message](8)
+        self._requests = 0
+        self.gone = trio.Event()
+        self.dims = 0
+        self.window = 0
+
+    @classmethod
+    async def start(
+        cls,
+        nursery: trio.Nursery,
+        path: Path,
+        *,
+        context: int,
+        threads: int,
+        command: Sequence[str] = CHILD_COMMAND,
+    ) -> ModelProcess:
+        """Start a child; it loads the model by itself, `load` waits for it.
+
+        Args:
+            nursery: Where its two reading tasks live.
+            path: The model file.
+            context: Tokens.
+            threads: Threads that compute.
+            command: What to run; path, context and threads are added.
+
+        Raises:
+            ModelChildError: The system can't start a process.
+        """
+        child_ends: list[int] = []
+        own_ends: list[int] = []
+        try:
+            for own, theirs in ((1, 0), (0, 1), (0, 1)):
+                pipe = os.pipe()
+                own_ends.append(pipe[own])
+                child_ends.append(pipe[theirs])
+            # Not in a worker thread: Linux kills the child when the *thread* that started it ends, and
+            # idle worker threads end. It takes a millisecond or two, once a start.
+            popen = subprocess.Popen(  # noqa: ASYNC220
+                [*command, str(path), str(context), str(threads)],
+                stdin=child_ends[0],
+                stdout=child_ends[1],
+                stderr=child_ends[2],
+                env={**os.environ, "GGML_NO_BACKTRACE": "1", "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,  # Ctrl-C is for the daemon, which still has to drain
+            )
+        except OSError as error:
+            for end in own_ends:
+                os.close(end)
+            raise ModelChildError(f"the model process can't be started: {error.strerror}") from None
+        finally:
+            for end in child_ends:
+                os.close(end)
+        process = cls(path, popen, (own_ends[0], own_ends[1], own_ends[2]))
+        nursery.start_soon(process._read_replies)
+        nursery.start_soon(process._read_stderr)
+        return process
+
+    def __repr__(self) -> str:
+        return f"<ModelProcess {self._path.name} pid={self.pid} {'gone' if self.gone.is_set() else 'running'}>"
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._popen.pid
+
+    async def load(self, timeout_s: float) -> None:
+        """Wait until the model is loaded.
+
+        Raises:
+            LocalExtraMissingError: llama-cpp-python is missing or broken.
+            ModelInvalidError: The file is not a usable embedding model.
+            ModelChildError: The child died, hung or spoke gibberish.
+        """
+        reply = await self._receive(timeout_s, "load the model")
+        if reply["kind"] == "failed" and reply.get("reason") == "extra":
+            raise LocalExtraMissingError(f"llama-cpp-python can't be used: {reply.get('message')}")
+        if reply["kind"] == "failed":
+            raise ModelInvalidError(
+                f"{self._path} is not a usable embedding model: {reply.get('message')}", data=self._facts()
+            )
+        self.dims, self.window = int(reply["dims"]), int(reply["window"])
+
+    async def embed(self, text: str, timeout_s: float) -> FloatArray:
+        """Return a text's raw vector (dims,).
+
+        Args:
+            text: Without lone surrogates.
+            timeout_s: How long the child may take; then it counts as hung.
+
+        Raises:
+            ProviderFailedError: This text can't be embedded; the child is well.
+            ModelChildError: The child died, hung or spoke gibberish: it must be replaced.
+        """
+        self._requests += 1
+        try:
+            frame = wire.encode({"kind": "embed", "id": self._requests, "text": text})
+        except wire.WireError as error:
+            raise ProviderFailedError(f"a text of {len(text)} characters can't be embedded: {error}") from None
+        reply = await self._receive(timeout_s, "embed a text", frame)
+        if reply.get("id") != self._requests:
+            raise self._broken("answered a question nobody asked")
+        if reply["kind"] == "refused":
+            raise ProviderFailedError(
+                f"the model can't embed a text of {len(text)} characters: {reply.get('message')}"
+            )
+        data = reply.get("data")
+        if not isinstance(data, bytes) or len(data) != 4 * self.dims:
+            raise self._broken("sent a vector of the wrong size")
+        return np.frombuffer(data, dtype="<f4").astype(np.float32)
+
+    async def _receive(self, timeout_s: float, task: str, frame: bytes = b"") -> wire.Message:
+        """Send a frame, where there is one, and return the reply; sending counts against the time too."""
+        with trio.move_on_after(timeout_s):
+            try:
+                if frame:
+                    await self._stdin.send_all(frame)
+                return await self._replies.receive()
+            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.EndOfChannel):
+                raise self._broken(f"ended while it was to {task}") from None
+        raise self._broken(f"did not {task} in {timeout_s:g} s")
+
+    def _broken(self, what: str) -> ModelChildError:
+        return ModelChildError(f"the model process of {self._path.name} {what}", data=self._facts())
+
+    def _facts(self) -> dict[str, object]:
+        return {"model": str(self._path), "exit_code": self._popen.poll(), "stderr": list(self._tail)[-5:]}
+
+    async def _read_replies(self) -> None:
+        reader = wire.FrameReader()
+        with self._sender:
+            try:
+                while data := await self._stdout.receive_some(READ_BYTES):
+                    for message in reader.feed(data):
+                        self._sender.send_nowait(message)
+            except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, wire.WireError, trio.WouldBlock):
+                log.warning("embedding.model_child_unreadable", pid=self.pid)
+            finally:
+                self.gone.set()
+
+    async def _read_stderr(self) -> None:
+        rest = ""
+        try:
+            while data := await self._stderr.receive_some(READ_BYTES):
+                *lines, rest = (rest + data.decode("utf-8", "replace")).splitlines(keepends=True) or [""]
+                if rest.endswith("\n"):
+                    lines, rest = [*lines, rest], ""
+                self._tail.extend(line.strip()[:STDERR_LINE_CHARACTERS] for line in lines)
+                rest = rest[-STDERR_LINE_CHARACTERS:]
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
+            log.debug("embedding.model_child_stderr_closed", pid=self.pid)
+
+    async def aclose(self) -> None:
+        """Kill the child and wait until it is gone.
+
+        Not politely: it holds nothing but the model, and a hung child hears no politeness.
+
+        Cancellation: done to the end even where the caller is cancelled, within `REAP_SECONDS`.
+        """
+        self._popen.kill()
+        with trio.move_on_after(REAP_SECONDS, shield=True):
+            await trio.to_thread.run_sync(self._popen.wait, abandon_on_cancel=True)
+        for stream in (self._stdin, self._stdout, self._stderr):
+            with trio.CancelScope(shield=True):
+                await stream.aclose()
+
+
+PERMANENT: Final[tuple[type[MemdError], ...]] = (LocalExtraMissingError, ModelInvalidError)
+"""Starting the child again changes nothing about these until the file or the installation changes."""

@@ -1,0 +1,250 @@
+"""All agents' memories together: who there are, which models they share, what is wrong with any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import structlog
+import trio
+from memd_client.errors import AgentUnknownError, MemdError
+from memd_client.messages import (
+    AgentStatus,
+    EmbedParams,
+    EmbedReply,
+    GetParams,
+    GetReply,
+    IndexedAgent,
+    ModelReply,
+    ModelStatus,
+    Problem,
+    SearchParams,
+    SearchReply,
+)
+
+from memd.agent import AgentMemory
+from memd.clock import Clock
+from memd.config import DaemonSettings
+from memd.embedding.choose import choose_provider
+from memd.embedding.model.owner import ModelOwner
+from memd.embedding.model.pull import pull_model
+from memd.embedding.space import space_of
+from memd.index.connection import IndexFile
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.index.vectors.warm import MatrixBudget, WarmVectors
+from memd.report import as_problem
+from memd.openclaw import AgentConfig, OpenClawHome
+from memd.sync.reconcile import ProgressSink
+
+log = structlog.get_logger(__name__)
+
+
+class ClosedMemory:
+    """An agent whose index can't be opened: every request says why; other agents are unaffected."""
+
+    def __init__(self, config: AgentConfig, error: MemdError) -> None:
+        self.config = config
+        self.error = error
+
+    async def search(self, params: SearchParams) -> SearchReply:
+        """Raise why this memory is closed."""
+        raise self.error
+
+    async def get(self, params: GetParams) -> GetReply:
+        """Raise why this memory is closed."""
+        raise self.error
+
+    async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
+        """Raise why this memory is closed."""
+        raise self.error
+
+    async def embed(self, params: EmbedParams) -> EmbedReply:
+        """Raise why this memory is closed."""
+        raise self.error
+
+    async def status(self, deep: bool) -> AgentStatus:
+        """Report the error as the agent's one problem."""
+        return AgentStatus(
+            agent=self.config.id,
+            workspace=str(self.config.workspace),
+            index_path=str(self.config.index_path),
+            enabled=self.config.settings.enabled,
+            sources=list(self.config.settings.sources),
+            files=0,
+            chunks=0,
+            vectors=0,
+            files_pending=0,
+            chunks_pending=0,
+            provider="none",
+            model="",
+            dims=0,
+            vector_path="none",
+            vector_path_reason="the index is not open",
+            last_sync_ms=None,
+            syncing=False,
+            generation=0,
+            index_bytes=0,
+            problems=[as_problem(self.error)],
+        )
+
+
+class Memory:
+    """Every agent's memory.
+
+    Args:
+        home: The state directory, resolved.
+        daemon: The daemon's own settings.
+        extension: sqlite-vec, loaded or not.
+        models: The one owner of local models.
+        models_dir: Where pulled models are.
+        problems: What was wrong with the daemon's own settings.
+        clock: Wall time.
+    """
+
+    def __init__(
+        self,
+        home: OpenClawHome,
+        *,
+        daemon: DaemonSettings,
+        extension: Callable[[AgentConfig], VectorExtension],
+        models: ModelOwner,
+        models_dir: Path,
+        problems: list[MemdError],
+        clock: Clock,
+    ) -> None:
+        self._home = home
+        self._daemon = daemon
+        self._extension = extension
+        self._models = models
+        self._models_dir = models_dir
+        self._problems = problems
+        self._clock = clock
+        self._budget = MatrixBudget(daemon.memory_budget_mb * 1_048_576)
+        self._agents: dict[str, AgentMemory | ClosedMemory] = {}
+
+    def __repr__(self) -> str:
+        return f"<Memory of {len(self._agents)} agents>"
+
+    @property
+    def agents(self) -> Mapping[str, AgentMemory | ClosedMemory]:
+        """The agents by id, read-only."""
+        return MappingProxyType(self._agents)
+
+    @property
+    def state_dir(self) -> Path:
+        """The directory all agents live under."""
+        return self._home.state_dir
+
+    @property
+    def config_path(self) -> Path:
+        """The settings file they come from; may be missing."""
+        return self._home.config_path
+
+    @property
+    def sqlite_vec(self) -> str:
+        """The extension's version, or why it isn't used."""
+        extensions = [self._extension(config) for config in self._home.agents.values()]
+        for extension in extensions:
+            return extension.version if extension.error is None else f"not loaded: {extension.error}"
+        return "no agent"
+
+    def agent(self, agent_id: str | None) -> AgentMemory | ClosedMemory:
+        """Return an agent's memory.
+
+        Args:
+            agent_id: The id, or None for the default agent.
+
+        Raises:
+            AgentUnknownError: There is none; names those there are.
+        """
+        wanted = self._home.default_agent if agent_id is None else agent_id
+        found = self._agents.get(wanted)
+        if found is None:
+            known = ", ".join(sorted(self._agents)[:20]) or "none"
+            raise AgentUnknownError(
+                f"there is no agent {wanted[:80]!r}", hint=f"Known agents: {known}.", data={"agent": wanted[:80]}
+            )
+        return found
+
+    def problems(self) -> list[Problem]:
+        """Return what is wrong with the settings as a whole."""
+        return [as_problem(error) for error in [*self._problems, *self._home.problems]]
+
+    def models(self) -> list[ModelStatus]:
+        """Return the local models and their processes."""
+        return self._models.status()
+
+    async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
+        """Make a model ready on disk, and let agents that waited for one use it.
+
+        Raises:
+            DownloadFailedError: It can't be had.
+            ChecksumMismatchError: What came is not it.
+        """
+        path = await pull_model(ref, self._models_dir, progress)
+        for agent in self._agents.values():
+            if isinstance(agent, AgentMemory):
+                agent.choose_again()
+        size = (await trio.Path(path).stat()).st_size
+        return ModelReply(ref, str(path), size)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Open every agent's memory and keep them until cancelled.
+
+        When it fails: an agent that can't be opened, or whose tasks end with an error, is closed with that
+        error; the others go on.
+        """
+        async with trio.open_nursery() as nursery:
+            for config in self._home.agents.values():
+                await nursery.start(self._run_agent, config)
+            task_status.started()
+
+    async def _run_agent(
+        self, config: AgentConfig, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Open one agent's memory and keep it; what ends it stands in its place."""
+        started = False
+        try:
+            agent = await self._open(config)
+
+            async def keep(*, task_status: trio.TaskStatus[None]) -> None:
+                await agent.run(task_status=task_status)
+
+            async with trio.open_nursery() as nursery:
+                await nursery.start(keep)
+                self._agents[config.id] = agent
+                started = True
+                task_status.started()
+        except* MemdError as group:
+            error = _first(group)
+            log.error("agent.closed", agent=config.id, code=error.code, error=error.message, hint=error.hint)
+            self._agents[config.id] = ClosedMemory(config, error)
+        except* Exception as group:
+            log.error("agent.crashed", agent=config.id, exc_info=group)
+            self._agents[config.id] = ClosedMemory(config, MemdError(f"agent {config.id} stopped by a defect"))
+        if not started:
+            task_status.started()
+
+    async def _open(self, config: AgentConfig) -> AgentMemory:
+        """Open one agent's index and put its memory together."""
+        extension = self._extension(config)
+        index = await IndexFile.open(config.index_path, extension=extension, clock=self._clock, space_of=space_of)
+        warm = WarmVectors(index, extension, self._budget)
+        return AgentMemory(
+            config,
+            index,
+            warm,
+            choose=lambda: choose_provider(config.settings, models=self._models, models_dir=self._models_dir),
+            daemon=self._daemon,
+            clock=self._clock,
+        )
+
+
+def _first(group: BaseExceptionGroup[MemdError]) -> MemdError:
+    """Return the first single error inside a group."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, MemdError)
+    return error

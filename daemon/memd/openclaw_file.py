@@ -1,0 +1,144 @@
+"""Where OpenClaw keeps its files, and what its settings file says, as plain data."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import json5
+
+from memd.config import describe_value
+from memd.settings import absolute_path
+from memd_client.errors import ConfigInvalidError
+
+STATE_FOLDER = ".openclaw"
+OLD_STATE_FOLDER = ".clawdbot"
+CONFIG_NAME = "openclaw.json"
+OLD_CONFIG_NAME = "clawdbot.json"
+
+MAX_CONFIG_BYTES = 4 * 1024 * 1024
+"""Larger settings files are refused: real ones are some kilobytes, and JSON5 is slow to parse."""
+
+_JSON5_PLACE = re.compile(r":(\d+) .* at column (\d+)$", re.DOTALL)
+
+
+def find_state_dir(environ: Mapping[str, str], home: Path) -> Path:
+    """Return OpenClaw's state directory: the one named in the environment, the new one, or the old one.
+
+    Args:
+        environ: `OPENCLAW_STATE_DIR` is looked at.
+        home: The user's home directory.
+    """
+    named = environ.get("OPENCLAW_STATE_DIR", "").strip()
+    if named:
+        return absolute_path(named, base=Path.cwd(), home=home)
+    new, old = home / STATE_FOLDER, home / OLD_STATE_FOLDER
+    return old if old.is_dir() and not new.exists() else new
+
+
+def find_config_path(environ: Mapping[str, str], home: Path) -> Path:
+    """Return where openclaw.json is, or would be.
+
+    Args:
+        environ: `OPENCLAW_CONFIG_PATH` and `OPENCLAW_STATE_DIR` are looked at.
+        home: The user's home directory.
+    """
+    named = environ.get("OPENCLAW_CONFIG_PATH", "").strip()
+    if named:
+        return absolute_path(named, base=Path.cwd(), home=home)
+    state_dir = find_state_dir(environ, home)
+    new, old = state_dir / CONFIG_NAME, state_dir / OLD_CONFIG_NAME
+    return old if os.path.lexists(old) and not os.path.lexists(new) else new
+
+
+def workspace_of(agent_id: str | None, state_dir: Path, home: Path) -> Path:
+    """Return the workspace folder OpenClaw uses where none is configured.
+
+    Args:
+        agent_id: None for the default agent, else an agent beside it.
+        state_dir: The state directory; the old one has its workspaces in the home directory.
+        home: The user's home directory.
+    """
+    folder = home / "clawd" if state_dir.name == OLD_STATE_FOLDER else state_dir / "workspace"
+    return folder if agent_id is None else folder.with_name(f"{folder.name}-{agent_id}")
+
+
+def load_agent_folders(state_dir: Path) -> list[str]:
+    """Return the names of the folders under `agents/`, sorted; hidden ones are nobody's.
+
+    Args:
+        state_dir: The state directory.
+
+    Raises:
+        ConfigInvalidError: The folder is there and can't be listed.
+    """
+    folder = state_dir / "agents"
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.name[0] != "." and entry.is_dir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unusable(folder, f"can't be listed: {error.strerror}") from error
+
+
+def load_document(path: Path, *, required: bool = False) -> dict[str, object]:
+    """Return what a settings file holds: JSON, or JSON5 where it isn't plain JSON.
+
+    Args:
+        path: The file. One that isn't there holds nothing.
+        required: Whether a missing file is an error, because the user named it.
+
+    Raises:
+        ConfigInvalidError: It can't be read or understood; names the file and, where known, line and column.
+    """
+    try:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise _unusable(path, "is not a regular file")
+        if facts.st_size > MAX_CONFIG_BYTES:
+            raise _unusable(path, f"is too big: {facts.st_size} bytes, the limit is {MAX_CONFIG_BYTES}")
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        if required or path.is_symlink():
+            raise _unusable(path, "does not exist") from None
+        return {}
+    except OSError as error:
+        raise _unusable(path, f"can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _unusable(path, f"is not UTF-8 (byte {error.start})") from error
+    document = _parse(path, text)
+    if not isinstance(document, dict):
+        raise _unusable(path, f"must hold an object, found {describe_value(document)}")
+    return document
+
+
+def _parse(path: Path, text: str) -> object:
+    """Return the value a text stands for; the fast parser goes first."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    if not text.strip():
+        raise _unusable(path, "is empty")
+    try:
+        return json5.loads(text)
+    except RecursionError as error:
+        raise _unusable(path, "is nested too deeply") from error
+    except ValueError as error:
+        place = _JSON5_PLACE.search(str(error))
+        if place is None:
+            raise _unusable(path, "is not JSON5") from error
+        line, column = int(place[1]), int(place[2])
+        raise _unusable(
+            path, f"is not JSON5: line {line}, column {column}", line=line, column=column
+        ) from error
+
+
+def _unusable(path: Path, what: str, **facts: int) -> ConfigInvalidError:
+    """Return the error for a file or folder that can't be used as a whole."""
+    return ConfigInvalidError(f"{path} {what}", data={"file": str(path), **facts})

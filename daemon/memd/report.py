@@ -1,0 +1,156 @@
+"""A memory's state for people: counts, what is missing, what is wrong, and the way out of each."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import trio
+from memd_client.errors import MemdError
+from memd_client.messages import AgentStatus, Check, Degraded, Problem
+
+from memd.embedding.choose import Selection
+from memd.index.connection import Database, IndexFile
+from memd.index.files import Counts, count_all, generation
+from memd.index.keyword import find_keyword
+from memd.index.vectors.warm import WarmVectors
+from memd.openclaw import AgentConfig
+from memd.sync.embed import VectorFill
+from memd.sync.reconcile import TextSync
+
+PROBE_TIMEOUT_S = 10.0
+"""How long a deep status waits for the provider: a cold model loads within this."""
+
+
+class Reported(Protocol):
+    """The parts of a memory that a report looks at."""
+
+    config: AgentConfig
+    index_file: IndexFile
+    text: TextSync
+    warm: WarmVectors
+    fill: VectorFill | None
+    selection: Selection
+
+    def degraded(self) -> Degraded | None:
+        """Return why answers are less than the whole, if they are."""
+
+
+def as_problem(error: MemdError) -> Problem:
+    """Return an error as a row of a status."""
+    return Problem(error.wire_code, error.message, error.hint)
+
+
+async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
+    """Return one agent's status.
+
+    Args:
+        agent: The memory to describe.
+        deep: Also probe embeddings, vectors, keyword index and file access.
+    """
+    config, text = agent.config, agent.text
+
+    def look(db: Database) -> tuple[Counts, int]:
+        return count_all(db), generation(db)
+
+    (counts, at), (disk, changes) = await agent.index_file.read(look), await text.look()
+    provider = agent.selection.provider
+    choice = agent.warm.choice()
+    problems = [as_problem(error) for error in config.problems]
+    if agent.selection.problem is not None:
+        problems.append(as_problem(agent.selection.problem))
+    if disk.workspace_missing:
+        problems.append(
+            Problem(
+                "workspace_missing",
+                f"the workspace {config.workspace} does not exist",
+                "Create it, or correct the agent's `workspace` in the settings.",
+            )
+        )
+    if agent.index_file.set_aside is not None:
+        problems.append(
+            Problem(
+                "index_corrupt",
+                f"the index was damaged and is kept as {agent.index_file.set_aside.name}",
+                "It was rebuilt from your Markdown; delete the kept file when you don't need it.",
+            )
+        )
+    skipped = disk.skipped + list(text.reasons.values())
+    return AgentStatus(
+        agent=config.id,
+        workspace=str(config.workspace),
+        index_path=str(config.index_path),
+        enabled=config.settings.enabled,
+        sources=list(config.settings.sources),
+        files=counts.files,
+        chunks=counts.chunks,
+        vectors=agent.warm.count,
+        files_pending=len(changes.read) + len(changes.gone),
+        chunks_pending=agent.fill.pending if agent.fill is not None else 0,
+        provider=provider.id if provider is not None else "none",
+        model=provider.model if provider is not None else "",
+        dims=agent.warm.dims,
+        vector_path=choice.name,
+        vector_path_reason=choice.reason,
+        last_sync_ms=text.last_sync_ms,
+        syncing=text.syncing,
+        generation=at,
+        index_bytes=agent.index_file.size_bytes(),
+        degraded=agent.degraded(),
+        skipped=skipped,
+        problems=problems,
+        checks=await probe(agent) if deep else [],
+    )
+
+
+async def probe(agent: Reported) -> list[Check]:
+    """Try each part of a memory for real and return what came of it."""
+    return [
+        await _probe_embedding(agent),
+        await _probe_keyword(agent),
+        await _probe_vectors(agent),
+        await _probe_files(agent),
+    ]
+
+
+async def _probe_embedding(agent: Reported) -> Check:
+    provider = agent.selection.provider
+    if provider is None:
+        problem = agent.selection.problem
+        return Check("embeddings", problem is None, problem.message if problem is not None else "off by settings")
+    started = trio.current_time()
+    try:
+        with trio.fail_after(PROBE_TIMEOUT_S):
+            vector = await provider.embed_query("probe")
+    except trio.TooSlowError:
+        return Check("embeddings", False, f"no vector within {PROBE_TIMEOUT_S:.0f} s")
+    except MemdError as error:
+        return Check("embeddings", False, error.message)
+    took_ms = (trio.current_time() - started) * 1000
+    return Check("embeddings", True, f"{provider.id}/{provider.model}, {vector.shape[0]} dimensions, {took_ms:.0f} ms")
+
+
+async def _probe_keyword(agent: Reported) -> Check:
+    def look(db: Database) -> int:
+        find_keyword(db, '"probe"', 1, None)
+        return count_all(db).chunks
+
+    try:
+        chunks = await agent.index_file.read(look)
+    except MemdError as error:
+        return Check("keyword index", False, error.message)
+    return Check("keyword index", True, f"{chunks} chunks")
+
+
+async def _probe_vectors(agent: Reported) -> Check:
+    provider = agent.selection.provider
+    if provider is None or agent.warm.count == 0:
+        return Check("vectors", provider is None, "none yet")
+    choice = agent.warm.choice()
+    return Check("vectors", True, f"{agent.warm.count} by {choice.name}: {choice.reason}")
+
+
+async def _probe_files(agent: Reported) -> Check:
+    disk, _ = await agent.text.look()
+    if disk.workspace_missing:
+        return Check("files", False, f"{agent.config.workspace} does not exist")
+    return Check("files", True, f"{len(disk.files)} memory files readable, {len(disk.skipped)} left out")

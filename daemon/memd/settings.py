@@ -1,0 +1,360 @@
+"""Layers of `memorySearch` keys, lowest first -> one agent's typed and bounded settings.
+
+A layer is the object one place in openclaw.json holds: the defaults of all agents, or an agent's own
+overrides, of either era. A value of the wrong type is reported and the layer below keeps its word, so a
+slip costs one key of one agent and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from memd.config import (
+    Chunking,
+    ExtraPath,
+    Hybrid,
+    MemorySearch,
+    Query,
+    Remote,
+    Settings,
+    Source,
+    Sync,
+    describe_type,
+    describe_value,
+)
+from memd_client.errors import ConfigInvalidError
+
+S = TypeVar("S", bound=Settings)
+
+REMOTE_PROVIDERS = frozenset({"openai", "gemini", "voyage", "mistral", "auto"})
+"""Providers whose remote settings (at least the batch defaults) are present with nothing configured."""
+
+DEFAULT_MODELS = {
+    "openai": "text-embedding-3-small",
+    "gemini": "gemini-embedding-001",
+    "voyage": "voyage-4-large",
+    "mistral": "mistral-embed",
+}
+"""What a provider uses where no model is named."""
+
+MAX_COUNT = 2**53 - 1
+"""Largest whole number kept: the largest OpenClaw itself tells from its neighbour."""
+
+MAX_KEY_CHARACTERS = 64
+"""A key is shown up to this length in messages."""
+
+NOT_FROM_FILE = frozenset({"min_score_set"})
+"""Fields that are computed; a key of that name in a file is an unknown key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The keys one place holds: `prefix` is its dotted name, `shared` says it applies to every agent."""
+
+    prefix: str
+    values: Mapping[str, object]
+    shared: bool
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with a settings file: problems of all agents, of one agent, and unknown keys."""
+
+    file: Path
+    shared: dict[str, ConfigInvalidError] = field(default_factory=dict)
+    own: dict[str, ConfigInvalidError] = field(default_factory=dict)
+    unknown: dict[str, None] = field(default_factory=dict)
+
+    def add(self, key: str, expected: str, value: object, *, shared: bool) -> None:
+        """Note a value of the wrong type.
+
+        Args:
+            key: Dotted name of the key.
+            expected: What the key may be, in words.
+            value: What was found; only its kind is told, for it may be a secret.
+            shared: Whether it concerns every agent.
+        """
+        self.say(key, f"expected {expected}, found {describe_value(value)}", expected=expected, shared=shared)
+
+    def say(self, key: str, what: str, *, expected: str = "", shared: bool) -> None:
+        """Note anything else that is wrong with a key."""
+        message = f"{self.file}: {key}: {what}"
+        facts = {"file": str(self.file), "key": key}
+        error = ConfigInvalidError(message, data=facts | ({"expected": expected} if expected else {}))
+        (self.shared if shared else self.own).setdefault(message, error)
+
+
+def resolve_settings(
+    layers: Sequence[Layer], agent_id: str, *, state_dir: Path, home: Path, findings: Findings
+) -> MemorySearch:
+    """Return an agent's settings.
+
+    Args:
+        layers: Lowest first. Later ones win key by key, except that `extraPaths` add up.
+        agent_id: Stands in for `{agentId}` in `store.path`.
+        state_dir: Where the index goes by default.
+        home: What `~` means.
+        findings: Takes every problem and unknown key.
+
+    Returns:
+        Settings within their bounds. Nothing is raised, whatever the layers hold.
+    """
+    read = _read(MemorySearch, layers, findings)
+    provider = read.provider.strip() or "auto"
+    return msgspec.structs.replace(
+        read,
+        sources=_bound_sources(read.sources, read.experimental.session_memory),
+        provider=provider,
+        fallback=read.fallback.strip() or "none",
+        model=read.model or DEFAULT_MODELS.get(provider, ""),
+        remote=_bound_remote(read.remote or Remote(), provider),
+        store=msgspec.structs.replace(
+            read.store, path=str(index_file(read.store.path, agent_id, state_dir, home))
+        ),
+        chunking=_bound_chunking(read.chunking),
+        sync=_bound_sync(read.sync),
+        query=_bound_query(read.query),
+        cache=msgspec.structs.replace(
+            read.cache,
+            max_entries=None if read.cache.max_entries is None else max(1, read.cache.max_entries),
+        ),
+    )
+
+
+def index_file(raw: str, agent_id: str, state_dir: Path, home: Path) -> Path:
+    """Return where an agent's index is.
+
+    Args:
+        raw: `store.path` as configured, or empty for the default.
+        agent_id: Stands in for `{agentId}`.
+        state_dir: Where the default and relative paths start.
+        home: What `~` means.
+    """
+    if not raw.strip():
+        return state_dir / "memory" / f"{agent_id}.sqlite"
+    return absolute_path(raw.replace("{agentId}", agent_id), base=state_dir, home=home)
+
+
+def absolute_path(raw: str, *, base: Path, home: Path) -> Path:
+    """Return a configured path without `~`, `.` and `..`; a relative one starts at `base`."""
+    text = raw.strip()
+    if text == "~" or text.startswith(("~/", "~\\")):
+        text = str(home) + "/" + text[2:]
+    return Path(os.path.normpath(base / text))
+
+
+def is_path_text(text: str) -> bool:
+    """Return whether a system can hold a path of that text: no NUL, no half characters."""
+    try:
+        return "\0" not in text and bool(os.fsencode(text))
+    except UnicodeEncodeError:
+        return False
+
+
+def shown_key(key: str) -> str:
+    """Return a key as it may stand in a message: printable and short."""
+    text = "".join(char if char.isprintable() else "?" for char in key[:MAX_KEY_CHARACTERS])
+    return text + ("…" if len(key) > MAX_KEY_CHARACTERS else "")
+
+
+# --- reading -----------------------------------------------------------------------------------------
+
+
+def _read(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
+    """Return a settings struct out of the layers, and report what isn't part of it."""
+    fields = {f.encode_name: f for f in msgspec.structs.fields(kind) if f.name not in NOT_FROM_FILE}
+    for layer in layers:
+        for key in layer.values:
+            if key not in fields:
+                findings.unknown.setdefault(f"{layer.prefix}.{shown_key(key)}")
+    values: dict[str, Any] = {}
+    for key, known in fields.items():
+        inner = _struct_in(known.type)
+        if inner is not None:
+            values[known.name] = _read(inner, _below(layers, key, findings), findings)
+            continue
+        for layer in layers:
+            raw = layer.values.get(key)
+            if raw is None:
+                continue
+            value = _read_leaf(known.name, known.type, raw, layer, f"{layer.prefix}.{key}", findings)
+            if value is not None:
+                values[known.name] = _join(known.name, values.get(known.name), value)
+    if kind is Query:
+        values["min_score_set"] = "min_score" in values
+    return kind(**values)
+
+
+def _struct_in(kind: Any) -> type[Settings] | None:
+    """Return the nested settings a field holds, if it holds any."""
+    for option in (kind, *get_args(kind)):
+        if isinstance(option, type) and issubclass(option, Settings) and option is not ExtraPath:
+            return option
+    return None
+
+
+def _below(layers: Sequence[Layer], key: str, findings: Findings) -> list[Layer]:
+    """Return the layers one key further down."""
+    deeper = []
+    for layer in layers:
+        raw = layer.values.get(key)
+        name = f"{layer.prefix}.{key}"
+        if isinstance(raw, Mapping):
+            deeper.append(Layer(name, raw, layer.shared))
+        elif raw is not None:
+            findings.add(name, "an object", raw, shared=layer.shared)
+    return deeper
+
+
+def _join(name: str, lower: Any, upper: Any) -> Any:
+    """Return what two layers say together: extra paths add up, anything else is overruled."""
+    return dict.fromkeys([*lower, *upper]) if name == "extra_paths" and lower else upper
+
+
+def _read_leaf(name: str, kind: Any, raw: object, layer: Layer, key: str, findings: Findings) -> Any:
+    """Return one layer's value of a key, or None with a problem noted."""
+    if name == "extra_paths":
+        return _read_extra_paths(raw, layer, key, findings)
+    if name == "sources":
+        return _read_sources(raw, layer, key, findings)
+    try:
+        value = msgspec.convert(_floored(raw) if kind in (int, int | None) else raw, kind)
+    except (msgspec.ValidationError, OverflowError):
+        value = math.nan
+    if isinstance(value, float) and not math.isfinite(value):
+        findings.add(key, describe_type(kind), raw, shared=layer.shared)
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(-MAX_COUNT, min(value, MAX_COUNT))
+    if name in ("path", "model_path", "extension_path", "model_cache_dir") and not is_path_text(value or "."):
+        findings.add(key, "a path", raw, shared=layer.shared)
+        return None
+    return value
+
+
+def _floored(raw: object) -> object:
+    """Return a number without its fraction, as OpenClaw counts."""
+    return math.floor(raw) if isinstance(raw, float) and math.isfinite(raw) else raw
+
+
+def _read_extra_paths(
+    raw: object, layer: Layer, key: str, findings: Findings
+) -> tuple[ExtraPath, ...] | None:
+    """Return the usable entries of an `extraPaths` list, each once."""
+    if not isinstance(raw, list):
+        findings.add(key, "a list of paths", raw, shared=layer.shared)
+        return None
+    paths: dict[ExtraPath, None] = {}
+    for position, item in enumerate(raw):
+        place = f"{key}[{position}]"
+        try:
+            entry = msgspec.convert(item, str | ExtraPath)
+        except msgspec.ValidationError:
+            entry = "\0"
+        if isinstance(entry, str):
+            entry = ExtraPath(path=entry)
+        elif isinstance(item, Mapping):
+            for extra in sorted(item.keys() - {"path", "pattern"}):
+                findings.unknown.setdefault(f"{place}.{shown_key(extra)}")
+        if not is_path_text(entry.path or "."):
+            findings.add(place, "a path, or an object with a path and a pattern", item, shared=layer.shared)
+        elif entry.path.strip():
+            paths.setdefault(
+                ExtraPath(path=entry.path.strip(), pattern=(entry.pattern or "").strip() or None)
+            )
+    return tuple(paths)
+
+
+def _read_sources(raw: object, layer: Layer, key: str, findings: Findings) -> tuple[Source, ...] | None:
+    """Return the known sources of a `sources` list, in the order given."""
+    known: tuple[Source, ...] = get_args(Source)
+    if not isinstance(raw, list):
+        findings.add(key, "a list of sources", raw, shared=layer.shared)
+        return None
+    for position, item in enumerate(raw):
+        if item not in known:
+            findings.add(f"{key}[{position}]", describe_type(Source), item, shared=layer.shared)
+    return tuple(source for item in raw for source in known if item == source)
+
+
+# --- bounds ------------------------------------------------------------------------------------------
+
+
+def _bound_sources(wanted: Sequence[Source], session_memory: bool) -> tuple[Source, ...]:
+    """Return each source once; transcripts only where they were asked for twice; never none."""
+    allowed = [source for source in wanted if source != "sessions" or session_memory]
+    return tuple(dict.fromkeys(allowed)) or ("memory",)
+
+
+def _bound_remote(remote: Remote, provider: str) -> Remote | None:
+    """Return the remote settings where a remote provider may be used or one was described, else None."""
+    described = remote.base_url or remote.api_key or remote.headers is not None
+    if not described and provider not in REMOTE_PROVIDERS:
+        return None
+    batch = msgspec.structs.replace(
+        remote.batch,
+        concurrency=max(1, remote.batch.concurrency),
+        poll_interval_ms=max(0, remote.batch.poll_interval_ms),
+        timeout_minutes=max(0, remote.batch.timeout_minutes),
+    )
+    return msgspec.structs.replace(remote, batch=batch)
+
+
+def _bound_chunking(chunking: Chunking) -> Chunking:
+    """Return chunk sizes that make progress: at least one token, the overlap smaller than the chunk."""
+    tokens = max(1, chunking.tokens)
+    return Chunking(tokens=tokens, overlap=max(0, min(chunking.overlap, tokens - 1)))
+
+
+def _bound_sync(sync: Sync) -> Sync:
+    """Return waiting times and growths that are not negative."""
+    return msgspec.structs.replace(
+        sync,
+        watch_debounce_ms=max(0, sync.watch_debounce_ms),
+        interval_minutes=max(0, sync.interval_minutes),
+        sessions=msgspec.structs.replace(
+            sync.sessions,
+            delta_bytes=max(0, sync.sessions.delta_bytes),
+            delta_messages=max(0, sync.sessions.delta_messages),
+        ),
+    )
+
+
+def _bound_query(query: Query) -> Query:
+    """Return query settings in their ranges."""
+    return msgspec.structs.replace(
+        query,
+        max_results=max(1, query.max_results),
+        min_score=_clamped(query.min_score),
+        hybrid=_bound_hybrid(query.hybrid),
+    )
+
+
+def _bound_hybrid(hybrid: Hybrid) -> Hybrid:
+    """Return weights in 0..1 that add up to 1, and the other numbers in their ranges."""
+    vector, text = _clamped(hybrid.vector_weight), _clamped(hybrid.text_weight)
+    total = vector + text
+    usual = Hybrid()
+    return msgspec.structs.replace(
+        hybrid,
+        vector_weight=vector / total if total > 0 else usual.vector_weight,
+        text_weight=text / total if total > 0 else usual.text_weight,
+        candidate_multiplier=max(1, min(hybrid.candidate_multiplier, 20)),
+        mmr=msgspec.structs.replace(hybrid.mmr, lambda_=_clamped(hybrid.mmr.lambda_)),
+        temporal_decay=msgspec.structs.replace(
+            hybrid.temporal_decay,
+            half_life_days=max(1, math.floor(hybrid.temporal_decay.half_life_days)),
+        ),
+    )
+
+
+def _clamped(value: float) -> float:
+    """Return the nearest value in 0..1."""
+    return max(0.0, min(value, 1.0))

@@ -1,0 +1,172 @@
+"""Rules and disk: the files there are, with what a stat says of each.
+
+This runs inside every search, so it is written for speed: one `scandir` a folder, one `stat` a Markdown
+file, strings instead of path objects.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memd_client.messages import Skipped
+
+from memd.config import ExtraPath
+from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, extra_key, is_markdown, is_walked, matches_pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One memory file on disk: its name in the index, where it is, and its stat."""
+
+    path: str
+    location: str
+    mtime_ns: int
+    size: int
+    inode: int
+
+
+@dataclass(slots=True)
+class Discovery:
+    """All memory files of an agent at one moment, and what was left out and why."""
+
+    files: dict[str, Found] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    workspace_missing: bool = False
+
+
+def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: int) -> Discovery:
+    """Return the memory files on disk right now.
+
+    Args:
+        workspace: The agent's workspace; may be missing.
+        extra_paths: Folders or files beside it; relative ones start at the workspace.
+        max_file_bytes: A larger file is left out with a reason.
+
+    Returns:
+        Files by their index path: relative to the workspace, with `..` only for extra paths outside it.
+        Nothing is raised: what can't be read is in `skipped`.
+    """
+    found = Discovery()
+    root = str(workspace)
+    if not os.path.isdir(root):
+        found.workspace_missing = True
+    else:
+        _take_root_files(found, root, max_file_bytes)
+        memory = os.path.join(root, MEMORY_FOLDER)
+        if os.path.islink(memory):
+            found.skipped.append(Skipped(MEMORY_FOLDER, "symbolic link; links are not followed"))
+        else:
+            for entry, path in _walk(found, memory, MEMORY_FOLDER + "/"):
+                _take(found, entry, path, max_file_bytes)
+    for extra in extra_paths:
+        _take_extra(found, root, extra, max_file_bytes)
+    return found
+
+
+def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
+    """Add the workspace's own memory files; two names of one file (case-insensitive disks) count once."""
+    identities: set[tuple[int, int]] = set()
+    try:
+        with os.scandir(root) as entries:
+            named = {entry.name: entry for entry in entries if entry.name in ROOT_FILES}
+    except OSError as error:
+        found.skipped.append(Skipped(".", f"workspace can't be listed: {error.strerror}"))
+        return
+    for name in ROOT_FILES:
+        entry = named.get(name)
+        if entry is None:
+            continue
+        try:
+            facts = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            found.skipped.append(Skipped(name, f"can't be read: {error.strerror}"))
+            continue
+        if (facts.st_dev, facts.st_ino) not in identities:
+            identities.add((facts.st_dev, facts.st_ino))
+            _take(found, entry, name, max_file_bytes)
+
+
+def _walk(found: Discovery, folder: str, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
+    """Yield the Markdown entries below a folder with their index paths; links are listed, not followed."""
+    pending = [(folder, prefix)]
+    while pending:
+        here, before = pending.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if entry.is_symlink():
+                        if is_markdown(name) or entry.is_dir():
+                            found.skipped.append(
+                                Skipped(_shown(before + name), "symbolic link; links are not followed")
+                            )
+                    elif entry.is_dir(follow_symlinks=False):
+                        if is_walked(name):
+                            pending.append((entry.path, before + name + "/"))
+                    elif is_markdown(name):
+                        yield entry, before + name
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            found.skipped.append(Skipped(_shown(before), f"folder can't be listed: {error.strerror}"))
+
+
+def _take(found: Discovery, entry: os.DirEntry[str], path: str, max_file_bytes: int) -> None:
+    """Add one entry, or the reason it is left out."""
+    try:
+        facts = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        found.skipped.append(Skipped(_shown(path), f"can't be read: {error.strerror}"))
+        return
+    _take_stat(found, entry.path, path, facts, max_file_bytes)
+
+
+def _take_stat(
+    found: Discovery, location: str, path: str, facts: os.stat_result, max_file_bytes: int
+) -> None:
+    """Add a file by its stat, or the reason it is left out."""
+    mode = facts.st_mode
+    if not stat.S_ISREG(mode):
+        kind = "symbolic link; links are not followed" if stat.S_ISLNK(mode) else "not a regular file"
+        found.skipped.append(Skipped(_shown(path), kind))
+    elif facts.st_size > max_file_bytes:
+        limit = max_file_bytes // 1_048_576
+        found.skipped.append(
+            Skipped(_shown(path), f"too big: {facts.st_size / 1_048_576:.0f} MB, the limit is {limit} MB")
+        )
+    elif not path.isascii() and _shown(path) != path:
+        found.skipped.append(Skipped(_shown(path), "its name is not UTF-8; rename it"))
+    else:
+        found.files[path] = Found(path, location, facts.st_mtime_ns, facts.st_size, facts.st_ino)
+
+
+def _take_extra(found: Discovery, root: str, extra: ExtraPath, max_file_bytes: int) -> None:
+    """Add the files of one extra path: a Markdown file, or a folder's Markdown."""
+    location = os.path.normpath(os.path.join(root, os.path.expanduser(extra.path)))
+    key = os.path.relpath(location, root).replace(os.sep, "/")
+    try:
+        facts = os.lstat(location)
+    except OSError as error:
+        found.skipped.append(Skipped(extra_key(extra), f"extra path can't be read: {error.strerror}"))
+        return
+    if stat.S_ISDIR(facts.st_mode):
+        prefix = "" if key == "." else key + "/"
+        for entry, path in _walk(found, location, prefix):
+            if path not in found.files and matches_pattern(path[len(prefix) :], extra.pattern):
+                _take(found, entry, path, max_file_bytes)
+    elif is_markdown(location) or not stat.S_ISREG(facts.st_mode):
+        if key not in found.files:
+            _take_stat(found, location, key, facts, max_file_bytes)
+    else:
+        found.skipped.append(Skipped(extra_key(extra), "extra path is not Markdown"))
+
+
+def _shown(path: str) -> str:
+    """Return a path that can be packed and printed: bytes that are not UTF-8 become question marks."""
+    return path.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,182 @@
+"""Vectors behind the text: fills what the active vector space lacks, newest files first.
+
+Keyword search never waits for this. A failing provider is tried again with growing pauses; why and since
+when stands in `degraded`, which every reply and the status show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import structlog
+import trio
+from memd_client.errors import DimensionsChangedError, MemdError, ProviderFailedError
+from memd_client.messages import Degraded
+from numpy.typing import NDArray
+
+from memd.clock import Clock
+from memd.embedding.provider import EmbeddingProvider
+from memd.index.cache import SpaceKey, count_missing, forget_space, missing_hashes, store_vectors
+from memd.index.connection import Database, IndexFile
+from memd.sync.reconcile import ProgressSink, ignore_progress
+
+log = structlog.get_logger(__name__)
+
+BATCH_TEXTS = 16
+"""Texts asked for at once: a local model takes them one by one, so a small batch keeps progress live and
+lets agents take turns."""
+
+LOOK_AHEAD_TEXTS = 512
+"""Texts read from the index at once: the look for missing ones walks all chunks, so it is shared by many."""
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+"""Pauses between tries while a provider fails: they double from the first to the longest."""
+
+
+class VectorFill:
+    """Embeds what is missing for one agent.
+
+    Args:
+        index: The agent's index.
+        provider: Who embeds.
+        clock: Wall time.
+        on_stored: Called with (ids, matrix) after each committed batch.
+    """
+
+    def __init__(
+        self,
+        index: IndexFile,
+        provider: EmbeddingProvider,
+        *,
+        clock: Clock,
+        on_stored: Callable[[list[int], NDArray[np.float32]], None],
+    ) -> None:
+        self._index = index
+        self.provider = provider
+        self._clock = clock
+        self._on_stored = on_stored
+        self._wake = trio.Event()
+        self._idle = trio.Event()
+        self._sinks: list[ProgressSink] = []
+        self._pauses = 0
+        self.space = SpaceKey(provider.id, provider.model, provider.space.id)
+        self.degraded: Degraded | None = None
+        self.embedded = 0
+        self.pending = 0
+
+    def __repr__(self) -> str:
+        state = "idle" if self._idle.is_set() else f"{self.pending} pending"
+        return f"<VectorFill {self.provider.id}/{self.provider.model}, {state}>"
+
+    def wake(self) -> None:
+        """Say that texts may be missing."""
+        if self._idle.is_set():
+            self._idle = trio.Event()
+        self._wake.set()
+
+    async def settle(self, progress: ProgressSink = ignore_progress) -> None:
+        """Wait until nothing is missing or the provider fails; the caller looks at `degraded`.
+
+        Args:
+            progress: Hears ("embedding", texts done, texts in all, "").
+        """
+        self._sinks.append(progress)
+        try:
+            self.wake()
+            await self._idle.wait()
+        finally:
+            self._sinks.remove(progress)
+
+    async def forget_all(self) -> None:
+        """Drop the space's vectors, so that every text is embedded again."""
+        space = self.space
+        await self._index.write(lambda db: forget_space(db, space.id))
+
+    async def run(self) -> None:
+        """Fill until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake = trio.Event()
+            try:
+                await self._fill()
+                self.degraded = None
+                self._pauses = 0
+            except MemdError as error:
+                self.note_failure(error)
+            if not self._wake.is_set():
+                self._idle.set()
+            if self.degraded is not None:
+                pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._pauses)
+                self._pauses += 1
+                with trio.move_on_after(pause):
+                    await self._wake.wait()
+                self._wake.set()
+
+    def note_failure(self, error: MemdError) -> Degraded:
+        """Remember and return why meaning is missing; the time of the first failure stays."""
+        since = self.degraded.since_ms if self.degraded is not None else self._clock()
+        self.degraded = Degraded(error.code, error.message, since, error.hint)
+        log.warning("embedding.failed", provider=self.provider.id, code=error.code, error=error.message)
+        return self.degraded
+
+    def note_success(self) -> None:
+        """Forget an earlier failure."""
+        self.degraded = None
+
+    async def _fill(self) -> None:
+        """Embed batch after batch until nothing is missing."""
+        space = self.space
+        total = self.pending = await self._index.read(lambda db: count_missing(db, space.id))
+        while self.pending:
+            missing = await self._index.read(lambda db: missing_hashes(db, space.id, LOOK_AHEAD_TEXTS))
+            if not missing:
+                break
+            for start in range(0, len(missing), BATCH_TEXTS):
+                await self._embed(missing[start : start + BATCH_TEXTS])
+                self.pending = max(0, self.pending - BATCH_TEXTS)
+                total = max(total, self.pending)
+                for sink in list(self._sinks):
+                    sink("embedding", total - self.pending, total, "")
+                if self._wake.is_set():  # newer text came in: it goes first
+                    break
+            self.pending = await self._index.read(lambda db: count_missing(db, space.id))
+
+    async def _embed(self, missing: list[tuple[str, str]]) -> None:
+        """Embed and store one batch of (hash, text)."""
+        space = self.space
+        hashes = [digest for digest, _ in missing]
+        matrix = await self.provider.embed_batch([text for _, text in missing])
+        _check(matrix, len(hashes), self.provider.model)
+        now_ms = self._clock()
+
+        def store(db: Database) -> list[int]:
+            return store_vectors(db, space, hashes, matrix, now_ms)
+
+        ids = await self._index.write(store)
+        self._on_stored(ids, matrix)
+        self.embedded += len(hashes)
+
+
+def _check(matrix: NDArray[np.float32], count: int, model: str) -> None:
+    """Refuse a reply that can't be stored.
+
+    Raises:
+        ProviderFailedError: Wrong count, or numbers that are not finite or zero.
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != count:
+        raise ProviderFailedError(f"{model} returned {matrix.shape} vectors for {count} texts")
+    norms = np.linalg.norm(matrix, axis=1)
+    if not bool(np.isfinite(norms).all()) or not bool((norms > 0).all()):
+        raise ProviderFailedError(f"{model} returned a vector that is not finite or is zero")
+
+
+def check_dims(expected: int | None, matrix: NDArray[np.float32], model: str) -> None:
+    """Refuse vectors of another size than the space holds.
+
+    Raises:
+        DimensionsChangedError: Names both sizes.
+    """
+    if expected is not None and matrix.shape[1] != expected:
+        raise DimensionsChangedError(f"{model} returned {matrix.shape[1]} dimensions, the index holds {expected}")

@@ -1,0 +1,182 @@
+"""The whole path, for real: Markdown on disk, a daemon, a socket, a client, the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from memd_client import Client
+from memd_client.errors import AgentUnknownError, PathRefusedError
+
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+
+KEYWORD_ONLY = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+
+
+def test_a_note_written_before_the_start_is_found() -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        home.note("MEMORY.md", "# Facts\n\nThe staging gateway listens on port 8443.\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            reply = client.search("which port does the gateway use")
+
+            assert reply.hits[0].path == "MEMORY.md"
+            assert "8443" in reply.hits[0].snippet
+            assert reply.mode == "keyword"
+            assert reply.degraded is None  # keyword search was asked for
+
+
+def test_the_very_next_search_sees_a_write_an_edit_a_rename_and_a_delete() -> None:
+    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+        note = home.note("memory/2026-03-01.md", "Martine prefers blue dashboards.\n")
+        assert [hit.path for hit in client.search("Martine dashboards").hits] == ["memory/2026-03-01.md"]
+
+        note.write_text("Martine prefers green dashboards.\n")
+        assert "green" in client.search("Martine dashboards").hits[0].snippet
+        assert client.search("blue").hits == []
+
+        moved = note.with_name("2026-03-02.md")
+        note.rename(moved)
+        assert [hit.path for hit in client.search("Martine dashboards").hits] == ["memory/2026-03-02.md"]
+
+        moved.unlink()
+        gone = client.search("Martine dashboards")
+        assert gone.hits == []
+        assert gone.abstained
+
+
+def test_a_write_within_the_clocks_grain_and_of_the_same_size_is_seen() -> None:
+    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+        for turn in range(30):
+            word = f"zebra{turn:02d}"
+            home.note("memory/now.md", f"the word is {word}\n")
+            assert word in client.search("word").hits[0].snippet
+
+
+def test_one_agent_never_sees_anothers_memory() -> None:
+    with StateHome() as home:
+        home.configure(agents_config(home.state, "work"))
+        home.note("MEMORY.md", "canary-main lives here\n")
+        home.note("MEMORY.md", "canary-work lives here\n", agent="work")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            assert "canary-main" in client.search("canary", agent="main").hits[0].snippet
+            assert "canary-work" in client.search("canary", agent="work").hits[0].snippet
+            assert client.search("canary-work", agent="main").hits[0].snippet.count("canary-work") == 0
+            with pytest.raises(AgentUnknownError) as caught:
+                client.search("canary", agent="nobody")
+            assert "work" in caught.value.hint
+
+
+def test_status_is_true_at_the_moment_it_is_asked() -> None:
+    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+        home.note("memory/a.md", "one\n")
+        client.index()
+        home.note("memory/b.md", "two\n")
+
+        agent = client.status().agents[0]
+
+        assert (agent.files, agent.files_pending) == (1, 1)
+        assert agent.workspace == str(home.workspace())
+        assert agent.vector_path in ("memory", "sqlite-vec", "scan", "none")
+
+
+def test_get_returns_exact_lines_and_refuses_everything_else() -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        home.note("memory/list.md", "one\ntwo\nthree\nfour\n")
+        secret = home.note("secret.md", "not memory\n")
+        (home.workspace() / "memory" / "link.md").symlink_to(secret)
+        outside = home.workspace() / "memory" / "folder"
+        outside.symlink_to(home.state)
+        home.note("memory/plain.txt", "text\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            reply = client.get("memory/list.md", from_line=2, lines=2)
+            assert (reply.text, reply.from_line, reply.lines, reply.total_lines) == ("two\nthree", 2, 2, 4)
+            for path in (
+                "secret.md",
+                "../state/openclaw.json",
+                "memory/../secret.md",
+                "/etc/passwd",
+                "memory/link.md",
+                "memory/folder/workspace/secret.md",
+                "memory/plain.txt",
+                "memory//list.md",
+                "",
+                "a\0b.md",
+            ):
+                with pytest.raises(PathRefusedError):
+                    client.get(path)
+
+
+def test_extra_paths_are_searched_and_read() -> None:
+    with StateHome() as home:
+        extra = home.root / "notes"
+        (extra / "deep").mkdir(parents=True)
+        (extra / "deep" / "recipe.md").write_text("Knead the sourdough twice.\n")
+        (extra / "deep" / "draft.txt").write_text("sourdough in text\n")
+        search = {"provider": "none", "extraPaths": [str(extra)]}
+        home.configure({"agents": {"defaults": {"memorySearch": search}}})
+        home.note("MEMORY.md", "hello\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            hits = client.search("sourdough").hits
+            assert len(hits) == 1
+            assert client.get(hits[0].path).text.startswith("Knead")
+
+
+def test_the_first_k_of_k_plus_one_results_are_the_k_results() -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        for number in range(30):
+            home.note(f"memory/n{number:02d}.md", f"release notes number {number} " + "deploy " * (number % 7) + "\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            lists = [
+                [(hit.path, hit.score) for hit in client.search("deploy release", max_results=k).hits]
+                for k in range(1, 12)
+            ]
+        for shorter, longer in zip(lists, lists[1:], strict=False):
+            assert longer[: len(shorter)] == shorter
+
+
+def test_chinese_is_found_from_one_character_up_and_mixed_with_latin() -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        home.note("memory/zh.md", "客户喜欢蓝色的仪表盘。\n我们决定重跑gen任务。\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            for query in ("蓝", "仪表盘", "客户喜欢什么颜色", "gen", "重跑gen"):
+                assert client.search(query).hits, query
+
+
+def test_memctl_speaks_plainly_when_piped() -> None:
+    with StateHome(KEYWORD_ONLY) as home:
+        home.note("MEMORY.md", "The staging gateway listens on port 8443.\n")
+        with DaemonProcess(home) as daemon:
+            indexed = daemon.memctl("index")
+            assert indexed.returncode == 0, indexed.stderr
+            status = daemon.memctl("status")
+            assert status.returncode == 0, status.stderr
+            assert str(home.workspace()) in status.stdout
+            assert "\x1b[" not in status.stdout
+
+            found = daemon.memctl("search", "gateway port", "--json")
+            reply = json.loads(found.stdout)
+            assert reply["hits"][0]["path"] == "MEMORY.md"
+            assert {"mode", "degraded", "abstained", "took_ms"} <= set(reply)
+
+            lines = daemon.memctl("get", "MEMORY.md", "--from", "1", "--lines", "1")
+            assert lines.stdout.strip() == "The staging gateway listens on port 8443."
+
+            wrong = daemon.memctl("get", "../x.md")
+            assert wrong.returncode == 1
+            assert "path_refused" in wrong.stderr
+            assert daemon.memctl("search", "--no-such-option", "x").returncode == 2
+
+
+def test_many_clients_search_while_files_change() -> None:
+    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon:
+        clients = [Client(home.socket) for _ in range(10)]
+        try:
+            for turn in range(20):
+                home.note(f"memory/n{turn % 5}.md", f"shared topic turn{turn}\n")
+                for client in clients:
+                    assert any(f"turn{turn}" in hit.snippet for hit in client.search(f"topic turn{turn}").hits)
+        finally:
+            for client in clients:
+                client.close()
+        assert not [event for event in daemon.events() if event.get("level") == "error"]

@@ -1,0 +1,154 @@
+"""A real daemon process owned by one handle; nothing else in the tests starts one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from memd_client import Client
+from memd_client.errors import MemdError
+from memd_client.messages import StatusReply
+
+from tests.support.homes import StateHome
+
+START_DEADLINE_S = 30.0
+"""A daemon on a busy CI machine is ready well within this."""
+
+
+class DaemonProcess:
+    """A daemon on a state directory of its own.
+
+    Args:
+        home: Where its memory is.
+        environ: More variables.
+    """
+
+    def __init__(self, home: StateHome, environ: dict[str, str] | None = None) -> None:
+        self.home = home
+        self._environ = {**os.environ, **home.environ(), **(environ or {})}
+        self._log = home.root / "daemon.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> DaemonProcess:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            print(self.log_tail())
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The daemon's process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, *, wait: bool = True) -> DaemonProcess:
+        """Start the daemon and wait until it answers."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "memd"],
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        if wait:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self) -> None:
+        """Wait until the daemon greets a client."""
+        assert self._process is not None
+        deadline = time.monotonic() + START_DEADLINE_S
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise AssertionError(f"daemon ended with {self._process.returncode}:\n{self.log_tail()}")
+            try:
+                with self.client() as client:
+                    client.hello()
+                return
+            except MemdError:
+                time.sleep(0.02)
+        raise AssertionError(f"daemon not ready:\n{self.log_tail()}")
+
+    def stop(self) -> int | None:
+        """End the daemon politely and return its exit code; forcefully after ten seconds."""
+        process = self._process
+        if process is None:
+            return None
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        code = process.wait()
+        self._process = None
+        return code
+
+    def kill(self) -> None:
+        """kill -9 the daemon."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def wait_exit(self, timeout_s: float = 15.0) -> int:
+        """Return the exit code of a daemon that ends by itself."""
+        assert self._process is not None
+        return self._process.wait(timeout_s)
+
+    def client(self, **options: Any) -> Client:
+        """Return a client of this daemon."""
+        return Client(self.home.socket, **options)
+
+    def log_tail(self, lines: int = 40) -> str:
+        """Return the end of the daemon's log."""
+        with contextlib.suppress(FileNotFoundError):
+            return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
+        return ""
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the daemon's log as records."""
+        records = []
+        for line in self._log.read_text(errors="replace").splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                records.append(json.loads(line))
+        return records
+
+    def wait_for(self, check: Any, timeout_s: float = 60.0) -> StatusReply:
+        """Return the first status that passes a check."""
+        deadline = time.monotonic() + timeout_s
+        with self.client() as client:
+            while True:
+                status = client.status()
+                if check(status):
+                    return status
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"state not reached: {status}\n{self.log_tail()}")
+                time.sleep(0.05)
+
+    def memctl(self, *arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run the command line against this daemon and return what came of it."""
+        return subprocess.run(
+            [sys.executable, "-c", "from memd.cli.main import main; main()", *arguments],
+            env={**self._environ, "MEMD_AUTOSTART": "0"},
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            cwd=Path("/"),
+        )

@@ -1,0 +1,75 @@
+"""State directories for tests: a short-lived `~/.openclaw` with agents, settings and notes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+
+class StateHome:
+    """A state directory under a short path (a socket's path may be 107 bytes long at most).
+
+    Args:
+        config: What `openclaw.json` holds, or text for it as it is.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | str | None = None) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="memd-", dir="/tmp"))
+        self.state = self.root / "state"
+        self.state.mkdir(mode=0o700)
+        self.socket = self.root / "run" / "memd.sock"
+        self.configure(config if config is not None else {})
+
+    def __enter__(self) -> StateHome:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def configure(self, config: Mapping[str, Any] | str) -> None:
+        """Write the settings file."""
+        text = config if isinstance(config, str) else json.dumps(config)
+        (self.state / "openclaw.json").write_text(text)
+
+    def workspace(self, agent: str = "main") -> Path:
+        """Return an agent's workspace: `workspace` for main, else what `agents_config` named."""
+        return self.state / ("workspace" if agent == "main" else f"workspace-{agent}")
+
+    def note(self, path: str, text: str, agent: str = "main") -> Path:
+        """Write a note into an agent's workspace and return where it is."""
+        location = self.workspace(agent) / path
+        location.parent.mkdir(parents=True, exist_ok=True)
+        location.write_text(text, encoding="utf-8")
+        return location
+
+    def environ(self) -> dict[str, str]:
+        """Return the variables that lead a daemon here."""
+        return {
+            "OPENCLAW_STATE_DIR": str(self.state),
+            "MEMD_SOCKET": str(self.socket),
+            "MEMD_CONFIG": str(self.root / "memd.toml"),
+        }
+
+
+def agents_config(state: Path, *agents: str, memory_search: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return settings with several agents, each with a workspace of its own.
+
+    Args:
+        state: The state directory.
+        agents: Ids beside `main`; the workspace of `work` is `<state>/workspace-work`.
+        memory_search: Defaults for all of them.
+    """
+    return {
+        "agents": {
+            "defaults": {"memorySearch": dict(memory_search or {"provider": "none"})},
+            "list": [{"id": "main", "default": True}]
+            + [{"id": agent, "workspace": f"{state}/workspace-{agent}"} for agent in agents],
+        }
+    }

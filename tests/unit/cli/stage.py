@@ -1,0 +1,247 @@
+"""A stage for commands: a client that answers from memory, streams that can be read, and replies to show."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from memd.cli.connect import Session
+from memd.cli.main import run
+from memd.cli.output import Output, Stream
+
+from memd_client.errors import MemdError
+from memd_client.messages import (
+    AgentStatus,
+    Degraded,
+    GetReply,
+    Hit,
+    IndexedAgent,
+    IndexReply,
+    ModelReply,
+    ModelStatus,
+    Pending,
+    Progress,
+    SearchReply,
+    StatusReply,
+)
+
+NOW_MS = 1_800_000_000_000
+
+
+@dataclass
+class FakeClient:
+    """A client whose replies are given, and which remembers what it was asked."""
+
+    replies: dict[str, Any]
+    progress: Sequence[Progress] = ()
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    closed: bool = False
+
+    def _answer(self, name: str, **params: Any) -> Any:
+        self.calls.append((name, params))
+        reply = self.replies[name]
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply
+
+    def status(self, agent: str | None = None, deep: bool = False) -> StatusReply:
+        """Answer `status`."""
+        return self._answer("status", agent=agent, deep=deep)
+
+    def search(self, query: str, **params: Any) -> SearchReply:
+        """Answer `search`."""
+        return self._answer("search", query=query, **params)
+
+    def get(self, path: str, **params: Any) -> GetReply:
+        """Answer `get`."""
+        return self._answer("get", path=path, **params)
+
+    def index(
+        self,
+        agent: str | None = None,
+        force: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> IndexReply:
+        """Report the progress, then answer `index`."""
+        for each in self.progress:
+            assert on_progress is not None
+            on_progress(each)
+        return self._answer("index", agent=agent, force=force)
+
+    def model(self, ref: str, on_progress: Callable[[Progress], None] | None = None) -> ModelReply:
+        """Report the progress, then answer `model`."""
+        for each in self.progress:
+            assert on_progress is not None
+            on_progress(each)
+        return self._answer("model", ref=ref)
+
+    def close(self) -> None:
+        """Note that the command was tidy."""
+        self.closed = True
+
+
+@dataclass
+class Ran:
+    """What a run left behind."""
+
+    code: int
+    out: str
+    err: str
+    client: FakeClient
+    timeouts_s: list[float]
+
+
+def memctl(
+    *arguments: str,
+    progress: Sequence[Progress] = (),
+    terminal: bool = False,
+    colour: bool | None = None,
+    width: int = 80,
+    refused: MemdError | None = None,
+    now_s: Callable[[], float] = lambda: 0.0,
+    **replies: Any,
+) -> Ran:
+    """Run a command on the stage.
+
+    Args:
+        arguments: What follows `memctl`.
+        progress: What the client reports before it answers.
+        terminal: Whether both streams are terminals.
+        colour: Whether a terminal shows colour; None as the environment says.
+        width: Columns of the terminal.
+        refused: What opening a client raises.
+        now_s: The monotonic clock.
+        replies: What the client answers, or raises, by method.
+    """
+    client = FakeClient(replies, progress)
+    out, err = io.StringIO(), io.StringIO()
+    timeouts_s: list[float] = []
+
+    def open_client(timeout_s: float) -> FakeClient:
+        timeouts_s.append(timeout_s)
+        if refused is not None:
+            raise refused
+        return client
+
+    streams = [Stream(file, terminal=terminal, colour=colour, width=width) for file in (out, err)]
+    session = Session(open_client, Output(streams[0], streams[1], now_s), lambda: NOW_MS)
+    code = run(arguments, session)
+    return Ran(code, out.getvalue(), err.getvalue(), client, timeouts_s)
+
+
+MINILM = ModelStatus(
+    model="minilm",
+    path="/home/ann/.cache/memd/models/all-MiniLM-L6-v2.gguf",
+    state="ready",
+    pid=4300,
+    rss_bytes=91_700_000,
+    queued=0,
+    restarts=0,
+)
+
+MAIN = AgentStatus(
+    agent="main",
+    workspace="/home/ann/.openclaw/workspace",
+    index_path="/home/ann/.openclaw/memory/main.sqlite",
+    enabled=True,
+    sources=["memory"],
+    files=54,
+    chunks=1300,
+    vectors=1300,
+    files_pending=0,
+    chunks_pending=0,
+    provider="local",
+    model="minilm",
+    dims=384,
+    vector_path="memory",
+    vector_path_reason="2.0 MB of a budget of 512 MB",
+    last_sync_ms=NOW_MS - 125_000,
+    syncing=False,
+    generation=41,
+    index_bytes=5_300_000,
+)
+
+OUTAGE = Degraded(
+    code="provider_failed",
+    reason="The embedding provider openai answered 401.",
+    since_ms=NOW_MS - 3 * 3_600_000,
+    hint="Correct memorySearch.remote.apiKey.",
+)
+
+
+def status_of(*agents: AgentStatus, **facts: Any) -> StatusReply:
+    """Return a status with these agents."""
+    reply = StatusReply(
+        version="0.1.0",
+        pid=4242,
+        uptime_ms=11_520_000,
+        socket="/run/user/1000/memd/memd.sock",
+        state_dir="/home/ann/.openclaw",
+        config_path="/home/ann/.openclaw/openclaw.json",
+        rss_bytes=48_200_000,
+        connections=3,
+        sqlite_vec="0.1.9",
+        models=[MINILM],
+        agents=list(agents),
+        problems=[],
+    )
+    return replace(reply, **facts)
+
+
+LEASE = Hit(
+    path="memory/2026-05-08.md",
+    start_line=12,
+    end_line=14,
+    score=0.8249,
+    vector_score=0.61,
+    text_score=0.42,
+    snippet="## Flat\nThe lease ends in June;\n  ask about leasing again.",
+    source="memory",
+    citation="memory/2026-05-08.md#L12-L14",
+)
+
+KEYS = Hit(
+    path="MEMORY.md",
+    start_line=3,
+    end_line=3,
+    score=0.5,
+    vector_score=None,
+    text_score=0.5,
+    snippet="Keys: with the neighbour.",
+    source="memory",
+    citation="MEMORY.md#L3-L3",
+)
+
+
+def found(*hits: Hit, **facts: Any) -> SearchReply:
+    """Return a search reply with these hits."""
+    reply = SearchReply(
+        agent="main",
+        hits=list(hits),
+        mode="hybrid",
+        degraded=None,
+        abstained=False,
+        took_ms=4.23,
+        provider="local",
+        model="minilm",
+        generation=41,
+        pending=Pending(),
+    )
+    return replace(reply, **facts)
+
+
+def indexed(agent: str = "main", **facts: Any) -> IndexedAgent:
+    """Return what a sync of an agent did."""
+    row = IndexedAgent(
+        agent=agent,
+        files=54,
+        chunks=1300,
+        files_changed=2,
+        files_removed=0,
+        embedded=31,
+        reused=1269,
+        took_ms=812.4,
+    )
+    return replace(row, **facts)

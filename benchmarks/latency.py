@@ -60,7 +60,9 @@ def percentiles(run: Callable[[], object], rounds: int) -> tuple[float, float]:
     return statistics.median(took), statistics.quantiles(took, n=20)[18]
 
 
-def seeds_reference(path: Path, rows: list[tuple[int, str, str]], rng: np.random.Generator) -> Callable[[], object]:
+def seeds_reference(
+    path: Path, rows: list[tuple[int, str, str]], rng: np.random.Generator
+) -> Callable[[], object]:
     """Build the reference database and return its search."""
     db = apsw.Connection(str(path))
     db.enable_load_extension(True)
@@ -115,7 +117,9 @@ def store_random_vectors(index: Path, rng: np.random.Generator) -> list[tuple[in
 
 def main() -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--chunks", type=int, default=15_000)
     parser.add_argument("--files", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=200)
@@ -167,11 +171,17 @@ def report(
     p50, base = statistics.median(ours), statistics.median(theirs)
     status = client.status().agents[0]
     print(f"corpus: {chunks} chunks x {DIMS} in {files} files; vectors by {status.vector_path}")
-    print(f"warm search over the socket   p50 {p50:7.2f} ms   p95 {statistics.median(tails):7.2f} ms   bar 5 ms")
+    print(
+        f"warm search over the socket   p50 {p50:7.2f} ms   p95 {statistics.median(tails):7.2f} ms   bar 5 ms"
+    )
     print(f"the seeds' SQL path           p50 {base:7.2f} ms   ratio 1/{base / p50:.0f}   bar 1/20")
     print(f"first search after a start        {first_ms:7.2f} ms   (matrix and model load included)")
-    print(f"text indexing                     {text_s / chunks * 1000:7.3f} ms a chunk   bar 0.3 ms (with vectors)")
-    print(f"sync with no change               {idle_s * 1000:7.2f} ms for {files} files   bar 100 ms at 1,300")
+    print(
+        f"text indexing                     {text_s / chunks * 1000:7.3f} ms a chunk   bar 0.3 ms (with vectors)"
+    )
+    print(
+        f"sync with no change               {idle_s * 1000:7.2f} ms for {files} files   bar 100 ms at 1,300"
+    )
     print(f"parts of one search: {found.timings}")
 
 

@@ -26,7 +26,9 @@ DEFAULT_EVAL = Path(__file__).resolve().parents[2] / "shared" / "eval"
 
 def main() -> None:
     """Run the evaluation and print the scorer's table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--eval", type=Path, default=DEFAULT_EVAL, help="folder of the evaluation set")
     parser.add_argument("--results", type=Path, help="keep the results file here")
     parser.add_argument("--max-results", type=int, default=6)
@@ -94,7 +96,10 @@ def run_queries(
                 )
     took.sort()
     if took:
-        print(f"{len(took)} queries, p50 {took[len(took) // 2] * 1000:.1f} ms (new question each)", file=sys.stderr)
+        print(
+            f"{len(took)} queries, p50 {took[len(took) // 2] * 1000:.1f} ms (new question each)",
+            file=sys.stderr,
+        )
     return rows
 
 

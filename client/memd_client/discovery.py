@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket as sockets
 import stat
+import struct
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import DaemonStartError, SocketPathError
+from .errors import DaemonStartError, DaemonUnreachableError, MemdError, SocketPathError
 
 if TYPE_CHECKING:
     import subprocess
+
+T = TypeVar("T")
+
+_started: list[subprocess.Popen[bytes]] = []  # daemons of this process, to be reaped when they end
 
 SOCKET_NAME = "memd.sock"
 
@@ -25,6 +33,16 @@ MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 EXIT_ALREADY_RUNNING = 75
 """Exit status of a daemon that found another one holding the lock (EX_TEMPFAIL of sysexits.h). A client
 that started it knows by this that it only has to wait."""
+
+START_S = 15.0
+"""How long a daemon started by a client may take until it answers `hello`: a cold Python on a slow disk."""
+
+START_POLL_S = 0.02
+"""Wait between tries to connect to a daemon that is starting."""
+
+START_AGAIN_S = 1.0
+"""After our daemon found the lock held and still nobody answers, another one is started this often: the
+holder may have been one that was just stopping."""
 
 MAX_LOG_BYTES = 1024 * 1024
 """A started daemon's log begins anew at this size: the runtime directory is often memory."""
@@ -115,6 +133,22 @@ def private_directory(path: str) -> None:
         )
 
 
+def peer_uid(sock: Any) -> int | None:
+    """Return the user id of the process at the other end of a Unix socket; None where that can't be told.
+
+    Args:
+        sock: A connected socket, of the standard library or of trio.
+    """
+    platform: str = sys.platform  # a plain string: the type checker shall read both branches
+    if platform == "linux":
+        facts = sock.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", facts)[1])
+    if platform == "darwin":
+        sol_local, local_peercred, xucred_bytes = 0, 0x001, 76  # sys/un.h; socket has no names for them
+        return int(struct.unpack_from("2I", sock.getsockopt(sol_local, local_peercred, xucred_bytes))[1])
+    return None
+
+
 def daemon_command() -> list[str]:
     """Return the command that starts the daemon: this interpreter where memd is installed, else `memd`.
 
@@ -181,6 +215,61 @@ def start_daemon(socket: str, command: Sequence[str] | None = None) -> subproces
             os.close(log)
     except OSError as error:
         raise DaemonStartError(f"`{' '.join(argv)}` can't be run: {error.strerror or error}") from error
+
+
+def start_and_wait(
+    socket: str,
+    connect: Callable[[], T],
+    *,
+    command: Sequence[str] | None = None,
+    timeout_s: float = START_S,
+) -> T:
+    """Start the daemon and return what `connect` returns once it succeeds.
+
+    Any number of clients may do this at once: one daemon gets the lock, the others' end, and all clients
+    connect to the one.
+
+    Args:
+        socket: The socket's path.
+        connect: Connects and greets; `DaemonUnreachableError` means "not yet".
+        command: The command that starts the daemon; found by `daemon_command` when left out.
+        timeout_s: How long all of it may take.
+
+    Raises:
+        DaemonStartError: The daemon ended, or did not answer in time. The message ends with its log.
+        MemdError: What `connect` raises otherwise.
+    """
+    deadline = time.monotonic() + timeout_s
+    process = start_daemon(socket, command)
+    started = time.monotonic()
+    while True:
+        ended = process.poll()  # before connecting: who ended now can't have served
+        try:
+            connection = connect()
+        except DaemonUnreachableError:
+            pass
+        else:
+            _started[:] = [each for each in (*_started, process) if each.poll() is None]
+            return connection
+        now = time.monotonic()
+        if ended not in (None, EXIT_ALREADY_RUNNING):
+            raise _start_failed(socket, f"the daemon ended with status {ended}")
+        if now > deadline:
+            _started.append(process)
+            raise _start_failed(socket, f"the daemon did not answer in {timeout_s:g} s")
+        if ended == EXIT_ALREADY_RUNNING and now - started > START_AGAIN_S:
+            process = start_daemon(socket, command)
+            started = now
+        threading.Event().wait(START_POLL_S)
+
+
+def _start_failed(socket: str, what: str) -> MemdError:
+    """Return the error of a failed start, with the end of the daemon's log."""
+    tail = log_tail(socket)
+    return DaemonStartError(
+        f"{what}; its log ends with: {tail}" if tail else what,
+        hint=f"See {log_path(socket)}, or run `memd` in a terminal.",
+    )
 
 
 def log_tail(socket: str, size: int = 600) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]
 
 from .errors import BadParamsError, FrameInvalidError, FrameTooBigError
 

@@ -10,13 +10,12 @@ import errno
 import os
 import select
 import socket
-import struct
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .discovery import peer_uid
 from .errors import (
     ConnectionLostError,
     DaemonUnreachableError,
@@ -39,21 +38,6 @@ BUSY_WAIT_S = 0.005
 OnProgress = Callable[[Progress], None]
 
 
-def peer_uid(sock: Any) -> int | None:
-    """Return the user id of the process at the other end of a Unix socket; None where that can't be told.
-
-    Args:
-        sock: A connected socket, of the standard library or of trio.
-    """
-    if sys.platform == "linux":
-        facts = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", facts)[1])
-    if sys.platform == "darwin":
-        # struct xucred {u_int version; uid_t uid; short ngroups; gid_t groups[16]} by (SOL_LOCAL, LOCAL_PEERCRED)
-        return int(struct.unpack_from("2I", sock.getsockopt(0, 0x001, 76))[1])
-    return None
-
-
 def open_socket(path: str, timeout_s: float) -> socket.socket:
     """Return a connected, non-blocking socket.
 
@@ -71,7 +55,9 @@ def open_socket(path: str, timeout_s: float) -> socket.socket:
                 raise DeadlineExceededError(f"the daemon at {path} accepted no connection in {timeout_s:g} s")
             threading.Event().wait(BUSY_WAIT_S)
         if code:
-            raise DaemonUnreachableError(f"nobody answers at {path}: {os.strerror(code)}", data={"path": path})
+            raise DaemonUnreachableError(
+                f"nobody answers at {path}: {os.strerror(code)}", data={"path": path}
+            )
         uid = peer_uid(sock)
         if uid not in (None, 0, os.geteuid()):
             raise PeerRefusedError(f"the daemon at {path} belongs to another user (uid {uid})")
@@ -84,10 +70,9 @@ def open_socket(path: str, timeout_s: float) -> socket.socket:
 class _Waiter:
     """A thread's place in the queue for one reply."""
 
-    __slots__ = ("news", "outcome", "progress", "request_id", "since")
+    __slots__ = ("news", "outcome", "progress", "since")
 
-    def __init__(self, request_id: int, lock: threading.Lock) -> None:
-        self.request_id = request_id
+    def __init__(self, lock: threading.Lock) -> None:
         self.outcome: Reply | Failure | None = None
         self.progress: list[Progress] = []
         self.news = threading.Condition(lock)
@@ -111,7 +96,8 @@ class Link:
         self.broken: MemdError | None = None
         self._sock = sock
         self._lock = threading.Lock()
-        self._sending = threading.Lock()
+        self._turn = threading.Condition(self._lock)
+        self._sending = False
         self._waiters: dict[int, _Waiter] = {}
         self._leading = False
         try:
@@ -174,11 +160,12 @@ class Link:
         renew: bool,
     ) -> Mapping[str, Any]:
         """Register, send, wait, and clean up on every way out."""
-        with self._lock:
-            self._raise_if_broken()
-            request_id, data = encode()
-            waiter = self._waiters[request_id] = _Waiter(request_id, self._lock)
+        request_id = 0
         try:
+            with self._lock:
+                self._raise_if_broken()
+                request_id, data = encode()
+                waiter = self._waiters[request_id] = _Waiter(self._lock)
             self._transmit(data, _deadline(waiter, timeout_s), request_id)
             while (outcome := self._next(waiter, timeout_s)) is None:
                 progress, waiter.progress = waiter.progress, []
@@ -191,7 +178,9 @@ class Link:
             self._cancel(request_id)
             raise
         finally:
-            self._waiters.pop(request_id, None)
+            with self._lock:
+                self._waiters.pop(request_id, None)
+                self._call_next_leader()
         if isinstance(outcome, Failure):
             raise outcome.error
         return outcome.result
@@ -199,29 +188,32 @@ class Link:
     def _next(self, waiter: _Waiter, timeout_s: float | None) -> Reply | Failure | None:
         """Wait until there is news for the waiter: its outcome, or None for progress."""
         while True:
-            with self._lock:
-                while self._leading and waiter.outcome is None and not waiter.progress:
-                    self._raise_if_broken()
-                    waiter.news.wait(_left(_deadline(waiter, timeout_s)))
-                if waiter.progress:
-                    return None
-                if waiter.outcome is not None:
-                    return waiter.outcome
-                self._raise_if_broken()
-                self._leading = True
+            leading = False  # set together with self._leading: an interrupt can't fall between
             try:
+                with self._lock:
+                    while self._leading and waiter.outcome is None and not waiter.progress:
+                        self._raise_if_broken()
+                        waiter.news.wait(_left(_deadline(waiter, timeout_s)))
+                    if waiter.progress:
+                        return None
+                    if waiter.outcome is not None:
+                        return waiter.outcome
+                    self._raise_if_broken()
+                    self._leading = leading = True
                 self._read(_left(_deadline(waiter, timeout_s)))
             finally:
-                with self._lock:
-                    self._leading = False
-                    self._call_next_leader(waiter)
+                if leading:
+                    with self._lock:
+                        self._leading = False
+                        if waiter.progress:  # its callback may take long: another thread reads meanwhile
+                            self._call_next_leader()
 
-    def _call_next_leader(self, leader: _Waiter) -> None:
-        """Wake one thread that still waits, unless the leader goes on itself."""
-        if leader.outcome is None and not leader.progress and self.broken is None:
+    def _call_next_leader(self) -> None:
+        """Wake one thread that waits for a reply, if nobody reads. Whoever stops reading calls this."""
+        if self._leading:
             return
         for waiter in self._waiters.values():
-            if waiter is not leader and waiter.outcome is None:
+            if waiter.outcome is None and not waiter.progress:
                 waiter.news.notify()
                 return
 
@@ -236,12 +228,12 @@ class Link:
             if not isinstance(error, MemdError | OSError):
                 raise
 
-    def _take_in(self) -> None:
-        """Read what is there and put it before the threads it is for."""
+    def _take_in(self) -> bool:
+        """Read what is there and put it before the threads it is for; False if nothing is there yet."""
         try:
             data = self._sock.recv(READ_BYTES)
         except BlockingIOError:
-            return
+            return False
         if not data:
             raise ConnectionLostError("the daemon closed the connection")
         with self._lock:
@@ -256,20 +248,22 @@ class Link:
                 else:
                     waiter.outcome = event
                 waiter.news.notify()
+        return True
 
     def _transmit(self, data: bytes, deadline: float | None, request_id: int) -> None:
         """Send a whole frame. A frame sent by half breaks the connection, one not begun does not."""
-        left = _left(deadline)
-        if not self._sending.acquire(timeout=-1 if left is None else left):
-            self.session.retract(request_id)
-            raise DeadlineExceededError("the connection took no data in the time allowed")
         view = memoryview(data)
-        begun = False
+        mine = begun = False
         try:
+            with self._lock:
+                while self._sending:
+                    self._turn.wait(_left(deadline))
+                self._raise_if_broken()
+                self._sending = mine = True
             while view:
+                begun = True  # before the call: an interrupt right after it must find this set
                 try:
-                    begun, count = True, self._sock.send(view)
-                    view = view[count:]
+                    view = view[self._sock.send(view) :]
                 except BlockingIOError:
                     begun = len(view) < len(data)
                     _wait_for(self._sock, select.POLLOUT, _left(deadline))
@@ -280,20 +274,31 @@ class Link:
         except BaseException:
             if begun:
                 self._break(ConnectionLostError("a request was interrupted while it was sent"))
-            else:
+            with self._lock:
                 self.session.retract(request_id)
             raise
         finally:
-            self._sending.release()
+            if mine:
+                with self._lock:
+                    self._sending = False
+                    self._turn.notify()
 
     def _read_last_words(self) -> None:
-        """After a failed send: read why the daemon closed, if it said so."""
+        """After a failed send: read why the daemon closed, if it said so and nobody else reads."""
+        with self._lock:
+            if self._leading:
+                return
+            self._leading = True
         try:
-            self._take_in()
+            while self._take_in():
+                pass
         except MemdError as error:
             self._break(error)
         except OSError:
-            return
+            pass
+        finally:
+            with self._lock:
+                self._leading = False
 
     def _cancel(self, request_id: int) -> None:
         """Tell the daemon to stop a request; on a broken or hung connection there is nothing to tell."""

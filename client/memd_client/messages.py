@@ -120,6 +120,7 @@ class ModelStatus:
     rss_bytes: int
     queued: int
     restarts: int
+    problem: str = ""
 
 
 @dataclass(frozen=True)

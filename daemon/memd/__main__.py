@@ -10,14 +10,14 @@ from pathlib import Path
 
 import structlog
 import trio
-from memd_client.discovery import check_socket_path, socket_path
-from memd_client.errors import MemdError
 
 from memd import __version__, app
 from memd.config import load_daemon_settings
 from memd.openclaw import load_home
 from memd.paths import daemon_config_file, models_dir
-from memd.service.lock import hold_lock
+from memd.service.lock import DaemonLock
+from memd_client.discovery import socket_path
+from memd_client.errors import MemdError
 
 
 def main() -> None:
@@ -47,11 +47,14 @@ def serve_forever() -> None:
     home_dir = Path.home()
     settings, problems = load_daemon_settings(daemon_config_file(environ))
     _start_logging(settings.log_level)
-    socket = Path(environ["MEMD_SOCKET"]) if environ.get("MEMD_SOCKET") else Path(settings.socket or socket_path(environ))
-    check_socket_path(socket)
+    socket = Path(
+        socket_path(environ) if environ.get("MEMD_SOCKET") or not settings.socket else settings.socket
+    )
     home = load_home(environ, home_dir)
-    with hold_lock(socket):
-        trio.run(lambda: app.run(home, settings, list(problems), socket=socket, models_dir=models_dir(environ)))
+    with DaemonLock.acquire(socket):
+        trio.run(
+            lambda: app.run(home, settings, list(problems), socket=socket, models_dir=models_dir(environ))
+        )
 
 
 def _start_logging(level: str) -> None:

@@ -6,12 +6,29 @@ behind it, and the warm matrix. Nothing here reaches another agent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
 import structlog
 import trio
+from numpy.typing import NDArray
+
+from memd.clock import Clock
+from memd.config import DaemonSettings
+from memd.embedding.choose import Selection
+from memd.index import chunks_vec
+from memd.index.connection import IndexFile
+from memd.index.files import Published, count_all
+from memd.index.vectors.warm import WarmVectors, activate_space, load_facts
+from memd.openclaw import AgentConfig
+from memd.recall import Recall
+from memd.report import describe_agent
+from memd.sync.discover import Discovery, discover
+from memd.sync.embed import VectorFill
+from memd.sync.read import lines_of, read_file
+from memd.sync.reconcile import ProgressSink, TextSync
+from memd.sync.rules import describe_refusal, is_memory_path
 from memd_client.errors import (
     FileMissingError,
     MemdError,
@@ -30,23 +47,6 @@ from memd_client.messages import (
     SearchParams,
     SearchReply,
 )
-
-from numpy.typing import NDArray
-
-from memd.clock import Clock
-from memd.config import DaemonSettings
-from memd.embedding.choose import Selection
-from memd.index.connection import IndexFile
-from memd.index.files import Published, count_all
-from memd.index.vectors.warm import WarmVectors
-from memd.openclaw import AgentConfig
-from memd.recall import Recall
-from memd.report import describe_agent
-from memd.sync.discover import Discovery, discover
-from memd.sync.embed import VectorFill
-from memd.sync.read import lines_of, read_file
-from memd.sync.reconcile import ProgressSink, TextSync
-from memd.sync.rules import describe_refusal, is_memory_path
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +72,7 @@ class AgentMemory:
         index: IndexFile,
         warm: WarmVectors,
         *,
-        choose: Callable[[], Selection],
+        choose: Callable[[], Awaitable[Selection]],
         daemon: DaemonSettings,
         clock: Clock,
     ) -> None:
@@ -85,8 +85,7 @@ class AgentMemory:
         self._started_ms = clock()
         self._max_file_bytes = daemon.max_file_mb * 1_048_576
         self._nursery: trio.Nursery | None = None
-        self._fill_scope = trio.CancelScope()
-        self.selection = choose()
+        self.selection = Selection(config.settings.provider, None)
         self.fill: VectorFill | None = None
         self.text = TextSync(
             index,
@@ -113,7 +112,7 @@ class AgentMemory:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 nursery.start_soon(self.text.run)
-                self._start_fill()
+                await self.choose_again()
                 task_status.started()
                 if self.config.settings.enabled:
                     nursery.start_soon(self._first_sync)
@@ -130,30 +129,34 @@ class AgentMemory:
         except MemdError as error:
             log.warning("agent.first_sync_failed", agent=self.config.id, code=error.code, error=error.message)
 
-    def choose_again(self) -> None:
+    async def choose_again(self) -> None:
         """Choose the provider anew, where the last choice had none: a model may have been pulled since."""
         if self.selection.provider is not None:
             return
-        self.selection = self._choose()
-        if self.selection.provider is not None:
-            self._start_fill()
-
-    def _start_fill(self) -> None:
-        """Start filling vectors for the chosen provider."""
-        if self.selection.provider is None or self._nursery is None:
+        self.selection = await self._choose()
+        provider = self.selection.provider
+        if provider is None or self._nursery is None:
             return
-        self._fill_scope.cancel()
-        self._fill_scope = trio.CancelScope()
-        self.fill = VectorFill(
-            self.index_file, self.selection.provider, clock=self.clock, on_stored=self._on_stored
-        )
-        self.warm.use_space(self.fill.space.id)
-        self._nursery.start_soon(self._run_fill, self.fill, self._fill_scope)
-        self.fill.wake()
+        fill = VectorFill(self.index_file, provider, clock=self.clock, on_stored=self._on_stored)
+        self.warm.use_space(await self.index_file.read(lambda db: load_facts(db, fill.space.id)))
+        await self._activate(fill)
+        self.fill = fill
+        self._nursery.start_soon(self._run_fill, fill)
+        fill.wake()
 
-    async def _run_fill(self, fill: VectorFill, scope: trio.CancelScope) -> None:
-        with scope:
+    async def _activate(self, fill: VectorFill) -> None:
+        """Let the provider's space answer, and bring `chunks_vec` up to it."""
+        refill = await self.index_file.write(lambda db: activate_space(db, fill.space.id))
+        while refill:
+            refill = await self.index_file.write(lambda db: chunks_vec.refill(db) > 0)
+
+    async def _run_fill(self, fill: VectorFill) -> None:
+        """Fill vectors until the memory closes."""
+        try:
             await fill.run()
+        finally:
+            with trio.CancelScope(shield=True):
+                await fill.provider.aclose()
 
     def _on_published(self, published: Published) -> None:
         """Keep the warm vectors equal to the rows after each committed file."""
@@ -161,9 +164,12 @@ class AgentMemory:
         if self.fill is not None:
             self.fill.wake()
 
-    def _on_stored(self, ids: list[int], matrix: NDArray[np.float32]) -> None:
-        """Take freshly stored vectors into the warm ones."""
+    async def _on_stored(self, ids: list[int], matrix: NDArray[np.float32]) -> None:
+        """Take freshly stored vectors into the warm ones; a space's first ones make it answer."""
+        first = self.warm.count == 0
         self.warm.add(ids, matrix)
+        if first and self.fill is not None:
+            await self._activate(self.fill)
 
     def look_at_disk(self) -> Discovery:
         """Return what is on disk now (blocking)."""
@@ -198,7 +204,9 @@ class AgentMemory:
             if found is None:
                 raise _refusal(params.path, disk)
             file = read_file(found)
-            text, count, total, truncated = lines_of(file.text, params.from_line, params.lines, GET_CHARACTERS)
+            text, count, total, truncated = lines_of(
+                file.text, params.from_line, params.lines, GET_CHARACTERS
+            )
             return GetReply(
                 self.config.id, params.path, text, max(1, params.from_line), count, total, truncated
             )
@@ -214,12 +222,12 @@ class AgentMemory:
         """
         self._require_enabled()
         started = trio.current_time()
-        self.choose_again()
+        await self.choose_again()
         fill = self.fill
         embedded_before = fill.embedded if fill is not None else 0
         if force and fill is not None:
             await fill.forget_all()
-            self.warm.drop()
+            self.warm.forget()
         report = await self.text.sync(force=force, progress=progress)
         if fill is not None:
             await fill.settle(progress)
@@ -246,7 +254,9 @@ class AgentMemory:
         """
         provider = self.selection.provider
         if provider is None:
-            raise self.selection.problem or ProviderUnavailableError("embeddings are turned off for this agent")
+            raise self.selection.problem or ProviderUnavailableError(
+                "embeddings are turned off for this agent"
+            )
         if params.kind == "query":
             rows = [await provider.embed_query(text) for text in params.texts]
             packed = b"".join(row.astype("<f4").tobytes() for row in rows)

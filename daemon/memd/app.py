@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,13 +14,13 @@ from memd import __version__
 from memd.clock import wall_clock_ms
 from memd.config import DaemonSettings
 from memd.embedding.model.owner import ModelOwner
+from memd.embedding.model.policy import RunnerSettings
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.memory import Memory
 from memd.openclaw import AgentConfig, OpenClawHome
-from memd.rpc.dispatch import DaemonFacts
-from memd.rpc.limits import Limits
+from memd.rpc.call import DaemonFacts
 from memd.rpc.server import serve
-from memd.service import notify
+from memd.service.notify import activated_socket, notify_ready, notify_stopping
 from memd_client.errors import MemdError
 
 log = structlog.get_logger(__name__)
@@ -42,7 +43,7 @@ class Extensions:
     async def load(self, agents: Mapping[str, AgentConfig]) -> None:
         """Load and self-test each; a failure is remembered in it and costs no result."""
         for config in agents.values():
-            await self(config).load()
+            await trio.to_thread.run_sync(self(config).load)
 
 
 async def run(
@@ -68,7 +69,11 @@ async def run(
     await extensions.load(home.agents)
     async with trio.open_nursery() as outer:
         models = ModelOwner(
-            keep_alive_s=daemon.model_keep_alive_minutes * 60 or None, threads=daemon.model_threads or None
+            RunnerSettings(
+                keep_alive_s=daemon.model_keep_alive_minutes * 60,
+                threads=daemon.model_threads,
+                query_timeout_s=daemon.query_embed_timeout_ms / 1000,
+            )
         )
         await outer.start(models.run)
         async with trio.open_nursery() as engine:
@@ -82,13 +87,18 @@ async def run(
                 clock=wall_clock_ms,
             )
             await engine.start(memory.run)
-            facts = DaemonFacts(version=__version__, socket=socket)
+            facts = DaemonFacts(version=__version__, started=time.monotonic(), socket=str(socket))
             async with trio.open_nursery() as door:
-                await door.start(serve, socket, memory, facts, Limits())
-                log.info("daemon.ready", socket=str(socket), agents=len(memory.agents), state_dir=str(home.state_dir))
-                notify.ready(f"serving {len(memory.agents)} agents")
+                await door.start(serve, activated_socket() or socket, memory, facts)
+                log.info(
+                    "daemon.ready",
+                    socket=str(socket),
+                    agents=len(memory.agents),
+                    state_dir=str(home.state_dir),
+                )
+                notify_ready(f"serving {len(memory.agents)} agents")
                 await _wait_for_stop()
-                notify.stopping()
+                notify_stopping()
                 log.info("daemon.stopping")
                 door.cancel_scope.cancel()
             engine.cancel_scope.cancel()

@@ -8,6 +8,20 @@ from types import MappingProxyType
 
 import structlog
 import trio
+
+from memd.agent import AgentMemory
+from memd.clock import Clock
+from memd.config import DaemonSettings
+from memd.embedding.choose import choose_provider
+from memd.embedding.model.owner import ModelOwner
+from memd.embedding.model.pull import pull_model
+from memd.embedding.space import space_of
+from memd.index.connection import IndexFile
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.index.vectors.warm import MatrixBudget, WarmVectors
+from memd.openclaw import AgentConfig, OpenClawHome
+from memd.report import as_problem
+from memd.sync.reconcile import ProgressSink
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import (
     AgentStatus,
@@ -22,20 +36,6 @@ from memd_client.messages import (
     SearchParams,
     SearchReply,
 )
-
-from memd.agent import AgentMemory
-from memd.clock import Clock
-from memd.config import DaemonSettings
-from memd.embedding.choose import choose_provider
-from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.pull import pull_model
-from memd.embedding.space import space_of
-from memd.index.connection import IndexFile
-from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.index.vectors.warm import MatrixBudget, WarmVectors
-from memd.report import as_problem
-from memd.openclaw import AgentConfig, OpenClawHome
-from memd.sync.reconcile import ProgressSink
 
 log = structlog.get_logger(__name__)
 
@@ -144,9 +144,9 @@ class Memory:
     @property
     def sqlite_vec(self) -> str:
         """The extension's version, or why it isn't used."""
-        extensions = [self._extension(config) for config in self._home.agents.values()]
-        for extension in extensions:
-            return extension.version if extension.error is None else f"not loaded: {extension.error}"
+        for config in self._home.agents.values():
+            extension = self._extension(config)
+            return extension.version or f"not loaded: {extension.error}"
         return "no agent"
 
     def agent(self, agent_id: str | None) -> AgentMemory | ClosedMemory:
@@ -163,7 +163,9 @@ class Memory:
         if found is None:
             known = ", ".join(sorted(self._agents)[:20]) or "none"
             raise AgentUnknownError(
-                f"there is no agent {wanted[:80]!r}", hint=f"Known agents: {known}.", data={"agent": wanted[:80]}
+                f"there is no agent {wanted[:80]!r}",
+                hint=f"Known agents: {known}.",
+                data={"agent": wanted[:80]},
             )
         return found
 
@@ -173,7 +175,19 @@ class Memory:
 
     def models(self) -> list[ModelStatus]:
         """Return the local models and their processes."""
-        return self._models.status()
+        return [
+            ModelStatus(
+                row.model,
+                row.path,
+                row.state,
+                row.pid,
+                row.rss_bytes,
+                row.queued,
+                row.restarts,
+                row.problem or "",
+            )
+            for row in self._models.status()
+        ]
 
     async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
         """Make a model ready on disk, and let agents that waited for one use it.
@@ -185,7 +199,7 @@ class Memory:
         path = await pull_model(ref, self._models_dir, progress)
         for agent in self._agents.values():
             if isinstance(agent, AgentMemory):
-                agent.choose_again()
+                await agent.choose_again()
         size = (await trio.Path(path).stat()).st_size
         return ModelReply(ref, str(path), size)
 
@@ -222,20 +236,24 @@ class Memory:
             self._agents[config.id] = ClosedMemory(config, error)
         except* Exception as group:
             log.error("agent.crashed", agent=config.id, exc_info=group)
-            self._agents[config.id] = ClosedMemory(config, MemdError(f"agent {config.id} stopped by a defect"))
+            self._agents[config.id] = ClosedMemory(
+                config, MemdError(f"agent {config.id} stopped by a defect")
+            )
         if not started:
             task_status.started()
 
     async def _open(self, config: AgentConfig) -> AgentMemory:
         """Open one agent's index and put its memory together."""
         extension = self._extension(config)
-        index = await IndexFile.open(config.index_path, extension=extension, clock=self._clock, space_of=space_of)
-        warm = WarmVectors(index, extension, self._budget)
+        index = await IndexFile.open(
+            config.index_path, extension=extension, clock=self._clock, space_of=space_of
+        )
+        warm = WarmVectors(extension, self._budget)
         return AgentMemory(
             config,
             index,
             warm,
-            choose=lambda: choose_provider(config.settings, models=self._models, models_dir=self._models_dir),
+            choose=lambda: choose_provider(config.settings, models=self._models, cache_dir=self._models_dir),
             daemon=self._daemon,
             clock=self._clock,
         )

@@ -135,8 +135,7 @@ def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
         bad, stays as it was. The problems are those of `fresh`.
     """
     if not fresh.readable:
-        agents = {**fresh.agents, **previous.agents}
-        return replace(fresh, agents=agents, default_agent=previous.default_agent)
+        return replace(fresh, agents=previous.agents, default_agent=previous.default_agent)
     defaults_bad = any(str(error.data.get("key", "")).startswith(DEFAULTS_KEYS) for error in fresh.problems)
     kept = {}
     for agent_id, agent in fresh.agents.items():
@@ -169,25 +168,21 @@ def resolve(
     Returns:
         At least one agent. Nothing is raised.
     """
-    read = _Document(Findings(config_path))
-    read.take(document)
+    read = _read_document(document, config_path)
     default = read.take_folders(agent_folders)
     agents: dict[str, AgentConfig] = {}
     for agent_id in sorted(read.drafts, key=lambda name: name != default):
         draft = read.drafts[agent_id]
-        settings = resolve_settings(
-            [*read.layers, *draft.layers], agent_id, state_dir=state_dir, home=home, findings=draft.findings
-        )
+        layers = [*read.layers, *draft.layers]
+        settings = resolve_settings(layers, agent_id, state_dir=state_dir, home=home, findings=draft.findings)
         taken = {agent.settings.store.path for agent in agents.values()}
         settings = _with_own_index(settings, agent_id, taken, state_dir, draft.findings)
-        workspace = draft.workspace or read.workspace
-        if draft.workspace is None and agent_id != default and has_workspace(agent_id):
-            workspace = str(workspace_of(agent_id, state_dir, home))
+        beside = agent_id != default and has_workspace(agent_id)
+        usual = workspace_of(agent_id if beside else None, state_dir, home)
+        named = draft.workspace or (None if beside else read.workspace)
         agents[agent_id] = AgentConfig(
             id=agent_id,
-            workspace=absolute_path(workspace, base=state_dir, home=home)
-            if workspace
-            else workspace_of(None, state_dir, home),
+            workspace=absolute_path(named, base=state_dir, home=home) if named else usual,
             settings=settings,
             index_path=Path(settings.store.path),
             is_default=agent_id == default,
@@ -199,7 +194,7 @@ def resolve(
         agents={agent_id: agents[agent_id] for agent_id in read.drafts},
         default_agent=default,
         problems=tuple(read.findings.shared.values()),
-        unknown_keys=tuple(read.findings.unknown),
+        unknown_keys=tuple(sorted(read.findings.unknown)),
     )
 
 
@@ -338,6 +333,13 @@ class _Document:
         """Return the settings under a key as a layer."""
         place = f"{before}.{key}"
         return Layer(place, self._object(holder, key, place, None if shared else findings), shared)
+
+
+def _read_document(document: object, config_path: Path) -> _Document:
+    """Return what a document says."""
+    read = _Document(Findings(config_path))
+    read.take(document)
+    return read
 
 
 def _path(holder: Mapping[str, object], before: str, findings: Findings, *, shared: bool) -> str | None:

@@ -10,8 +10,6 @@ import math
 
 import numpy as np
 import trio
-from memd_client.errors import MemdError, QueryEmptyError
-from memd_client.messages import Degraded, Pending, SearchParams, SearchReply
 from numpy.typing import NDArray
 
 from memd.clock import Clock
@@ -27,6 +25,8 @@ from memd.sync.embed import VectorFill
 from memd.sync.reconcile import Changes, TextSync
 from memd.sync.verify import keep_current
 from memd.text.keywords import plan_match
+from memd_client.errors import MemdError, QueryEmptyError
+from memd_client.messages import Degraded, Pending, SearchParams, SearchReply
 
 
 class Recall:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 import trio
-from memd_client.errors import MemdError
-from memd_client.messages import AgentStatus, Check, Degraded, Problem
 
 from memd.embedding.choose import Selection
 from memd.index.connection import Database, IndexFile
@@ -15,7 +13,9 @@ from memd.index.keyword import find_keyword
 from memd.index.vectors.warm import WarmVectors
 from memd.openclaw import AgentConfig
 from memd.sync.embed import VectorFill
-from memd.sync.reconcile import TextSync
+from memd.sync.reconcile import TextSync, count_behind
+from memd_client.errors import MemdError
+from memd_client.messages import AgentStatus, Check, Degraded, Problem
 
 PROBE_TIMEOUT_S = 10.0
 """How long a deep status waits for the provider: a cold model loads within this."""
@@ -84,13 +84,13 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         files=counts.files,
         chunks=counts.chunks,
         vectors=agent.warm.count,
-        files_pending=len(changes.read) + len(changes.gone),
+        files_pending=count_behind(disk, text.rows, text.refused),
         chunks_pending=agent.fill.pending if agent.fill is not None else 0,
         provider=provider.id if provider is not None else "none",
         model=provider.model if provider is not None else "",
         dims=agent.warm.dims,
-        vector_path=choice.name,
-        vector_path_reason=choice.reason,
+        vector_path=choice.search.name if provider is not None else "none",
+        vector_path_reason=choice.reason if provider is not None else "there is no embedding provider",
         last_sync_ms=text.last_sync_ms,
         syncing=text.syncing,
         generation=at,
@@ -116,7 +116,9 @@ async def _probe_embedding(agent: Reported) -> Check:
     provider = agent.selection.provider
     if provider is None:
         problem = agent.selection.problem
-        return Check("embeddings", problem is None, problem.message if problem is not None else "off by settings")
+        return Check(
+            "embeddings", problem is None, problem.message if problem is not None else "off by settings"
+        )
     started = trio.current_time()
     try:
         with trio.fail_after(PROBE_TIMEOUT_S):
@@ -126,7 +128,9 @@ async def _probe_embedding(agent: Reported) -> Check:
     except MemdError as error:
         return Check("embeddings", False, error.message)
     took_ms = (trio.current_time() - started) * 1000
-    return Check("embeddings", True, f"{provider.id}/{provider.model}, {vector.shape[0]} dimensions, {took_ms:.0f} ms")
+    return Check(
+        "embeddings", True, f"{provider.id}/{provider.model}, {vector.shape[0]} dimensions, {took_ms:.0f} ms"
+    )
 
 
 async def _probe_keyword(agent: Reported) -> Check:
@@ -146,7 +150,7 @@ async def _probe_vectors(agent: Reported) -> Check:
     if provider is None or agent.warm.count == 0:
         return Check("vectors", provider is None, "none yet")
     choice = agent.warm.choice()
-    return Check("vectors", True, f"{agent.warm.count} by {choice.name}: {choice.reason}")
+    return Check("vectors", True, f"{agent.warm.count} by {choice.search.name}: {choice.reason}")
 
 
 async def _probe_files(agent: Reported) -> Check:

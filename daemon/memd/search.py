@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from memd_client.messages import Hit
 from numpy.typing import NDArray
 
 from memd.config import Query
@@ -25,6 +24,7 @@ from memd.ranking.diversity import rerank_mmr
 from memd.ranking.fusion import Candidate, Ranked, bm25_score, fuse_normalized, fuse_rrf, fuse_weighted
 from memd.text.keywords import MatchPlan
 from memd.text.snippets import cut_snippet
+from memd_client.messages import Hit
 
 CANDIDATES = 200
 """Candidates of each kind. It never depends on how many results are asked for, so that the first k of
@@ -86,7 +86,11 @@ def find_hits(db: Database, question: Question, search: VectorSearch | None) -> 
     chunks.update({row.id: row for row in chunks_by_id(db, [key for key in texts if key not in chunks])})
     nearest = max((score for score, _ in vectors.values()), default=0.0)
     abstained = not texts and nearest < FAR
-    ranked = [] if abstained else rank(question, chunks, texts, {key: score for key, (score, _) in vectors.items()})
+    ranked = (
+        []
+        if abstained
+        else rank(question, chunks, texts, {key: score for key, (score, _) in vectors.items()})
+    )
     hits = cut_hits(question, ranked, chunks)
     ended = perf_counter()
     timings = {

@@ -215,7 +215,7 @@ def _below(layers: Sequence[Layer], key: str, findings: Findings) -> list[Layer]
 
 def _join(name: str, lower: Any, upper: Any) -> Any:
     """Return what two layers say together: extra paths add up, anything else is overruled."""
-    return dict.fromkeys([*lower, *upper]) if name == "extra_paths" and lower else upper
+    return tuple(dict.fromkeys([*lower, *upper])) if name == "extra_paths" and lower else upper
 
 
 def _read_leaf(name: str, kind: Any, raw: object, layer: Layer, key: str, findings: Findings) -> Any:

@@ -104,7 +104,25 @@ def test_one_endless_line_is_cut_searched_and_quoted_exactly() -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["AND", "NEAR(", '"', "col:value*", "a AND b OR NOT", "C++", "don't", "TODO: fix", "2026-05-08", "'; --", "😀", "*", "(", "\x00", "^x", "-", "重"],
+    [
+        "AND",
+        "NEAR(",
+        '"',
+        "col:value*",
+        "a AND b OR NOT",
+        "C++",
+        "don't",
+        "TODO: fix",
+        "2026-05-08",
+        "'; --",
+        "😀",
+        "*",
+        "(",
+        "\x00",
+        "^x",
+        "-",
+        "重",
+    ],
 )
 def test_fts_operators_are_plain_text(query: str) -> None:
     with StateHome(NONE) as home:
@@ -146,10 +164,17 @@ def test_garbage_huge_frames_and_unknown_methods_leave_others_untouched() -> Non
         with DaemonProcess(home) as daemon, daemon.client() as client:
             assert client.search("apples").hits
             assert _exchange(home.socket, struct.pack(">I", 17 * 1_048_576))[2]["code"] == "frame_too_big"
-            assert _exchange(home.socket, b"\x00\x00\x00\x05\xc1\xc1\xc1\xc1\xc1")[2]["code"] == "frame_invalid"
-            assert _exchange(home.socket, b"GET / HTTP/1.1\r\n\r\n")[2]["code"] in ("frame_too_big", "frame_invalid")
+            assert (
+                _exchange(home.socket, b"\x00\x00\x00\x05\xc1\xc1\xc1\xc1\xc1")[2]["code"] == "frame_invalid"
+            )
+            assert _exchange(home.socket, b"GET / HTTP/1.1\r\n\r\n")[2]["code"] in (
+                "frame_too_big",
+                "frame_invalid",
+            )
             early = msgpack.packb([0, 1, "search", {"query": "x"}])
-            assert _exchange(home.socket, struct.pack(">I", len(early)) + early)[2]["code"] == "hello_required"
+            assert (
+                _exchange(home.socket, struct.pack(">I", len(early)) + early)[2]["code"] == "hello_required"
+            )
             with pytest.raises(MethodUnknownError):
                 client.call("no_such_thing", {})
             assert client.search("apples").hits
@@ -223,7 +248,12 @@ def test_an_index_of_a_newer_release_closes_its_agent_alone() -> None:
 
 def test_no_error_reply_ever_holds_a_traceback() -> None:
     with StateHome(NONE) as home, DaemonProcess(home) as daemon, daemon.client() as client:
-        for method, params in (("get", {"path": 1}), ("search", {}), ("index", {"force": "x"}), ("cancel", {"id": "x"})):
+        for method, params in (
+            ("get", {"path": 1}),
+            ("search", {}),
+            ("index", {"force": "x"}),
+            ("cancel", {"id": "x"}),
+        ):
             with pytest.raises(MemdError) as caught:
                 client.call(method, params)
             assert "Traceback" not in json.dumps(caught.value.to_wire())

@@ -125,7 +125,10 @@ def test_extra_paths_are_searched_and_read() -> None:
 def test_the_first_k_of_k_plus_one_results_are_the_k_results() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         for number in range(30):
-            home.note(f"memory/n{number:02d}.md", f"release notes number {number} " + "deploy " * (number % 7) + "\n")
+            home.note(
+                f"memory/n{number:02d}.md",
+                f"release notes number {number} " + "deploy " * (number % 7) + "\n",
+            )
         with DaemonProcess(home) as daemon, daemon.client() as client:
             lists = [
                 [(hit.path, hit.score) for hit in client.search("deploy release", max_results=k).hits]
@@ -175,7 +178,9 @@ def test_many_clients_search_while_files_change() -> None:
             for turn in range(20):
                 home.note(f"memory/n{turn % 5}.md", f"shared topic turn{turn}\n")
                 for client in clients:
-                    assert any(f"turn{turn}" in hit.snippet for hit in client.search(f"topic turn{turn}").hits)
+                    assert any(
+                        f"turn{turn}" in hit.snippet for hit in client.search(f"topic turn{turn}").hits
+                    )
         finally:
             for client in clients:
                 client.close()

@@ -77,7 +77,9 @@ def test_nothing_is_embedded_twice(home: StateHome) -> None:
         home.note("memory/copy.md", NOTES["memory/2026-01-05.md"])
         reply = client.index().agents[0]
         assert reply.embedded == 0
-        assert not [model for model in client.status().models if model.pid]  # never loaded when nothing is missing
+        assert not [
+            model for model in client.status().models if model.pid
+        ]  # never loaded when nothing is missing
 
 
 def test_a_killed_model_child_costs_no_answer_and_comes_back(home: StateHome) -> None:

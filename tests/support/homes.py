@@ -58,7 +58,9 @@ class StateHome:
         }
 
 
-def agents_config(state: Path, *agents: str, memory_search: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def agents_config(
+    state: Path, *agents: str, memory_search: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return settings with several agents, each with a workspace of its own.
 
     Args:

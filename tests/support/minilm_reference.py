@@ -116,23 +116,27 @@ class MiniLMReference:
         size = width // HEADS
 
         def heads(name: str) -> FloatArray:
-            return self._linear(x, prefix + f"attention.self.{name}").reshape(count, HEADS, size).swapaxes(0, 1)
+            return (
+                self._linear(x, prefix + f"attention.self.{name}").reshape(count, HEADS, size).swapaxes(0, 1)
+            )
 
         scores = heads("query") @ heads("key").swapaxes(1, 2) / math.sqrt(size)
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)
         mixed = (shares @ heads("value")).swapaxes(0, 1).reshape(count, width)
-        x = self._norm(x + self._linear(mixed, prefix + "attention.output.dense"), prefix + "attention.output.LayerNorm")
+        x = self._norm(
+            x + self._linear(mixed, prefix + "attention.output.dense"), prefix + "attention.output.LayerNorm"
+        )
         wide = _gelu(self._linear(x, prefix + "intermediate.dense"))
         return self._norm(x + self._linear(wide, prefix + "output.dense"), prefix + "output.LayerNorm")
 
     def _linear(self, x: FloatArray, name: str) -> FloatArray:
-        return x @ self._tensors[name + ".weight"].T + self._tensors[name + ".bias"]
+        return np.asarray(x @ self._tensors[name + ".weight"].T + self._tensors[name + ".bias"])
 
     def _norm(self, x: FloatArray, name: str) -> FloatArray:
         centred = x - x.mean(axis=-1, keepdims=True)
         scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + EPSILON)
-        return scaled * self._tensors[name + ".weight"] + self._tensors[name + ".bias"]
+        return np.asarray(scaled * self._tensors[name + ".weight"] + self._tensors[name + ".bias"])
 
 
 def _gelu(x: FloatArray) -> FloatArray:

@@ -14,22 +14,17 @@ from memd.cli.output import Output, standard_output
 if TYPE_CHECKING:
     from memd_client.messages import GetReply, IndexReply, ModelReply, Progress, SearchReply, StatusReply
 
-REPLY_TIMEOUT_S = 30.0
-"""Seconds for a short request, the start of a daemon included."""
-
-WORK_TIMEOUT_S = 24 * 3600.0
-"""Seconds for a full index or a download: a day, which only something stuck outlives."""
-
 
 class MemoryClient(Protocol):
-    """The part of `memd_client.Client` that commands use."""
+    """The part of `memd_client.Client` that commands use; its deadlines are the client's own."""
 
-    def status(self, agent: str | None = None, deep: bool = False) -> StatusReply:
+    def status(self, agent: str | None = None, *, deep: bool = False) -> StatusReply:
         """Return how the daemon and its agents are."""
 
     def search(
         self,
         query: str,
+        *,
         agent: str | None = None,
         max_results: int | None = None,
         min_score: float | None = None,
@@ -40,19 +35,20 @@ class MemoryClient(Protocol):
         """Return hits and how they were found."""
 
     def get(
-        self, path: str, agent: str | None = None, from_line: int = 1, lines: int | None = None
+        self, path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
     ) -> GetReply:
         """Return lines of a file of memory."""
 
     def index(
         self,
         agent: str | None = None,
+        *,
         force: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> IndexReply:
         """Bring the index up to date."""
 
-    def model(self, ref: str, on_progress: Callable[[Progress], None] | None = None) -> ModelReply:
+    def model(self, ref: str, *, on_progress: Callable[[Progress], None] | None = None) -> ModelReply:
         """Make a model ready on disk."""
 
     def close(self) -> None:
@@ -64,37 +60,34 @@ class Session:
     """What one run of `memctl` works with.
 
     Attributes:
-        open_client: Returns a client whose requests may take the given seconds.
+        open_client: Returns a client to the daemon.
         output: Where everything is printed.
         now_ms: Returns the wall time in epoch milliseconds; "5 min ago" is reckoned from it.
     """
 
-    open_client: Callable[[float], MemoryClient]
+    open_client: Callable[[], MemoryClient]
     output: Output
     now_ms: Callable[[], int]
 
     @contextlib.contextmanager
-    def client(self, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[MemoryClient]:
+    def client(self) -> Iterator[MemoryClient]:
         """Return a client that is closed when the block ends.
-
-        Args:
-            timeout_s: Seconds a request may take.
 
         Raises:
             MemdError: No daemon answers and none may be, or can be, started.
         """
-        client = self.open_client(timeout_s)
+        client = self.open_client()
         try:
             yield client
         finally:
             client.close()
 
 
-def open_client(timeout_s: float) -> MemoryClient:
+def open_client() -> MemoryClient:
     """Return a client to this user's daemon, which is started where none runs and MEMD_AUTOSTART isn't 0."""
     from memd_client import Client
 
-    return Client(autostart=os.environ.get("MEMD_AUTOSTART") != "0", timeout_s=timeout_s)
+    return Client(autostart=os.environ.get("MEMD_AUTOSTART") != "0")
 
 
 def real_session() -> Session:

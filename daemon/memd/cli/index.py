@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memd.cli.connect import WORK_TIMEOUT_S, Session
+from memd.cli.connect import Session
 from memd.cli.lines import BLANK, Line, degraded_lines, line, problem_lines, skipped_lines
 from memd.cli.options import agent_option, examples, json_option
+from memd.cli.progress import agent_first, of_agent
 from memd.cli.wording import span
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def command(ctx: click.Context, session: Session, agent: str | None, force: bool
 
     Ends with 1 where any agent had an error.
     """
-    with session.client(WORK_TIMEOUT_S) as client, session.output.progress(quiet=as_json) as show:
+    split = agent_first if agent is None else of_agent(agent)
+    with session.client() as client, session.output.progress(split, quiet=as_json) as show:
         reply = client.index(agent=agent, force=force, on_progress=show)
     if as_json:
         from memd_client.messages import to_wire

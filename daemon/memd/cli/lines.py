@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memd.cli.wording import ago, count
+from memd.cli.wording import age, count
 
 if TYPE_CHECKING:
     from memd_client.messages import Degraded, Problem, Skipped
@@ -75,8 +75,9 @@ def degraded_lines(degraded: Degraded | None, now_ms: int) -> list[Line]:
 
 
 def since(degraded: Degraded, now_ms: int) -> str:
-    """Return what follows a reason: since when, and its code."""
-    return f" (since {ago(degraded.since_ms, now_ms)}, {degraded.code})"
+    """Return what follows a reason: for how long it has been so, and its code."""
+    elapsed = age(degraded.since_ms, now_ms)
+    return f" (for {elapsed}, {degraded.code})" if elapsed else f" (just now, {degraded.code})"
 
 
 def problem_lines(problems: Iterable[Problem]) -> list[Line]:

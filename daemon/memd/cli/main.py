@@ -11,7 +11,7 @@ import click
 
 from memd.cli.connect import Session, real_session
 from memd.cli.options import examples
-from memd.cli.output import ReaderGoneError
+from memd.cli.output import OutputFailedError, ReaderGoneError
 from memd_client.errors import MemdError
 
 EXIT_OK = 0
@@ -87,6 +87,9 @@ def run(arguments: Sequence[str], session: Session) -> int:
         return code if isinstance(code, int) else EXIT_OK
     except ReaderGoneError:
         return EXIT_OK
+    except OutputFailedError as error:
+        way_out = "Free some space, or send the output elsewhere."
+        return _told(session, f"The output can't be written: {error}.", way_out, "output", EXIT_ERROR)
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except click.ClickException as error:
@@ -97,7 +100,7 @@ def run(arguments: Sequence[str], session: Session) -> int:
 
 def _told(session: Session, message: str, hint: str, code: str, exit_code: int) -> int:
     """Tell an error and return its exit code, whether or not anybody reads standard error."""
-    with contextlib.suppress(ReaderGoneError):
+    with contextlib.suppress(ReaderGoneError, OutputFailedError):
         session.output.error(message, hint, code)
     return exit_code
 

@@ -6,8 +6,9 @@ import os
 
 import click
 
-from memd.cli.connect import WORK_TIMEOUT_S, Session
+from memd.cli.connect import Session
 from memd.cli.options import examples, json_option, utf8
+from memd.cli.progress import of_agent
 
 
 @click.group("model", epilog=examples("memctl model pull minilm"))
@@ -31,7 +32,7 @@ def pull(session: Session, ref: str, as_json: bool) -> None:
     REF is `minilm` (small, needs no key), an `hf:` or `https:` reference, or a path to a GGUF file. A
     download that was interrupted goes on where it stopped.
     """
-    with session.client(WORK_TIMEOUT_S) as client, session.output.progress(quiet=as_json) as show:
+    with session.client() as client, session.output.progress(of_agent(""), quiet=as_json) as show:
         reply = client.model(_absolute(ref), on_progress=show)
     if as_json:
         from memd_client.messages import to_wire

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from memd.cli.progress import SplitDetail
     from memd_client.messages import Progress
 
 STYLES = {
@@ -41,6 +42,10 @@ MIN_TEXT_WIDTH = 24
 
 class ReaderGoneError(Exception):
     """Whoever read the output has closed it, as `head` does; nothing is wrong."""
+
+
+class OutputFailedError(Exception):
+    """The output can't be written, as on a full disk; the text says why."""
 
 
 class Stream:
@@ -114,6 +119,7 @@ class Stream:
 
         Raises:
             ReaderGoneError: Nobody reads any more; the stream leads nowhere from then on.
+            OutputFailedError: The text can't be written; the stream leads nowhere from then on.
         """
         with self._guarded():
             self.file.write(text)
@@ -124,6 +130,7 @@ class Stream:
 
         Raises:
             ReaderGoneError: As for `write`.
+            OutputFailedError: As for `write`.
         """
         buffer = getattr(self.file, "buffer", None)
         if buffer is None:
@@ -140,15 +147,17 @@ class Stream:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turn a broken pipe into `ReaderGoneError`, and keep the interpreter's last flush quiet."""
+        """Turn a failed write into an error of ours, and keep the interpreter's last flush quiet."""
         try:
             yield
-        except BrokenPipeError:
+        except OSError as error:
             with contextlib.suppress(OSError, ValueError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, self.file.fileno())
                 os.close(nowhere)
-            raise ReaderGoneError from None
+            if isinstance(error, BrokenPipeError):
+                raise ReaderGoneError from None
+            raise OutputFailedError(error.strerror) from None
 
     def _print_wrapped(self, each: Line) -> None:
         """Print a line on a terminal: wrapped to its width below the line's indent."""
@@ -215,23 +224,24 @@ class Output:
         self.err.lines(said)
 
     @contextlib.contextmanager
-    def progress(self, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    def progress(self, split: SplitDetail, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         """Show how far a request is, on standard error, until the block ends.
 
         A terminal gets bars, anything else at most one line a second and stage.
 
         Args:
+            split: Finds the agent in a progress's detail.
             quiet: Without a terminal, say nothing.
         """
         from memd.cli.progress import Bars, ProgressLines, ignore
 
         if self.err.terminal:
-            with Bars(self.err.console) as bars:
+            with Bars(split, self.err.console) as bars:
                 yield bars.show
         elif quiet:
             yield ignore
         else:
-            yield ProgressLines(self.err.write, self._now_s).show
+            yield ProgressLines(split, self.err.write, self._now_s).show
 
 
 def _text_of(piece: Piece) -> str:
@@ -260,15 +270,13 @@ def _plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table as text with columns two spaces apart."""
     grid = [[printable(cell, "") for cell in each] for each in (heads, *rows)]
     widths = [max(cells(each[place]) for each in grid) for place in range(len(heads))]
-    lines = []
-    for each in grid:
-        gaps = [" " * (width - cells(cell)) for cell, width in zip(each, widths, strict=True)]
-        fitted = [
-            gap + cell if place else cell + gap
-            for place, (cell, gap) in enumerate(zip(each, gaps, strict=True))
-        ]
-        lines.append("  ".join(fitted).rstrip())
-    return "".join(f"{text}\n" for text in lines)
+    return "".join("  ".join(_fitted(each, widths)).rstrip() + "\n" for each in grid)
+
+
+def _fitted(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Return a row's cells filled up to their widths: the first on its right, the others on their left."""
+    gaps = [" " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)]
+    return [row[0] + gaps[0], *(gap + cell for gap, cell in zip(gaps[1:], row[1:], strict=True))]
 
 
 def _finite(value: Any) -> Any:
@@ -283,5 +291,5 @@ def _finite(value: Any) -> Any:
 
 
 def standard_output(now_s: Callable[[], float]) -> Output:
-    """Return the output of this process."""
-    return Output(Stream(sys.stdout), Stream(sys.stderr), now_s)
+    """Return the output of this process; a stream the process was started without leads nowhere."""
+    return Output(Stream(sys.stdout or io.StringIO()), Stream(sys.stderr or io.StringIO()), now_s)

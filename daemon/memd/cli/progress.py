@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 LINE_PERIOD_S = 1.0
 """Seconds between two lines of one stage: a log stays readable, and a watcher sees it move."""
 
-BYTE_STAGES = frozenset({"download"})
+BYTE_STAGES = frozenset({"download", "wheel"})
 """Stages that count bytes; the others count things."""
+
+SplitDetail = Callable[[str], tuple[str, str]]
+"""Returns the agent a progress is about, and what is left of its detail."""
 
 DETAIL_CELLS = 40
 """Characters of a detail (a path, as a rule) shown behind a bar; its end tells most."""
@@ -29,22 +32,20 @@ def ignore(progress: Progress) -> None:
     """Take progress nobody watches."""
 
 
-def split_agent(progress: Progress) -> tuple[str, str]:
-    """Return the agent a progress is about, and what is left of its detail.
-
-    The daemon puts the agent's id before a colon (`main: memory/notes.md`). A detail without one, such as a
-    bare path, is of no agent in particular.
-    """
-    agent, colon, rest = progress.detail.partition(": ")
-    if not colon:
-        return "", progress.detail
-    return ("", progress.detail) if "/" in agent else (agent, rest)
+def agent_first(detail: str) -> tuple[str, str]:
+    """Return the agent and the rest of a detail such as `main: memory/notes.md`, as a sync of all has it."""
+    agent, _, rest = detail.partition(": ")
+    return agent, rest
 
 
-def title_of(progress: Progress) -> str:
+def of_agent(agent: str) -> SplitDetail:
+    """Return how to split details that are all about one agent and don't name it."""
+    return lambda detail: (agent, detail)
+
+
+def title_of(stage: str, agent: str) -> str:
     """Return the agent and the stage, such as `main · text`."""
-    agent, _ = split_agent(progress)
-    return printable(f"{agent} · {progress.stage}" if agent else progress.stage, "")
+    return printable(f"{agent} · {stage}" if agent else stage, "")
 
 
 def amount_of(progress: Progress) -> str:
@@ -60,11 +61,13 @@ class ProgressLines:
     """Progress as lines: at most one a period and stage, and always the last one.
 
     Args:
+        split: Finds the agent in a detail.
         write: Takes text.
         now_s: Monotonic seconds.
     """
 
-    def __init__(self, write: Callable[[str], None], now_s: Callable[[], float]) -> None:
+    def __init__(self, split: SplitDetail, write: Callable[[str], None], now_s: Callable[[], float]) -> None:
+        self._split = split
         self._write = write
         self._now_s = now_s
         self._told_at: dict[str, float] = {}
@@ -72,7 +75,7 @@ class ProgressLines:
 
     def show(self, progress: Progress) -> None:
         """Tell a line of progress where it is time for one."""
-        title = title_of(progress)
+        title = title_of(progress.stage, self._split(progress.detail)[0])
         at_end = 0 < progress.total <= progress.done
         if at_end and self._ended.get(title) == progress.total:
             return
@@ -89,12 +92,14 @@ class Bars:
     """Progress as live bars, one an agent and stage; they leave the terminal when the block ends.
 
     Args:
+        split: Finds the agent in a detail.
         console: The terminal's.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, split: SplitDetail, console: Console) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
+        self._split = split
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
@@ -116,9 +121,10 @@ class Bars:
 
     def show(self, progress: Progress) -> None:
         """Move the bar of this progress, which appears with its first."""
-        title = title_of(progress)
+        agent, rest = self._split(progress.detail)
+        title = title_of(progress.stage, agent)
         total = progress.total if progress.total > 0 else None
-        detail = printable(split_agent(progress)[1], "")[-DETAIL_CELLS:]
+        detail = printable(rest, "")[-DETAIL_CELLS:]
         facts = {"amount": amount_of(progress), "detail": detail}
         if title not in self._tasks:
             self._tasks[title] = self._bars.add_task(title, total=total, **facts)  # type: ignore[arg-type]

@@ -96,7 +96,12 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
         lines.append(line("Nothing relevant found." if reply.abstained else "No hits."))
     lines.append(line(*_summary(reply)))
     if reply.timings:
-        lines.append(line(("timings: ", "label"), *_listed({k: span(v) for k, v in reply.timings.items()})))
+        lines.append(
+            line(
+                ("timings: ", "label"),
+                *_listed({k.removesuffix("_ms"): span(v) for k, v in reply.timings.items()}),
+            )
+        )
     lines.extend(_notices(reply, now_ms))
     return lines
 

@@ -80,15 +80,15 @@ def _daemon_lines(reply: StatusReply) -> list[Line]:
                 size(reply.rss_bytes),
             )
         ),
+        *problem_lines(reply.problems),
         row("agents", *_tally(reply.agents)),
     ]
     lines.extend(_model_lines(reply.models))
     lines += [
-        row("sqlite-vec", (reply.sqlite_vec, "") if is_loaded else (reply.sqlite_vec, "warn")),
+        row("sqlite-vec", reply.sqlite_vec if is_loaded else (reply.sqlite_vec, "warn")),
         row("socket", *dotted((reply.socket, "path"), count(reply.connections, "connection"))),
         row("state", (reply.state_dir, "path")),
         row("config", (reply.config_path, "path")),
-        *problem_lines(reply.problems),
     ]
     return lines
 
@@ -105,7 +105,7 @@ def _state(agent: AgentStatus) -> tuple[str, str]:
     """Return the one word that matters most about an agent, and its style."""
     if not agent.enabled:
         return "off", "quiet"
-    if agent.problems or any(not check.ok for check in agent.checks):
+    if _other_problems(agent) or any(not check.ok for check in agent.checks):
         return "needs attention", "bad"
     if agent.degraded is not None:
         return "degraded", "warn"
@@ -137,15 +137,21 @@ def _model_lines(models: list[ModelStatus]) -> list[Line]:
 
 
 def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
-    """Return one agent's memory: what is there, how it is searched, what is wrong."""
+    """Return one agent's memory: what is wrong, what is there, how it is searched.
+
+    An agent whose report failed has only the problem to tell.
+    """
     word, style = _state(agent)
     lines = [
         line((agent.agent, "title"), "  ", (word, style)),
-        row("workspace", (agent.workspace, "path")),
+        *problem_lines(_other_problems(agent)),
+        *degraded_lines(agent.degraded, now_ms),
     ]
+    if not agent.index_path:
+        return lines
+    lines.append(row("workspace", (agent.workspace, "path")))
     if not agent.enabled:
-        lines.append(row("way out", "set memorySearch.enabled to true for this agent"))
-        return lines + problem_lines(agent.problems)
+        return [*lines, row("search", "off: memorySearch.enabled is false for this agent")]
     lines += [
         row("indexed", *dotted(count(agent.files, "file"), count(agent.chunks, "chunk"), _vectors(agent))),
         row("pending", *_pending(agent)),
@@ -153,13 +159,8 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         row("sources", ", ".join(agent.sources) or "none"),
         row("provider", *_provider(agent)),
         row("vectors", *_vector_path(agent)),
-        row(
-            "index",
-            *dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}"),
-        ),
-        *degraded_lines(agent.degraded, now_ms),
+        row("index", *_index_file(agent)),
         *skipped_lines(agent.skipped),
-        *problem_lines(_other_problems(agent)),
         *(_check_line(check) for check in agent.checks),
     ]
     return lines
@@ -189,8 +190,15 @@ def _provider(agent: AgentStatus) -> tuple[Piece, ...]:
 
 def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:
     """Return how vectors are compared, and why that way."""
+    if not agent.vectors:
+        return ("none",)
     path = VECTOR_PATHS.get(agent.vector_path, agent.vector_path) or "not searched"
     return (path, (f" ({agent.vector_path_reason})", "quiet")) if agent.vector_path_reason else (path,)
+
+
+def _index_file(agent: AgentStatus) -> tuple[Piece, ...]:
+    """Return where an agent's index is, and how big."""
+    return dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}")
 
 
 def _other_problems(agent: AgentStatus) -> list[Problem]:

@@ -57,22 +57,33 @@ def _two(whole_ms: int, large_ms: int, large: str, small_ms: int, small: str) ->
     return f"{whole_ms // large_ms} {large}" + (f" {rest} {small}" if rest else "")
 
 
+def age(then_ms: int, now_ms: int) -> str:
+    """Return the time since then in its largest unit, such as `12 s` or `5 min`; empty for hardly any.
+
+    Args:
+        then_ms: When it was, in epoch milliseconds.
+        now_ms: The time now, in epoch milliseconds. A clock that went back reads as hardly any.
+    """
+    age_ms = now_ms - then_ms
+    if age_ms < FRESH_MS:
+        return ""
+    for unit_ms, unit in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min")):
+        if age_ms >= unit_ms:
+            return f"{age_ms // unit_ms} {unit}"
+    return f"{age_ms // SECOND_MS} s"
+
+
 def ago(then_ms: int | None, now_ms: int) -> str:
-    """Return how long ago something was, such as `never`, `just now` or `5 min ago`.
+    """Return how long ago something was: `never`, `just now` or such as `5 min ago`.
 
     Args:
         then_ms: When it was, in epoch milliseconds; None where it hasn't happened.
-        now_ms: The time now, in epoch milliseconds. A clock that went back reads as `just now`.
+        now_ms: The time now, in epoch milliseconds.
     """
     if then_ms is None:
         return "never"
-    age_ms = now_ms - then_ms
-    if age_ms < FRESH_MS:
-        return "just now"
-    for unit_ms, unit in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min")):
-        if age_ms >= unit_ms:
-            return f"{age_ms // unit_ms} {unit} ago"
-    return f"{age_ms // SECOND_MS} s ago"
+    elapsed = age(then_ms, now_ms)
+    return f"{elapsed} ago" if elapsed else "just now"
 
 
 def printable(text: str, kept: str = KEPT) -> str:

@@ -6,10 +6,10 @@ from collections import OrderedDict
 
 import numpy as np
 import trio
-from memd_client.errors import ProviderFailedError
 from numpy.typing import NDArray
 
 from memd.embedding.provider import EmbeddingProvider
+from memd_client.errors import ProviderFailedError
 
 KEPT_QUESTIONS = 256
 """Questions remembered per agent: 256 vectors of 768 numbers are under 1 MB."""
@@ -24,7 +24,9 @@ class QueryVectors:
     def __repr__(self) -> str:
         return f"<QueryVectors {len(self._kept)} kept>"
 
-    async def vector_of(self, query: str, provider: EmbeddingProvider, timeout_s: float) -> NDArray[np.float32]:
+    async def vector_of(
+        self, query: str, provider: EmbeddingProvider, timeout_s: float
+    ) -> NDArray[np.float32]:
         """Return a question's unit vector, shape (dims,).
 
         Args:

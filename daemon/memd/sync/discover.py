@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memd_client.messages import Skipped
-
 from memd.config import ExtraPath
 from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, extra_key, is_markdown, is_walked, matches_pattern
+from memd_client.messages import Skipped
 
 
 @dataclass(frozen=True, slots=True)

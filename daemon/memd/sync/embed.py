@@ -6,13 +6,11 @@ when stands in `degraded`, which every reply and the status show.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import numpy as np
 import structlog
 import trio
-from memd_client.errors import DimensionsChangedError, MemdError, ProviderFailedError
-from memd_client.messages import Degraded
 from numpy.typing import NDArray
 
 from memd.clock import Clock
@@ -20,6 +18,8 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.index.cache import SpaceKey, count_missing, forget_space, missing_hashes, store_vectors
 from memd.index.connection import Database, IndexFile
 from memd.sync.reconcile import ProgressSink, ignore_progress
+from memd_client.errors import MemdError, ProviderFailedError
+from memd_client.messages import Degraded
 
 log = structlog.get_logger(__name__)
 
@@ -51,7 +51,7 @@ class VectorFill:
         provider: EmbeddingProvider,
         *,
         clock: Clock,
-        on_stored: Callable[[list[int], NDArray[np.float32]], None],
+        on_stored: Callable[[list[int], NDArray[np.float32]], Awaitable[None]],
     ) -> None:
         self._index = index
         self.provider = provider
@@ -155,7 +155,7 @@ class VectorFill:
             return store_vectors(db, space, hashes, matrix, now_ms)
 
         ids = await self._index.write(store)
-        self._on_stored(ids, matrix)
+        await self._on_stored(ids, matrix)
         self.embedded += len(hashes)
 
 
@@ -170,13 +170,3 @@ def _check(matrix: NDArray[np.float32], count: int, model: str) -> None:
     norms = np.linalg.norm(matrix, axis=1)
     if not bool(np.isfinite(norms).all()) or not bool((norms > 0).all()):
         raise ProviderFailedError(f"{model} returned a vector that is not finite or is zero")
-
-
-def check_dims(expected: int | None, matrix: NDArray[np.float32], model: str) -> None:
-    """Refuse vectors of another size than the space holds.
-
-    Raises:
-        DimensionsChangedError: Names both sizes.
-    """
-    if expected is not None and matrix.shape[1] != expected:
-        raise DimensionsChangedError(f"{model} returned {matrix.shape[1]} dimensions, the index holds {expected}")

@@ -7,9 +7,8 @@ import os
 import stat
 from dataclasses import dataclass
 
-from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
-
 from memd.sync.discover import Found
+from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
 READ_TRIES = 3
 """A file that moves under the reader is read again this often before it is left for the next sync."""
@@ -39,7 +38,9 @@ def read_file(found: Found) -> FileText:
     """
     for _ in range(READ_TRIES):
         data, before, after = _read_bytes(found)
-        if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size) and len(data) == before.st_size:
+        if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size) and len(
+            data
+        ) == before.st_size:
             return FileText(
                 decode(data, found.path),
                 hashlib.sha256(data).hexdigest(),

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 import structlog
 import trio
-from memd_client.errors import FileMissingError, MemdError
-from memd_client.messages import Skipped
 
 from memd.clock import Clock
 from memd.index.connection import Database, IndexFile
@@ -21,6 +19,8 @@ from memd.index.files import FileRow, Published, forget_file, load_files, publis
 from memd.sync.discover import Discovery, Found
 from memd.sync.read import FileText, read_file
 from memd.text.chunking import Chunk, chunk_text
+from memd_client.errors import FileMissingError, MemdError
+from memd_client.messages import Skipped
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +69,9 @@ class _Request:
     error: MemdError | None = None
 
 
-def compare(disk: Discovery, rows: dict[str, FileRow], refused: dict[str, Found], *, force: bool = False) -> Changes:
+def compare(
+    disk: Discovery, rows: dict[str, FileRow], refused: dict[str, Found], *, force: bool = False
+) -> Changes:
     """Return what differs between disk and rows, by (mtime, size, inode) alone.
 
     Args:
@@ -87,11 +89,27 @@ def compare(disk: Discovery, rows: dict[str, FileRow], refused: dict[str, Found]
         if force or row is None:
             if force or refused.get(path) != found:
                 read.append(found)
-        elif (row.mtime_ns, row.size, row.inode) != (found.mtime_ns, found.size, found.inode) or is_racy(row):
+        elif not _looks_same(row, found) or is_racy(row):
             read.append(found)
     gone = [row for path, row in rows.items() if path not in disk.files]
     read.sort(key=lambda found: (-found.mtime_ns, found.path))
     return Changes(read, gone)
+
+
+def count_behind(disk: Discovery, rows: dict[str, FileRow], refused: dict[str, Found]) -> int:
+    """Return how many files are known to differ from the index; those merely to be hashed again don't count."""
+    changes = compare(disk, rows, refused)
+    surely = [found for found in changes.read if not _looks_same(rows.get(found.path), found)]
+    return len(surely) + len(changes.gone)
+
+
+def _looks_same(row: FileRow | None, found: Found) -> bool:
+    """Return whether a file's stat is the one it was indexed with."""
+    return row is not None and (row.mtime_ns, row.size, row.inode) == (
+        found.mtime_ns,
+        found.size,
+        found.inode,
+    )
 
 
 def is_racy(row: FileRow) -> bool:
@@ -191,12 +209,15 @@ class TextSync:
             self.syncing = True
             try:
                 report = await self._pass(
-                    force=any(request.force for request in batch), sinks=[request.progress for request in batch]
+                    force=any(request.force for request in batch),
+                    sinks=[request.progress for request in batch],
                 )
                 for request in batch:
                     request.report = report
             except MemdError as error:
-                log.warning("sync.pass_failed", index=str(self._index.path), code=error.code, error=error.message)
+                log.warning(
+                    "sync.pass_failed", index=str(self._index.path), code=error.code, error=error.message
+                )
                 for request in batch:
                     request.error = error
             finally:
@@ -230,7 +251,9 @@ class TextSync:
     async def _take(self, found: Found, *, force: bool) -> bool:
         """Read one file and publish it; a file that can't be read is listed and the others go on."""
         try:
-            file, chunks = await trio.to_thread.run_sync(self._read_and_chunk, found, force, limiter=self._disk)
+            file, chunks = await trio.to_thread.run_sync(
+                self._read_and_chunk, found, force, limiter=self._disk
+            )
         except FileMissingError:
             row = self.rows.get(found.path)
             if row is not None:
@@ -261,7 +284,9 @@ class TextSync:
 
     async def _refuse(self, found: Found, error: MemdError) -> None:
         """List a file that can't be indexed and forget what was known of it."""
-        log.warning("sync.file_refused", path=found.path, code=error.code, reason=error.data.get("reason", ""))
+        log.warning(
+            "sync.file_refused", path=found.path, code=error.code, reason=error.data.get("reason", "")
+        )
         if error.data.get("reason") != "moving":
             self.refused[found.path] = found
         self.reasons[found.path] = Skipped(found.path, f"{error.message}. {error.hint}")

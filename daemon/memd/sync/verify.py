@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from memd_client.errors import MemdError
-from memd_client.messages import Hit
-
 from memd.sync.discover import Discovery
 from memd.sync.read import read_file
 from memd.sync.reconcile import Changes
+from memd_client.errors import MemdError
+from memd_client.messages import Hit
 
 
 def keep_current(hits: list[Hit], disk: Discovery, behind: Changes | None) -> list[Hit]:

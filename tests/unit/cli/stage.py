@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from memd.cli.connect import Session
 from memd.cli.main import run
 from memd.cli.output import Output, Stream
-
 from memd_client.errors import MemdError
 from memd_client.messages import (
     AgentStatus,
@@ -27,6 +26,8 @@ from memd_client.messages import (
     StatusReply,
 )
 
+T = TypeVar("T")
+
 NOW_MS = 1_800_000_000_000
 
 
@@ -39,28 +40,30 @@ class FakeClient:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     closed: bool = False
 
-    def _answer(self, name: str, **params: Any) -> Any:
+    def _answer(self, kind: type[T], name: str, **params: Any) -> T:
         self.calls.append((name, params))
         reply = self.replies[name]
         if isinstance(reply, BaseException):
             raise reply
+        assert isinstance(reply, kind)
         return reply
 
-    def status(self, agent: str | None = None, deep: bool = False) -> StatusReply:
+    def status(self, agent: str | None = None, *, deep: bool = False) -> StatusReply:
         """Answer `status`."""
-        return self._answer("status", agent=agent, deep=deep)
+        return self._answer(StatusReply, "status", agent=agent, deep=deep)
 
     def search(self, query: str, **params: Any) -> SearchReply:
         """Answer `search`."""
-        return self._answer("search", query=query, **params)
+        return self._answer(SearchReply, "search", query=query, **params)
 
     def get(self, path: str, **params: Any) -> GetReply:
         """Answer `get`."""
-        return self._answer("get", path=path, **params)
+        return self._answer(GetReply, "get", path=path, **params)
 
     def index(
         self,
         agent: str | None = None,
+        *,
         force: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> IndexReply:
@@ -68,14 +71,14 @@ class FakeClient:
         for each in self.progress:
             assert on_progress is not None
             on_progress(each)
-        return self._answer("index", agent=agent, force=force)
+        return self._answer(IndexReply, "index", agent=agent, force=force)
 
-    def model(self, ref: str, on_progress: Callable[[Progress], None] | None = None) -> ModelReply:
+    def model(self, ref: str, *, on_progress: Callable[[Progress], None] | None = None) -> ModelReply:
         """Report the progress, then answer `model`."""
         for each in self.progress:
             assert on_progress is not None
             on_progress(each)
-        return self._answer("model", ref=ref)
+        return self._answer(ModelReply, "model", ref=ref)
 
     def close(self) -> None:
         """Note that the command was tidy."""
@@ -90,7 +93,7 @@ class Ran:
     out: str
     err: str
     client: FakeClient
-    timeouts_s: list[float]
+    opened: int
 
 
 def memctl(
@@ -117,10 +120,11 @@ def memctl(
     """
     client = FakeClient(replies, progress)
     out, err = io.StringIO(), io.StringIO()
-    timeouts_s: list[float] = []
+    opened = 0
 
-    def open_client(timeout_s: float) -> FakeClient:
-        timeouts_s.append(timeout_s)
+    def open_client() -> FakeClient:
+        nonlocal opened
+        opened += 1
         if refused is not None:
             raise refused
         return client
@@ -128,7 +132,7 @@ def memctl(
     streams = [Stream(file, terminal=terminal, colour=colour, width=width) for file in (out, err)]
     session = Session(open_client, Output(streams[0], streams[1], now_s), lambda: NOW_MS)
     code = run(arguments, session)
-    return Ran(code, out.getvalue(), err.getvalue(), client, timeouts_s)
+    return Ran(code, out.getvalue(), err.getvalue(), client, opened)
 
 
 MINILM = ModelStatus(

@@ -1,7 +1,8 @@
-"""The process that holds llama.cpp, and nothing else: ``python -m memd.embedding.model.child PATH CONTEXT THREADS``.
+"""The process that holds llama.cpp, and nothing else.
 
-Frames (see `wire`) come in on stdin and go out on what was stdout; everything llama.cpp itself prints
-goes to stderr. llama.cpp aborts the whole process where an assertion fails, which is why it lives here.
+Run as ``python -m memd.embedding.model.child PATH CONTEXT THREADS``. Frames (see `wire`) come in on stdin
+and go out on what was stdout; everything llama.cpp itself prints goes to stderr. llama.cpp aborts the
+whole process where an assertion fails, which is why it lives here.
 
 When stdin closes, or the parent dies, this process ends at once, in the middle of a text if need be.
 Nothing printed here holds memory text: a text that fails is answered with the kind of failure only.
@@ -27,10 +28,10 @@ PR_SET_PDEATHSIG: Final = 1
 """From <linux/prctl.h>: the signal this process gets when the thread that started it ends."""
 
 POOLED: Final = (1, 2, 3)
-"""llama.cpp's mean, first-token and last-token pooling: one vector a text. Others are not embedding models."""
+"""llama.cpp's mean, first-token and last-token pooling: one vector a text, as embedding models give."""
 
 MAX_CHARACTERS_PER_TOKEN: Final = 16
-"""A text longer than context times this is cut before it is tokenized: tokenizing has no deadline of its own."""
+"""A text longer than context times this is cut before it is tokenized, which is slow on endless words."""
 
 CUT_SEARCH_CHARACTERS: Final = 80
 """How far back from a window's end a space is looked for, so that no word is cut in two."""
@@ -47,7 +48,7 @@ def die_with_parent() -> None:
 
 
 def cut_windows(text: str, count_tokens: Callable[[str], int], limit: int) -> Iterator[tuple[str, int]]:
-    """Yield a text in as few pieces of at most `limit` tokens as its length suggests, with their token counts.
+    """Yield a text in a few pieces of at most `limit` tokens, with their token counts.
 
     Args:
         text: Any text.

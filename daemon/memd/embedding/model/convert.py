@@ -123,7 +123,9 @@ def _write_facts(writer: Any, vocabulary: list[str], file_type: int) -> None:
     writer.add_tokenizer_model("bert")
     writer.add_token_list(gguf_tokens(vocabulary))
     kinds = _gguf().TokenType
-    writer.add_token_types([kinds.CONTROL if token in CONTROL_TOKENS else kinds.NORMAL for token in vocabulary])
+    writer.add_token_types(
+        [kinds.CONTROL if token in CONTROL_TOKENS else kinds.NORMAL for token in vocabulary]
+    )
     for token, role in CONTROL_TOKENS.items():
         getattr(writer, f"add_{role}_token_id")(vocabulary.index(token))
 
@@ -200,9 +202,9 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(json.dumps([done, total]) + "\n")
         sys.stdout.flush()
 
-    source_dir, target, *dtype = arguments
+    source_dir, target, *more = arguments
     try:
-        convert_minilm(Path(source_dir), Path(target), *dtype, progress=report)
+        convert_minilm(Path(source_dir), Path(target), more[0] if more else "f16", report)
     except (ImportError, OSError, ValueError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1

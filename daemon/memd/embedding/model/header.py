@@ -18,7 +18,19 @@ HEAD_BYTES: Final = 1024 * 1024
 SAMPLE_BYTES: Final = 1024 * 1024
 """Length of each of the three places a fingerprint looks at: head, middle, tail."""
 
-_SCALARS: Final = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+_SCALARS: Final = {
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
 _STRING: Final = 8
 _ARRAY: Final = 9
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import structlog
 import trio
+
+from memd.embedding.model import wire
 from memd_client.errors import (
     LocalExtraMissingError,
-    MemdError,
     ModelChildError,
     ModelInvalidError,
     ProviderFailedError,
 )
-
-from memd.embedding.model import wire
 
 log = structlog.get_logger(__name__)
 
@@ -40,6 +39,8 @@ REAP_SECONDS: Final = 5.0
 """How long a killed process may take to go; the kernel may hold one that waits for a disk."""
 
 READ_BYTES: Final = 65536
+
+_CLOSED: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 class ModelProcess:
@@ -60,7 +61,7 @@ class ModelProcess:
         self.window = 0
 
     @classmethod
-    async def start(
+    def start(
         cls,
         nursery: trio.Nursery,
         path: Path,
@@ -68,6 +69,7 @@ class ModelProcess:
         context: int,
         threads: int,
         command: Sequence[str] = CHILD_COMMAND,
+        on_gone: Callable[[], None] = lambda: None,
     ) -> ModelProcess:
         """Start a child; it loads the model by itself, `load` waits for it.
 
@@ -77,6 +79,7 @@ class ModelProcess:
             context: Tokens.
             threads: Threads that compute.
             command: What to run; path, context and threads are added.
+            on_gone: Called when the child can't be heard any more.
 
         Raises:
             ModelChildError: The system can't start a process.
@@ -90,7 +93,7 @@ class ModelProcess:
                 child_ends.append(pipe[theirs])
             # Not in a worker thread: Linux kills the child when the *thread* that started it ends, and
             # idle worker threads end. It takes a millisecond or two, once a start.
-            popen = subprocess.Popen(  # noqa: ASYNC220
+            popen = subprocess.Popen(
                 [*command, str(path), str(context), str(threads)],
                 stdin=child_ends[0],
                 stdout=child_ends[1],
@@ -106,12 +109,14 @@ class ModelProcess:
             for end in child_ends:
                 os.close(end)
         process = cls(path, popen, (own_ends[0], own_ends[1], own_ends[2]))
-        nursery.start_soon(process._read_replies)
+        nursery.start_soon(process._read_replies, on_gone)
         nursery.start_soon(process._read_stderr)
         return process
 
     def __repr__(self) -> str:
-        return f"<ModelProcess {self._path.name} pid={self.pid} {'gone' if self.gone.is_set() else 'running'}>"
+        return (
+            f"<ModelProcess {self._path.name} pid={self.pid} {'gone' if self.gone.is_set() else 'running'}>"
+        )
 
     @property
     def pid(self) -> int:
@@ -133,7 +138,10 @@ class ModelProcess:
             raise ModelInvalidError(
                 f"{self._path} is not a usable embedding model: {reply.get('message')}", data=self._facts()
             )
-        self.dims, self.window = int(reply["dims"]), int(reply["window"])
+        dims, window = reply.get("dims"), reply.get("window")
+        if not isinstance(dims, int) or not isinstance(window, int) or dims <= 0:
+            raise self._broken("answered with something else than its model's size")
+        self.dims, self.window = dims, window
 
     async def embed(self, text: str, timeout_s: float) -> FloatArray:
         """Return a text's raw vector (dims,).
@@ -150,7 +158,9 @@ class ModelProcess:
         try:
             frame = wire.encode({"kind": "embed", "id": self._requests, "text": text})
         except wire.WireError as error:
-            raise ProviderFailedError(f"a text of {len(text)} characters can't be embedded: {error}") from None
+            raise ProviderFailedError(
+                f"a text of {len(text)} characters can't be embedded: {error}"
+            ) from None
         reply = await self._receive(timeout_s, "embed a text", frame)
         if reply.get("id") != self._requests:
             raise self._broken("answered a question nobody asked")
@@ -170,7 +180,7 @@ class ModelProcess:
                 if frame:
                     await self._stdin.send_all(frame)
                 return await self._replies.receive()
-            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.EndOfChannel):
+            except (*_CLOSED, trio.EndOfChannel):
                 raise self._broken(f"ended while it was to {task}") from None
         raise self._broken(f"did not {task} in {timeout_s:g} s")
 
@@ -180,17 +190,18 @@ class ModelProcess:
     def _facts(self) -> dict[str, object]:
         return {"model": str(self._path), "exit_code": self._popen.poll(), "stderr": list(self._tail)[-5:]}
 
-    async def _read_replies(self) -> None:
+    async def _read_replies(self, on_gone: Callable[[], None]) -> None:
         reader = wire.FrameReader()
         with self._sender:
             try:
                 while data := await self._stdout.receive_some(READ_BYTES):
                     for message in reader.feed(data):
                         self._sender.send_nowait(message)
-            except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, wire.WireError, trio.WouldBlock):
+            except (OSError, *_CLOSED, wire.WireError, trio.WouldBlock):
                 log.warning("embedding.model_child_unreadable", pid=self.pid)
             finally:
                 self.gone.set()
+                on_gone()
 
     async def _read_stderr(self) -> None:
         rest = ""
@@ -201,7 +212,7 @@ class ModelProcess:
                     lines, rest = [*lines, rest], ""
                 self._tail.extend(line.strip()[:STDERR_LINE_CHARACTERS] for line in lines)
                 rest = rest[-STDERR_LINE_CHARACTERS:]
-        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
+        except (OSError, *_CLOSED):
             log.debug("embedding.model_child_stderr_closed", pid=self.pid)
 
     async def aclose(self) -> None:
@@ -217,7 +228,3 @@ class ModelProcess:
         for stream in (self._stdin, self._stdout, self._stderr):
             with trio.CancelScope(shield=True):
                 await stream.aclose()
-
-
-PERMANENT: Final[tuple[type[MemdError], ...]] = (LocalExtraMissingError, ModelInvalidError)
-"""Starting the child again changes nothing about these until the file or the installation changes."""

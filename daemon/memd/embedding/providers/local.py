@@ -1,0 +1,85 @@
+"""The model owner seen as a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from memd.embedding.model.jobs import Kind
+from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.provider import FloatArray, encodable, unit_vector
+from memd.embedding.space import VectorSpace
+from memd_client.errors import ShuttingDownError
+
+
+class LocalProvider:
+    """A model of this machine.
+
+    Args:
+        owner: Who loads it; it must be running when the first text comes.
+        file: The model.
+        space: Its vector space.
+        chunk_tokens: The agent's chunk limit, in estimated tokens.
+
+    Resources: holds the model from the first text until `aclose`.
+    """
+
+    id: Final = "local"
+
+    def __init__(self, owner: ModelOwner, file: ModelFile, space: VectorSpace, *, chunk_tokens: int) -> None:
+        self._owner = owner
+        self._file = file
+        self._space = space
+        self._chunk_tokens = chunk_tokens
+        self._hold: ModelHold | None = None
+        self._closed = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "in use" if self._hold else "not used yet"
+        return f"<LocalProvider {self.model} {state}>"
+
+    @property
+    def model(self) -> str:
+        """The model as the settings name it."""
+        return self._file.name
+
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are comparable with."""
+        return self._space
+
+    async def embed_query(self, text: str) -> FloatArray:
+        """Return the unit vector (dims,) of a question; it overtakes every batch.
+
+        Raises:
+            MemdError: See `ModelHold.embed`.
+        """
+        return await self._embed(self._space.query_prefix + text, "query")
+
+    async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
+        """Return the unit vectors (n, dims) of some texts; (0, 0) for none.
+
+        One after the other: on a CPU that is faster than together, the same text gives the same
+        vector in any company, and a question waits for one text at most.
+
+        Raises:
+            MemdError: See `ModelHold.embed`.
+        """
+        rows = [await self._embed(self._space.document_prefix + text, "text") for text in texts]
+        return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+
+    async def _embed(self, text: str, kind: Kind) -> FloatArray:
+        if self._closed:
+            raise ShuttingDownError(f"the provider of {self.model} was closed")
+        if self._hold is None:
+            self._hold = self._owner.hold(self._file, chunk_tokens=self._chunk_tokens)
+        return unit_vector(await self._hold.embed(encodable(text), kind), f"the model {self.model}")
+
+    async def aclose(self) -> None:
+        """Give the model back; requests under way end with ShuttingDownError where nobody else holds it."""
+        self._closed = True
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None

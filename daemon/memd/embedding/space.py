@@ -1,0 +1,63 @@
+"""What makes two vectors comparable."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from memd.embedding.model.reference import parse_reference
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSpace:
+    """Vectors of one space may be compared with each other, and with no others.
+
+    URL, key, headers and the directory of a model file are no part of it: moving those embeds nothing
+    again. All vectors are of unit length. `dims` is set where a model can be asked for several sizes.
+    """
+
+    provider: str
+    model: str
+    query_prefix: str = ""
+    document_prefix: str = ""
+    dims: int | None = None
+
+    @property
+    def id(self) -> str:
+        """16 hex digits, the same in every release."""
+        facts = [self.provider, self.model, self.query_prefix, self.document_prefix, self.dims]
+        text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+
+
+def local_space(reference: str, fingerprint: str | None) -> VectorSpace:
+    """Return the space of a local model.
+
+    Args:
+        reference: As the settings name it: a path, `hf:…`, `https:…` or `minilm`.
+        fingerprint: Of the file (`header.load_fingerprint`); not needed for `minilm` and `hf:`, whose
+            names say which file it is.
+
+    Raises:
+        ConfigInvalidError: The reference can't be understood.
+    """
+    wanted = parse_reference(reference)
+    if wanted.is_published:
+        return VectorSpace("local", wanted.text)
+    name = PurePath(wanted.file_name).name
+    return VectorSpace("local", f"{name}#{fingerprint}" if fingerprint else name)
+
+
+def space_of(provider: str, model: str) -> str:
+    """Return the id of the space vectors belong to that another program stored.
+
+    Args:
+        provider: As that program named it.
+        model: Likewise; for `local` a reference to a model file.
+
+    Raises:
+        ConfigInvalidError: A local reference that can't be understood.
+    """
+    return (local_space(model, None) if provider == "local" and model else VectorSpace(provider, model)).id

@@ -1,0 +1,245 @@
+"""Files and their chunks: rows in, rows out, keyword rows always with them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.index import chunks_vec
+from memd.index.database import Database, get_int
+from memd.index.meta import active_space, bump_generation
+from memd.index.meta import generation as generation
+from memd.text.chunking import Chunk
+from memd.text.keywords import spaced
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One indexed file: its path in the index, and what it was when it was read."""
+
+    path: str
+    source: str
+    hash: str
+    mtime_ns: int
+    size: int
+    inode: int
+    indexed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """One chunk; lines count from 1, both ends belong to it."""
+
+    id: int
+    path: str
+    source: str
+    start_line: int
+    end_line: int
+    hash: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much an index holds."""
+
+    files: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one committed change of a file did.
+
+    Attributes:
+        path: The file.
+        generation: The index's generation after it.
+        chunks_added: Chunks that were written.
+        chunks_removed: Chunks that were deleted.
+        added_hashes: Hashes of chunks that no chunk had before.
+        removed_hashes: Hashes that no chunk has any more.
+        space_id: The active vector space, or None.
+        added_vectors: Ids of vectors of that space, stored before, that came into use.
+        added_matrix: (len(added_vectors), dims), those vectors; None where there are none.
+        removed_vectors: Ids of vectors of that space that no chunk uses any more.
+    """
+
+    path: str
+    generation: int
+    chunks_added: int = 0
+    chunks_removed: int = 0
+    added_hashes: tuple[str, ...] = ()
+    removed_hashes: tuple[str, ...] = ()
+    space_id: str | None = None
+    added_vectors: tuple[int, ...] = ()
+    added_matrix: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    removed_vectors: tuple[int, ...] = ()
+
+
+def load_files(db: Database) -> dict[str, FileRow]:
+    """Return all file rows by path."""
+    rows = db.execute("SELECT path, source, hash, mtime_ns, size, inode, indexed_at FROM files")
+    return {row[0]: FileRow(*row) for row in rows}
+
+
+def count_all(db: Database) -> Counts:
+    """Return how many files and chunks there are."""
+    return Counts(get_int(db, "SELECT count(*) FROM files"), get_int(db, "SELECT count(*) FROM chunks"))
+
+
+def touch_file(db: Database, row: FileRow) -> None:
+    """Write a file's row where its text is what it was: new times, same chunks.
+
+    Args:
+        db: The writer, inside a transaction.
+        row: The file as it is now.
+    """
+    db.execute(
+        """INSERT INTO files (path, source, hash, mtime_ns, size, inode, indexed_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (path) DO UPDATE SET source = excluded.source, hash = excluded.hash,
+           mtime_ns = excluded.mtime_ns, size = excluded.size, inode = excluded.inode,
+           indexed_at = excluded.indexed_at""",
+        (row.path, row.source, row.hash, row.mtime_ns, row.size, row.inode, row.indexed_at),
+    )
+
+
+def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> Published:
+    """Replace one file's chunks; those that did not change keep their id. Keyword rows follow.
+
+    Args:
+        db: The writer, inside a transaction.
+        row: The file as it was read.
+        chunks: All its chunks, in order.
+        now_ms: Wall time in milliseconds.
+
+    Returns:
+        What changed, for the vectors to follow.
+    """
+    old: dict[tuple[int, int, str, str], list[int]] = defaultdict(list)
+    for key, start, end, digest, text in db.execute(
+        "SELECT id, start_line, end_line, hash, text FROM chunks WHERE path = ?", (row.path,)
+    ):
+        old[(start, end, digest, text)].append(key)
+    new: list[Chunk] = []
+    for chunk in chunks:
+        same = old.get((chunk.start_line, chunk.end_line, chunk.hash, chunk.text))
+        if same:
+            same.pop()
+        else:
+            new.append(chunk)
+    gone = [key for keys in old.values() for key in keys]
+    arriving = _hashes_unused(db, (chunk.hash for chunk in new))
+    leaving = {digest for (_, _, digest, _), keys in old.items() if keys}
+    _insert_chunks(db, row, new, now_ms)
+    _delete_chunks(db, gone)
+    db.execute(
+        "UPDATE chunks SET source = ? WHERE path = ? AND source <> ?", (row.source, row.path, row.source)
+    )
+    touch_file(db, row)
+    return _follow(db, row.path, len(new), len(gone), arriving, _hashes_unused(db, leaving))
+
+
+def forget_file(db: Database, path: str) -> Published:
+    """Remove a file with its chunks. Its vectors stay in the cache, so a renamed file embeds nothing again.
+
+    Args:
+        db: The writer, inside a transaction.
+        path: The file's path in the index; a path that isn't there changes nothing.
+    """
+    rows: list[tuple[int, str]] = list(db.execute("SELECT id, hash FROM chunks WHERE path = ?", (path,)))
+    _delete_chunks(db, [key for key, _ in rows])
+    db.execute("DELETE FROM files WHERE path = ?", (path,))
+    leaving = _hashes_unused(db, {digest for _, digest in rows})
+    return _follow(db, path, 0, len(rows), (), leaving)
+
+
+def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
+    """Return chunks in the order of their ids in `ids`; an id that isn't there is left out."""
+    rows = db.execute(
+        """SELECT c.id, c.path, c.source, c.start_line, c.end_line, c.hash, c.text
+           FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value ORDER BY wanted.key""",
+        (json.dumps(list(ids)),),
+    )
+    return [ChunkRow(*row) for row in rows]
+
+
+def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> None:
+    """Write chunks and their keyword rows. Call before deleting, so that no id is used twice in a change."""
+    if not chunks:
+        return
+    first = get_int(db, "SELECT coalesce(max(id), 0) + 1 FROM chunks")
+    db.executemany(
+        "INSERT INTO chunks (id, path, source, start_line, end_line, hash, updated_at, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (key, row.path, row.source, chunk.start_line, chunk.end_line, chunk.hash, now_ms, chunk.text)
+            for key, chunk in enumerate(chunks, first)
+        ),
+    )
+    db.executemany(
+        "INSERT INTO chunks_fts (rowid, text) VALUES (?, ?)",
+        ((key, spaced(chunk.text)) for key, chunk in enumerate(chunks, first)),
+    )
+
+
+def _delete_chunks(db: Database, ids: Sequence[int]) -> None:
+    """Delete chunks and their keyword rows."""
+    if ids:
+        db.executemany("DELETE FROM chunks_fts WHERE rowid = ?", ((key,) for key in ids))
+        db.executemany("DELETE FROM chunks WHERE id = ?", ((key,) for key in ids))
+
+
+def _hashes_unused(db: Database, hashes: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the hashes that no chunk has at this moment, sorted."""
+    wanted = sorted(set(hashes))
+    if not wanted:
+        return ()
+    rows = db.execute(
+        """SELECT value FROM json_each(?)
+           WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE hash = value) ORDER BY key""",
+        (json.dumps(wanted),),
+    )
+    return tuple(str(row[0]) for row in rows)
+
+
+def _follow(
+    db: Database, path: str, added: int, removed: int, arriving: tuple[str, ...], leaving: tuple[str, ...]
+) -> Published:
+    """Count the change, and let the vectors in `chunks_vec` follow it."""
+    generation_now = bump_generation(db)
+    space = active_space(db)
+    if space is None or not (arriving or leaving):
+        space_id = None if space is None else space.id
+        return Published(path, generation_now, added, removed, arriving, leaving, space_id)
+    come = _vectors(db, space.id, space.dims, arriving, "e.embedding")
+    gone = tuple(key for key, _ in _vectors(db, space.id, space.dims, leaving, "NULL"))
+    ids = tuple(key for key, _ in come)
+    matrix = None
+    if come:
+        packed = b"".join(blob for _, blob in come)
+        matrix = (
+            np.frombuffer(packed, dtype="<f4").reshape(len(come), space.dims).astype(np.float32, copy=False)
+        )
+    chunks_vec.follow(db, space.id, gone, ids, matrix)
+    return Published(path, generation_now, added, removed, arriving, leaving, space.id, ids, matrix, gone)
+
+
+def _vectors(
+    db: Database, space_id: str, dims: int, hashes: tuple[str, ...], column: str
+) -> list[tuple[int, bytes]]:
+    """Return (id, column) of the vectors a space holds for some hashes, by id."""
+    if not hashes:
+        return []
+    rows = db.execute(
+        f"""SELECT e.id, {column} FROM embedding_cache AS e
+            WHERE e.provider_key = ? AND e.hash IN (SELECT value FROM json_each(?)) AND e.dims = ?
+            ORDER BY e.id""",
+        (space_id, json.dumps(hashes), dims),
+    )
+    return [(int(row[0]), row[1]) for row in rows]

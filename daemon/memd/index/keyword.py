@@ -1,0 +1,90 @@
+"""Keyword search: rows in, ranked ids out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from memd.index.database import Database
+
+Bindings: TypeAlias = dict[str, str | int | float | bytes]
+"""Named values of a statement."""
+
+LAST_CHARACTER = "\U0010ffff"
+"""Sorts after every character a path can hold: ends the range of a prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a search is limited to; None means everything.
+
+    `path_prefix` is the beginning of the index path, character by character (`memory/2026-`).
+    """
+
+    sources: tuple[str, ...] | None = None
+    path_prefix: str | None = None
+
+
+def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
+    """Return a condition on a chunk and its values.
+
+    Args:
+        scope: The limits.
+        alias: Name of the chunks table in the statement.
+
+    Returns:
+        SQL that is true for chunks in scope, with named values.
+    """
+    terms = ["1"]
+    values: Bindings = {}
+    if scope is not None and scope.sources is not None:
+        names = [f"source{number}" for number in range(len(scope.sources))]
+        values.update(zip(names, scope.sources, strict=True))
+        terms.append(f"{alias}.source IN ({', '.join(':' + name for name in names)})")
+    if scope is not None and scope.path_prefix:
+        terms.append(f"{alias}.path >= :prefix AND {alias}.path < :prefix_end")
+        values["prefix"] = scope.path_prefix
+        values["prefix_end"] = scope.path_prefix + LAST_CHARACTER
+    return " AND ".join(terms), values
+
+
+def narrow(db: Database, scope: Scope | None) -> Scope | None:
+    """Return a scope without what limits nothing here, or None where nothing is left of it."""
+    if scope is None or scope.path_prefix:
+        return scope
+    if scope.sources is None:
+        return None
+    present = {str(row[0]) for row in db.execute("SELECT DISTINCT source FROM files")}
+    return None if present <= set(scope.sources) else scope
+
+
+def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = None) -> list[tuple[int, float]]:
+    """Return the chunks that match, best first. The scope acts before the ranking is cut.
+
+    Args:
+        db: A connection.
+        match: A MATCH expression built by `memd.text.keywords`; user text never comes here raw.
+        limit: Most results.
+        scope: Limits to sources or a path prefix.
+
+    Returns:
+        (chunk id, negated BM25: bigger is better), equal scores by id.
+    """
+    if limit <= 0 or not match.strip():
+        return []
+    scope = narrow(db, scope)
+    if scope is None:
+        return [
+            (int(row[0]), -float(row[1]))
+            for row in db.execute(
+                "SELECT rowid, rank FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rank, rowid LIMIT ?",
+                (match, limit),
+            )
+        ]
+    condition, values = scope_sql(scope)
+    rows = db.execute(
+        f"""SELECT f.rowid, f.rank FROM chunks_fts AS f CROSS JOIN chunks AS c ON c.id = f.rowid
+            WHERE f.chunks_fts MATCH :match AND {condition} ORDER BY f.rank, f.rowid LIMIT :limit""",
+        {**values, "match": match, "limit": limit},
+    )
+    return [(int(row[0]), -float(row[1])) for row in rows]

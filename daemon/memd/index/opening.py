@@ -1,0 +1,227 @@
+"""From whatever lies at the path to an open, current, sound index.
+
+Nothing, an empty file, one of ours (older or current), one OpenClaw wrote, a damaged one: all end as an open
+writer. A file of a newer release, and a file of another program, are left exactly as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+import structlog
+
+from memd.clock import Clock
+from memd.index import chunks_vec
+from memd.index.adopt import Adopted, SpaceOf, adopt_index, is_openclaw_index
+from memd.index.database import BESIDE, WRITER, Database, connect, connect_read_only, io_error, transaction
+from memd.index.schema import APPLICATION_ID, VERSION, migrate
+from memd_client.errors import IndexNewerError
+
+log = structlog.get_logger(__name__)
+
+MAGIC = b"SQLite format 3\0"
+HEADER_BYTES = 100
+"""Length of SQLite's file header; see its file format documentation for the offsets below."""
+USER_VERSION_AT = 60
+APPLICATION_ID_AT = 68
+
+LOG_FILES = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a file; never of use without it."""
+
+BESIDE_SUFFIX = ".adopting"
+"""Name of a file being built to replace an OpenClaw index; a leftover is removed at the next start."""
+
+CORRUPT_SUFFIX = ".corrupt-"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open writer, and what it took to get there."""
+
+    db: Database
+    set_aside: Path | None = None
+    adopted: Adopted | None = None
+
+
+class _DamagedError(Exception):
+    """The file is not a sound SQLite database."""
+
+
+def open_writer(
+    path: Path, *, load_extension: Callable[[Database], bool], clock: Clock, space_of: SpaceOf
+) -> Opened:
+    """Open an index file for writing, whatever state it is in.
+
+    Args:
+        path: The file; its directory is made, private, where it is missing.
+        load_extension: Loads sqlite-vec into a connection where it can be used.
+        clock: Wall time.
+        space_of: Gives the vector space of a provider and model, for an index OpenClaw wrote.
+
+    Raises:
+        IndexNewerError: A newer release wrote the file; it is untouched.
+        IndexIOError: Another program's file, untouched; or it can't be read or written.
+        apsw.Error, OSError: Anything else; the caller stands inside `map_errors`.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _remove(path.with_name(path.name + BESIDE_SUFFIX))
+    adopted = None
+    set_aside = None
+    try:
+        adopted = _check_owner(path, clock, space_of)
+        db = _open_sound(path, load_extension)
+    except (_DamagedError, apsw.CorruptError, apsw.NotADBError) as error:
+        log.warning("index.set_aside", index=str(path), reason=str(error))
+        set_aside, adopted = _set_aside(path, clock()), None
+        db = _open_sound(path, load_extension)
+    try:
+        _refill(db)
+    except BaseException:
+        db.close(True)
+        raise
+    return Opened(db, set_aside, adopted)
+
+
+def _check_owner(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
+    """Refuse what isn't ours, adopt what OpenClaw wrote, leave the rest."""
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+    version, application = _identity(path)
+    if application == APPLICATION_ID or (application == 0 and version == 0):
+        if version > VERSION:
+            raise IndexNewerError(
+                f"the index {path} has version {version}, this release knows {VERSION}",
+                data={"path": str(path)},
+            )
+        return _adopt(path, clock, space_of) if version == 0 else None
+    raise io_error(path, "it belongs to another program; set store.path to another file")
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Return (user_version, application_id) without changing a byte on disk.
+
+    They stand in the header, unless a log beside the file is newer: then SQLite is asked, read-only.
+    """
+    with path.open("rb") as file:
+        header = file.read(HEADER_BYTES)
+    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
+        raise _DamagedError("not a SQLite file")
+    log_file = path.with_name(path.name + "-wal")
+    if not log_file.exists() or log_file.stat().st_size == 0:
+        return (
+            int.from_bytes(header[USER_VERSION_AT : USER_VERSION_AT + 4], "big"),
+            int.from_bytes(header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big"),
+        )
+    db = connect_read_only(path)
+    try:
+        return int(db.pragma("user_version")), int(db.pragma("application_id"))
+    finally:
+        db.close(True)
+
+
+def _open_sound(path: Path, load_extension: Callable[[Database], bool]) -> Database:
+    """Open one of our files, or make it, bring it to the current version and check it."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # -wal and -shm get the same mode
+    db = connect(path, WRITER)
+    try:
+        load_extension(db)
+        with transaction(db):
+            migrate(db)
+        verdict = db.execute("PRAGMA quick_check(1)").fetchall()
+        if verdict != [("ok",)]:
+            raise _DamagedError("it fails its integrity check")
+    except BaseException:
+        db.close(True)
+        raise
+    return db
+
+
+def _adopt(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
+    """Replace an index OpenClaw wrote by one of ours, in one move; None where there is nothing in it.
+
+    A new file is built beside and moved over: a kill leaves the old file or the new one, whole, and the
+    space that vectors as JSON took is free at once.
+    """
+    old = connect(path, ())
+    beside = path.with_name(path.name + BESIDE_SUFFIX)
+    try:
+        tables = {row[0] for row in old.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if not tables:
+            return None
+        if not is_openclaw_index(old):
+            raise io_error(path, "it belongs to another program; set store.path to another file")
+        # A log left beside the file would be taken for the new file's: bring it in and remove it first.
+        old.set_busy_timeout(5_000)
+        if old.pragma("journal_mode", "delete") != "delete":
+            raise io_error(
+                path, "another process (OpenClaw's own memory index?) holds it open; stop it first"
+            )
+        verdict = old.execute("PRAGMA quick_check(1)").fetchall()
+        if verdict != [("ok",)]:
+            raise _DamagedError("it fails its integrity check")
+        os.close(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        new = connect(beside, BESIDE)
+        try:
+            with transaction(new):
+                migrate(new)
+                adopted = adopt_index(old, new, clock(), space_of)
+        finally:
+            new.close(True)
+    except BaseException:
+        old.close(True)
+        _remove(beside)
+        raise
+    old.close(True)
+    os.replace(beside, path)
+    _sync_directory(path.parent)
+    log.info(
+        "index.adopted", index=str(path), files=adopted.files, chunks=adopted.chunks, vectors=adopted.vectors
+    )
+    return adopted
+
+
+def _set_aside(path: Path, now_ms: int) -> Path:
+    """Rename a damaged file; its log goes, older damaged files too."""
+    moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC).strftime("%Y%m%dT%H%M%SZ")
+    aside = path.with_name(f"{path.name}{CORRUPT_SUFFIX}{moment}")
+    os.replace(path, aside)
+    for suffix in LOG_FILES:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    for other in _corrupt_files(path):
+        if other != aside:
+            other.unlink(missing_ok=True)
+    return aside
+
+
+def _corrupt_files(path: Path) -> list[Path]:
+    """Return the damaged files set aside for an index, oldest first."""
+    start = path.name + CORRUPT_SUFFIX
+    return sorted(entry for entry in path.parent.iterdir() if entry.name.startswith(start))
+
+
+def _refill(db: Database) -> None:
+    """Mend whatever `chunks_vec` missed while the extension wasn't there."""
+    remaining = 1
+    while remaining:
+        with transaction(db):
+            remaining = chunks_vec.refill(db)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file and what SQLite keeps beside it."""
+    for suffix in ("", *LOG_FILES):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename last."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

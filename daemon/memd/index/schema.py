@@ -1,0 +1,90 @@
+"""The tables of an index, and how an older file becomes a current one.
+
+`docs/storage.md` explains each table. `user_version` counts the steps a file has been through; a step, once
+released, is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memd.index.database import Database, get_int
+
+APPLICATION_ID = 0x6D656D64
+"""Written into the file's header (`memd` in ASCII), so that no other file is taken for ours."""
+
+TABLES = """
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE files (
+  path TEXT PRIMARY KEY,
+  source TEXT NOT NULL DEFAULT 'memory',
+  hash TEXT NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  inode INTEGER NOT NULL DEFAULT 0,
+  indexed_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE chunks (
+  id INTEGER PRIMARY KEY,
+  path TEXT NOT NULL,
+  source TEXT NOT NULL DEFAULT 'memory',
+  start_line INTEGER NOT NULL,
+  end_line INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX chunks_by_path ON chunks (path, source, hash);
+CREATE INDEX chunks_by_hash ON chunks (hash, path, source);
+
+CREATE TABLE embedding_cache (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  provider_key TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  dims INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  embedding BLOB NOT NULL,
+  UNIQUE (provider_key, hash)
+) STRICT;
+
+CREATE VIRTUAL TABLE chunks_fts USING fts5 (
+  text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+"""
+# The long column stands last in its row, so that the others are read without it. Ids of vectors are never
+# used twice (AUTOINCREMENT): the matrix in memory and `chunks_vec` tell by the id alone what they lack.
+
+
+def _create(db: Database) -> None:
+    """Lay the tables of the first release."""
+    db.execute(TABLES)
+    db.pragma("application_id", APPLICATION_ID)
+
+
+STEPS: tuple[Callable[[Database], None], ...] = (_create,)
+"""Step n brings a file from `user_version` n to n + 1."""
+
+VERSION = len(STEPS)
+"""The `user_version` of a current file."""
+
+
+def migrate(db: Database) -> None:
+    """Bring a file to the current version; call inside a transaction.
+
+    Args:
+        db: A writer on an empty file or one of ours, not newer than `VERSION`.
+    """
+    version = get_int(db, "PRAGMA user_version")
+    if version == VERSION:
+        return
+    for step in STEPS[version:]:
+        step(db)
+    db.pragma("user_version", VERSION)

@@ -1,0 +1,57 @@
+"""Which of the three paths answers, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memd.index.vectors.matrix import MatrixSearch
+from memd.index.vectors.scan import ScanSearch
+from memd.index.vectors.sqlite_vec import SqliteVecSearch, VectorExtension
+from memd.index.vectors.vector_search import VectorSearch
+
+ROW_OVERHEAD_BYTES = 9
+"""Memory of a row beside its numbers: its id and whether it is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A path and the reason for it, for status."""
+
+    search: VectorSearch
+    reason: str
+
+
+def needed_bytes(vectors: int, dims: int) -> int:
+    """Return the memory a matrix of so many vectors takes."""
+    return vectors * (dims * 4 + ROW_OVERHEAD_BYTES)
+
+
+def choose_search(
+    extension: VectorExtension,
+    matrix: MatrixSearch,
+    *,
+    budget_bytes: int,
+    needed_bytes: int,
+    enabled: bool = True,
+) -> Choice:
+    """Return how to search: from memory where it fits, else by sqlite-vec, else by a scan.
+
+    Args:
+        extension: sqlite-vec, after it was tried.
+        matrix: The agent's matrix.
+        budget_bytes: Memory this agent's matrix may take.
+        needed_bytes: Memory it would take.
+        enabled: Whether the agent's settings allow sqlite-vec.
+    """
+    if needed_bytes <= budget_bytes:
+        return Choice(matrix, "the vectors fit the memory budget")
+    over = f"the vectors need {_mb(needed_bytes)}, the memory budget leaves {_mb(budget_bytes)}"
+    if extension.loaded and enabled:
+        return Choice(SqliteVecSearch(), over)
+    why = "turned off in the settings" if not enabled else extension.error or "not loaded"
+    return Choice(ScanSearch(), f"{over}; sqlite-vec: {why}")
+
+
+def _mb(size_bytes: int) -> str:
+    """Return a size for people."""
+    return f"{size_bytes / 1_048_576:.1f} MB"

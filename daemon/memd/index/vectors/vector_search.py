@@ -1,0 +1,200 @@
+"""Nearest vectors: the interface, its promise, and the arithmetic all paths share.
+
+There are three paths: the matrix in memory, sqlite-vec, and a scan of the BLOBs. Each finds candidates with
+its own arithmetic (float32, in whatever order of summing), then `rank_exactly` computes all of them again in
+float64, the same way everywhere. A path hands over every vector that its own rounding leaves in doubt
+(`rounding`), so that ids and order come out the same, equal vectors included.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.index.database import Database, get_int
+from memd.index.files import ChunkRow
+from memd.index.keyword import Bindings, Scope, scope_sql
+from memd_client.errors import DimensionsChangedError
+
+FloatArray = NDArray[np.float32]
+IdArray = NDArray[np.int64]
+
+DIGITS = 12
+"""Cosines are compared to this many digits: far coarser than float64 rounding over any number of dimensions,
+far finer than anything a model means."""
+
+SMALL_SHARE = 4
+"""A scope with less than a quarter of the chunks is small: going through all vectors costs more."""
+
+RANK_BLOCK_ROWS = 4_096
+"""Rows computed in float64 at once: bounds the memory of a search among very many equal vectors."""
+
+
+class VectorSearch(Protocol):
+    """Finds the vectors nearest to a question.
+
+    Promise: all implementations return the same ids in the same order. They may be called from several
+    threads at once, each with a connection of its own.
+    """
+
+    @property
+    def name(self) -> str:
+        """Which path this is: `memory`, `sqlite-vec` or `scan`."""
+
+    def nearest(
+        self, db: Database, space_id: str, query: FloatArray, limit: int, scope: Scope | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the nearest vectors that chunks use.
+
+        Args:
+            db: A reader connection.
+            space_id: The vector space to look in.
+            query: (dims,), any length but zero.
+            limit: Most results.
+            scope: Only vectors of chunks in scope; acts before the ranking is cut.
+
+        Returns:
+            (vector id, cosine), best first, equal ones by id. Empty for a query that is zero or not finite.
+
+        Raises:
+            DimensionsChangedError: The space holds vectors of another length than the query.
+        """
+
+
+def unit_query(query: FloatArray) -> NDArray[np.float64] | None:
+    """Return a query at unit length in float64, or None where it has no direction."""
+    exact = np.asarray(query, dtype=np.float64).reshape(-1)
+    length = float(np.linalg.norm(exact))
+    if not np.isfinite(length) or length == 0.0:
+        return None
+    return exact / length
+
+
+def check_dims(query: NDArray[np.float64], dims: int) -> None:
+    """Refuse a query of another length than the vectors.
+
+    Raises:
+        DimensionsChangedError: Names both lengths.
+    """
+    if query.shape[0] != dims:
+        raise DimensionsChangedError(
+            f"the query has {query.shape[0]} dimensions, the index holds vectors of {dims}"
+        )
+
+
+def rounding(dims: int) -> float:
+    """Return how far a float32 cosine of unit vectors can be from the true one, however it was summed.
+
+    Args:
+        dims: Length of the vectors; the bound of a dot product is dims units of 2**-24, taken twice for the
+            lengths that sqlite-vec divides by.
+    """
+    return max(dims, 8) * 2.0**-23
+
+
+def in_doubt(approximate: NDArray[np.float32], limit: int, dims: int) -> NDArray[np.intp]:
+    """Return the positions of all vectors that may be among the best, by float32 cosines.
+
+    Args:
+        approximate: (n,), cosines with float32 rounding.
+        limit: How many are wanted.
+        dims: Length of the vectors.
+    """
+    count = approximate.shape[0]
+    if count <= limit:
+        return np.arange(count)
+    threshold = np.partition(approximate, count - limit)[count - limit]
+    return np.flatnonzero(approximate >= threshold - 2 * rounding(dims))
+
+
+def rank_exactly(
+    rows: FloatArray, ids: IdArray, query: NDArray[np.float64], limit: int
+) -> list[tuple[int, float]]:
+    """Return the best of some vectors by float64 cosines, each summed on its own and in the same way.
+
+    Args:
+        rows: (n, dims), the vectors.
+        ids: (n,), their ids.
+        query: (dims,), unit length.
+        limit: Most results.
+    """
+    scores = np.empty(len(ids), dtype=np.float64)
+    for start in range(0, len(ids), RANK_BLOCK_ROWS):
+        block = rows[start : start + RANK_BLOCK_ROWS].astype(np.float64)
+        np.multiply(block, query, out=block)
+        scores[start : start + RANK_BLOCK_ROWS] = np.add.reduce(block, axis=1)
+    scores = np.round(scores, DIGITS)
+    order = np.lexsort((ids, -scores))[:limit]
+    return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
+
+
+def unpack(blobs: Sequence[bytes], dims: int) -> FloatArray:
+    """Return BLOBs as a matrix (len(blobs), dims)."""
+    return (
+        np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dims).astype(np.float32, copy=False)
+    )
+
+
+def used_vectors_sql(db: Database, space_id: str, scope: Scope | None) -> tuple[str, Bindings]:
+    """Return the FROM clause of the vectors of a space that chunks in scope use, with its named values.
+
+    The rows are called `e`; each appears once. A narrow scope starts at its chunks; a wide one goes through
+    the vectors in the order they lie on disk.
+    """
+    condition, values = scope_sql(scope)
+    values["space"] = space_id
+    if scope is not None and _is_small(db, condition, values):
+        return (
+            f"""(SELECT DISTINCT c.hash FROM chunks AS c WHERE {condition}) AS wanted
+                CROSS JOIN embedding_cache AS e ON e.provider_key = :space AND e.hash = wanted.hash""",
+            values,
+        )
+    return (
+        f"""embedding_cache AS e NOT INDEXED WHERE e.provider_key = :space
+            AND EXISTS (SELECT 1 FROM chunks AS c WHERE c.hash = e.hash AND {condition})""",
+        values,
+    )
+
+
+def _is_small(db: Database, condition: str, values: Bindings) -> bool:
+    """Return whether a condition leaves so few of the chunks that starting at them is quicker."""
+    inside = db.execute(f"SELECT count(*) FROM chunks AS c WHERE {condition}", values).get
+    return bool(inside * SMALL_SHARE < get_int(db, "SELECT coalesce(max(id), 0) FROM chunks"))
+
+
+def used_ids(db: Database, space_id: str, scope: Scope | None) -> IdArray:
+    """Return the ids of all vectors that chunks in scope use, ascending."""
+    source, values = used_vectors_sql(db, space_id, scope)
+    rows = db.execute(f"SELECT e.id FROM {source}", values)
+    return np.sort(np.fromiter((row[0] for row in rows), dtype=np.int64))
+
+
+def chunks_of_vectors(
+    db: Database, space_id: str, vector_ids: Sequence[int], scope: Scope | None = None
+) -> list[tuple[int, ChunkRow]]:
+    """Return the chunks whose text has one of these vectors.
+
+    Args:
+        db: A connection.
+        space_id: The vector space the ids belong to.
+        vector_ids: Ids as `nearest` returns them.
+        scope: Only chunks in scope.
+
+    Returns:
+        (vector id, chunk), in the order of `vector_ids`, chunks of one vector by path and line. A text that
+        stands in several places gives several chunks.
+    """
+    condition, values = scope_sql(scope)
+    rows = db.execute(
+        f"""SELECT e.id, c.id, c.path, c.source, c.start_line, c.end_line, c.hash, c.text
+            FROM json_each(:ids) AS wanted
+            CROSS JOIN embedding_cache AS e ON e.id = wanted.value AND e.provider_key = :space
+            CROSS JOIN chunks AS c ON c.hash = e.hash
+            WHERE {condition} ORDER BY wanted.key, c.path, c.start_line, c.id""",
+        {**values, "ids": json.dumps(list(vector_ids)), "space": space_id},
+    )
+    return [(int(row[0]), ChunkRow(*row[1:])) for row in rows]

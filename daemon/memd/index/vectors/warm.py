@@ -1,0 +1,156 @@
+"""An agent's vectors as search sees them: which path answers, within a memory budget all agents share."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.index import chunks_vec
+from memd.index.cache import active_space, count_vectors, find_dims, set_active_space
+from memd.index.database import Database
+from memd.index.files import Published
+from memd.index.vectors.choose import Choice, choose_search, needed_bytes
+from memd.index.vectors.matrix import MatrixSearch
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.index.vectors.vector_search import VectorSearch
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceFacts:
+    """What an index holds of a vector space: its id, the length of its vectors, how many are in use."""
+
+    id: str
+    dims: int
+    count: int
+
+
+class MatrixBudget:
+    """Memory all agents' matrices may take together; the least recently searched agent leaves first.
+
+    Args:
+        limit_bytes: The budget; 0 keeps every matrix out of memory.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._holders: OrderedDict[int, tuple[WarmVectors, int]] = OrderedDict()
+
+    def __repr__(self) -> str:
+        held = sum(size for _, size in self._holders.values())
+        return f"<MatrixBudget {held} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
+
+    def admit(self, warm: WarmVectors, size_bytes: int) -> bool:
+        """Return whether an agent may hold a matrix of a size; others give theirs back to make room.
+
+        Args:
+            warm: The agent's vectors, searched now.
+            size_bytes: What its matrix takes.
+        """
+        self._holders.pop(id(warm), None)
+        if size_bytes > self.limit_bytes:
+            return False
+        held = sum(size for _, size in self._holders.values())
+        while held + size_bytes > self.limit_bytes:
+            _, (oldest, size) = self._holders.popitem(last=False)
+            oldest.drop()
+            held -= size
+        self._holders[id(warm)] = (warm, size_bytes)
+        return True
+
+
+class WarmVectors:
+    """One agent's vectors of the space in use.
+
+    Args:
+        extension: sqlite-vec, after it was tried.
+        budget: The budget shared with the other agents.
+    """
+
+    def __init__(self, extension: VectorExtension, budget: MatrixBudget) -> None:
+        self._extension = extension
+        self._budget = budget
+        self._matrix = MatrixSearch()
+        self._space_id: str | None = None
+        self.count = 0
+        self.dims = 0
+
+    def __repr__(self) -> str:
+        return f"<WarmVectors {self.count} x {self.dims}, {self._matrix!r}>"
+
+    def use_space(self, facts: SpaceFacts) -> None:
+        """Search this space from now on."""
+        if facts.id != self._space_id:
+            self._matrix.drop()
+        self._space_id, self.dims, self.count = facts.id, facts.dims, facts.count
+
+    def searcher(self) -> VectorSearch:
+        """Return the path that answers a search made now."""
+        return self._choose(admit=True).search
+
+    def choice(self) -> Choice:
+        """Return the path that would answer and the reason, for status; changes nothing."""
+        return self._choose(admit=False)
+
+    def _choose(self, *, admit: bool) -> Choice:
+        needed = needed_bytes(self.count, self.dims)
+        fits = self._budget.admit(self, needed) if admit else needed <= self._budget.limit_bytes
+        return choose_search(
+            self._extension,
+            self._matrix,
+            budget_bytes=self._budget.limit_bytes if fits else min(self._budget.limit_bytes, needed - 1),
+            needed_bytes=needed,
+            enabled=self._extension.enabled,
+        )
+
+    def follow(self, published: Published) -> None:
+        """Take over what a committed change of text did to the vectors in use."""
+        if self._space_id is None or published.space_id != self._space_id:
+            return
+        self._matrix.remove(self._space_id, published.removed_vectors)
+        self.count -= len(published.removed_vectors)
+        if published.added_matrix is not None:
+            self._matrix.add(self._space_id, published.added_vectors, published.added_matrix)
+            self.count += len(published.added_vectors)
+
+    def add(self, ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
+        """Take in vectors stored just now; id 0 means that no chunk uses it any more."""
+        if self._space_id is not None:
+            self._matrix.add(self._space_id, ids, matrix)
+            self.count += sum(1 for key in ids if key)
+            self.dims = self.dims or int(matrix.shape[1])
+
+    def forget(self) -> None:
+        """Take over that the space's vectors were deleted."""
+        self._matrix.drop()
+        self.count = 0
+
+    def drop(self) -> None:
+        """Give the matrix's memory back; the next search loads it again."""
+        self._matrix.drop()
+
+
+def load_facts(db: Database, space_id: str) -> SpaceFacts:
+    """Return what an index holds of a space."""
+    return SpaceFacts(space_id, find_dims(db, space_id) or 0, count_vectors(db, space_id))
+
+
+def activate_space(db: Database, space_id: str) -> bool:
+    """Make a space the one that answers, where it holds vectors and doesn't answer yet.
+
+    Args:
+        db: The writer, inside a transaction.
+        space_id: The vector space.
+
+    Returns:
+        Whether `chunks_vec` is to be refilled.
+    """
+    dims = find_dims(db, space_id)
+    active = active_space(db)
+    if dims is None or (active is not None and (active.id, active.dims) == (space_id, dims)):
+        return not chunks_vec.is_whole(db, space_id)
+    set_active_space(db, space_id, dims)
+    return True

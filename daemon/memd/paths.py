@@ -1,0 +1,103 @@
+"""Every path the daemon writes, and who cleans it up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPath:
+    """One kind of file or folder that can be left behind.
+
+    `name` is a stable short name, `where` says in words where it is, `writer` the module that makes it, and
+    `cleaner` who removes it or what an old one means.
+    """
+
+    name: str
+    where: str
+    writer: str
+    cleaner: str
+
+
+WRITTEN_PATHS: tuple[WrittenPath, ...] = (
+    WrittenPath(
+        "socket",
+        "memd.sock in the runtime directory, or MEMD_SOCKET",
+        "memd.app, or the service manager",
+        "the daemon when it stops; a stale one is replaced by the next daemon that holds the lock",
+    ),
+    WrittenPath(
+        "lock",
+        "beside the socket",
+        "memd.service.lock",
+        "nobody: the lock ends with the process that holds it, the file may stay",
+    ),
+    WrittenPath(
+        "start log",
+        "memd.log beside the socket, of a daemon that a client started",
+        "memd_client.discovery",
+        "the next start, once it has grown beyond 1 MiB",
+    ),
+    WrittenPath(
+        "index",
+        "<state>/memory/<agentId>.sqlite, or store.path",
+        "memd.index.connection",
+        "the user: it comes back from the Markdown",
+    ),
+    WrittenPath(
+        "index log",
+        "-wal and -shm beside the index",
+        "memd.index.connection",
+        "SQLite when the index is closed; after a crash, when it is opened again",
+    ),
+    WrittenPath(
+        "corrupt index",
+        ".corrupt-<time> beside the index",
+        "memd.index.connection",
+        "the next one that is set aside: the newest is kept",
+    ),
+    WrittenPath(
+        "model",
+        "GGUF files in models_dir()",
+        "memd.embedding.model",
+        "the user: it is downloaded or converted again",
+    ),
+    WrittenPath(
+        "unfinished model",
+        "half a download or conversion in models_dir()",
+        "memd.embedding.model",
+        "the next attempt: a download goes on where it stopped, a conversion starts anew",
+    ),
+)
+"""The whole list. A path that is written and not in here is a defect."""
+
+
+def models_dir(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder for models: `MEMD_MODEL_DIR`, else `models` in the user's cache folder.
+
+    Args:
+        environ: The process's own environment where left out.
+    """
+    named = _named("MEMD_MODEL_DIR", environ)
+    return named or platformdirs.user_cache_path("memd", appauthor=False) / "models"
+
+
+def daemon_config_file(environ: Mapping[str, str] | None = None) -> Path:
+    """Return where `memd.toml` is: `MEMD_CONFIG`, else the user's config folder. It is only read.
+
+    Args:
+        environ: The process's own environment where left out.
+    """
+    named = _named("MEMD_CONFIG", environ)
+    return named or platformdirs.user_config_path("memd", appauthor=False) / "memd.toml"
+
+
+def _named(variable: str, environ: Mapping[str, str] | None) -> Path | None:
+    """Return the absolute path a variable holds, `~` expanded; None where it is unset or blank."""
+    text = (os.environ if environ is None else environ).get(variable, "").strip()
+    return Path(os.path.abspath(os.path.expanduser(text))) if text else None

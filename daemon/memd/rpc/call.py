@@ -1,0 +1,120 @@
+"""What a method is given: the memory, the daemon's facts, and its own request's progress and cancel.
+
+`Memory` and `AgentMemory` are said here as protocols, so that the methods know a shape and no room.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from memd.rpc.limits import Limits
+from memd_client.errors import MemdError
+from memd_client.messages import (
+    AgentStatus,
+    EmbedParams,
+    EmbedReply,
+    GetParams,
+    GetReply,
+    IndexedAgent,
+    ModelReply,
+    ModelStatus,
+    Problem,
+    SearchParams,
+    SearchReply,
+)
+
+ProgressSink = Callable[[str, int, int, str], None]
+"""Takes stage, done, total (0: unknown) and detail. Never blocks; may be called from any thread."""
+
+
+class AgentMemory(Protocol):
+    """One agent's memory, as the methods see it. Every call may raise a `MemdError`."""
+
+    async def search(self, params: SearchParams) -> SearchReply:
+        """Find what answers a question."""
+
+    async def get(self, params: GetParams) -> GetReply:
+        """Read lines of an allowed file."""
+
+    async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
+        """Bring the index up to date."""
+
+    async def embed(self, params: EmbedParams) -> EmbedReply:
+        """Turn texts into vectors."""
+
+    async def status(self, deep: bool) -> AgentStatus:
+        """Report; `deep` probes as well."""
+
+
+class Memory(Protocol):
+    """The memories of all agents."""
+
+    @property
+    def agents(self) -> Mapping[str, AgentMemory]:
+        """Every agent by its id."""
+
+    @property
+    def sqlite_vec(self) -> str:
+        """The extension's version, or why it is not in use."""
+
+    @property
+    def state_dir(self) -> Path:
+        """The state directory."""
+
+    @property
+    def config_path(self) -> Path:
+        """The settings file."""
+
+    def agent(self, agent_id: str | None) -> AgentMemory:
+        """Return an agent's memory, the default agent's for None; raise `AgentUnknownError`."""
+
+    def problems(self) -> list[Problem]:
+        """Return what is wrong with the daemon as a whole."""
+
+    def models(self) -> list[ModelStatus]:
+        """Return the local models and the processes that hold them."""
+
+    async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
+        """Make a model ready on disk."""
+
+
+@dataclass
+class DaemonFacts:
+    """The running daemon.
+
+    started: `time.monotonic()` at its start. open_connections: kept by the server.
+    """
+
+    version: str
+    started: float
+    socket: str
+    pid: int = field(default_factory=os.getpid)
+    limits: Limits = field(default_factory=Limits)
+    open_connections: int = 0
+
+    def connections(self) -> int:
+        """Return how many clients are connected."""
+        return self.open_connections
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, as its method sees it.
+
+    progress: tells the client how far the request is. cancel: stops another request of the same
+    connection by its id, and says whether it was running.
+    """
+
+    memory: Memory
+    daemon: DaemonFacts
+    progress: ProgressSink
+    cancel: Callable[[int], bool]
+
+
+def problem_of(error: MemdError) -> Problem:
+    """Return an error as a row of a reply, where one agent's failure must not be the whole answer's."""
+    return Problem(code=error.wire_code, message=error.message, hint=error.hint)

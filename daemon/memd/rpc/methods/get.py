@@ -1,0 +1,24 @@
+"""get: lines of an allowed file."""
+
+from __future__ import annotations
+
+from memd.rpc.call import Call
+from memd_client.errors import BadParamsError
+from memd_client.messages import GetParams, GetReply
+
+
+async def handle(call: Call, params: GetParams) -> GetReply:
+    """Return lines of a memory file, unchanged.
+
+    Raises:
+        BadParamsError: A line number is below 1.
+        AgentUnknownError: There is no such agent.
+        PathRefusedError: The path is not memory.
+        FileMissingError: No file is behind it.
+        FileUnreadableError: The file can't be read.
+    """
+    if params.from_line < 1:
+        raise BadParamsError("get: `from_line` must be at least 1", data={"field": "from_line"})
+    if params.lines is not None and params.lines < 1:
+        raise BadParamsError("get: `lines` must be at least 1", data={"field": "lines"})
+    return await call.memory.agent(params.agent).get(params)

@@ -1,0 +1,28 @@
+"""Who may connect: processes of the daemon's own user, and nobody else."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from memd_client.discovery import peer_uid
+from memd_client.errors import PeerRefusedError
+
+
+def check_peer(sock: Any) -> None:
+    """Let a peer pass whose process runs as our user.
+
+    Where the system can't tell (neither Linux nor macOS) the socket's private directory alone decides.
+
+    Args:
+        sock: The connected Unix socket, of the standard library or of trio.
+
+    Raises:
+        PeerRefusedError: The process runs as another user, or the system refuses to say.
+    """
+    try:
+        uid = peer_uid(sock)
+    except OSError as error:
+        raise PeerRefusedError(f"the system doesn't say who connected: {error.strerror}") from error
+    if uid not in (None, os.geteuid()):
+        raise PeerRefusedError(f"the daemon serves uid {os.geteuid()} only; the peer is uid {uid}")

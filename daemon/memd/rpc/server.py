@@ -1,0 +1,220 @@
+"""The accept loop: who gets in, how many, and how the server stops."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+from pathlib import Path
+
+import structlog
+import trio
+
+from memd.rpc.call import DaemonFacts, Memory
+from memd.rpc.connection import FAREWELL_S, Connection
+from memd.rpc.dispatch import error_shape
+from memd.rpc.peer import check_peer
+from memd_client.discovery import check_socket_path, private_directory
+from memd_client.errors import MemdError, ShuttingDownError, SocketPathError, TooManyConnectionsError
+from memd_client.framing import encode_frame
+from memd_client.session import RESPONSE
+
+log = structlog.get_logger(__name__)
+
+BACKLOG = 1024
+"""Connections the system holds until we accept them: a burst of clients at start-up."""
+
+WATCH_S = 10.0
+"""How often the server looks whether its socket file is still there."""
+
+Identity = tuple[int, int]
+"""Device and inode of a file: the same path may be another file a moment later."""
+
+
+def bind_socket(path: str | Path) -> socket.socket:
+    """Return a listening socket at a path, in a directory that is the user's alone.
+
+    A socket file left behind is removed: the caller holds the lock (`service.lock`), so nobody listens
+    there. Anything but a socket is left alone.
+
+    Raises:
+        SocketPathError: The path is too long or taken, or its directory not private; or binding fails.
+    """
+    name = check_socket_path(path)
+    private_directory(os.path.dirname(name))
+    try:
+        if not stat.S_ISSOCK(os.lstat(name).st_mode):
+            raise SocketPathError(f"something that is not a socket is in the way: {name}")
+        os.unlink(name)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise SocketPathError(f"can't remove the stale socket {name}: {error.strerror}") from error
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.bind(name)
+        os.chmod(name, 0o600)  # the 0700 directory guards the moment before
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise SocketPathError(f"can't listen at {name}: {error.strerror} (errno {error.errno})") from error
+    return sock
+
+
+async def serve(
+    source: str | Path | socket.socket,
+    memory: Memory,
+    facts: DaemonFacts,
+    *,
+    task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Accept and serve clients until cancelled. `task_status` gets the socket's path once it listens.
+
+    Args:
+        source: Where to listen, the lock on it held; or a listening socket handed over by systemd.
+        memory: What the methods work on.
+        facts: The daemon's facts and limits; the server counts `open_connections` in it.
+
+    Raises:
+        SocketPathError: The socket can't be made; or, while serving, its file was removed or replaced:
+            nobody could find us any more, and a new daemon has to take over.
+
+    *Cancellation*: no more connections are accepted, the socket file is removed if it is still ours,
+    requests in flight get `limits.drain_s`, then answer `shutting_down`. *When it fails*: accepting
+    outlives a lack of descriptors or memory (it waits and tries again); one connection's failure is
+    logged and touches no other.
+    """
+    sock = source if isinstance(source, socket.socket) else bind_socket(source)
+    path = str(sock.getsockname())
+    identity = None if isinstance(source, socket.socket) else _identity(path)
+    gate = _Gate(memory, facts)
+    hold = trio.CancelScope()
+    async with trio.open_nursery() as outer:
+        try:
+            connections = await outer.start(_host_connections, hold)
+            hold.shield = True  # from here on connections end by draining, not by our being cancelled
+            log.info("rpc.listening", socket=path)
+            task_status.started(path)
+            listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
+            await _accept(listener, gate, connections, path, identity)
+        finally:
+            sock.close()
+            if identity is not None:
+                _remove(path, identity)
+            with trio.CancelScope(shield=True):
+                await gate.drain()
+            hold.cancel()
+            log.info("rpc.stopped", socket=path)
+    # Only a lost socket file ends the accept loop without cancelling us.
+    raise SocketPathError(
+        f"the socket file {path} was removed or replaced while the daemon listened on it",
+        hint="Start the daemon again; nothing but memd should touch its directory.",
+    )
+
+
+async def _accept(
+    listener: trio.SocketListener,
+    gate: _Gate,
+    connections: trio.Nursery,
+    path: str,
+    identity: Identity | None,
+) -> None:
+    """Accept until cancelled, or until the socket file at `path` is lost."""
+    async with trio.open_nursery() as accepting:
+        if identity is not None:
+            accepting.start_soon(_watch, path, identity, accepting.cancel_scope)
+        await trio.serve_listeners(gate.admit, [listener], handler_nursery=connections)
+
+
+async def _host_connections(
+    hold: trio.CancelScope, *, task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Hold the nursery of all connections until `hold` is cancelled."""
+    with hold:
+        async with trio.open_nursery() as connections:
+            task_status.started(connections)
+            await trio.sleep_forever()
+
+
+class _Gate:
+    """Lets clients in, counts them, and sees them out."""
+
+    def __init__(self, memory: Memory, facts: DaemonFacts) -> None:
+        self._memory = memory
+        self._facts = facts
+        self._open: set[Connection] = set()
+        self._admitted = 0
+        self._closing = False
+        self._left = trio.lowlevel.ParkingLot()
+
+    async def admit(self, stream: trio.SocketStream) -> None:
+        """Serve one connection to its end. Nothing comes out of here but cancellation."""
+        try:
+            self._check(stream)
+        except MemdError as error:
+            log.info("rpc.connection_refused", code=error.wire_code)
+            await _turn_away(stream, error)
+            return
+        self._admitted += 1
+        connection = Connection(stream, self._memory, self._facts, self._admitted)
+        self._open.add(connection)
+        self._facts.open_connections = len(self._open)
+        try:
+            await connection.run()
+        except Exception:
+            log.exception("rpc.connection_crashed", connection=self._admitted)
+        finally:
+            self._open.discard(connection)
+            self._facts.open_connections = len(self._open)
+            self._left.unpark_all()
+
+    def _check(self, stream: trio.SocketStream) -> None:
+        """Raise why a connection may not come in."""
+        check_peer(stream.socket)
+        if self._closing:
+            raise ShuttingDownError("the daemon is stopping")
+        limit = self._facts.limits.connections
+        if len(self._open) >= limit:
+            raise TooManyConnectionsError(f"{limit} connections are open already")
+
+    async def drain(self) -> None:
+        """Let every connection end its requests; return after the drain's time at the latest."""
+        self._closing = True
+        for connection in self._open:
+            connection.drain()
+        with trio.move_on_after(self._facts.limits.drain_s + 2 * FAREWELL_S):
+            while self._open:
+                await self._left.park()
+
+
+async def _turn_away(stream: trio.SocketStream, error: MemdError) -> None:
+    """Tell a client why it isn't served, and close."""
+    frame = encode_frame([RESPONSE, 0, error_shape(error), None])
+    async with stream:
+        with trio.move_on_after(FAREWELL_S), contextlib.suppress(trio.BrokenResourceError):
+            await stream.send_all(frame)
+
+
+async def _watch(path: str, identity: Identity, accepting: trio.CancelScope) -> None:
+    """Stop accepting once the socket file is not ours any more."""
+    while _identity(path) == identity:  # noqa: ASYNC110 - the file system sends us no event
+        await trio.sleep(WATCH_S)
+    log.error("rpc.socket_lost", socket=path)
+    accepting.cancel()
+
+
+def _identity(path: str) -> Identity | None:
+    """Return which file a path names; None if it names none."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def _remove(path: str, identity: Identity) -> None:
+    """Remove the socket file if it is still the one we made."""
+    if _identity(path) == identity:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)

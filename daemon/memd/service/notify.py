@@ -1,0 +1,116 @@
+"""What systemd is told and what it hands over: readiness, status, watchdog, an activated socket.
+
+Spoken directly (a datagram, three variables): it is not worth a dependency. Without systemd every
+function here does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import MutableMapping
+
+import structlog
+
+from memd_client.errors import SocketPathError
+
+log = structlog.get_logger(__name__)
+
+FIRST_DESCRIPTOR = 3
+"""Where systemd puts the first socket it hands over (SD_LISTEN_FDS_START)."""
+
+
+def notify(state: str, environ: MutableMapping[str, str] | None = None) -> bool:
+    """Send one notification, and return whether it was sent.
+
+    Never waits and never raises: a service manager that doesn't listen must not stop a daemon.
+
+    Args:
+        state: Lines such as `READY=1`.
+        environ: The environment; the process's own when left out.
+    """
+    address = (os.environ if environ is None else environ).get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return False
+    if address.startswith("@"):
+        address = "\0" + address[1:]  # Linux's abstract namespace
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)
+            sock.sendto(state.encode(), address)
+    except OSError as error:
+        log.warning("service.notify_failed", reason=error.strerror or str(error))
+        return False
+    return True
+
+
+def notify_ready(status: str) -> bool:
+    """Say that the daemon serves, with a line for `systemctl status`."""
+    return notify(f"READY=1\nSTATUS={_line(status)}\nMAINPID={os.getpid()}")
+
+
+def notify_status(status: str) -> bool:
+    """Set the line `systemctl status` shows."""
+    return notify(f"STATUS={_line(status)}")
+
+
+def notify_stopping() -> bool:
+    """Say that the daemon is stopping."""
+    return notify("STOPPING=1")
+
+
+def notify_alive() -> bool:
+    """Feed the watchdog."""
+    return notify("WATCHDOG=1")
+
+
+def watchdog_interval_s(environ: MutableMapping[str, str] | None = None) -> float | None:
+    """Return how often to call `notify_alive`, in seconds; None where nobody asked.
+
+    Half of systemd's limit, as its manual advises.
+    """
+    env = os.environ if environ is None else environ
+    if env.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    limit = env.get("WATCHDOG_USEC", "")
+    return int(limit) / 2_000_000 if limit.isdecimal() and int(limit) > 0 else None
+
+
+def activated_socket(
+    environ: MutableMapping[str, str] | None = None, first: int = FIRST_DESCRIPTOR
+) -> socket.socket | None:
+    """Take over the listening socket systemd opened for us; None where it didn't.
+
+    The variables are removed, so that no child takes the socket for its own; children don't inherit it.
+
+    Args:
+        environ: The environment; the process's own when left out.
+        first: The first descriptor handed over.
+
+    Raises:
+        SocketPathError: What was handed over is not one listening Unix stream socket.
+    """
+    env = os.environ if environ is None else environ
+    pid, count = env.get("LISTEN_PID", ""), env.get("LISTEN_FDS", "")
+    if pid != str(os.getpid()) or not count.isdecimal() or int(count) < 1:
+        return None
+    for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):
+        env.pop(name, None)
+    hint = "Let memd.socket hold exactly one ListenStream with a path."
+    if int(count) > 1:
+        raise SocketPathError(f"systemd handed over {count} sockets, memd takes one", hint=hint)
+    try:
+        sock = socket.socket(fileno=first)
+    except OSError as error:
+        raise SocketPathError(f"descriptor {first} is not a socket: {error.strerror}", hint=hint) from error
+    listening = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    if sock.family != socket.AF_UNIX or sock.type != socket.SOCK_STREAM or not listening:
+        sock.close()
+        raise SocketPathError("systemd handed over something else than a listening Unix socket", hint=hint)
+    sock.set_inheritable(False)
+    return sock
+
+
+def _line(text: str) -> str:
+    """Return a text as one line: a line break would begin another assignment."""
+    return " ".join(text.split())

@@ -1,0 +1,198 @@
+"""What every vector search promises. Subclass it with `make` for each path.
+
+The answer to compare with is computed here, over all rows, in float64: so the paths are equal to each other
+because each is equal to the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memd_client.errors import DimensionsChangedError
+from numpy.typing import NDArray
+
+from memd.index.database import Database
+from memd.index.keyword import Scope
+from memd.index.vectors.vector_search import VectorSearch, chunks_of_vectors
+from tests.support.indexes import SPACE, activate, new_index, publish, store, unit
+
+Row = tuple[str, str, list[float]]
+"""(path, source, vector)."""
+
+FOLDERS = ("memory/a/", "memory/b/", "notes/")
+SOURCES = ("memory", "sessions")
+
+
+class VectorSearchContract:
+    """The promise of `VectorSearch`."""
+
+    extension = True
+
+    def make(self) -> VectorSearch:
+        """Return the path under test."""
+        raise NotImplementedError
+
+    def test_name_is_one_of_the_three(self) -> None:
+        assert self.make().name in ("memory", "sqlite-vec", "scan")
+
+    @settings(deadline=None, max_examples=120)
+    @given(data=st.data())
+    def test_ids_and_order_are_those_of_an_exact_search(self, data: st.DataObject) -> None:
+        dims = data.draw(st.integers(1, 6), "dims")
+        rows = data.draw(_rows(dims), "rows")
+        query = np.asarray(data.draw(_vector(dims), "query"), dtype=np.float32)
+        limit = data.draw(st.integers(1, 70), "limit")
+        scope = data.draw(_scopes(), "scope")
+        db = filled(rows, dims, extension=self.extension)
+        found = self.make().nearest(db, SPACE.id, query, limit, scope)
+        assert found == exact_answer(db, query, limit, scope)
+        db.close()
+
+    def test_thousands_of_equal_vectors_come_by_id(self) -> None:
+        rng = np.random.default_rng(3)
+        base = unit(rng.standard_normal((3, 16)))
+        matrix = np.repeat(base, [2_000, 1_500, 50], axis=0)
+        db = filled_fast(matrix, lambda _: ("memory/x.md", "memory"), extension=self.extension)
+        for limit in (1, 7, 200, 2_000, 2_001):
+            found = self.make().nearest(db, SPACE.id, base[1], limit)
+            assert found == exact_answer(db, base[1], limit, None)
+
+    def test_nearly_equal_vectors_are_told_apart(self) -> None:
+        rng = np.random.default_rng(4)
+        centre = unit(rng.standard_normal((1, 384)))
+        matrix = unit(centre + 1e-7 * rng.standard_normal((1_200, 384)))
+        db = filled_fast(matrix, lambda _: ("memory/x.md", "memory"), extension=self.extension)
+        for limit in (1, 50, 200):
+            assert self.make().nearest(db, SPACE.id, centre[0], limit) == exact_answer(db, centre[0], limit, None)
+
+    def test_five_thousand_nearer_vectors_outside_the_scope_change_nothing(self) -> None:
+        rng = np.random.default_rng(5)
+        query = unit(rng.standard_normal((1, 32)))
+        near = unit(query + 0.01 * rng.standard_normal((5_000, 32)))
+        far = unit(rng.standard_normal((40, 32)))
+        matrix = np.concatenate([near, far])
+        db = filled_fast(
+            matrix,
+            lambda at: ("memory/near.md", "memory") if at < 5_000 else ("sessions/far.md", "sessions"),
+            extension=self.extension,
+        )
+        for scope in (Scope(("sessions",)), Scope(None, "sessions/"), Scope(("sessions",), "sess")):
+            found = self.make().nearest(db, SPACE.id, query[0], 10, scope)
+            assert len(found) == 10
+            assert found == exact_answer(db, query[0], 10, scope)
+
+    def test_more_wanted_than_there_are_gives_all(self) -> None:
+        db = filled([("memory/a.md", "memory", [1.0, 0.0]), ("memory/b.md", "memory", [0.0, 1.0])], 2)
+        found = self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 100_000)
+        assert [score for _, score in found] == [1.0, 0.0]
+
+    def test_more_than_four_thousand_may_be_wanted(self) -> None:
+        matrix = unit(np.random.default_rng(6).standard_normal((4_500, 8)))
+        db = filled_fast(matrix, lambda _: ("memory/x.md", "memory"), extension=self.extension)
+        found = self.make().nearest(db, SPACE.id, matrix[0], 4_400)
+        assert found == exact_answer(db, matrix[0], 4_400, None)
+
+    def test_nothing_is_found_in_an_empty_index(self) -> None:
+        db = new_index(extension=self.extension)
+        assert self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 5) == []
+        activate(db, 2)
+        assert self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 5) == []
+
+    @pytest.mark.parametrize("query", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
+    def test_a_query_without_direction_finds_nothing(self, query: list[float]) -> None:
+        db = filled([("memory/a.md", "memory", [1.0, 0.0])], 2, extension=self.extension)
+        assert self.make().nearest(db, SPACE.id, np.array(query, np.float32), 5) == []
+
+    def test_a_query_of_any_length_gives_cosines(self) -> None:
+        db = filled([("memory/a.md", "memory", [0.6, 0.8])], 2, extension=self.extension)
+        long = self.make().nearest(db, SPACE.id, np.array([60, 80], np.float32), 5)
+        assert long[0][1] == pytest.approx(1.0, abs=1e-6)
+
+    def test_a_query_of_other_dimensions_is_refused(self) -> None:
+        db = filled([("memory/a.md", "memory", [0.6, 0.8])], 2, extension=self.extension)
+        with pytest.raises(DimensionsChangedError, match="3 dimensions.*vectors of 2"):
+            self.make().nearest(db, SPACE.id, np.array([1, 0, 0], np.float32), 5)
+
+    def test_a_space_without_vectors_finds_nothing(self) -> None:
+        db = filled([("memory/a.md", "memory", [0.6, 0.8])], 2, extension=self.extension)
+        assert self.make().nearest(db, "another-space", np.array([1, 0], np.float32), 5) == []
+
+    def test_vectors_no_chunk_uses_are_not_found(self) -> None:
+        db = filled([("memory/a.md", "memory", [1.0, 0.0])], 2, extension=self.extension)
+        publish(db, "memory/a.md", [])
+        assert self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 5) == []
+
+    def test_one_vector_of_a_text_in_many_places_is_found_once(self) -> None:
+        db = new_index(extension=self.extension)
+        for number in range(3):
+            publish(db, f"memory/{number}.md", ["the same text"])
+        store(db, ["the same text"], unit([[1.0, 0.0]]))
+        found = self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 5)
+        assert len(found) == 1
+        chunks = chunks_of_vectors(db, SPACE.id, [found[0][0]])
+        assert [row.path for _, row in chunks] == ["memory/0.md", "memory/1.md", "memory/2.md"]
+
+
+def filled(rows: Sequence[Row], dims: int, *, extension: bool = True) -> Database:
+    """Return an index with one chunk a row."""
+    matrix = unit([vector for _, _, vector in rows]) if rows else np.empty((0, dims), np.float32)
+    return filled_fast(matrix, lambda at: (f"{rows[at][0]}{at}.md", rows[at][1]), extension=extension)
+
+
+def filled_fast(matrix: NDArray[np.float32], place_of: object, *, extension: bool = True) -> Database:
+    """Return an index with one chunk a vector; `place_of(row)` is its (path, source)."""
+    db = new_index(extension=extension)
+    places: dict[tuple[str, str], list[str]] = {}
+    texts = [f"text {at}" for at in range(len(matrix))]
+    for at, text in enumerate(texts):
+        places.setdefault(place_of(at), []).append(text)  # type: ignore[operator]
+    for (path, source), lines in places.items():
+        publish(db, path, lines, source)
+    if texts:
+        store(db, texts, matrix)
+        activate(db, matrix.shape[1])
+    return db
+
+
+def exact_answer(
+    db: Database, query: NDArray[np.float32], limit: int, scope: Scope | None
+) -> list[tuple[int, float]]:
+    """Return the right answer, computed over every row."""
+    direction = np.asarray(query, np.float64)
+    if not np.isfinite(direction).all() or not direction.any():
+        return []
+    direction = direction / np.linalg.norm(direction)
+    sources = scope.sources if scope is not None else None
+    prefix = (scope.path_prefix if scope is not None else None) or ""
+    scores: dict[int, float] = {}
+    for key, blob, path, source in db.execute(
+        "SELECT e.id, e.embedding, c.path, c.source FROM embedding_cache e JOIN chunks c USING (hash)"
+    ):
+        if path.startswith(prefix) and (sources is None or source in sources):
+            row = np.frombuffer(blob, "<f4").astype(np.float64)
+            scores[key] = float(np.round(np.add.reduce((row * direction)[None, :], axis=1), 12)[0])
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+
+def _vector(dims: int) -> st.SearchStrategy[list[float]]:
+    """Vectors from a small pool, so that equal and opposite ones are common; never zero."""
+    pool = st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0, 1.0000001, 0.9999999])
+    return st.lists(pool, min_size=dims, max_size=dims).filter(any)
+
+
+def _rows(dims: int) -> st.SearchStrategy[list[Row]]:
+    """Rows in a few folders and sources."""
+    return st.lists(
+        st.tuples(st.sampled_from(FOLDERS), st.sampled_from(SOURCES), _vector(dims)), max_size=60
+    )
+
+
+def _scopes() -> st.SearchStrategy[Scope | None]:
+    """Every kind of scope, those that match nothing included."""
+    sources = st.sampled_from([None, ("memory",), ("sessions",), ("memory", "sessions"), ()])
+    prefixes = st.sampled_from([None, "", "memory/", "memory/a/", "memory/b/1", "nowhere/"])
+    return st.none() | st.builds(Scope, sources, prefixes)

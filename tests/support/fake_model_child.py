@@ -1,0 +1,115 @@
+"""A model child without a model: speaks the real frames, and misbehaves when told to.
+
+The file's name says how it loads (`loads-*.gguf` in `LOADING`), a text says how it is embedded: ``crash``,
+``hang``, ``refuse``, ``nan``, ``zero``, ``crash-once FLAG``, ``hang-once FLAG``, ``gate FLAG`` (waits until
+the file FLAG is there). Anything else gets a vector that depends on the text alone. Every start and
+every text is a line in ``<model file>.log``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+import signal
+import struct
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from memd.embedding.model import child, wire
+
+DIMS = 16
+COMMAND = (sys.executable, str(Path(__file__).resolve()))
+"""What `RunnerSettings.command` takes to run this instead of the real child."""
+
+
+def write_model(path: Path, trained_tokens: int = 512) -> Path:
+    """Write a file that starts like a GGUF model and return its path."""
+
+    def string(text: str) -> bytes:
+        return struct.pack("<Q", len(text)) + text.encode()
+
+    facts = string("general.architecture") + struct.pack("<I", 8) + string("bert")
+    facts += string("bert.context_length") + struct.pack("<II", 4, trained_tokens)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + facts)
+    return path
+
+
+def log_of(model: Path) -> list[str]:
+    """Return what the children of a model did, oldest first."""
+    log = model.with_name(model.name + ".log")
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def vector_of(text: str) -> bytes:
+    """Return the raw vector a text gets."""
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return np.random.default_rng(seed).normal(size=DIMS).astype("<f4").tobytes()
+
+
+def _note(model: str, line: str) -> None:
+    with open(model + ".log", "a", encoding="utf-8") as log:
+        log.write(line + "\n")
+
+
+def _load(model: str) -> wire.Message:
+    name = Path(model).name
+    if name.startswith("loads-without-extra"):
+        return {"kind": "failed", "reason": "extra", "message": "ModuleNotFoundError: llama_cpp"}
+    if name.startswith("loads-no-embedding"):
+        return {"kind": "failed", "reason": "model", "message": "it gives a vector for each token"}
+    if name.startswith("loads-and-crashes"):
+        sys.stderr.write("GGML_ASSERT failed\n")
+        sys.stderr.flush()
+        os.kill(os.getpid(), signal.SIGABRT)
+    if name.startswith("loads-never"):
+        signal.pause()
+    return {"kind": "ready", "dims": DIMS, "window": 512}
+
+
+def _embed(request: wire.Message) -> wire.Message:
+    command, _, flag = request["text"].partition(" ")
+    first = command.endswith("-once") and not os.path.exists(flag)
+    if first:
+        Path(flag).touch()
+    if command == "crash" or (command == "crash-once" and first):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if command == "hang" or (command == "hang-once" and first):
+        signal.pause()
+    while command == "gate" and not os.path.exists(flag):
+        time.sleep(0.002)
+    data = vector_of(request["text"])
+    if command == "refuse":
+        return {"kind": "refused", "id": request["id"], "message": "UnusableModelError"}
+    if command == "nan":
+        data = np.full(DIMS, np.nan, dtype="<f4").tobytes()
+    if command == "zero":
+        data = np.zeros(DIMS, dtype="<f4").tobytes()
+    if command == "short":
+        data = data[:-4]
+    return {"kind": "vector", "id": request["id"], "data": data}
+
+
+def main(model: str) -> None:
+    """Serve like the real child."""
+    child.die_with_parent()
+    waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
+    threading.Thread(target=child._follow, args=(sys.stdin.buffer, waiting), daemon=True).start()
+    _note(model, "start")
+    reply = _load(model)
+    while True:
+        sys.stdout.buffer.write(wire.encode(reply))
+        sys.stdout.buffer.flush()
+        if reply["kind"] == "failed":
+            os._exit(1)
+        request = waiting.get()
+        _note(model, request["text"])
+        reply = _embed(request)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,61 @@
+"""A provider without a model: the same text always gets the same unit vector."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import trio
+
+from memd.embedding.provider import FloatArray, encodable, unit_vector
+from memd.embedding.space import VectorSpace
+from memd_client.errors import MemdError, ShuttingDownError
+
+
+class FakeProvider:
+    """Counts what it is asked, and fails when told to.
+
+    Args:
+        dims: Length of its vectors.
+        model: Its model's name; another name is another vector space with other vectors.
+    """
+
+    id = "fake"
+
+    def __init__(self, dims: int = 8, model: str = "fake-model") -> None:
+        self.dims = dims
+        self.model = model
+        self.space = VectorSpace(self.id, model)
+        self.queries: list[str] = []
+        self.texts: list[str] = []
+        self.problem: MemdError | None = None
+        self.closed = False
+
+    def __repr__(self) -> str:
+        return f"<FakeProvider {self.model} {'closed' if self.closed else 'open'}>"
+
+    async def embed_query(self, text: str) -> FloatArray:
+        """Return the unit vector of a question."""
+        self.queries.append(text)
+        return await self._embed(text)
+
+    async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
+        """Return the unit vectors of some texts."""
+        self.texts += texts
+        rows = [await self._embed(text) for text in texts]
+        return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+
+    async def _embed(self, text: str) -> FloatArray:
+        await trio.lowlevel.checkpoint()
+        if self.closed:
+            raise ShuttingDownError("the fake provider was closed")
+        if self.problem is not None:
+            raise self.problem
+        seed = hashlib.sha256((self.model + "\0" + encodable(text)).encode()).digest()[:8]
+        raw = np.random.default_rng(int.from_bytes(seed, "big")).normal(size=self.dims)
+        return unit_vector(raw.astype(np.float32), "the fake provider")
+
+    async def aclose(self) -> None:
+        """Refuse everything from now on."""
+        self.closed = True

@@ -1,0 +1,147 @@
+"""Indexes filled by hand: chunks, vectors, and files as OpenClaw wrote them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.index import chunks_vec
+from memd.index.cache import SpaceKey, set_active_space, store_vectors
+from memd.index.database import WRITER, Database, connect, transaction
+from memd.index.files import FileRow, Published, publish_file
+from memd.index.schema import migrate
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.text.chunking import Chunk
+
+SPACE = SpaceKey("local", "tiny", "space-a")
+EXTENSION = VectorExtension()
+EXTENSION.load()
+
+
+def hash_of(text: str) -> str:
+    """Return the hash a text is known by."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def chunk(text: str, line: int = 1) -> Chunk:
+    """Return a chunk that starts at a line."""
+    return Chunk(line, line + text.count("\n"), text, hash_of(text))
+
+
+def file_row(path: str, source: str = "memory", mtime_ns: int = 1) -> FileRow:
+    """Return a file's row."""
+    return FileRow(path, source, hash_of(path), mtime_ns, 10, 1, 1)
+
+
+def new_index(path: Path | str = ":memory:", *, extension: bool = True) -> Database:
+    """Return a writer on an empty index."""
+    db = connect(path, WRITER)
+    if extension:
+        EXTENSION.load_into(db)
+    with transaction(db):
+        migrate(db)
+    return db
+
+
+def publish(
+    db: Database, path: str, texts: Sequence[str], source: str = "memory", mtime_ns: int = 1
+) -> Published:
+    """Publish a file of one-line chunks."""
+    chunks = [chunk(text, line) for line, text in enumerate(texts, 1)]
+    with transaction(db):
+        return publish_file(db, file_row(path, source, mtime_ns), chunks, 1)
+
+
+def unit(rows: Sequence[Sequence[float]] | NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return rows at unit length."""
+    exact = np.asarray(rows, dtype=np.float64)
+    return (exact / np.linalg.norm(exact, axis=1, keepdims=True)).astype(np.float32)
+
+
+def store(
+    db: Database, texts: Sequence[str], rows: NDArray[np.float32], space: SpaceKey = SPACE
+) -> list[int]:
+    """Store vectors of texts."""
+    with transaction(db):
+        return store_vectors(db, space, [hash_of(text) for text in texts], rows, 1)
+
+
+def activate(db: Database, dims: int, space: SpaceKey = SPACE) -> None:
+    """Make a space the active one and bring `chunks_vec` up to it."""
+    with transaction(db):
+        set_active_space(db, space.id, dims)
+    refill(db)
+
+
+def refill(db: Database) -> None:
+    """Bring `chunks_vec` up to the active space."""
+    remaining = 1
+    while remaining:
+        with transaction(db):
+            remaining = chunks_vec.refill(db)
+
+
+def broken_rules(db: Database) -> list[str]:
+    """Return what is wrong with an index: tables that don't agree with each other."""
+    wrong = []
+    if db.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+        wrong.append("integrity")
+    chunks = set(db.execute("SELECT id FROM chunks"))
+    if chunks != set(db.execute("SELECT id FROM chunks_fts_docsize")):
+        wrong.append("keyword rows are not the chunks")
+    if db.execute("SELECT count(*) FROM chunks WHERE path NOT IN (SELECT path FROM files)").get:
+        wrong.append("chunks without a file")
+    used = set(
+        db.execute(
+            "SELECT id FROM embedding_cache AS e WHERE EXISTS (SELECT 1 FROM chunks WHERE hash = e.hash)"
+        )
+    )
+    state = chunks_vec.find_state(db)
+    if state is not None and state.whole and used != set(db.execute("SELECT rowid FROM chunks_vec_rowids")):
+        wrong.append("chunks_vec is not the vectors in use")
+    return wrong
+
+
+OPENCLAW_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE files (path TEXT PRIMARY KEY, source TEXT NOT NULL DEFAULT 'memory', hash TEXT NOT NULL,
+  mtime INTEGER NOT NULL, size INTEGER NOT NULL);
+CREATE TABLE chunks (id TEXT PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL DEFAULT 'memory',
+  start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash TEXT NOT NULL, model TEXT NOT NULL,
+  text TEXT NOT NULL, embedding TEXT NOT NULL, updated_at INTEGER NOT NULL);
+CREATE TABLE embedding_cache (provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL,
+  hash TEXT NOT NULL, embedding TEXT NOT NULL, dims INTEGER, updated_at INTEGER NOT NULL,
+  PRIMARY KEY (provider, model, provider_key, hash));
+CREATE VIRTUAL TABLE chunks_fts USING fts5(text, id UNINDEXED, path UNINDEXED, source UNINDEXED,
+  model UNINDEXED, start_line UNINDEXED, end_line UNINDEXED);
+"""
+
+
+def openclaw_index(
+    path: Path, texts: Sequence[str], rows: NDArray[np.float32], *, with_vec: bool = True
+) -> Database:
+    """Return an open index as the older OpenClaw releases wrote it: one file, a line a chunk."""
+    db = connect(path, ())
+    db.execute(OPENCLAW_SCHEMA)
+    dims = rows.shape[1]
+    meta = {"model": "embed-1", "provider": "openai", "providerKey": "k", "chunkTokens": 400, "vectorDims": dims}
+    db.execute("INSERT INTO meta VALUES ('memory_index_meta_v1', ?)", (json.dumps(meta),))
+    db.execute("INSERT INTO files VALUES ('MEMORY.md', 'memory', 'filehash', 1700000000123, 99)")
+    if with_vec:
+        EXTENSION.load_into(db)
+        db.execute(f"CREATE VIRTUAL TABLE chunks_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[{dims}])")
+    for line, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
+        numbers = json.dumps([float(number) for number in row])
+        db.execute(
+            "INSERT INTO chunks VALUES (?, 'MEMORY.md', 'memory', ?, ?, ?, 'embed-1', ?, ?, 1)",
+            (f"id{line}", line, line, hash_of(text), text, numbers),
+        )
+        db.execute("INSERT INTO chunks_fts (text, id) VALUES (?, ?)", (text, f"id{line}"))
+        if with_vec:
+            db.execute("INSERT INTO chunks_vec VALUES (?, ?)", (f"id{line}", row.astype("<f4").tobytes()))
+    return db

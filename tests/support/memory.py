@@ -1,0 +1,175 @@
+"""A memory that is none: what the methods see as `Memory`, told by its queries what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import trio
+
+from memd.rpc.call import AgentMemory, ProgressSink
+from memd_client.errors import AgentUnknownError, MemdError, MemoryDisabledError, PathRefusedError
+from memd_client.messages import (
+    AgentStatus,
+    EmbedParams,
+    EmbedReply,
+    GetParams,
+    GetReply,
+    Hit,
+    IndexedAgent,
+    ModelReply,
+    ModelStatus,
+    Pending,
+    Problem,
+    SearchParams,
+    SearchReply,
+)
+
+
+class FakeAgent:
+    """One agent's memory. A search's query says what happens:
+
+    `wait` waits until it is cancelled; `crash` raises TypeError; `big N` answers N bytes of snippet; `pair`
+    waits until another `pair` is there too; anything else is answered with itself.
+    """
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        self.failure: Exception | None = None
+        self.waiting = 0
+        self.cancelled = 0
+        self.searches = 0
+        self._pairs = 0
+        self._paired = trio.Event()
+        self.hang_status = False
+
+    async def search(self, params: SearchParams) -> SearchReply:
+        """Do what the query says."""
+        self.searches += 1
+        if self.failure is not None:
+            raise self.failure
+        snippet = params.query
+        if params.query == "wait":
+            await self._wait()
+        elif params.query == "crash":
+            raise TypeError("search() got an unexpected keyword argument 'secret-of-the-user'")
+        elif params.query == "pair":
+            await self._pair()
+        elif params.query.startswith("big "):
+            snippet = "x" * int(params.query.split()[1])
+        else:
+            await trio.lowlevel.checkpoint()
+        hit = Hit("MEMORY.md", 1, 1, 1.0, None, 1.0, snippet, "memory", "MEMORY.md#L1")
+        return SearchReply(
+            agent=self.agent_id,
+            hits=[hit],
+            mode="keyword",
+            degraded=None,
+            abstained=False,
+            took_ms=0.1,
+            provider="none",
+            model="",
+            generation=1,
+            pending=Pending(),
+        )
+
+    async def _wait(self) -> None:
+        self.waiting += 1
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.waiting -= 1
+            self.cancelled += 1
+
+    async def _pair(self) -> None:
+        self._pairs += 1
+        if self._pairs == 2:
+            self._paired.set()
+        await self._paired.wait()
+
+    async def get(self, params: GetParams) -> GetReply:
+        """Refuse what isn't MEMORY.md."""
+        if params.path != "MEMORY.md":
+            raise PathRefusedError(f"not memory: {params.path}")
+        return GetReply(self.agent_id, params.path, "one\n", params.from_line, 1, 1)
+
+    async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
+        """Report progress from the loop and from a thread, as the real one may."""
+        progress("text", 1, 2, "a.md")
+        await trio.to_thread.run_sync(progress, "vectors", 2, 2, "")
+        if self.failure is not None:
+            raise self.failure
+        return IndexedAgent(self.agent_id, 2, 4, 2, 0, 4 if force else 0, 0, 1.0)
+
+    async def embed(self, params: EmbedParams) -> EmbedReply:
+        """Answer zeros."""
+        return EmbedReply("fake", "fake", len(params.texts), 2, bytes(8 * len(params.texts)))
+
+    async def status(self, deep: bool) -> AgentStatus:
+        """Answer a row, fail, or hang."""
+        if self.hang_status:
+            await trio.sleep_forever()
+        if self.failure is not None:
+            raise self.failure
+        return AgentStatus(
+            agent=self.agent_id,
+            workspace="/w",
+            index_path="/i",
+            enabled=True,
+            sources=["memory"],
+            files=1,
+            chunks=2,
+            vectors=0,
+            files_pending=0,
+            chunks_pending=0,
+            provider="none",
+            model="",
+            dims=0,
+            vector_path="memory",
+            vector_path_reason="",
+            last_sync_ms=None,
+            syncing=False,
+            generation=1,
+            index_bytes=0,
+        )
+
+
+class FakeMemory:
+    """The agents `main` and `other`."""
+
+    def __init__(self) -> None:
+        self.main = FakeAgent("main")
+        self.other = FakeAgent("other")
+        self.sqlite_vec = "v0.1.9"
+        self.state_dir = Path("/state")
+        self.config_path = Path("/state/openclaw.json")
+
+    @property
+    def agents(self) -> Mapping[str, AgentMemory]:
+        """Both agents."""
+        return {"main": self.main, "other": self.other}
+
+    def agent(self, agent_id: str | None) -> AgentMemory:
+        """Return an agent; `main` by default."""
+        if agent_id == "off":
+            raise MemoryDisabledError("memory search is off for agent off")
+        found = self.agents.get(agent_id or "main")
+        if found is None:
+            raise AgentUnknownError(f"there is no agent {agent_id!r:.60}")
+        return found
+
+    def problems(self) -> list[Problem]:
+        """None."""
+        return []
+
+    def models(self) -> list[ModelStatus]:
+        """One."""
+        return [ModelStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0)]
+
+    async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
+        """Report progress; fail for the reference `bad`."""
+        progress("download", 5, 10, ref)
+        await trio.lowlevel.checkpoint()
+        if ref == "bad":
+            raise MemdError("bad model")
+        return ModelReply(ref, f"/models/{ref}", 10)

@@ -1,0 +1,81 @@
+"""The real small model for tests that need one, and owners of models that live as long as a test's block."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from memd.embedding.model.owner import ModelOwner
+from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.model.pull import fetch_minilm_sources, lock_models, pull_model
+from memd.paths import models_dir
+from memd_client.errors import MemdError
+
+WAIT_SECONDS = 20.0
+"""How long a test waits for a state before it fails; on a busy machine processes start slowly."""
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _silent(stage: str, done: int, total: int, detail: str) -> None:
+    """Progress nobody looks at."""
+
+
+@functools.cache
+def minilm_path() -> Path:
+    """Return the minilm model, pulled by the product's own code once; skip where it can't be had."""
+    pytest.importorskip("llama_cpp")
+    try:
+        return trio.run(pull_model, "minilm", models_dir(), _silent)
+    except MemdError as error:
+        pytest.skip(f"minilm can't be had: {error.message}")
+
+
+@functools.cache
+def minilm_sources() -> Path:
+    """Return the directory of minilm's two source files, kept between runs; skip where they can't be had."""
+    directory = _cache() / "memd-tests" / "minilm-source"
+
+    async def fetch() -> None:
+        async with lock_models(directory, _silent):
+            await fetch_minilm_sources(directory, _silent)
+
+    try:
+        trio.run(fetch)
+    except MemdError as error:
+        pytest.skip(f"the sources of minilm can't be had: {error.message}")
+    return directory
+
+
+@asynccontextmanager
+async def running_owner(settings: RunnerSettings | None = None) -> AsyncIterator[ModelOwner]:
+    """Run a model owner inside the block."""
+    owner = ModelOwner(settings)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(owner.run)
+        yield owner
+        nursery.cancel_scope.cancel()
+
+
+async def wait_until(state: Callable[[], bool]) -> None:
+    """Return when something is true; fail where it doesn't become true."""
+    with trio.fail_after(WAIT_SECONDS):
+        while not state():  # noqa: ASYNC110 - the state is another process's
+            await trio.sleep(0.005)
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process exists and is no zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"

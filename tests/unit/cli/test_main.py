@@ -1,0 +1,197 @@
+"""`memctl` itself: exit codes, errors, help, and how little it imports."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+
+import pytest
+
+from memd.cli.connect import open_client
+from memd.cli.main import COMMANDS
+from memd.cli.output import Output, OutputFailedError, ReaderGoneError, Stream
+from memd_client.errors import AgentUnknownError, DaemonUnreachableError, MemdError
+from memd_client.messages import GetReply, IndexReply
+from tests.unit.cli.stage import LEASE, MAIN, found, indexed, memctl, status_of
+
+COMMAND_LINES = [[name] for name in COMMANDS] + [["model", "pull"]]
+
+
+def test_an_error_of_the_daemon_names_the_way_out_and_exits_1() -> None:
+    ran = memctl("status", status=AgentUnknownError('No agent has the id "x".'))
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        'error: No agent has the id "x".\n  try: `memctl status` lists the agents.\n  code: agent_unknown\n'
+    )
+    assert ran.client.closed
+
+
+def test_a_daemon_that_cannot_be_reached_exits_1() -> None:
+    ran = memctl("search", "lease", refused=DaemonUnreachableError("Nobody answers on /run/memd.sock."))
+
+    assert ran.code == 1
+    assert ran.err.endswith("code: daemon_unreachable\n")
+
+
+def test_an_error_code_of_a_newer_daemon_is_shown_as_it_came() -> None:
+    newer = MemdError.from_wire({"code": "disk_on_fire", "message": "Smoke.\x1b[2J", "data": {"hint": ""}})
+
+    assert memctl("status", status=newer).err == "error: Smoke.\\x1b[2J\n  code: disk_on_fire\n"
+
+
+def test_an_interrupt_exits_130_and_says_nothing() -> None:
+    ran = memctl("search", "lease", search=KeyboardInterrupt())
+
+    assert (ran.code, ran.out, ran.err) == (130, "", "")
+    assert ran.client.closed
+
+
+def test_a_reader_that_left_ends_the_command_quietly() -> None:
+    ran = memctl("search", "lease", search=ReaderGoneError())
+
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+def test_a_broken_pipe_is_a_reader_that_left_and_the_last_flush_is_quiet() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = Stream(os.fdopen(writing, "w", encoding="utf-8"))
+
+    with pytest.raises(ReaderGoneError):
+        stream.write("x" * 100_000)
+    with pytest.raises(ReaderGoneError):
+        Stream(_failing(BrokenPipeError())).write_bytes_of("x")
+    stream.file.close()
+
+
+def test_a_full_disk_is_named_and_exits_1() -> None:
+    with pytest.raises(OutputFailedError) as caught:
+        Stream(_failing(OSError(errno.ENOSPC, "No space left on device"))).write("x")
+    ran = memctl("search", "lease", search=caught.value)
+
+    assert ran.code == 1
+    assert ran.err == (
+        "error: The output can't be written: No space left on device.\n"
+        "  try: Free some space, or send the output elsewhere.\n"
+        "  code: output\n"
+    )
+
+
+def _failing(error: OSError) -> io.TextIOWrapper:
+    """Return a text stream that can't be written."""
+
+    class Failing(io.RawIOBase):
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: object) -> int:
+            raise error
+
+    return io.TextIOWrapper(Failing(), encoding="utf-8", write_through=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("arguments", [["serch"], ["--unknown"], ["model"], ["model", "pull"]])
+def test_a_wrong_call_exits_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert memctl(*arguments).code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", COMMAND_LINES)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_has_help_with_examples(
+    arguments: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = memctl(*arguments, flag)
+
+    shown = capsys.readouterr().out
+    assert ran.code == 0
+    assert f"Usage: memctl {' '.join(arguments)}" in shown
+    assert f"Examples:\n    memctl {' '.join(arguments)}" in shown
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    ran = memctl()
+
+    assert ran.code == 0
+    assert [name for name in COMMANDS if f"\n  {name} " not in ran.out] == []
+
+
+def test_the_version_is_told_without_a_daemon() -> None:
+    ran = memctl("--version")
+
+    assert ran.code == 0
+    assert ran.out.startswith("memctl ")
+    assert ran.opened == 0
+
+
+def test_a_pipe_never_imports_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name == "rich" or name.startswith("rich.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "rich", None)
+
+    for arguments, replies in (
+        (["status"], {"status": status_of(MAIN)}),
+        (["search", "lease"], {"search": found(LEASE)}),
+        (["search", "lease", "--json"], {"search": found(LEASE)}),
+        (["get", "MEMORY.md"], {"get": GetReply("main", "MEMORY.md", "x\n", 1, 1, 1)}),
+        (["index"], {"index": IndexReply([indexed()])}),
+        (["serch"], {}),
+    ):
+        assert memctl(*arguments, **replies).code in (0, 2)
+
+
+def test_a_command_is_imported_when_it_is_asked_for_and_no_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [f"memd.cli.{name}" for name in COMMANDS if name != "search"]
+    for name in others:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    memctl("search", "lease", search=found(LEASE))
+
+    assert [name for name in others if name in sys.modules] == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "has_colour"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+def test_colour_is_for_terminals_that_want_it(
+    variables: dict[str, str], has_colour: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    ran = memctl("status", status=status_of(MAIN), terminal=True)
+    wrong = memctl("serch", terminal=True)
+
+    assert ("\x1b[" in ran.out) is has_colour
+    assert ("\x1b[" in wrong.err) is has_colour
+    assert "\x1b" not in memctl("status", status=status_of(MAIN)).out
+
+
+def test_an_encoding_that_lacks_a_character_gets_its_escape() -> None:
+    octets = io.BytesIO()
+    stream = Stream(io.TextIOWrapper(octets, encoding="ascii"))
+
+    Output(stream, stream, lambda: 0.0).error("café", "", "internal")
+
+    assert octets.getvalue() == b"error: caf\\xe9\n  code: internal\n"
+
+
+@pytest.mark.parametrize(("value", "autostart"), [(None, True), ("1", True), ("0", False)])
+def test_the_daemon_is_started_unless_memd_autostart_is_0(
+    value: str | None, autostart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[dict[str, object]] = []
+    monkeypatch.setattr("memd_client.Client", lambda **facts: made.append(facts))
+    monkeypatch.delenv("MEMD_AUTOSTART", raising=False)
+    if value is not None:
+        monkeypatch.setenv("MEMD_AUTOSTART", value)
+
+    open_client()
+
+    assert made == [{"autostart": autostart}]

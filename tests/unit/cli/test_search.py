@@ -1,0 +1,173 @@
+"""`memctl search`: hits as people read them and as scripts do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+from memd_client.messages import Hit, Pending, SearchReply, to_wire
+from tests.unit.cli.stage import KEYS, LEASE, OUTAGE, found, memctl
+
+HITS = """\
+memory/2026-05-08.md:12-14  0.82  memory
+  ## Flat
+  The lease ends in June;
+    ask about leasing again.
+
+MEMORY.md:3-3  0.50  memory
+  Keys: with the neighbour.
+
+2 hits · hybrid · 4.2 ms · local minilm
+"""
+
+LESS_THAN_THE_WHOLE = """\
+MEMORY.md:3-3  0.50  memory
+  Keys: with the neighbour.
+
+1 hit · keyword · 4.2 ms
+degraded: The embedding provider openai answered 401. (for 3 h, provider_failed)
+  try: Correct memorySearch.remote.apiKey.
+partial: time was up before everything was looked at
+pending: 1 changed file not read yet · 3 chunks still without a vector
+"""
+
+EXPLAINED = """\
+MEMORY.md:3-3  0.50  memory
+  score: vector none · text 0.5000 · decay 0.9300 · rank.vector none · rank.text 2
+  Keys: with the neighbour.
+
+1 hit · hybrid · 4.2 ms · local minilm
+timings: words 1.2 ms · meaning 34 ms
+"""
+
+
+def test_hits_are_shown_with_place_score_source_and_snippet() -> None:
+    ran = memctl("search", "lease", search=found(LEASE, KEYS))
+
+    assert (ran.code, ran.out, ran.err) == (0, HITS, "")
+
+
+def test_an_answer_that_is_less_than_the_whole_says_why_and_the_way_out() -> None:
+    reply = found(KEYS, mode="keyword", degraded=OUTAGE, partial=True, pending=Pending(1, 3))
+
+    assert memctl("search", "keys", search=reply).out == LESS_THAN_THE_WHOLE
+
+
+def test_explain_shows_the_parts_of_a_score_and_timings() -> None:
+    hit = replace(KEYS, explain={"decay": 0.93, "rank": {"vector": None, "text": 2}})
+
+    ran = memctl(
+        "search", "--explain", "keys", search=found(hit, timings={"words_ms": 1.2, "meaning_ms": 34.1})
+    )
+
+    assert ran.out == EXPLAINED
+    assert ran.client.calls[0][1]["explain"] is True
+
+
+@pytest.mark.parametrize(("abstained", "said"), [(True, "Nothing relevant found."), (False, "No hits.")])
+def test_no_hits_is_an_answer_and_not_an_error(abstained: bool, said: str) -> None:
+    ran = memctl("search", "zebra", search=found(abstained=abstained))
+
+    assert (ran.code, ran.out) == (0, f"{said}\n0 hits · hybrid · 4.2 ms · local minilm\n")
+
+
+def test_every_option_reaches_the_daemon() -> None:
+    ran = memctl(
+        *("search", "when", "does", "it end", "--agent", "main", "--max-results", "3", "--min-score", "0.2"),
+        *("--source", "memory", "--source", "sessions", "--path", "memory/2026-"),
+        search=found(),
+    )
+
+    assert ran.client.calls == [
+        (
+            "search",
+            {
+                "query": "when does it end",
+                "agent": "main",
+                "max_results": 3,
+                "min_score": 0.2,
+                "sources": ["memory", "sessions"],
+                "path": "memory/2026-",
+                "explain": False,
+            },
+        )
+    ]
+
+
+def test_options_left_out_leave_the_agents_settings_in_force() -> None:
+    params = memctl("search", "lease", search=found()).client.calls[0][1]
+
+    assert [params[name] for name in ("agent", "max_results", "min_score", "sources", "path")] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["search"],
+        ["search", "a", "--max-results", "0"],
+        ["search", "a", "--min-score", "2"],
+        ["search", "a", "--source", "web"],
+        ["search", "a", "--unknown"],
+        ["search", "not utf-8: \udcff"],
+    ],
+)
+def test_a_wrong_call_exits_2_and_asks_the_daemon_nothing(wrong: list[str]) -> None:
+    ran = memctl(*wrong, search=found())
+
+    assert ran.code == 2
+    assert ran.err.startswith("error: ")
+    assert ran.err.endswith("  try: memctl search --help\n  code: usage\n")
+    assert (ran.out, ran.client.calls) == ("", [])
+
+
+def test_json_is_the_reply_field_by_field() -> None:
+    reply = found(LEASE, replace(KEYS, explain={"decay": 1.0}), degraded=OUTAGE, timings={"embed": 1.5})
+
+    ran = memctl("search", "--json", "lease", search=reply)
+
+    shown = json.loads(ran.out)
+    assert ran.out.count("\n") == 1
+    assert shown == to_wire(reply)
+    assert list(shown) == [each.name for each in fields(SearchReply)]
+    assert list(shown["hits"][0]) == [each.name for each in fields(Hit)]
+
+
+def test_json_survives_text_and_numbers_that_json_lacks() -> None:
+    hit = replace(KEYS, path="memory/\udcff.md", snippet="\x1b[2J 重跑\x85", score=float("nan"))
+
+    ran = memctl("search", "--json", "keys", search=found(hit))
+
+    assert ran.out.isascii()
+    shown = json.loads(ran.out)["hits"][0]
+    assert (shown["path"], shown["snippet"], shown["score"]) == (hit.path, hit.snippet, None)
+
+
+def test_text_of_a_hit_cannot_act_on_a_terminal() -> None:
+    hit = replace(KEYS, path="memory/a\nb.md", snippet="\x1b[2Jgone\x07\udcff\u202eabc\r\nnext\tline\r\n")
+
+    for terminal in (False, True):
+        ran = memctl("search", "zebra", search=found(hit), terminal=terminal, colour=False)
+        lines = ran.out.splitlines()
+        assert lines[0] == "memory/a\\x0ab.md:3-3  0.50  memory"
+        assert lines[1] == "  \\x1b[2Jgone\\x07\\udcff\\u202eabc"
+        assert lines[2].split() == ["next", "line"]
+
+
+def test_a_terminal_gets_the_query_words_marked_in_any_inflection() -> None:
+    ran = memctl("search", "when is the leasing", search=found(LEASE), terminal=True, colour=True)
+
+    assert "The \x1b[1;33mlease\x1b[0m ends" in ran.out
+    assert "about \x1b[1;33mleasing\x1b[0m again" in ran.out
+    assert "\x1b[1;33mThe" not in ran.out
+
+
+def test_a_long_snippet_is_wrapped_below_its_indent() -> None:
+    hit = replace(KEYS, snippet="word " * 40)
+
+    ran = memctl("search", "zebra", search=found(hit), terminal=True, colour=False, width=40)
+
+    wrapped = ran.out.splitlines()[1:-2]
+    assert len(wrapped) > 3
+    assert all(line.startswith("  word") and len(line) <= 40 for line in wrapped)

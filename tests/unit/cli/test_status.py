@@ -1,0 +1,195 @@
+"""`memctl status`: what a person reads first, and what a script reads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+
+from memd_client.messages import AgentStatus, Check, Problem, Skipped, StatusReply, to_wire
+from tests.unit.cli.stage import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
+
+TOLD = Problem(OUTAGE.code, OUTAGE.reason, OUTAGE.hint)
+"""The reason for a degradation, listed as a problem too."""
+
+HEALTHY = """\
+memd 0.1.0 · up 3 h 12 min · pid 4242 · 48.2 MB
+  agents      1 ready
+  model       minilm · ready · 91.7 MB · pid 4300
+              /home/ann/.cache/memd/models/all-MiniLM-L6-v2.gguf
+  sqlite-vec  0.1.9
+  socket      /run/user/1000/memd/memd.sock · 3 connections
+  state       /home/ann/.openclaw
+  config      /home/ann/.openclaw/openclaw.json
+
+main  ready
+  workspace   /home/ann/.openclaw/workspace
+  indexed     54 files · 1,300 chunks · 1,300 vectors of 384 dimensions
+  pending     nothing
+  last sync   2 min ago
+  sources     memory
+  provider    local · minilm
+  vectors     in memory (2.0 MB of a budget of 512 MB)
+  index       /home/ann/.openclaw/memory/main.sqlite · 5.3 MB · generation 41
+"""
+
+TROUBLED = """\
+memd 0.1.0 · up 3 h 12 min · pid 4242 · 48.2 MB
+  problem     sqlite-vec can't be loaded. (vector_extension)
+              try: Reinstall sqlite-vec.
+  agents      1 needs attention · 1 off
+  model       none loaded
+  sqlite-vec  not loaded: no such file
+  socket      /run/user/1000/memd/memd.sock · 1 connection
+  state       /home/ann/.openclaw
+  config      /home/ann/.openclaw/openclaw.json
+
+work  needs attention
+  problem     memory/x.md is not UTF-8. (file_unreadable)
+              try: Save it as UTF-8.
+  degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
+              try: Correct memorySearch.remote.apiKey.
+  workspace   /home/ann/work
+  indexed     54 files · 1,300 chunks · 1 vector of 384 dimensions
+  pending     2 files to read · 1,299 chunks to embed
+  last sync   never · running now
+  sources     memory, sessions
+  provider    none: keyword search only
+  vectors     by a scan of the index
+  index       /home/ann/.openclaw/memory/main.sqlite · 5.3 MB · generation 41
+  skipped     7 files
+              memory/link0.md: symbolic link
+              memory/link1.md: symbolic link
+              memory/link2.md: symbolic link
+              memory/link3.md: symbolic link
+              memory/link4.md: symbolic link
+              and 2 more; --json lists them all
+  check       ok      keyword index: 1,300 rows
+  check       failed  embeddings: 401
+
+idle  off
+  workspace   /home/ann/.openclaw/workspace
+  search      off: memorySearch.enabled is false for this agent
+"""
+
+
+def troubled() -> StatusReply:
+    """Return a status in which everything that can be said about an agent is said."""
+    work = replace(
+        MAIN,
+        agent="work",
+        workspace="/home/ann/work",
+        sources=["memory", "sessions"],
+        vectors=1,
+        files_pending=2,
+        chunks_pending=1299,
+        provider="none",
+        model="",
+        vector_path="scan",
+        vector_path_reason="",
+        last_sync_ms=None,
+        syncing=True,
+        degraded=OUTAGE,
+        skipped=[Skipped(f"memory/link{number}.md", "symbolic link") for number in range(7)],
+        problems=[
+            TOLD,
+            Problem("file_unreadable", "memory/x.md is not UTF-8.", "Save it as UTF-8."),
+        ],
+        checks=[Check("keyword index", True, "1,300 rows"), Check("embeddings", False, "401")],
+    )
+    idle = replace(MAIN, agent="idle", enabled=False)
+    problem = Problem("vector_extension", "sqlite-vec can't be loaded.", "Reinstall sqlite-vec.")
+    return status_of(
+        work, idle, models=[], sqlite_vec="not loaded: no such file", connections=1, problems=[problem]
+    )
+
+
+def test_a_healthy_status_is_short_and_says_ready() -> None:
+    ran = memctl("status", status=status_of(MAIN))
+
+    assert (ran.code, ran.out, ran.err) == (0, HEALTHY, "")
+
+
+def test_what_is_wrong_stands_first_with_its_way_out() -> None:
+    ran = memctl("status", "--deep", status=troubled())
+
+    assert (ran.code, ran.out, ran.err) == (0, TROUBLED, "")
+
+
+def test_agent_and_deep_reach_the_daemon_and_the_client_is_closed() -> None:
+    ran = memctl("status", "--agent", "main", "--deep", status=status_of(MAIN))
+
+    assert ran.client.calls == [("status", {"agent": "main", "deep": True})]
+    assert ran.client.closed
+
+
+def test_json_is_the_reply_field_by_field() -> None:
+    reply = troubled()
+
+    ran = memctl("status", "--json", status=reply)
+
+    shown = json.loads(ran.out)
+    assert shown == to_wire(reply)
+    assert list(shown) == [each.name for each in fields(StatusReply)]
+    assert list(shown["agents"][0]) == [each.name for each in fields(AgentStatus)]
+    assert shown["agents"][0]["degraded"]["since_ms"] == OUTAGE.since_ms
+
+
+def test_the_word_behind_an_agent_is_what_matters_most() -> None:
+    states = {
+        "ready": MAIN,
+        "catching up": replace(MAIN, chunks_pending=1),
+        "syncing": replace(MAIN, chunks_pending=1, syncing=True),
+        "degraded": replace(MAIN, degraded=OUTAGE, syncing=True),
+        "needs attention": replace(MAIN, degraded=OUTAGE, problems=[Problem("index_io", "No space.", "")]),
+        "degraded ": replace(MAIN, degraded=OUTAGE, problems=[TOLD]),
+        "off": replace(MAIN, enabled=False, degraded=OUTAGE),
+    }
+
+    for word, agent in states.items():
+        assert f"\nmain  {word.strip()}\n" in memctl("status", status=status_of(agent)).out
+
+
+def test_a_model_that_was_restarted_or_is_busy_says_so() -> None:
+    model = replace(MINILM, queued=2, restarts=3, pid=None, rss_bytes=0, path="")
+
+    ran = memctl("status", status=status_of(MAIN, models=[model]))
+
+    assert "  model       minilm · ready · 2 waiting · restarted 3 times\n  sqlite-vec" in ran.out
+
+
+def test_a_daemon_without_agents_says_where_agents_come_from() -> None:
+    ran = memctl("status", status=status_of())
+
+    assert "  agents      none\n" in ran.out
+    assert ran.out.endswith("\n\nNo agents. Agents come from openclaw.json and the folders under agents/.\n")
+
+
+def test_an_agent_without_vectors_says_none() -> None:
+    ran = memctl("status", status=status_of(replace(MAIN, vectors=0, dims=0)))
+
+    assert "1,300 chunks · 0 vectors\n" in ran.out
+    assert "  vectors     none\n" in ran.out
+
+
+def test_an_agent_whose_report_failed_tells_that_alone() -> None:
+    failed = replace(MAIN, workspace="", index_path="", problems=[Problem("internal", "It crashed.", "")])
+
+    ran = memctl("status", status=status_of(failed))
+
+    assert ran.out.endswith("\n\nmain  needs attention\n  problem     It crashed. (internal)\n")
+
+
+def test_a_clock_that_went_back_reads_as_just_now() -> None:
+    ran = memctl("status", status=status_of(replace(MAIN, last_sync_ms=NOW_MS + 60_000)))
+
+    assert "  last sync   just now\n" in ran.out
+
+
+def test_a_terminal_gets_colour_and_no_line_beyond_its_width() -> None:
+    ran = memctl("status", status=troubled(), terminal=True, colour=True, width=60)
+    bare = memctl("status", status=troubled(), terminal=True, colour=False, width=60)
+
+    assert "\x1b[31mneeds attention" in ran.out
+    assert "\x1b" not in bare.out
+    assert max(map(len, bare.out.splitlines())) <= 60
+    assert bare.out.split() == TROUBLED.split()

@@ -1,0 +1,336 @@
+"""The blocking client: the contract of all clients, and what threads, signals and forks add to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd.rpc.limits import Limits
+from memd_client.blocking import Client
+from memd_client.errors import (
+    BadParamsError,
+    ConnectionLostError,
+    DeadlineExceededError,
+    FrameInvalidError,
+    FrameTooBigError,
+    MemdError,
+    SocketPathError,
+    TooManyConnectionsError,
+    TooManyRequestsError,
+)
+from memd_client.framing import FrameDecoder, encode_frame
+from tests.contracts.client import ClientContract
+from tests.support.sockets import ServerThread, short_directory, wait_until
+
+
+class TestBlockingClient(ClientContract):
+    """The contract."""
+
+    def make_client(self, path: Path, **options: Any) -> Client:
+        return Client(path, **options)
+
+
+@pytest.fixture()
+def server() -> Iterator[ServerThread]:
+    with short_directory() as directory, ServerThread(directory / "s") as running:
+        yield running
+
+
+def test_requests_of_threads_overlap_on_one_connection(server: ServerThread) -> None:
+    with Client(server.path) as client, ThreadPoolExecutor(2) as pool:
+        replies = list(pool.map(client.search, ["pair", "pair"]))  # each waits for the other
+        assert [reply.hits[0].snippet for reply in replies] == ["pair", "pair"]
+        assert server.facts.connections() == 1
+
+
+def test_every_thread_gets_its_own_reply(server: ServerThread) -> None:
+    def ask(number: int) -> None:
+        for turn in range(40):
+            query = f"big {number * 700 + turn + 1}" if turn % 10 == 0 else f"{number} {turn}"
+            snippet = client.search(query).hits[0].snippet
+            assert snippet == query or len(snippet) == number * 700 + turn + 1
+
+    with Client(server.path) as client, ThreadPoolExecutor(12) as pool:
+        list(pool.map(ask, range(12)))
+        assert server.facts.connections() == 1
+
+
+def test_a_deadline_in_one_thread_disturbs_no_other(server: ServerThread) -> None:
+    with Client(server.path, timeout_s=None) as client, ThreadPoolExecutor(4) as pool:
+        client.hello()
+        link = client._shared.link
+        assert link is not None
+        late = [pool.submit(link.request, "search", {"query": "wait"}, 0.1) for _ in range(2)]
+        for _ in range(50):
+            assert client.search("x").hits
+        for future in late:
+            with pytest.raises(DeadlineExceededError):
+                future.result()
+        assert client._shared.link is link
+        assert link.broken is None
+        server.wait_until(lambda: server.memory.main.cancelled == 2)
+
+
+def test_the_reading_is_handed_on_when_the_reader_leaves(server: ServerThread) -> None:
+    """The first thread reads for all; its deadline passes while another still waits."""
+    with Client(server.path, timeout_s=None) as client, ThreadPoolExecutor(2) as pool:
+        client.hello()
+        link = client._shared.link
+        assert link is not None
+        leader = pool.submit(link.request, "search", {"query": "wait"}, 0.3)
+        server.wait_until(lambda: server.memory.main.waiting == 1)
+        follower = pool.submit(link.request, "search", {"query": "pair"}, 20)
+        with pytest.raises(DeadlineExceededError):
+            leader.result()
+        with Client(server.path) as other:
+            other.search("pair")
+        assert follower.result()["hits"]
+
+
+def test_ctrl_c_stops_the_request_and_keeps_the_connection(server: ServerThread) -> None:
+    with Client(server.path, timeout_s=20) as client:
+        client.hello()
+        link = client._shared.link
+
+        def press() -> None:
+            wait_until(lambda: server.memory.main.waiting == 1)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        presser = threading.Thread(target=press)
+        presser.start()
+        with pytest.raises(KeyboardInterrupt):
+            client.search("wait")
+        presser.join()
+        server.wait_until(lambda: server.memory.main.cancelled == 1)
+        assert client.search("x").hits
+        assert client._shared.link is link
+
+
+def test_an_error_of_the_callers_callback_stops_the_request(server: ServerThread) -> None:
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    with Client(server.path) as client:
+        with pytest.raises(ZeroDivisionError):
+            client.index("main", on_progress=fail)
+        assert client.search("x").hits
+        assert "0 waiting" in repr(client)
+
+
+def test_a_callback_may_use_the_client(server: ServerThread) -> None:
+    with Client(server.path) as client:
+        found: list[str] = []
+        client.index("main", on_progress=lambda _: found.append(client.search("inner").hits[0].snippet))
+        assert found == ["inner", "inner"]
+
+
+def test_what_cannot_be_sent_leaves_the_connection_usable(server: ServerThread) -> None:
+    with Client(server.path) as client:
+        with pytest.raises(FrameTooBigError):
+            client.embed(["x" * (17 * 1024 * 1024)])
+        with pytest.raises(BadParamsError):
+            client.search({1, 2})  # type: ignore[arg-type]
+        assert client.search("a\udc80b").hits[0].snippet == "a?b"
+        assert server.facts.connections() == 1
+
+
+def test_a_reply_over_the_limit_is_an_error_of_that_request_alone(server: ServerThread) -> None:
+    with Client(server.path) as client:
+        with pytest.raises(FrameTooBigError):
+            client.search("big 17000000")
+        assert len(client.search("big 16000000").hits[0].snippet) == 16_000_000
+
+
+def test_a_forked_child_makes_its_own_connection(server: ServerThread) -> None:
+    with Client(server.path) as client:
+        client.search("x")
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(writer, client.search("child").hits[0].snippet.encode())
+            finally:
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.close(writer)
+        with open(reader, "rb") as pipe:
+            assert pipe.read() == b"child"
+        os.waitpid(child, 0)
+        assert client.search("parent").hits[0].snippet == "parent"
+
+
+def test_an_idle_connection_the_daemon_closed_is_not_noticed() -> None:
+    with (
+        short_directory() as directory,
+        ServerThread(directory / "s", limits=Limits(idle_s=0.05)) as server,
+        Client(server.path) as client,
+    ):
+        client.search("x")
+        server.wait_until(lambda: server.facts.connections() == 0)
+        assert client.search("y").hits
+
+
+def test_too_many_connections_says_so() -> None:
+    with (
+        short_directory() as directory,
+        ServerThread(directory / "s", limits=Limits(connections=1)) as server,
+        Client(server.path) as first,
+        Client(server.path) as second,
+    ):
+        first.search("x")
+        with pytest.raises(TooManyConnectionsError, match="1 connections"):
+            second.search("x")
+        assert first.search("x").hits
+
+
+def test_too_many_requests_says_so_and_cancel_still_works() -> None:
+    limits = Limits(requests_per_connection=2, drain_s=0.2)
+    with (
+        short_directory() as directory,
+        ServerThread(directory / "s", limits=limits) as server,
+        Client(server.path, timeout_s=0.5) as client,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        client.hello()
+        late = [pool.submit(client.search, "wait") for _ in range(2)]
+        server.wait_until(lambda: server.memory.main.waiting == 2)
+        with pytest.raises(TooManyRequestsError):
+            client.search("x")
+        for future in late:
+            with pytest.raises(DeadlineExceededError):
+                future.result()
+        server.wait_until(lambda: server.memory.main.waiting == 0)
+        assert client.search("x").hits
+
+
+def test_closing_ends_the_requests_of_other_threads(server: ServerThread) -> None:
+    client = Client(server.path)
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(client.search, "wait") for _ in range(2)]
+        server.wait_until(lambda: server.memory.main.waiting == 2)
+        client.close()
+        client.close()
+        for future in waiting:
+            with pytest.raises(ConnectionLostError):
+                future.result()
+    with pytest.raises(ConnectionLostError, match="closed"):
+        client.search("x")
+    assert repr(client).endswith("closed>")
+    server.wait_until(lambda: server.memory.main.cancelled == 2)
+
+
+class ScriptedDaemon:
+    """Accepts connections and treats each as a function says."""
+
+    def __init__(self, path: Path, *scripts: Any) -> None:
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self._scripts = scripts
+        self._open: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> ScriptedDaemon:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._thread.join(20)
+        self.listener.close()
+        for connection in self._open:
+            connection.close()
+
+    def _run(self) -> None:
+        for script in self._scripts:
+            connection, _ = self.listener.accept()
+            self._open.append(connection)
+            script(connection)
+
+
+def answer_hello(connection: socket.socket) -> None:
+    (request,) = FrameDecoder().feed(connection.recv(65536))
+    reply = {"protocol": 1, "version": "1", "pid": 1, "capabilities": [], "limits": {}}
+    connection.sendall(encode_frame([1, request[1], None, reply]))
+
+
+def test_a_request_whose_connection_breaks_is_sent_once_more_and_not_twice() -> None:
+    def break_at_request(connection: socket.socket) -> None:
+        answer_hello(connection)
+        connection.recv(65536)
+        connection.close()
+
+    with short_directory() as directory:
+        scripts = (break_at_request, break_at_request)
+        with ScriptedDaemon(directory / "s", *scripts), Client(directory / "s") as client:
+            with pytest.raises(ConnectionLostError):
+                client.search("x")
+
+
+def test_a_daemon_that_hangs_at_hello_is_named_in_time() -> None:
+    with short_directory() as directory, ScriptedDaemon(directory / "s", lambda connection: None):
+        with (
+            Client(directory / "s", connect_timeout_s=0.1) as client,
+            pytest.raises(DeadlineExceededError, match="took the connection and did not answer"),
+        ):
+            client.status()
+
+
+def test_something_else_on_the_socket_is_named() -> None:
+    def speak_http(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with short_directory() as directory, ScriptedDaemon(directory / "s", speak_http):
+        with Client(directory / "s") as client, pytest.raises(FrameTooBigError):
+            client.status()
+
+
+def test_an_incomplete_reply_is_named() -> None:
+    def half(connection: socket.socket) -> None:
+        answer_hello(connection)
+        (request,) = FrameDecoder().feed(connection.recv(65536))
+        connection.sendall(encode_frame([1, request[1], None, {"hits": [3]}]))
+
+    with short_directory() as directory, ScriptedDaemon(directory / "s", half):
+        with Client(directory / "s") as client, pytest.raises(FrameInvalidError, match="reply to search"):
+            client.search("x")
+
+
+def test_a_daemon_that_reads_nothing_does_not_hold_the_sender() -> None:
+    with short_directory() as directory, ScriptedDaemon(directory / "s", answer_hello):
+        with Client(directory / "s", timeout_s=0.2) as client, pytest.raises(MemdError) as caught:
+            client.embed(["x" * 8_000_000])
+        assert caught.value.code == "deadline_exceeded"
+
+
+def test_a_path_that_is_too_long_is_refused_at_once() -> None:
+    with pytest.raises(SocketPathError, match="MEMD_SOCKET|bytes long"):
+        Client("/tmp/" + "x" * 120)
+
+
+def test_importing_the_client_loads_no_event_loop() -> None:
+    program = "import memd_client, sys; print(*sys.modules)"
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environ, check=True
+    )
+    names = set(loaded.stdout.split())
+    heavy = {
+        "asyncio",
+        "trio",
+        "typing_extensions",
+        "subprocess",
+        "pathlib",
+        "json",
+        "logging",
+        "importlib.metadata",
+    }
+    assert not names & heavy

@@ -1,0 +1,379 @@
+"""Real processes and real signals: what the owner of model children promises when they misbehave."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.model.policy import ModelStatus, RunnerSettings
+from memd_client.errors import (
+    LocalExtraMissingError,
+    MemdError,
+    ModelChildError,
+    ModelInvalidError,
+    ModelMissingError,
+    ProviderFailedError,
+    ShuttingDownError,
+)
+from tests.support import fake_model_child as fake
+from tests.support.models import is_running, running_owner, wait_until
+
+Test = Callable[[ModelOwner, ModelHold], Awaitable[None]]
+PATIENT = RunnerSettings(command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, load_timeout_s=20)
+HURRIED = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout_s=0.6, load_timeout_s=20)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return fake.write_model(tmp_path / "model.gguf")
+
+
+def run(path: Path, test: Test, settings: RunnerSettings = PATIENT) -> None:
+    """Run a test with an owner and a hold on one model."""
+
+    async def body() -> None:
+        async with running_owner(settings) as owner:
+            await test(owner, owner.hold(ModelFile(path, "fake"), chunk_tokens=400))
+
+    trio.run(body)
+
+
+def only(owner: ModelOwner) -> ModelStatus:
+    [status] = owner.status()
+    return status
+
+
+def pid_of(owner: ModelOwner) -> int:
+    pid = only(owner).pid
+    assert pid is not None
+    return pid
+
+
+def starts(path: Path) -> int:
+    return fake.log_of(path).count("start")
+
+
+def test_model_is_loaded_when_the_first_text_waits_and_not_before(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        await trio.testing.wait_all_tasks_blocked()
+        assert only(owner).state == "idle"
+        assert only(owner).pid is None
+        vector = await hold.embed("a text", "text")
+        assert vector.tobytes() == fake.vector_of("a text")
+        assert only(owner).state == "ready"
+        assert only(owner).rss_bytes > 1_000_000
+        assert "ready" in repr(owner)
+
+    run(model, test)
+
+
+@pytest.mark.parametrize("kind", ["query", "text"])
+def test_request_is_answered_by_a_fresh_process_when_its_process_is_killed(model: Path, kind: str) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        flag = model.with_name("flag")
+
+        async def kill() -> None:
+            await wait_until(flag.exists)
+            os.kill(pid_of(owner), signal.SIGKILL)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(kill)
+            text = f"hang-once {flag}"
+            vector = await hold.embed(text, kind)  # type: ignore[arg-type]
+        assert vector.tobytes() == fake.vector_of(text)
+        assert only(owner).restarts == 1
+        assert only(owner).problem is None
+
+    run(model, test)
+
+
+def test_text_that_kills_two_processes_fails_by_name_and_the_next_text_is_embedded(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        with pytest.raises(ModelChildError, match="ended while it was to embed a text"):
+            await hold.embed("crash", "text")
+        assert fake.log_of(model).count("crash") == 2
+        assert only(owner).state == "restarting"
+        assert (await hold.embed("harmless", "text")).size == fake.DIMS
+        assert only(owner).state == "ready"
+
+    run(model, test)
+
+
+def test_stopped_process_is_killed_at_the_deadline_of_its_request(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        await hold.embed("warm", "query")
+        stopped = pid_of(owner)
+        os.kill(stopped, signal.SIGSTOP)
+        started = trio.current_time()
+        assert (await hold.embed("question", "query")).size == fake.DIMS
+        assert trio.current_time() - started >= HURRIED.query_timeout_s
+        assert not is_running(stopped)
+        assert only(owner).restarts == 1
+
+    run(model, test, HURRIED)
+
+
+def test_deadline_depends_on_who_waits(model: Path) -> None:
+    settings = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.3, text_timeout_s=20)
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        flag = model.with_name("flag")
+        await hold.embed("warm", "text")
+
+        async def open_gate() -> None:
+            await trio.sleep(3 * settings.query_timeout_s)
+            flag.touch()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(open_gate)
+            await hold.embed(f"gate {flag}", "text")
+        assert only(owner).restarts == 0
+        with pytest.raises(ModelChildError, match=r"did not embed a text in 0\.3 s"):
+            await hold.embed("hang", "query")
+
+    run(model, test, settings)
+
+
+def test_queries_overtake_texts_and_wait_for_one_at_most(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        flag = model.with_name("flag")
+        gate = f"gate {flag}"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hold.embed, gate, "text")
+            await wait_until(lambda: gate in fake.log_of(model))
+            for text in ("text 1", "text 2"):
+                nursery.start_soon(hold.embed, text, "text")
+                await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(hold.embed, "query 1", "query")
+            await trio.testing.wait_all_tasks_blocked()
+            assert only(owner).queued == 3
+            flag.touch()
+        assert fake.log_of(model) == ["start", gate, "query 1", "text 1", "text 2"]
+
+    run(model, test)
+
+
+def test_cancelled_requests_leave_the_process_and_the_others_alone(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        flag = model.with_name("flag")
+        gate = f"gate {flag}"
+        async with trio.open_nursery() as cancelled:
+            cancelled.start_soon(hold.embed, gate, "text")
+            await wait_until(lambda: gate in fake.log_of(model))
+            cancelled.start_soon(hold.embed, "never sent", "query")
+            await trio.testing.wait_all_tasks_blocked()
+            cancelled.cancel_scope.cancel()
+        assert only(owner).queued == 0
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hold.embed, "after", "query")
+            flag.touch()
+        assert (await hold.embed("after", "text")).tobytes() == fake.vector_of("after")
+        assert "never sent" not in fake.log_of(model)
+        assert only(owner).restarts == 0
+        assert starts(model) == 1
+
+    run(model, test)
+
+
+def test_process_killed_while_idle_is_started_again_on_need(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        await hold.embed("warm", "text")
+        os.kill(pid_of(owner), signal.SIGKILL)
+        await wait_until(lambda: only(owner).pid is None)
+        assert starts(model) == 1
+        assert (await hold.embed("again", "query")).size == fake.DIMS
+        assert starts(model) == 2
+
+    run(model, test)
+
+
+def test_idle_process_is_stopped_and_started_again_on_need(model: Path) -> None:
+    settings = RunnerSettings(command=fake.COMMAND, keep_alive_s=0.1, query_timeout_s=20)
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        await hold.embed("warm", "text")
+        pid = only(owner).pid
+        await wait_until(lambda: only(owner).state == "idle" and only(owner).pid is None)
+        assert pid is None or not is_running(pid)
+        assert (await hold.embed("again", "query")).size == fake.DIMS
+        assert only(owner).restarts == 0
+
+    run(model, test, settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("loads-without-extra.gguf", LocalExtraMissingError),
+        ("loads-no-embedding.gguf", ModelInvalidError),
+    ],
+)
+def test_permanent_failure_starts_one_process_until_the_file_changes(
+    tmp_path: Path, name: str, error: type[MemdError]
+) -> None:
+    path = fake.write_model(tmp_path / name)
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        for _ in range(4):
+            with pytest.raises(error):
+                await hold.embed("text", "text")
+        assert starts(path) == 1
+        assert only(owner).state == "failed"
+        assert only(owner).problem
+        os.utime(path, ns=(1, 1))
+        with pytest.raises(error):
+            await hold.embed("text", "text")
+        assert starts(path) == 2
+
+    run(path, test)
+
+
+def test_missing_file_is_named_without_a_process_and_found_when_it_comes(tmp_path: Path) -> None:
+    path = tmp_path / "later.gguf"
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        with pytest.raises(ModelMissingError, match=r"later\.gguf"):
+            await hold.embed("text", "query")
+        assert only(owner).state == "failed"
+        fake.write_model(path)
+        assert (await hold.embed("text", "query")).size == fake.DIMS
+
+    run(path, test)
+
+
+def test_file_that_is_no_gguf_is_named_without_a_process(tmp_path: Path) -> None:
+    path = tmp_path / "notes.gguf"
+    path.write_text("# Notes")
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        with pytest.raises(ModelInvalidError, match=r"notes\.gguf is not a GGUF file"):
+            await hold.embed("text", "text")
+        assert starts(path) == 0
+
+    run(path, test)
+
+
+def test_file_that_was_replaced_does_not_fill_the_space_of_the_old_one(model: Path) -> None:
+    async def body() -> None:
+        async with running_owner(PATIENT) as owner:
+            hold = owner.hold(ModelFile(model, "fake", fingerprint="0" * 16), chunk_tokens=400)
+            with pytest.raises(ModelInvalidError, match="another file"):
+                await hold.embed("text", "text")
+
+    trio.run(body)
+
+
+def test_model_that_crashes_while_loading_is_tried_twice_and_its_last_words_are_kept(tmp_path: Path) -> None:
+    path = fake.write_model(tmp_path / "loads-and-crashes.gguf")
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        with pytest.raises(ModelChildError, match="load the model"):
+            await hold.embed("text", "text")
+        assert starts(path) == 2
+        # Two more deaths, and a question is answered at once rather than after the back-off.
+        with pytest.raises(ModelChildError):
+            await hold.embed("text", "text")
+        with pytest.raises(ModelChildError, match="started again in"):
+            await hold.embed("question", "query")
+        assert starts(path) == 4
+
+    run(path, test, HURRIED)
+
+
+def test_hang_while_loading_ends_at_the_load_deadline(tmp_path: Path) -> None:
+    path = fake.write_model(tmp_path / "loads-never.gguf")
+    settings = RunnerSettings(command=fake.COMMAND, load_timeout_s=0.5)
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        with pytest.raises(ModelChildError, match=r"did not load the model in 0\.5 s"):
+            await hold.embed("text", "text")
+
+    run(path, test, settings)
+
+
+@pytest.mark.parametrize("text", ["refuse"])
+def test_refused_text_fails_alone(model: Path, text: str) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        with pytest.raises(ProviderFailedError):
+            await hold.embed(text, "text")
+        assert (await hold.embed("next", "text")).size == fake.DIMS
+        assert only(owner).restarts == 0
+
+    run(model, test)
+
+
+def test_last_release_unloads_the_model_and_ends_waiting_requests(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        other = owner.hold(ModelFile(model, "fake"), chunk_tokens=800)
+        await hold.embed("warm", "text")
+        pid = pid_of(owner)
+        hold.release()
+        hold.release()
+        assert is_running(pid)
+        with pytest.raises(ShuttingDownError):
+            await hold.embed("released", "text")
+        async with trio.open_nursery() as nursery:
+
+            async def wait() -> None:
+                with pytest.raises(ShuttingDownError):
+                    await other.embed("hang", "text")
+
+            nursery.start_soon(wait)
+            await wait_until(lambda: "hang" in fake.log_of(model))
+            other.release()
+        await wait_until(lambda: not is_running(pid))
+        assert owner.status() == []
+
+    run(model, test)
+
+
+def test_no_process_outlives_the_owner(model: Path) -> None:
+    pids = []
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        await hold.embed("warm", "text")
+        pids.append(pid_of(owner))
+
+    run(model, test)
+    assert not is_running(pids[0])
+
+
+def test_stopped_owner_refuses_by_name(model: Path) -> None:
+    with pytest.raises(ShuttingDownError):
+        ModelOwner(PATIENT).hold(ModelFile(model, "fake"), chunk_tokens=400)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=30))
+def test_a_model_is_owned_exactly_while_somebody_holds_it(steps: list[tuple[bool, int]]) -> None:
+    """Whatever the order of claims and releases, released twice or not."""
+
+    async def body() -> None:
+        async with running_owner(PATIENT) as owner:
+            held: dict[str, list[ModelHold]] = {f"model {n}": [] for n in range(3)}
+            released: list[ModelHold] = []
+            for claim, number in steps:
+                name = f"model {number}"
+                if claim:
+                    held[name].append(owner.hold(ModelFile(Path("/nowhere"), name), chunk_tokens=400))
+                elif held[name]:
+                    released.append(held[name].pop())
+                    released[-1].release()
+                if released:
+                    released[0].release()
+                assert [s.model for s in owner.status()] == [name for name in held if held[name]]
+            for name, holds in held.items():
+                for hold in holds:
+                    hold.release()
+                assert name not in [s.model for s in owner.status()]
+
+    trio.run(body)

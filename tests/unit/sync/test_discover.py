@@ -1,0 +1,103 @@
+"""The files there are, and why the others are not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memd.config import ExtraPath
+from memd.sync.discover import Discovery, discover
+
+LIMIT = 1_048_576
+
+
+def _reasons(found: Discovery) -> dict[str, str]:
+    return {row.path: row.reason for row in found.skipped}
+
+
+def test_memory_files_are_found_at_any_depth(tmp_path: Path) -> None:
+    for path in (
+        "MEMORY.md",
+        "USER.md",
+        "memory/a.md",
+        "memory/b/c/d.md",
+        "README.md",
+        "memory/.hidden/x.md",
+        "memory/node_modules/x.md",
+        "memory/notes.txt",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x")
+    found = discover(tmp_path, (), LIMIT)
+    assert sorted(found.files) == ["MEMORY.md", "USER.md", "memory/a.md", "memory/b/c/d.md"]
+    assert found.skipped == []
+
+
+def test_two_names_of_one_root_file_count_once(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("x")
+    os.link(tmp_path / "MEMORY.md", tmp_path / "memory.md")
+    assert list(discover(tmp_path, (), LIMIT).files) == ["MEMORY.md"]
+
+
+def test_links_are_listed_and_never_followed(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    (workspace / "memory").mkdir(parents=True)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("x")
+    (workspace / "memory" / "link.md").symlink_to(outside / "secret.md")
+    (workspace / "memory" / "folder").symlink_to(outside)
+    (workspace / "MEMORY.md").symlink_to(outside / "secret.md")
+    found = discover(workspace, (), LIMIT)
+    assert found.files == {}
+    assert sorted(_reasons(found)) == ["MEMORY.md", "memory/folder", "memory/link.md"]
+
+
+def test_a_linked_memory_folder_is_listed(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.md").write_text("x")
+    (workspace / "memory").symlink_to(tmp_path / "real")
+    found = discover(workspace, (), LIMIT)
+    assert found.files == {}
+    assert "memory" in _reasons(found)
+
+
+def test_what_is_no_readable_file_has_a_reason(tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    os.mkfifo(memory / "pipe.md")
+    (memory / "big.md").write_bytes(b"x" * (LIMIT + 1))
+    with open(os.fsencode(memory) + b"/\xff.md", "wb"):
+        pass
+    found = discover(tmp_path, (), LIMIT)
+    assert found.files == {}
+    reasons = _reasons(found)
+    assert "not a regular file" in reasons["memory/pipe.md"]
+    assert "too big" in reasons["memory/big.md"]
+    assert "not UTF-8" in reasons["memory/?.md"]
+
+
+def test_a_missing_workspace_is_said(tmp_path: Path) -> None:
+    assert discover(tmp_path / "none", (), LIMIT).workspace_missing
+
+
+def test_extra_paths_are_folders_files_or_patterns(tmp_path: Path) -> None:
+    workspace, extra = tmp_path / "workspace", tmp_path / "extra"
+    (extra / "deep").mkdir(parents=True)
+    workspace.mkdir()
+    (extra / "deep" / "a.md").write_text("x")
+    (extra / "b.md").write_text("x")
+    (extra / "c.txt").write_text("x")
+    whole = discover(workspace, (ExtraPath(path=str(extra)),), LIMIT)
+    assert sorted(whole.files) == ["../extra/b.md", "../extra/deep/a.md"]
+    some = discover(workspace, (ExtraPath(path=str(extra), pattern="deep/*.md"),), LIMIT)
+    assert sorted(some.files) == ["../extra/deep/a.md"]
+    one = discover(
+        workspace,
+        (ExtraPath(path="../extra/b.md"), ExtraPath(path=str(extra / "c.txt")), ExtraPath(path="/nowhere")),
+        LIMIT,
+    )
+    assert sorted(one.files) == ["../extra/b.md"]
+    assert len(one.skipped) == 2

@@ -294,7 +294,7 @@ def _refusal(path: str, disk: Discovery) -> MemdError:
     """Return why a path that is not among the files can't be read."""
     shown = path[:200]
     for skipped in disk.skipped:
-        if skipped.path == path:
+        if path == skipped.path or path.startswith(f"{skipped.path}/"):
             return PathRefusedError(f"{shown} is left out: {skipped.reason}", data={"path": shown})
     if is_memory_path(path):
         return FileMissingError(f"there is no {shown}", data={"path": shown})

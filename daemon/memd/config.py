@@ -124,7 +124,11 @@ class TemporalDecay(Settings, frozen=True, kw_only=True):
 
 
 class Hybrid(Settings, frozen=True, kw_only=True):
-    """How words and meaning are weighed; the weights add up to 1."""
+    """How words and meaning are weighed; the weights add up to 1.
+
+    `weights_set` tells the user's own weights from the defaults, which are OpenClaw's and fit its formula:
+    `normalized` has weights of its own (docs/ranking.md) unless the user set some.
+    """
 
     enabled: bool = True
     vector_weight: float = 0.7
@@ -133,6 +137,7 @@ class Hybrid(Settings, frozen=True, kw_only=True):
     fusion: Fusion = "normalized"
     mmr: Mmr = Mmr()
     temporal_decay: TemporalDecay = TemporalDecay()
+    weights_set: bool = False
 
 
 class Query(Settings, frozen=True, kw_only=True):

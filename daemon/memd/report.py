@@ -52,7 +52,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     def look(db: Database) -> tuple[Counts, int]:
         return count_all(db), generation(db)
 
-    (counts, at), (disk, changes) = await agent.index_file.read(look), await text.look()
+    (counts, at), (disk, _) = await agent.index_file.read(look), await text.look()
     provider = agent.selection.provider
     choice = agent.warm.choice()
     problems = [as_problem(error) for error in config.problems]

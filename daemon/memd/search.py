@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.config import Query
+from memd.config import Hybrid, Query
 from memd.index.connection import Database
 from memd.index.files import ChunkRow, chunks_by_id, generation
 from memd.index.keyword import Scope, find_keyword
@@ -32,6 +32,10 @@ k+1 results are the k results; 200 is far beyond what a list of results can show
 
 SNIPPET_CHARACTERS = 700
 """Longest snippet, as OpenClaw's."""
+
+MEANING_SHARE = 0.4
+"""Weight of meaning in `normalized` fusion where the user set none; words have the rest. On the evaluation set 0.2
+to 0.5 are within a point of each other and OpenClaw's 0.7 is seven points below; see docs/ranking.md."""
 
 FAR = 0.2
 """Cosine below which a nearest text has nothing to do with the question. MiniLM puts unrelated English
@@ -155,18 +159,12 @@ def rank(
         )
         for row in chunks.values()
     ]
-    if not vectors:
-        vector_weight, text_weight = 0.0, 1.0
-    elif not texts:
-        vector_weight, text_weight = 1.0, 0.0
-    else:
-        vector_weight, text_weight = hybrid.vector_weight, hybrid.text_weight
     if weighted:
         ranked = fuse_weighted(candidates, hybrid.vector_weight, hybrid.text_weight)
     elif hybrid.fusion == "rrf":
         ranked = fuse_rrf(candidates)
     else:
-        ranked = fuse_normalized(candidates, vector_weight, text_weight)
+        ranked = fuse_normalized(candidates, *_weights(hybrid, bool(vectors), bool(texts)))
     if hybrid.temporal_decay.enabled:
         ranked = decay_candidates(ranked, question.now_ms, hybrid.temporal_decay.half_life_days)
     if hybrid.mmr.enabled:
@@ -175,6 +173,15 @@ def rank(
     if floor is None and (weighted or question.settings.min_score_set):
         floor = question.settings.min_score
     return [item for item in ranked if floor is None or item.score >= floor]
+
+
+def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, float]:
+    """Return the weights of meaning and words; a side that found nothing leaves all to the other."""
+    if not by_meaning or not by_words:
+        return (0.0, 1.0) if by_words else (1.0, 0.0)
+    if hybrid.weights_set:
+        return hybrid.vector_weight, hybrid.text_weight
+    return MEANING_SHARE, 1 - MEANING_SHARE
 
 
 def _text_score(score: float | None, weighted: bool) -> float | None:

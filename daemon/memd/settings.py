@@ -50,7 +50,7 @@ MAX_COUNT = 2**53 - 1
 MAX_KEY_CHARACTERS = 64
 """A key is shown up to this length in messages."""
 
-NOT_FROM_FILE = frozenset({"min_score_set"})
+NOT_FROM_FILE = frozenset({"min_score_set", "weights_set"})
 """Fields that are computed; a key of that name in a file is an unknown key."""
 
 
@@ -189,6 +189,8 @@ def _read(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
                 values[known.name] = _join(known.name, values.get(known.name), value)
     if kind is Query:
         values["min_score_set"] = "min_score" in values
+    if kind is Hybrid:
+        values["weights_set"] = "vector_weight" in values or "text_weight" in values
     return kind(**values)
 
 

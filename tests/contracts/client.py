@@ -32,13 +32,13 @@ class ClientContract:
         """Return a client with the methods of `blocking.Client`."""
         raise NotImplementedError
 
-    @pytest.fixture()
+    @pytest.fixture
     def server(self) -> Iterator[ServerThread]:
         """A real server over a fake memory."""
         with short_directory() as directory, ServerThread(directory / "s") as server:
             yield server
 
-    @pytest.fixture()
+    @pytest.fixture
     def client(self, server: ServerThread) -> Iterator[Any]:
         """A client of that server."""
         with self.make_client(server.path) as client:

@@ -11,14 +11,13 @@ from typing import Any
 
 import msgpack
 import pytest
+
 from memd_client.errors import (
     BadParamsError,
     MemdError,
-    MethodUnknownError,
     QueryEmptyError,
     SocketPathError,
 )
-
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 
@@ -158,6 +157,21 @@ def _exchange(path: Path, data: bytes) -> list[Any]:
         return list(msgpack.unpackb(body))
 
 
+def _ask(path: Path, method: str, params: dict[str, Any]) -> Any:
+    """Greet the daemon, send one request and return the error it answers with."""
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(10)
+        peer.connect(str(path))
+        for message in ([0, 1, "hello", {"protocol": 1}], [0, 2, method, params]):
+            packed = msgpack.packb(message)
+            peer.sendall(struct.pack(">I", len(packed)) + packed)
+        stream = peer.makefile("rb")
+        while True:
+            reply = msgpack.unpackb(stream.read(struct.unpack(">I", stream.read(4))[0]))
+            if reply[:2] == [1, 2]:
+                return reply[2]
+
+
 def test_garbage_huge_frames_and_unknown_methods_leave_others_untouched() -> None:
     with StateHome(NONE) as home:
         home.note("MEMORY.md", "apples\n")
@@ -175,8 +189,7 @@ def test_garbage_huge_frames_and_unknown_methods_leave_others_untouched() -> Non
             assert (
                 _exchange(home.socket, struct.pack(">I", len(early)) + early)[2]["code"] == "hello_required"
             )
-            with pytest.raises(MethodUnknownError):
-                client.call("no_such_thing", {})
+            assert _ask(home.socket, "no_such_thing", {})["code"] == "method_unknown"
             assert client.search("apples").hits
 
 
@@ -186,7 +199,7 @@ def test_a_socket_path_that_is_too_long_is_refused_by_name() -> None:
         daemon = DaemonProcess(home, {"MEMD_SOCKET": str(long_path)})
         daemon.start(wait=False)
         assert daemon.wait_exit() == 1
-        assert "too long" in daemon.log_tail()
+        assert "the system allows" in daemon.log_tail()
         assert "MEMD_SOCKET" in daemon.log_tail()
         from memd_client import Client
 
@@ -230,9 +243,10 @@ def test_an_index_of_a_newer_release_closes_its_agent_alone() -> None:
         home.configure(agents_config(home.state, "work"))
         home.note("MEMORY.md", "apples\n")
         index = home.state / "memory" / "work.sqlite"
-        index.parent.mkdir(parents=True)
+        with DaemonProcess(home):
+            pass
         db = apsw.Connection(str(index))
-        db.execute("CREATE TABLE t(x); PRAGMA user_version = 999")
+        db.execute("PRAGMA user_version = 999")
         db.close()
         before = index.read_bytes()
         with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -254,6 +268,7 @@ def test_no_error_reply_ever_holds_a_traceback() -> None:
             ("index", {"force": "x"}),
             ("cancel", {"id": "x"}),
         ):
-            with pytest.raises(MemdError) as caught:
-                client.call(method, params)
-            assert "Traceback" not in json.dumps(caught.value.to_wire())
+            error = _ask(home.socket, method, params)
+            assert error["code"] == "bad_params"
+            assert error["data"]["hint"]
+            assert "Traceback" not in json.dumps(error)

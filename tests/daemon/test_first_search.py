@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from memd_client import Client
 from memd_client.errors import AgentUnknownError, PathRefusedError
-
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from memd_client.errors import DaemonUnreachableError
 
+from memd_client.errors import DaemonUnreachableError
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 

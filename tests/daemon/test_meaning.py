@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from memd_client.messages import ModelStatus, SearchReply, StatusReply
 
+from memd_client.messages import ModelStatus, SearchReply, StatusReply
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.models import minilm_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -51,7 +51,8 @@ def serving(body: bytes) -> Iterator[DownloadServer]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            server.answer(self)
+            with suppress(ConnectionError):  # the client may go in the middle
+                server.answer(self)
 
         def log_message(self, *args: object) -> None:
             """Say nothing."""

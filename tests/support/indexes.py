@@ -129,12 +129,20 @@ def openclaw_index(
     db = connect(path, ())
     db.execute(OPENCLAW_SCHEMA)
     dims = rows.shape[1]
-    meta = {"model": "embed-1", "provider": "openai", "providerKey": "k", "chunkTokens": 400, "vectorDims": dims}
+    meta = {
+        "model": "embed-1",
+        "provider": "openai",
+        "providerKey": "k",
+        "chunkTokens": 400,
+        "vectorDims": dims,
+    }
     db.execute("INSERT INTO meta VALUES ('memory_index_meta_v1', ?)", (json.dumps(meta),))
     db.execute("INSERT INTO files VALUES ('MEMORY.md', 'memory', 'filehash', 1700000000123, 99)")
     if with_vec:
         EXTENSION.load_into(db)
-        db.execute(f"CREATE VIRTUAL TABLE chunks_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[{dims}])")
+        db.execute(
+            f"CREATE VIRTUAL TABLE chunks_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[{dims}])"
+        )
     for line, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
         numbers = json.dumps([float(number) for number in row])
         db.execute(

@@ -100,6 +100,11 @@ class MiniLMReference:
 
     def embed(self, text: str) -> FloatArray:
         """Return the unit vector (384,) of a text of at most 512 tokens."""
+        mean = self.pooled(text)
+        return np.asarray(mean / np.linalg.norm(mean))
+
+    def pooled(self, text: str) -> FloatArray:
+        """Return the mean (384,) over the tokens of a text, of whatever length."""
         tokens = self.tokenizer.tokens(text)
         weights, prefix = self._tensors, "embeddings."
         x = weights[prefix + "word_embeddings.weight"][tokens]
@@ -108,8 +113,7 @@ class MiniLMReference:
         x = self._norm(x, prefix + "LayerNorm")
         for layer in range(LAYERS):
             x = self._layer(x, f"encoder.layer.{layer}.")
-        mean = x.mean(axis=0)
-        return (mean / np.linalg.norm(mean)).astype(np.float32)
+        return np.asarray(x.mean(axis=0), dtype=np.float32)
 
     def _layer(self, x: FloatArray, prefix: str) -> FloatArray:
         count, width = x.shape

@@ -67,7 +67,7 @@ class ServerThread:
     def _run(self) -> None:
         try:
             trio.run(self._main)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again in the test's thread
             self._failure = error
         finally:
             self._ready.set()

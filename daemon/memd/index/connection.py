@@ -29,6 +29,9 @@ READERS = 3
 READ_TIMEOUT_S = 30.0
 """Longest read where the caller names no time; a search takes milliseconds."""
 
+STEPS_BETWEEN_CHECKS = 50_000
+"""Steps of SQLite's machine between two looks whether the caller is gone: about a millisecond."""
+
 WRITE_WAIT_S = 60.0
 """Longest wait for one's turn to write. Writes are short, so this means that something hangs."""
 
@@ -59,12 +62,18 @@ class _Read:
 
     lock: threading.Lock
     db: Database | None = None
+    stopped: bool = False
 
-    def interrupt(self) -> None:
-        """Stop its statement, where it still runs."""
+    def stop(self) -> None:
+        """Interrupt its statement, and those it still has to begin."""
+        self.stopped = True
         with self.lock:
             if self.db is not None:
                 self.db.interrupt()
+
+    def is_stopped(self) -> bool:
+        """Answer SQLite, which asks in the midst of a statement whether to end it."""
+        return self.stopped
 
 
 class IndexFile:
@@ -149,13 +158,17 @@ class IndexFile:
                 return await trio.to_thread.run_sync(
                     self._read, fn, read, limiter=self._reader_threads, abandon_on_cancel=True
                 )
+        except DeadlineExceededError:
+            if self._closing:
+                raise self._closed_error() from None
+            raise
         except trio.TooSlowError:
             raise DeadlineExceededError(
                 f"reading the index {self.path.name} took longer than allowed"
             ) from None
         finally:
             self._reads.discard(read)
-            read.interrupt()
+            read.stop()
 
     def _read(self, fn: Callable[[Database], T], read: _Read) -> T:
         """Run a read in a worker thread; the limiter sees to it that a connection is free."""
@@ -166,9 +179,11 @@ class IndexFile:
             with read.lock:
                 read.db = db
             try:
+                db.set_progress_handler(read.is_stopped, STEPS_BETWEEN_CHECKS)
                 db.execute("BEGIN")
                 return fn(db)
             finally:
+                db.set_progress_handler(None)
                 with read.lock:
                     read.db = None
                 if db.in_transaction:
@@ -265,7 +280,7 @@ class IndexFile:
             self._closing = True
             async with self._turn:
                 for read in list(self._reads):
-                    read.interrupt()
+                    read.stop()
                 tokens = [object() for _ in range(READERS)]
                 for token in tokens:
                     await self._reader_threads.acquire_on_behalf_of(token)

@@ -1,47 +1,52 @@
-"""Age -> weight."""
+"""Age to weight: a dated note counts half as much after each half-life."""
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
-from memd.ranking.fusion import Ranked
+from memd.ranking.fusion import Ranked, best_first
 from memd.text.dates import date_in_path
 
 DAY_MS = 86_400_000
+"""Milliseconds in a day."""
+
+_EPOCH = datetime.date(1970, 1, 1)
 
 
 def decay_weight(age_days: float, half_life_days: float) -> float:
-    """Return the weight of something of an age: 1 today, one half after a half-life (exponential decay).
+    """Return what a note of some age still counts.
 
     Args:
-        age_days: The future counts as today.
-        half_life_days: Not positive: nothing ages.
+        age_days: Its age in days; one from the future counts as new.
+        half_life_days: After how many days it counts half. Not a positive number: nothing fades.
+
+    Returns:
+        A weight above 0, at most 1.
     """
-    if half_life_days <= 0 or not math.isfinite(half_life_days):
+    if not (math.isfinite(half_life_days) and half_life_days > 0 and math.isfinite(age_days)):
         return 1.0
-    return math.exp(-math.log(2) / half_life_days * max(0.0, age_days))
+    return math.exp(-(math.log(2) / half_life_days) * max(0.0, age_days))
 
 
-def decay_candidates(ranked: Sequence[Ranked], now_ms: int, half_life_days: float) -> list[Ranked]:
-    """Return candidates by their scores times their weights; equal scores keep their order.
+def decay_candidates(items: Iterable[Ranked], now_ms: int, half_life_days: float) -> list[Ranked]:
+    """Weigh scores by the age of the notes they belong to, and order them anew.
 
     Args:
-        ranked: Candidates with scores.
-        now_ms: Wall time in milliseconds.
-        half_life_days: Age at which a dated note counts half; others keep their score.
+        items: Scored candidates; those whose path names no day keep their score.
+        now_ms: Wall time in milliseconds since the epoch.
+        half_life_days: After how many days a note counts half.
+
+    Returns:
+        The same candidates, best first.
     """
-    aged = []
-    for item in ranked:
+    weighed = []
+    for item in items:
         day = date_in_path(item.path)
-        weight = 1.0 if day is None else decay_weight(_age_days(day, now_ms), half_life_days)
-        aged.append(replace(item, score=item.score * weight))
-    return sorted(aged, key=lambda item: -item.score)
-
-
-def _age_days(day: datetime.date, now_ms: int) -> float:
-    """Return how long ago a day began (UTC), in days."""
-    began = datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
-    return (now_ms - began.timestamp() * 1000) / DAY_MS
+        if day is not None:
+            age_days = max(0, now_ms - (day - _EPOCH).days * DAY_MS) / DAY_MS
+            item = replace(item, score=item.score * decay_weight(age_days, half_life_days))  # noqa: PLW2901
+        weighed.append(item)
+    return best_first(weighed)

@@ -1,56 +1,73 @@
-"""Maximal marginal relevance (Carbonell and Goldstein 1998): what is new counts beside what is relevant."""
+"""Maximal marginal relevance: among the relevant, prefer what says something new."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from memd.ranking.fusion import Ranked
+from memd.ranking.fusion import Ranked, best_first
+from memd.text.tokens import CJK_CLASS
 
-_TOKEN = re.compile(r"[a-z0-9_]+")
+# A CJK character is a word of its own: its scripts put no space between words.
+_WORD = re.compile(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
 
 
-def rerank_mmr(ranked: Sequence[Ranked], lambda_: float) -> list[Ranked]:
-    """Return candidates so that each next one is relevant and unlike those before it.
+def rerank_mmr(items: Sequence[Ranked], lambda_: float) -> list[Ranked]:
+    """Reorder candidates so that near repetitions come later.
+
+    Each next one is the best of `lambda_` times its relevance (scores stretched over 0..1) minus
+    `1 - lambda_` times its likeness to the most similar one already chosen (Jaccard on words).
 
     Args:
-        ranked: Candidates, best first.
-        lambda_: 1 is relevance alone, 0 is novelty alone; clamped to 0..1.
+        items: Scored candidates.
+        lambda_: 1 is relevance alone, 0 is novelty alone; outside that it is cut off.
 
     Returns:
-        All of them with their scores unchanged.
+        The same candidates with the same scores in their new order.
     """
-    weight = min(1.0, max(0.0, lambda_))
-    if len(ranked) <= 1:
-        return list(ranked)
-    if weight == 1.0:
-        return sorted(ranked, key=lambda item: -item.score)
-    low = min(item.score for item in ranked)
-    span = max(item.score for item in ranked) - low
-    tokens = [frozenset(_TOKEN.findall(item.snippet.lower())) for item in ranked]
-    relevance = [1.0 if span == 0 else (item.score - low) / span for item in ranked]
-    nearest = [0.0] * len(ranked)
-    left = list(range(len(ranked)))
-    chosen: list[int] = []
-    while left:
-        best = max(
-            left,
-            key=lambda at: (
-                weight * relevance[at] - (1 - weight) * nearest[at],
-                ranked[at].score,
-                -at,
-            ),
-        )
-        left.remove(best)
-        chosen.append(best)
-        for at in left:
-            nearest[at] = max(nearest[at], jaccard(tokens[at], tokens[best]))
-    return [ranked[at] for at in chosen]
+    left = best_first(items)
+    lambda_ = max(0.0, min(1.0, lambda_))
+    if len(left) <= 1 or lambda_ == 1:
+        return left
+    low, high = left[-1].score, left[0].score
+    relevance = [(item.score - low) / (high - low) if high > low else 1.0 for item in left]
+    words = _as_bits(left)
+    sizes = [each.bit_count() for each in words]
+    likeness = [0.0] * len(left)
+    waiting = list(range(len(left)))
+    order: list[int] = []
+    while waiting:
+        # `waiting` is in order of relevance, and the first of equals wins.
+        chosen = max(waiting, key=lambda at: lambda_ * relevance[at] - (1 - lambda_) * likeness[at])
+        waiting.remove(chosen)
+        order.append(chosen)
+        for at in waiting:
+            alike = _jaccard(words[at], words[chosen], sizes[at] + sizes[chosen])
+            likeness[at] = max(likeness[at], alike)
+    return [left[at] for at in order]
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return how much two sets share, 0 to 1; two empty ones are equal."""
-    if not one and not other:
+def _as_bits(items: Sequence[Ranked]) -> list[int]:
+    """Return each candidate's set of words as a number with one bit a word: intersections are then cheap."""
+    numbers: dict[str, int] = {}
+    sets = []
+    for item in items:
+        bits = 0
+        for word in set(_WORD.findall(item.snippet.lower())):
+            bits |= 1 << numbers.setdefault(word, len(numbers))
+        sets.append(bits)
+    return sets
+
+
+def _jaccard(one: int, other: int, both_sizes: int) -> float:
+    """Return how alike two sets of words are, 0 to 1; two empty ones are the same.
+
+    Args:
+        one: A set as bits.
+        other: Another.
+        both_sizes: The sizes of both, added.
+    """
+    if both_sizes == 0:
         return 1.0
-    shared = len(one & other)
-    return shared / (len(one) + len(other) - shared)
+    shared = (one & other).bit_count()
+    return shared / (both_sizes - shared)

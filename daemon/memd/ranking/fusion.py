@@ -1,16 +1,27 @@
-"""Two ranked lists -> one."""
+"""Two ranked lists, by words and by meaning, to one.
+
+Every order made here depends on the candidates alone, never on the order they came in: equal scores go by
+the scores behind them, then by place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+
+RRF_K = 60
+"""Ranks are softened by this much in reciprocal rank fusion: the value of its inventors."""
+
+NOT_RANKED = 999
+"""The rank of a match whose BM25 is no number, as in the reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that words or meaning, or both, brought up. Bigger scores are better."""
+    """A chunk that words, meaning or both found; a score is None where that side didn't find it."""
 
-    id: int | str
+    id: str | int
     path: str
     start_line: int
     end_line: int
@@ -20,96 +31,160 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked(Candidate):
-    """A candidate with its score, 0 to 1."""
+class Ranked:
+    """A candidate with the score that orders it, bigger is better."""
 
-    score: float = 0.0
+    id: str | int
+    path: str
+    start_line: int
+    end_line: int
+    snippet: str
+    vector_score: float | None
+    text_score: float | None
+    score: float
 
 
 def bm25_score(rank: float) -> float:
-    """Return FTS5's rank (smaller is better, usually negative) as a score from 0 to 1, as OpenClaw does.
+    """Return FTS5's rank as the reference scores it.
 
-    A negative rank r gives |r| / (1 + |r|), any other 1 / (1 + r).
+    Args:
+        rank: What `bm25()` returned: negative, and the more so the better. A position, 0 or more, counts too.
+
+    Returns:
+        A score from 0 to 1.
     """
+    if not math.isfinite(rank):
+        return 1 / (1 + NOT_RANKED)
     if rank < 0:
         return -rank / (1 - rank)
     return 1 / (1 + rank)
 
 
-def fuse_weighted(candidates: Sequence[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:
-    """Return candidates by OpenClaw's formula: weighted sum, a missing score counts 0.
+def fuse_weighted(
+    candidates: Iterable[Candidate], vector_weight: float, text_weight: float
+) -> list[Ranked]:
+    """Add both scores as they are, each with its weight: the reference's formula.
 
-    The sort is stable: equal scores keep the order given.
+    Args:
+        candidates: Each chunk once.
+        vector_weight: Weight of the vector score.
+        text_weight: Weight of the text score, which `bm25_score` brought to 0..1.
+
+    Returns:
+        All candidates, best first.
     """
-    ranked = [
-        _with_score(item, vector_weight * (item.vector_score or 0.0) + text_weight * (item.text_score or 0.0))
-        for item in candidates
-    ]
-    return sorted(ranked, key=lambda item: -item.score)
+    return best_first(
+        _ranked(each, vector_weight * (each.vector_score or 0.0) + text_weight * (each.text_score or 0.0))
+        for each in candidates
+    )
 
 
 def fuse_normalized(
     candidates: Sequence[Candidate], vector_weight: float, text_weight: float
 ) -> list[Ranked]:
-    """Return candidates by a weighted sum of both scores, each brought to 0..1 over the candidates.
+    """Stretch each side's scores over 0..1, then add them with their weights.
 
-    The lowest score of a list becomes 0 and the highest 1; a candidate that a list lacks counts 0 there.
-    """
-    meaning = _scaled([item.vector_score for item in candidates])
-    words = _scaled([item.text_score for item in candidates])
-    ranked = [
-        _with_score(item, vector_weight * near + text_weight * said)
-        for item, near, said in zip(candidates, meaning, words, strict=True)
-    ]
-    return sorted(ranked, key=order)
-
-
-def fuse_rrf(candidates: Sequence[Candidate], k: int = 60) -> list[Ranked]:
-    """Return candidates by reciprocal rank fusion (Cormack, Clarke and Buettcher 2009), scaled to 0..1.
+    BM25 has no upper end and cosines crowd into a narrow band, so neither is comparable as it is.
 
     Args:
-        candidates: In any order.
-        k: How little the first places differ; 60 in the paper.
+        candidates: Each chunk once; text scores are negated BM25 (bigger is better).
+        vector_weight: Weight of meaning, not negative.
+        text_weight: Weight of words, not negative; only the ratio of both matters.
+
+    Returns:
+        All candidates, best first, with scores from 0 to 1. A side that didn't find a candidate adds nothing.
     """
-    places: dict[int | str, float] = {}
-    for listed in (_listed(candidates, "vector_score"), _listed(candidates, "text_score")):
-        for place, item in enumerate(listed, start=1):
-            places[item.id] = places.get(item.id, 0.0) + 1 / (k + place)
+    total = vector_weight + text_weight
+    vector_share = vector_weight / total if total > 0 else 0.0
+    vector_place = _stretch([each.vector_score for each in candidates])
+    text_place = _stretch([each.text_score for each in candidates])
+    return best_first(
+        _ranked(
+            each,
+            vector_share * vector_place(each.vector_score)
+            + (1 - vector_share if total > 0 else 0.0) * text_place(each.text_score),
+        )
+        for each in candidates
+    )
+
+
+def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:
+    """Add up the reciprocal ranks of both sides.
+
+    Args:
+        candidates: Each chunk once.
+        k: Softening of the ranks, not negative.
+
+    Returns:
+        All candidates, best first, with scores from 0 to 1; 1 is first on both sides.
+    """
+    vector_ranks = _ranks([each.vector_score for each in candidates])
+    text_ranks = _ranks([each.text_score for each in candidates])
     best = 2 / (k + 1)
-    return sorted((_with_score(item, places.get(item.id, 0.0) / best) for item in candidates), key=order)
+    return best_first(
+        _ranked(
+            each,
+            (_reciprocal(vector_ranks, each.vector_score, k) + _reciprocal(text_ranks, each.text_score, k)) / best,
+        )
+        for each in candidates
+    )
 
 
-def _listed(candidates: Sequence[Candidate], score: str) -> list[Candidate]:
-    """Return the candidates that have a score, best first."""
-    known = [(getattr(item, score), item) for item in candidates if getattr(item, score) is not None]
-    known.sort(key=lambda pair: (-pair[0], pair[1].path, pair[1].start_line, str(pair[1].id)))
-    return [item for _, item in known]
+def best_first(items: Iterable[Ranked]) -> list[Ranked]:
+    """Return candidates in the one order their scores allow.
+
+    Args:
+        items: Scored candidates, in any order.
+
+    Returns:
+        Best score first; equal ones by meaning, then by words, then by path, line and id.
+    """
+    return sorted(items, key=_place)
 
 
-def order(item: Ranked) -> tuple[float, str, int, str]:
-    """Return the sort key of final lists: best first, equal scores by place, so that lists never flicker."""
-    return (-item.score, item.path, item.start_line, str(item.id))
+def _place(item: Ranked) -> tuple[float, float, float, str, int, str]:
+    """Return a candidate's place as something to sort by."""
+    by_meaning = math.inf if item.vector_score is None else -item.vector_score
+    by_words = math.inf if item.text_score is None else -item.text_score
+    return (-item.score, by_meaning, by_words, item.path, item.start_line, f"{item.id!s:>20}")
 
 
-def _scaled(scores: Sequence[float | None]) -> list[float]:
-    """Return scores on 0..1; equal ones become 1, missing ones 0."""
-    known = [score for score in scores if score is not None]
-    if not known:
-        return [0.0] * len(scores)
-    low, high = min(known), max(known)
-    span = high - low
-    return [0.0 if score is None else 1.0 if span <= 0 else (score - low) / span for score in scores]
-
-
-def _with_score(item: Candidate, score: float) -> Ranked:
-    """Return a candidate with a score."""
+def _ranked(candidate: Candidate, score: float) -> Ranked:
+    """Return a candidate with its score."""
     return Ranked(
-        item.id,
-        item.path,
-        item.start_line,
-        item.end_line,
-        item.snippet,
-        item.vector_score,
-        item.text_score,
+        candidate.id,
+        candidate.path,
+        candidate.start_line,
+        candidate.end_line,
+        candidate.snippet,
+        candidate.vector_score,
+        candidate.text_score,
         score,
     )
+
+
+def _stretch(scores: Iterable[float | None]) -> Callable[[float | None], float]:
+    """Return what places a score between the least (0) and the best (1) of all; None is 0."""
+    known = [score for score in scores if score is not None]
+    least = min(known, default=0.0)
+    span = max(known, default=0.0) - least
+
+    def place(score: float | None) -> float:
+        if score is None:
+            return 0.0
+        return (score - least) / span if span > 0 else 1.0
+
+    return place
+
+
+def _ranks(scores: Iterable[float | None]) -> dict[float, int]:
+    """Return the rank of every score, the best 1; equal scores share the better rank."""
+    ranks: dict[float, int] = {}
+    for rank, score in enumerate(sorted((each for each in scores if each is not None), reverse=True), start=1):
+        ranks.setdefault(score, rank)
+    return ranks
+
+
+def _reciprocal(ranks: dict[float, int], score: float | None, k: int) -> float:
+    """Return the reciprocal rank of a score, 0 where there is none."""
+    return 0.0 if score is None else 1 / (k + ranks[score])

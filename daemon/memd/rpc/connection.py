@@ -110,6 +110,8 @@ class Connection:
             elif reason is not None:
                 log.info("rpc.connection_refused", connection=self._number, code=reason.wire_code)
                 await self._farewell(reason)
+            # Closed before the requests are: one that works in a thread may take a while to end.
+            await trio.aclose_forcefully(self._stream)
             nursery.cancel_scope.cancel()
 
     def drain(self) -> None:

@@ -1,27 +1,31 @@
-"""Lines to chunks with line ranges. Sizes follow OpenClaw's rule, so that its indexes can be adopted."""
+"""Lines to chunks: whole lines up to a size, each chunk starting with the last lines of the one before.
+
+The cut is the reference's, so that an index written by it needs nothing embedded again. Two things are ours:
+wide characters weigh a whole token, and a chunk's text is always an exact slice of the content.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 
-from memd.text.tokens import UNITS_PER_TOKEN, count_units, has_wide, is_wide
+from memd.text.tokens import UNITS_PER_TOKEN, WIDE_UNITS, has_wide, is_wide, weigh
 
-SMALLEST_CHUNK_UNITS = 32
-"""Smaller settings count as this, as in OpenClaw."""
+LEAST_UNITS = 32
+"""Smallest chunk size in units, whatever the settings say: the reference's floor."""
+
+LINE_END_UNITS = 1
+"""What the end of a line, or of a piece of a line, costs in units."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A slice of a text.
+    """A run of lines: what is searched and embedded as one.
 
-    Attributes:
-        start_line: First line, from 1.
-        end_line: Last line, inclusive.
-        text: An exact, contiguous slice of the text.
-        hash: SHA-256 (hex) of the chunk's pieces joined by newlines. It differs from the hash of `text` only
-            where a line was too long for one chunk: OpenClaw hashes the pieces of such a line as lines.
+    `start_line` and `end_line` count from 1, both inclusive. `text` is an exact slice of the content. `hash`
+    is the SHA-256 (hex) of the text, with a line end between the pieces of a line that was too long.
     """
 
     start_line: int
@@ -31,99 +35,102 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """A line, or a part of one that was too long."""
+class _Pieces:
+    """A content's lines, those too long cut up; four lists of one length."""
 
-    line: int
-    text: str
-    units: int
-    opens_line: bool
+    texts: list[str]
+    lines: list[int] | range
+    offsets: list[int]
+    weights: list[int]
 
 
 def chunk_text(content: str, tokens: int, overlap: int) -> list[Chunk]:
-    """Return a text's chunks.
+    """Cut a content into chunks.
 
     Args:
-        content: The whole text; lines end with a newline character (a carriage return stays in its line).
-        tokens: Size of a chunk.
-        overlap: What a chunk repeats of the one before, in whole lines.
+        content: The whole text; lines end with a line feed.
+        tokens: Size of a chunk, in tokens of four characters (or one wide character).
+        overlap: How much of a chunk the next one starts with at most, in tokens; whole lines only, and the
+            last line always unless this is 0.
 
     Returns:
-        Chunks in order; one, empty, for an empty text. Every line is in one of them.
+        Chunks in order. Together they hold every line; an empty content is one empty chunk. A chunk weighs at
+        most `tokens`, and beyond that what it carries over, where no wide character is in it.
     """
-    most = max(SMALLEST_CHUNK_UNITS, tokens * UNITS_PER_TOKEN)
-    shared = max(0, overlap * UNITS_PER_TOKEN)
-    chunks: list[Chunk] = []
-    current: list[_Piece] = []
-    size = 0
+    most = max(LEAST_UNITS, tokens * UNITS_PER_TOKEN)
+    carried = max(0, overlap * UNITS_PER_TOKEN)
     wide = has_wide(content)
-    for piece in _pieces(content, most, wide):
-        if current and size + piece.units + 1 > most:
-            chunks.append(_close(current))
-            current = _carry(current, shared)
-            size = sum(kept.units + 1 for kept in current)
-            while (
-                wide and current and size + piece.units + 1 > most
-            ):  # alphabets: as OpenClaw, which lets it be
-                size -= current.pop(0).units + 1
-        current.append(piece)
-        size += piece.units + 1
-    if current:
-        chunks.append(_close(current))
+    pieces = _cut_lines(content, most, wide)
+    # The weight of pieces i up to j, each with its line end, is ends[j] - ends[i].
+    ends = list(accumulate(pieces.weights, lambda total, weight: total + weight + LINE_END_UNITS, initial=0))
+    count = len(pieces.texts)
+    chunks: list[Chunk] = []
+    start = fresh = 0
+    while fresh < count:
+        # A piece that is new goes in however much was carried over, else a chunk could stay the same forever.
+        end = max(fresh + 1, bisect_right(ends, ends[start] + most) - 1)
+        chunks.append(_join(content, pieces, start, end))
+        start = max(start, min(end - 1, bisect_left(ends, ends[end] - carried))) if carried else end
+        if wide and end < count:
+            start = _fit_wide(pieces, ends, start, end, most)
+        fresh = end
     return chunks
 
 
-def _pieces(content: str, most: int, wide: bool) -> Iterator[_Piece]:
-    """Yield lines, those longer than a chunk in parts."""
-    for number, line in enumerate(content.split("\n"), start=1):
-        if not wide:
-            if len(line) <= most:
-                yield _Piece(number, line, len(line), True)
-                continue
-            for start in range(0, len(line), most):
-                part = line[start : start + most]
-                yield _Piece(number, part, len(part), start == 0)
-            continue
-        units = count_units(line)
-        if units <= most:
-            yield _Piece(number, line, units, True)
-            continue
-        yield from _parts(number, line, most)
+def _cut_lines(content: str, most: int, wide: bool) -> _Pieces:
+    """Return the lines of a content, cut where one weighs more than `most` units."""
+    lines = content.split("\n")
+    weights = [weigh(line) for line in lines] if wide else list(map(len, lines))
+    if max(weights) <= most:
+        offsets = list(accumulate(lines[:-1], lambda offset, line: offset + len(line) + 1, initial=0))
+        return _Pieces(lines, range(1, len(lines) + 1), offsets, weights)
+    pieces = _Pieces([], [], [], [])
+    numbers: list[int] = []
+    offset = 0
+    for number, (line, weight) in enumerate(zip(lines, weights, strict=True), start=1):
+        for cut in [line] if weight <= most else _cut_line(line, most):
+            pieces.texts.append(cut)
+            pieces.offsets.append(offset)
+            pieces.weights.append(weigh(cut) if wide else len(cut))
+            numbers.append(number)
+            offset += len(cut)
+        offset += 1
+    return _Pieces(pieces.texts, numbers, pieces.offsets, pieces.weights)
 
 
-def _parts(number: int, line: str, most: int) -> Iterator[_Piece]:
-    """Yield the parts of a line with wide characters, each at most `most` units."""
-    start = size = 0
-    for at, char in enumerate(line):
-        cost = UNITS_PER_TOKEN if is_wide(char) else 1
-        if size + cost > most:
-            yield _Piece(number, line[start:at], size, start == 0)
-            start, size = at, 0
-        size += cost
-    yield _Piece(number, line[start:], size, start == 0)
+def _cut_line(line: str, most: int) -> list[str]:
+    """Return the pieces of one line, each as heavy as fits into `most` units."""
+    if not has_wide(line):
+        return [line[start : start + most] for start in range(0, len(line), most)]
+    ends = list(accumulate((WIDE_UNITS if is_wide(character) else 1 for character in line), initial=0))
+    pieces = []
+    start = 0
+    while start < len(line):
+        end = bisect_right(ends, ends[start] + most) - 1
+        pieces.append(line[start:end])
+        start = end
+    return pieces
 
 
-def _carry(pieces: list[_Piece], shared: int) -> list[_Piece]:
-    """Return the last lines of a chunk that the next one repeats."""
-    if shared <= 0:
-        return []
-    kept: list[_Piece] = []
-    size = 0
-    for piece in reversed(pieces):
-        kept.append(piece)
-        size += piece.units + 1
-        if size >= shared:
-            break
-    return kept[::-1]
+def _fit_wide(pieces: _Pieces, ends: list[int], start: int, end: int, most: int) -> int:
+    """Return where the next chunk starts so that wide text stays within `most`: overlap gives way."""
+    while start < end and ends[end + 1] - ends[start] > most and any(map(has_wide, pieces.texts[start : end + 1])):
+        start += 1
+    return start
 
 
-def _close(pieces: list[_Piece]) -> Chunk:
-    """Return the chunk of some pieces."""
-    joined = "\n".join(piece.text for piece in pieces)
-    exact = joined
-    if not all(piece.opens_line for piece in pieces[1:]):
-        exact = pieces[0].text + "".join(
-            f"\n{piece.text}" if piece.opens_line else piece.text for piece in pieces[1:]
-        )
-    digest = hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
-    return Chunk(pieces[0].line, pieces[-1].line, exact, digest)
+def _join(content: str, pieces: _Pieces, start: int, end: int) -> Chunk:
+    """Return the chunk of pieces `start` up to `end`."""
+    last = end - 1
+    text = content[pieces.offsets[start] : pieces.offsets[last] + len(pieces.texts[last])]
+    hashed = "\n".join(pieces.texts[start:end])
+    return Chunk(pieces.lines[start], pieces.lines[last], text, _hash(hashed))
+
+
+def _hash(text: str) -> str:
+    """Return the SHA-256 of a text as hex; a lone surrogate counts as U+FFFD, as it does in the reference."""
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError:
+        data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
+    return hashlib.sha256(data).hexdigest()

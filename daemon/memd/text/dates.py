@@ -1,40 +1,47 @@
-"""Dates in the names of notes."""
+"""Dates in the names of memory files, and which files have none on purpose."""
 
 from __future__ import annotations
 
 import datetime
 import re
 
-_DATED = re.compile(r"(?:^|/)memory/(\d{4})-(\d{2})-(\d{2})(?:-[^/]*)?\.md$")
-_EVERGREEN = frozenset({"MEMORY.md", "memory.md"})
+OLDEST_YEAR = 100
+"""Years below this are no dates: two digits meant something else."""
+
+_DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[^0-9/][^/]*)?\.md\Z")
+_CURATED = ("MEMORY.md", "memory.md")
 
 
 def date_in_path(path: str) -> datetime.date | None:
-    """Return the day a note is of: `memory/YYYY-MM-DD.md` or `memory/YYYY-MM-DD-slug.md`.
+    """Return the day a memory file is about: `memory/YYYY-MM-DD.md`, or with more behind the day.
 
     Args:
-        path: Index path, with `/`.
+        path: A file's path, relative or not; backslashes count as slashes.
 
     Returns:
-        The day; None where the name has none or it doesn't exist.
+        The date, or None where the name has none or none that exists.
     """
-    found = _DATED.search(_plain(path))
-    if found is None:
+    match = _DATED.search(_plain(path))
+    if match is None or int(match[1]) < OLDEST_YEAR:
         return None
     try:
-        return datetime.date(int(found[1]), int(found[2]), int(found[3]))
+        return datetime.date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return None
 
 
 def is_evergreen(path: str) -> bool:
-    """Return whether a note never ages: `MEMORY.md`, and those under `memory/` that have no date in their name."""
+    """Return whether a file is lasting knowledge that never fades: `MEMORY.md`, or undated under `memory/`.
+
+    Args:
+        path: A file's path relative to the workspace.
+    """
     plain = _plain(path)
-    if plain in _EVERGREEN:
+    if plain in _CURATED:
         return True
     return plain.startswith("memory/") and _DATED.search(plain) is None
 
 
 def _plain(path: str) -> str:
-    """Return a path with `/` and without a leading `./`."""
-    return re.sub(r"^\./+", "", path.replace("\\", "/"))
+    """Return a path with slashes only and without a leading dot folder."""
+    return path.replace("\\", "/").removeprefix("./")

@@ -1,8 +1,8 @@
-"""How many tokens a text costs, without a tokenizer: one rule for every language.
+"""How many tokens a text costs, without a tokenizer.
 
-A character of an alphabet costs a quarter of a token, OpenClaw's rule. A character of a script that models
-read sign by sign, or one outside the basic plane (emoji), costs a whole one: a chunk of Chinese
-then never outgrows a model's context.
+An ordinary character costs a quarter of a token. A character of a script written without spaces (Han, kana,
+Hangul, Thai), a full-width form or one outside the basic plane (an emoji) costs a whole one: embedding models
+spend about one token on each, and a chunk must not outgrow a model's context because it is not English.
 """
 
 from __future__ import annotations
@@ -10,44 +10,74 @@ from __future__ import annotations
 import re
 
 UNITS_PER_TOKEN = 4
-"""Costs are counted in quarters of a token."""
+"""Weights are counted in quarters of a token, so that they stay whole numbers."""
+
+WIDE_UNITS = 4
+"""What one wide character costs, in units."""
 
 CJK_CLASS = (
     "\u0e00-\u0e7f"  # Thai
-    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # Hangul
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
-    "\u3040-\u30ff\u31f0-\u31ff"  # kana
-    "\uff66-\uff9f"  # half-width kana
-    "\U00020000-\U0003ffff"  # Han beyond the basic plane
+    "\u3005-\u3007\u3021-\u3029\u3031-\u3035"  # marks of repetition, zero, numerals
+    "\u3040-\u30ff\u31f0-\u31ff"  # hiragana, katakana
+    "\u3100-\u312f\u31a0-\u31bf"  # bopomofo
+    "\u3131-\u318e\uac00-\ud7af"  # Hangul letters and syllables
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\uff66-\uffdc"  # half-width kana and Hangul
+    "\U0001b000-\U0001b16f\U00020000-\U0003ffff"  # kana and Han outside the basic plane
 )
-"""The scripts that are searched character by character, as the inside of a regular expression's class."""
+"""Inside of a character class: letters of scripts written without spaces, each findable alone."""
+
+WIDE_CLASS = (
+    "\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+    "\U00010000-\U0010ffff"
+)
+"""Inside of a character class: what costs a whole token; CJK with its punctuation and forms, and all beyond
+the basic plane."""
 
 _CJK = re.compile(f"[{CJK_CLASS}]")
-_WIDE = re.compile(f"[{CJK_CLASS}\u3000-\u303f\uff00-\uffef\U00010000-\U0010ffff]")
+_WIDE = re.compile(f"[{WIDE_CLASS}]")
+_WIDE_RUN = re.compile(f"[{WIDE_CLASS}]+")
 
 
-def is_cjk(char: str) -> bool:
-    """Return whether a character is searched on its own (Han, kana, Hangul, Thai)."""
-    return _CJK.match(char) is not None
+def is_cjk(character: str) -> bool:
+    """Return whether a character is a letter of a script written without spaces.
+
+    Args:
+        character: One character.
+    """
+    return _CJK.match(character) is not None
 
 
-def is_wide(char: str) -> bool:
-    """Return whether a character costs a whole token."""
-    return _WIDE.match(char) is not None
+def is_wide(character: str) -> bool:
+    """Return whether a character costs a whole token.
+
+    Args:
+        character: One character.
+    """
+    return _WIDE.match(character) is not None
 
 
 def has_wide(text: str) -> bool:
-    """Return whether any character of a text costs a whole token."""
+    """Return whether any character of a text costs a whole token. Fast where the text is ASCII."""
     return not text.isascii() and _WIDE.search(text) is not None
 
 
-def count_units(text: str) -> int:
-    """Return what a text costs, in quarters of a token."""
-    if text.isascii():
+def weigh(text: str) -> int:
+    """Return what a text costs in units, quarters of a token.
+
+    Args:
+        text: Any text.
+    """
+    if not has_wide(text):
         return len(text)
-    return len(text) + (UNITS_PER_TOKEN - 1) * len(_WIDE.findall(text))
+    narrow = len(_WIDE_RUN.sub("", text))
+    return narrow + (len(text) - narrow) * WIDE_UNITS
 
 
 def estimate_tokens(text: str) -> int:
-    """Return what a text costs, in whole tokens, rounded up."""
-    return -(-count_units(text) // UNITS_PER_TOKEN)
+    """Return about how many tokens a text costs, rounded up.
+
+    Args:
+        text: Any text.
+    """
+    return -(-weigh(text) // UNITS_PER_TOKEN)

@@ -40,7 +40,7 @@ class TestBlockingClient(ClientContract):
         return Client(path, **options)
 
 
-@pytest.fixture()
+@pytest.fixture
 def server() -> Iterator[ServerThread]:
     with short_directory() as directory, ServerThread(directory / "s") as running:
         yield running
@@ -270,27 +270,35 @@ def test_a_request_whose_connection_breaks_is_sent_once_more_and_not_twice() -> 
 
     with short_directory() as directory:
         scripts = (break_at_request, break_at_request)
-        with ScriptedDaemon(directory / "s", *scripts), Client(directory / "s") as client:
-            with pytest.raises(ConnectionLostError):
-                client.search("x")
+        with (
+            ScriptedDaemon(directory / "s", *scripts),
+            Client(directory / "s") as client,
+            pytest.raises(ConnectionLostError),
+        ):
+            client.search("x")
 
 
 def test_a_daemon_that_hangs_at_hello_is_named_in_time() -> None:
-    with short_directory() as directory, ScriptedDaemon(directory / "s", lambda connection: None):
-        with (
-            Client(directory / "s", connect_timeout_s=0.1) as client,
-            pytest.raises(DeadlineExceededError, match="took the connection and did not answer"),
-        ):
-            client.status()
+    with (
+        short_directory() as directory,
+        ScriptedDaemon(directory / "s", lambda connection: None),
+        Client(directory / "s", connect_timeout_s=0.1) as client,
+        pytest.raises(DeadlineExceededError, match="took the connection and did not answer"),
+    ):
+        client.status()
 
 
 def test_something_else_on_the_socket_is_named() -> None:
     def speak_http(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
-    with short_directory() as directory, ScriptedDaemon(directory / "s", speak_http):
-        with Client(directory / "s") as client, pytest.raises(FrameTooBigError):
-            client.status()
+    with (
+        short_directory() as directory,
+        ScriptedDaemon(directory / "s", speak_http),
+        Client(directory / "s") as client,
+        pytest.raises(FrameTooBigError),
+    ):
+        client.status()
 
 
 def test_an_incomplete_reply_is_named() -> None:
@@ -299,9 +307,13 @@ def test_an_incomplete_reply_is_named() -> None:
         (request,) = FrameDecoder().feed(connection.recv(65536))
         connection.sendall(encode_frame([1, request[1], None, {"hits": [3]}]))
 
-    with short_directory() as directory, ScriptedDaemon(directory / "s", half):
-        with Client(directory / "s") as client, pytest.raises(FrameInvalidError, match="reply to search"):
-            client.search("x")
+    with (
+        short_directory() as directory,
+        ScriptedDaemon(directory / "s", half),
+        Client(directory / "s") as client,
+        pytest.raises(FrameInvalidError, match="reply to search"),
+    ):
+        client.search("x")
 
 
 def test_a_daemon_that_reads_nothing_does_not_hold_the_sender() -> None:
@@ -312,7 +324,7 @@ def test_a_daemon_that_reads_nothing_does_not_hold_the_sender() -> None:
 
 
 def test_a_path_that_is_too_long_is_refused_at_once() -> None:
-    with pytest.raises(SocketPathError, match="MEMD_SOCKET|bytes long"):
+    with pytest.raises(SocketPathError, match="bytes long"):
         Client("/tmp/" + "x" * 120)
 
 

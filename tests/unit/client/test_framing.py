@@ -1,11 +1,13 @@
 """Frames: whole values out of any bytes, and every wrong byte named."""
 
+import contextlib
+
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd_client.errors import BadParamsError, FrameInvalidError, FrameTooBigError, MemdError
+from memd_client.errors import BadParamsError, FrameInvalidError, FrameTooBigError
 from memd_client.framing import HEADER_BYTES, MAX_FRAME_BYTES, FrameDecoder, encode_frame
 
 scalars = (
@@ -35,10 +37,8 @@ def test_values_survive_any_cut_of_the_stream(sent: list[object], data: st.DataO
 
 @given(st.binary(max_size=200))
 def test_garbage_gives_values_or_a_named_error(garbage: bytes) -> None:
-    try:
+    with contextlib.suppress(FrameInvalidError, FrameTooBigError):
         FrameDecoder().feed(garbage)
-    except MemdError as error:
-        assert error.code in ("frame_invalid", "frame_too_big")
 
 
 def test_an_announced_giant_is_refused_before_its_bytes_are_kept() -> None:

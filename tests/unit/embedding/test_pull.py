@@ -185,7 +185,7 @@ def test_download_that_is_no_model_is_removed(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", server.url)
     server.body = b"<html>Sign in</html>"
-    with pytest.raises(ModelInvalidError, match="hf:owner/repo/model.gguf"):
+    with pytest.raises(ModelInvalidError, match=r"hf:owner/repo/model\.gguf"):
         run_pull("hf:owner/repo/model.gguf", tmp_path / "models")
     assert names(tmp_path / "models") == [".pull.lock"]
 

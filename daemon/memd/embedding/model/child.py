@@ -33,6 +33,9 @@ POOLED: Final = (1, 2, 3)
 MAX_CHARACTERS_PER_TOKEN: Final = 16
 """A text longer than context times this is cut before it is tokenized, which is slow on endless words."""
 
+WINDOW_FILL: Final = 0.9
+"""How full windows are meant to be: pieces of equal length differ in tokens, and a full one is cut again."""
+
 CUT_SEARCH_CHARACTERS: Final = 80
 """How far back from a window's end a space is looked for, so that no word is cut in two."""
 
@@ -67,24 +70,32 @@ def cut_windows(text: str, count_tokens: Callable[[str], int], limit: int) -> It
             if count <= limit:
                 yield piece, count
                 continue
-            parts = max(2, math.ceil(count / limit))
+            parts = max(2, math.ceil(count / (limit * WINDOW_FILL)))
         if len(piece) < 2:
             raise UnusableModelError("one character is longer than the context")
         waiting += reversed(_cut_evenly(piece, parts))
 
 
 def _cut_evenly(text: str, parts: int) -> list[str]:
-    """Return a text in about `parts` pieces of about equal length, cut at spaces where there are any near."""
-    size = math.ceil(len(text) / min(parts, len(text)))
+    """Return a text in `parts` pieces of about equal length, cut at spaces where there are any near."""
     pieces, start = [], 0
-    while start < len(text):
-        end = start + size
-        if end < len(text):
+    for left in range(min(parts, len(text)), 0, -1):
+        end = start + math.ceil((len(text) - start) / left)
+        if left > 1:
             space = text.rfind(" ", max(start + 1, end - CUT_SEARCH_CHARACTERS), end)
             end = space if space > start else end
         pieces.append(text[start:end])
         start = end
     return pieces
+
+
+def prepared(text: str, *, word_piece: bool) -> str:
+    """Return a text as llama.cpp should see it.
+
+    Its WordPiece tokenizer keeps only the first letter of a Korean syllable; written out in letters, as
+    BERT does it, the syllable survives. Other tokenizers take the text as it is.
+    """
+    return text if text.isascii() or not word_piece else unicodedata.normalize("NFD", text)
 
 
 class LoadedModel:
@@ -122,8 +133,7 @@ class LoadedModel:
         trained = int(facts.get(f"{facts.get('general.architecture')}.context_length", context))
         self.dims = int(self._llama.n_embd())
         self.window = min(context, trained)
-        # llama.cpp's WordPiece keeps only the first letter of a decomposed Korean syllable.
-        self._decompose = facts.get("tokenizer.ggml.model") == "bert"
+        self._word_piece = facts.get("tokenizer.ggml.model") == "bert"
 
     def embed(self, text: str) -> tuple[bytes, int, int]:
         """Return a text's vector as raw float32, its tokens, and in how many windows it was embedded.
@@ -133,8 +143,7 @@ class LoadedModel:
         """
         import numpy as np
 
-        if self._decompose and not text.isascii():
-            text = unicodedata.normalize("NFD", text)
+        text = prepared(text, word_piece=self._word_piece)
         total, tokens, windows = np.zeros(self.dims), 0, 0
         for piece, count in cut_windows(text, self._count_tokens, self.window):
             if count == 0:

@@ -139,16 +139,17 @@ async def _fetch_rest(url: str, target: Path, progress: Progress, sha256: str | 
 
 async def _accept(target: Path, expected: str | None) -> None:
     """Check the finished part and give it its name."""
-    part = _part(target)
+    part, tag_file = _part(target), target.with_name(target.name + TAG_SUFFIX)
     if expected is not None:
         actual = await trio.to_thread.run_sync(load_sha256, part)
         if actual != expected:
             part.unlink(missing_ok=True)
+            tag_file.unlink(missing_ok=True)
             raise ChecksumMismatchError(
                 f"{target.name} has SHA-256 {actual[:16]}…, expected {expected[:16]}…"
             )
     part.replace(target)
-    target.with_name(target.name + TAG_SUFFIX).unlink(missing_ok=True)
+    tag_file.unlink(missing_ok=True)
 
 
 def load_sha256(path: Path) -> str:

@@ -75,7 +75,7 @@ def parse_reference(text: str) -> ModelReference:
         return _parse_hf(text)
     if text.startswith("https:"):
         return _parse_https(text)
-    if not text or re.match(r"[a-z]{2,8}:", text):
+    if not text or re.match(r"[a-z][a-z0-9+.-]+:", text):
         raise ConfigInvalidError(f"{text!r} is not a reference to a model", hint=_HINT)
     return ModelReference("path", text, str(Path(text).expanduser()))
 

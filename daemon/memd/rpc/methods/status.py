@@ -31,10 +31,8 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
     Raises:
         AgentUnknownError: The named agent doesn't exist.
     """
-    if params.agent is not None:
-        wanted = {params.agent: call.memory.agent(params.agent)}
-    else:
-        wanted = dict(call.memory.agents)
+    named = params.agent
+    wanted = dict(call.memory.agents) if named is None else {named: call.memory.agent(named)}
     rows: dict[str, AgentStatus] = {}
 
     async def ask(agent_id: str, memory: AgentMemory) -> None:

@@ -1,0 +1,185 @@
+"""Where the socket is, whose directory it needs, and how the daemon is started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from memd_client import discovery
+from memd_client.blocking import Client
+from memd_client.discovery import (
+    MAX_PATH_BYTES,
+    check_socket_path,
+    daemon_command,
+    log_tail,
+    private_directory,
+    socket_path,
+    start_and_wait,
+)
+from memd_client.errors import DaemonStartError, SocketPathError
+from memd_client.link import Link, open_socket
+from tests.support.sockets import short_directory, wait_until
+
+STUB = [sys.executable, "-m", "tests.support.stub_daemon"]
+
+
+@pytest.fixture
+def directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["client", "daemon", "."]))
+    with short_directory() as path:
+        yield path
+
+
+def test_memd_socket_decides() -> None:
+    assert socket_path({"MEMD_SOCKET": "/x/y", "XDG_RUNTIME_DIR": "/run/user/1"}) == "/x/y"
+    assert socket_path({"MEMD_SOCKET": "~/s"}) == os.path.expanduser("~/s")
+
+
+def test_the_runtime_directory_comes_next() -> None:
+    assert socket_path({"XDG_RUNTIME_DIR": "/run/user/1", "MEMD_SOCKET": ""}) == "/run/user/1/memd/memd.sock"
+
+
+def test_a_login_without_the_variable_finds_the_same_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(os.path, "isdir", lambda path: path == f"/run/user/{os.getuid()}")
+    assert socket_path({"HOME": "/home/x"}) == f"/run/user/{os.getuid()}/memd/memd.sock"
+    assert socket_path({"HOME": "/home/x", "XDG_RUNTIME_DIR": "not/absolute"}).startswith("/run/user/")
+
+
+def test_without_any_the_home_folder_serves_and_a_long_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "isdir", lambda path: False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert socket_path({"HOME": "/home/x"}) == "/home/x/.local/state/memd/run/memd.sock"
+    assert socket_path({"HOME": "/h", "XDG_STATE_HOME": "/st"}) == "/st/memd/run/memd.sock"
+    assert socket_path({"HOME": "/" + "x" * 100}) == f"/tmp/memd-{os.getuid()}/memd.sock"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert socket_path({"HOME": "/Users/x"}) == "/Users/x/Library/Caches/TemporaryItems/memd/memd.sock"
+
+
+def test_the_longest_path_passes_and_can_be_bound_one_byte_more_is_refused() -> None:
+    with short_directory() as directory:
+        longest = str(directory / ("x" * (MAX_PATH_BYTES - len(str(directory)) - 1)))
+        assert check_socket_path(longest) == longest
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.bind(longest)
+        with pytest.raises(SocketPathError, match=f"{MAX_PATH_BYTES + 1} bytes") as caught:
+            check_socket_path(longest + "x")
+        assert longest in caught.value.message
+        assert "MEMD_SOCKET" in caught.value.hint
+        with pytest.raises(SocketPathError):
+            check_socket_path("/" + "ü" * 60)
+
+
+@pytest.mark.parametrize("path", ["relative/s", "", "/a\0b"])
+def test_a_path_no_socket_can_have_is_refused(path: str) -> None:
+    with pytest.raises(SocketPathError, match="not absolute"):
+        check_socket_path(path)
+
+
+def test_a_missing_directory_is_made_private(directory: Path) -> None:
+    private_directory(str(directory / "a" / "b"))
+    assert (directory / "a" / "b").stat().st_mode & 0o777 == 0o700
+    private_directory(str(directory / "a" / "b"))
+
+
+def test_a_directory_others_may_enter_is_refused_and_left_alone(directory: Path) -> None:
+    (directory / "open").mkdir()
+    (directory / "open").chmod(0o750)
+    with pytest.raises(SocketPathError, match="0750") as caught:
+        private_directory(str(directory / "open"))
+    assert "chmod 700" in caught.value.hint
+    assert (directory / "open").stat().st_mode & 0o777 == 0o750
+
+
+def test_a_directory_of_another_user_is_refused(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(SocketPathError, match="another user"):
+        private_directory(str(directory))
+
+
+def test_a_directory_that_cannot_be_made_is_named(directory: Path) -> None:
+    (directory / "file").write_text("")
+    with pytest.raises(SocketPathError, match=r"file/sub: Not a directory|file/sub"):
+        private_directory(str(directory / "file" / "sub"))
+    with pytest.raises(SocketPathError):
+        private_directory(str(directory / "file"))
+
+
+def test_the_daemon_is_run_by_this_python_where_memd_is_installed(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert daemon_command() == [sys.executable, "-P", "-m", "memd"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (directory / "memd").write_text("#!/bin/sh\n")
+    (directory / "memd").chmod(0o700)
+    monkeypatch.setenv("PATH", str(directory))
+    assert daemon_command() == [str(directory / "memd")]
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(DaemonStartError, match="neither installed"):
+        daemon_command()
+
+
+def _connect(path: Path) -> Link:
+    return Link(open_socket(str(path), 5), 5)
+
+
+def test_clients_that_start_the_daemon_at_once_get_the_same_one(directory: Path) -> None:
+    path = directory / "d" / "s"
+    with ThreadPoolExecutor(3) as pool:
+        links = list(
+            pool.map(lambda _: start_and_wait(str(path), lambda: _connect(path), command=STUB), range(3))
+        )
+    pids = {link.session.daemon.pid for link in links if link.session.daemon is not None}
+    for link in links:
+        link.close()
+    (pid,) = pids
+    others = [process for process in discovery._started if process.pid != pid]
+    assert {process.wait(20) for process in others} <= {discovery.EXIT_ALREADY_RUNNING}
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not path.exists())
+    (daemon,) = [process for process in discovery._started if process.pid == pid]
+    assert daemon.wait(20) == 0
+
+
+def test_a_client_may_start_the_daemon_it_needs(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "daemon_command", lambda: STUB)
+    with Client(directory / "s", autostart=True) as client:
+        assert client.search("x").hits
+        pid = client.hello().pid
+        assert os.getsid(pid) == pid
+        os.kill(pid, signal.SIGKILL)
+        wait_until(
+            lambda: any(process.poll() is not None for process in discovery._started if process.pid == pid)
+        )
+        assert client.search("after a kill").hits
+        os.kill(client.hello().pid, signal.SIGTERM)
+        wait_until(lambda: not (directory / "s").exists())
+    for process in discovery._started:
+        process.wait(20)
+
+
+def test_a_daemon_that_ends_at_once_is_named_with_its_log(directory: Path) -> None:
+    path = directory / "s"
+    with pytest.raises(DaemonStartError, match=r"status 3.*the stub fails on purpose"):
+        start_and_wait(str(path), lambda: _connect(path), command=[*STUB, "fail"])
+    assert log_tail(str(path)) == "the stub fails on purpose"
+
+
+def test_a_daemon_that_does_not_become_ready_is_named(directory: Path) -> None:
+    path = directory / "s"
+    with pytest.raises(DaemonStartError, match=r"did not answer in 0\.1 s"):
+        start_and_wait(str(path), lambda: _connect(path), command=[*STUB, "hang"], timeout_s=0.1)
+    discovery._started[-1].kill()
+    discovery._started[-1].wait(20)
+
+
+def test_a_command_that_is_not_there_is_named(directory: Path) -> None:
+    with pytest.raises(DaemonStartError, match="/nowhere/memd"):
+        start_and_wait(str(directory / "s"), lambda: None, command=["/nowhere/memd"])

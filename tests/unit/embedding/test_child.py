@@ -1,0 +1,52 @@
+"""Long texts are cut into windows and nothing of them is lost. The model is a word counter here."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.embedding.model.child import UnusableModelError, cut_windows
+
+
+def count_tokens(text: str) -> int:
+    """Two tokens for begin and end, one for each four characters or part of them."""
+    return 2 + -(-len(text) // 4)
+
+
+@given(st.text(st.sampled_from("ab é部😀\n "), max_size=3000), st.integers(4, 64))
+def test_windows_fit_and_together_are_the_text(text: str, limit: int) -> None:
+    windows = list(cut_windows(text, count_tokens, limit))
+    assert "".join(piece for piece, _ in windows) == text
+    assert all(count == count_tokens(piece) <= limit for piece, count in windows)
+
+
+def test_text_that_fits_is_one_window() -> None:
+    assert list(cut_windows("a short text", count_tokens, 64)) == [("a short text", 5)]
+
+
+def test_windows_are_few_and_about_even() -> None:
+    windows = list(cut_windows("word " * 400, count_tokens, 300))
+    assert len(windows) <= 3
+    assert min(count for _, count in windows) > 100
+
+
+def test_words_stay_whole_where_there_are_spaces() -> None:
+    pieces = [piece for piece, _ in cut_windows("several " * 100, count_tokens, 64)]
+    assert all(piece.strip().startswith("several") and piece.strip().endswith("several") for piece in pieces)
+
+
+def test_endless_word_is_cut_before_it_is_tokenized() -> None:
+    seen: list[int] = []
+
+    def note(text: str) -> int:
+        seen.append(len(text))
+        return count_tokens(text)
+
+    assert "".join(p for p, _ in cut_windows("x" * 1_000_000, note, 64)) == "x" * 1_000_000
+    assert max(seen) <= 64 * 16
+
+
+def test_character_longer_than_the_context_is_refused() -> None:
+    with pytest.raises(UnusableModelError):
+        list(cut_windows("x", lambda text: 99, 64))

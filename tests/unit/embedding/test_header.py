@@ -1,0 +1,53 @@
+"""A model file's facts and identity, read without llama.cpp."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.embedding.model.header import load_fingerprint, load_header
+from memd_client.errors import ModelInvalidError, ModelMissingError
+from tests.support import fake_model_child as fake
+
+
+def test_header_tells_architecture_and_training_length(tmp_path: Path) -> None:
+    header = load_header(fake.write_model(tmp_path / "m.gguf", trained_tokens=2048))
+    assert (header.architecture, header.trained_tokens) == ("bert", 2048)
+
+
+def test_missing_file_and_folder_are_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.gguf", tmp_path):
+        with pytest.raises(ModelMissingError, match=str(path)):
+            load_header(path)
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_any_other_bytes_are_an_invalid_model(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, magic: bool
+) -> None:
+    path = tmp_path_factory.mktemp("models") / "m.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 9) + data if magic else data)
+    with contextlib.suppress(ModelInvalidError):  # and nothing else
+        load_header(path)
+
+
+def test_fingerprint_follows_the_bytes_and_not_the_place(tmp_path: Path) -> None:
+    data = bytearray(4_000_000)
+    first = tmp_path / "a.gguf"
+    first.write_bytes(data)
+    (tmp_path / "elsewhere").mkdir()
+    moved = tmp_path / "elsewhere" / "b.gguf"
+    moved.write_bytes(data)
+    assert load_fingerprint(first) == load_fingerprint(moved)
+    for position in (0, 2_000_001, 3_999_999):
+        changed = data.copy()
+        changed[position] = 1
+        moved.write_bytes(changed)
+        assert load_fingerprint(first) != load_fingerprint(moved)
+    moved.write_bytes(data + b"\0")
+    assert load_fingerprint(first) != load_fingerprint(moved)

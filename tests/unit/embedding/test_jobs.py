@@ -1,0 +1,87 @@
+"""The queue before a model against the simplest model of it; and the back-off."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from memd.embedding.model.jobs import Job, JobQueue
+from memd.embedding.model.policy import Backoff
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Queries before texts, each in the order they came; a job put back is the next of its kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = JobQueue()
+        self.waiting: dict[str, list[Job]] = {"query": [], "text": []}
+        self.taken: list[Job] = []
+
+    @rule(kind=st.sampled_from(["query", "text"]))
+    def push(self, kind: str) -> None:
+        job = Job("text", kind)  # type: ignore[arg-type]
+        self.queue.push(job)
+        self.waiting[kind].append(job)
+
+    @precondition(lambda self: any(self.waiting.values()))
+    @rule()
+    def pop(self) -> None:
+        line = self.waiting["query"] or self.waiting["text"]
+        job = line.pop(0)
+        assert self.queue.pop() is job
+        self.taken.append(job)
+
+    @precondition(lambda self: self.taken)
+    @rule()
+    def push_back(self) -> None:
+        job = self.taken.pop()
+        self.queue.push_back(job)
+        self.waiting[job.kind].insert(0, job)
+
+    @rule(data=st.data())
+    def discard(self, data: st.DataObject) -> None:
+        jobs = [*self.waiting["query"], *self.waiting["text"], *self.taken]
+        if jobs:
+            job = data.draw(st.sampled_from(jobs))
+            self.queue.discard(job)
+            if job in self.waiting[job.kind]:
+                self.waiting[job.kind].remove(job)
+
+    @rule(kind=st.sampled_from([None, "query", "text"]))
+    def take_all(self, kind: str | None) -> None:
+        expected = []
+        for name, line in self.waiting.items():
+            if kind in (None, name):
+                expected += line
+                line.clear()
+        assert self.queue.take_all(kind) == expected  # type: ignore[arg-type]
+
+    @invariant()
+    def length_is_right(self) -> None:
+        assert len(self.queue) == sum(map(len, self.waiting.values()))
+        assert f"queries={len(self.waiting['query'])}" in repr(self.queue)
+
+
+TestQueue = QueueMachine.TestCase
+
+
+def test_empty_queue_has_nothing_to_take() -> None:
+    with pytest.raises(IndexError):
+        JobQueue().pop()
+
+
+def test_backoff_doubles_from_half_a_second_to_thirty_and_an_answer_resets_it() -> None:
+    backoff = Backoff()
+    assert backoff.wait_s(now=0.0) == 0.0
+    assert [backoff.failed(now=100.0) for _ in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
+    assert backoff.wait_s(now=110.0) == 20.0
+    assert backoff.wait_s(now=200.0) == 0.0
+    backoff.succeeded()
+    assert backoff.failed(now=300.0) == 0.5
+
+
+def test_backoff_of_a_process_that_dies_for_days_stays_thirty_seconds() -> None:
+    backoff = Backoff()
+    assert {backoff.failed(now=0.0) for _ in range(5000)} >= {30.0}

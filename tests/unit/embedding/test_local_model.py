@@ -1,0 +1,208 @@
+"""The real model in the real child: right tokens, right vectors, and an end with its parent."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trio
+
+from memd.embedding.model import wire
+from memd.embedding.model.child import cut_windows, prepared
+from memd.embedding.model.owner import ModelFile, ModelOwner
+from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.model.process import CHILD_COMMAND
+from memd.embedding.provider import FloatArray
+from memd.embedding.providers.local import LocalProvider
+from memd.embedding.space import local_space
+from memd_client.errors import ModelInvalidError
+from tests.support.minilm_reference import MiniLMReference
+from tests.support.models import is_running, running_owner, wait_until
+
+pytestmark = pytest.mark.model
+
+SETTINGS = RunnerSettings(query_timeout_s=30)
+
+TEXTS = (
+    "Hello, world! It's 3.14% of $5 — isn't it?",
+    "The quick brown fox jumps over the lazy dog.",
+    "UPPER lower MiXeD",
+    "snake_case foo-bar a828e60 2026-05-08 POL-358 path/to/file.md",
+    "`code` **bold** [link](http://x.y) #tag @me ~ ^ | < > = +",
+    "“quotes” ‘single’ … – — • © ® ™ € £ ¥ § ° ±",
+    "café naïve Zürich Ångström résumé",
+    "cafe\u0301 nai\u0308ve, decomposed",
+    "重跑 gen 部署方案",
+    "日本語のテキストとカタカナ",
+    "한국어 문장입니다",
+    "emoji 😀 👍🏽 👨\u200d👩\u200d👧 ❤️ ok",
+    "tabs\tand\nnewlines\r\nzero\u200bwidth nbsp\u00a0here",
+    "İstanbul STRASSE ß Σίσυφος Привет мир",
+    "[CLS] and [SEP] and [MASK] as plain words",
+    "¿Qué? ¡Sí! Œuvre ﬁne ½ ² №",
+    "→ ∑ ≤ ∞ ★ ✓ ░▒▓ ┌─┐",
+    "supercalifragilisticexpialidocious antidisestablishmentarianism",
+    "",
+    "When did Caroline paint the sunrise by the lake? " * 36,
+)
+
+
+@pytest.fixture(scope="module")
+def reference(minilm_source_dir: Path) -> MiniLMReference:
+    return MiniLMReference(minilm_source_dir)
+
+
+def provider_of(owner: ModelOwner, path: Path) -> LocalProvider:
+    return LocalProvider(owner, ModelFile(path, "minilm"), local_space("minilm", None), chunk_tokens=400)
+
+
+def embed(path: Path, *texts: str) -> FloatArray:
+    async def body() -> FloatArray:
+        async with running_owner(SETTINGS) as owner:
+            return await provider_of(owner, path).embed_batch(texts)
+
+    return trio.run(body)
+
+
+def test_tokens_are_those_of_bert(minilm: Path, reference: MiniLMReference) -> None:
+    from llama_cpp import Llama
+
+    tokenizer = Llama(str(minilm), vocab_only=True, verbose=True)
+    for text in TEXTS:
+        # Written-out special tokens are no special tokens in a note.
+        plain = text.replace("[", "").replace("]", "")
+        ids = tokenizer.tokenize(prepared(plain, word_piece=True).encode())
+        assert ids == reference.tokenizer.tokens(plain), text
+    tokenizer.close()
+
+
+def test_vectors_are_those_of_the_float32_model(minilm: Path, reference: MiniLMReference) -> None:
+    assert 300 < len(reference.tokenizer.tokens(TEXTS[-1])) <= 512
+    for text, vector in zip(TEXTS, embed(minilm, *TEXTS), strict=True):
+        assert float(vector @ reference.embed(text)) >= 0.999, text
+
+
+def test_text_beyond_the_context_is_embedded_to_its_end(minilm: Path, reference: MiniLMReference) -> None:
+    start, end = "A recipe for bread with rye flour. " * 60, "The telescope found a planet. " * 60
+    whole, first, last = embed(minilm, start + end, start, end)
+    unrelated = float(first @ last)
+    assert float(whole @ first) > unrelated + 0.2
+    assert float(whole @ last) > unrelated + 0.2
+    windows = list(cut_windows(start + end, lambda text: len(reference.tokenizer.tokens(text)), 512))
+    assert len(windows) > 1
+    mean = np.sum([count * reference.pooled(piece) for piece, count in windows], axis=0)
+    assert float(whole @ mean) / float(np.linalg.norm(mean)) >= 0.999
+
+
+def test_endless_word_is_embedded(minilm: Path) -> None:
+    assert np.isfinite(embed(minilm, "0123456789abcdef" * 1024)).all()
+
+
+def test_killed_process_of_the_real_model_is_replaced(minilm: Path) -> None:
+    async def body() -> None:
+        async with running_owner(SETTINGS) as owner:
+            provider = provider_of(owner, minilm)
+            before = await provider.embed_query("question")
+            pid = owner.status()[0].pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            assert (await provider.embed_query("question") == before).all()
+            assert owner.status()[0].restarts == 1
+            assert owner.status()[0].rss_bytes < 400_000_000
+
+    trio.run(body)
+
+
+def test_file_llama_cpp_cannot_load_is_an_invalid_model(tmp_path: Path, minilm: Path) -> None:
+    half = tmp_path / "half.gguf"
+    half.write_bytes(minilm.read_bytes()[:2_000_000])
+
+    async def body() -> None:
+        async with running_owner(SETTINGS) as owner:
+            with pytest.raises(ModelInvalidError, match=r"half\.gguf is not a usable"):
+                await provider_of(owner, half).embed_query("text")
+
+    trio.run(body)
+
+
+PARENT = """
+import sys, trio
+from pathlib import Path
+from memd.embedding.model import wire
+from memd.embedding.model.child import cut_windows, prepared
+from memd.embedding.model.owner import ModelFile, ModelOwner
+async def main():
+    owner = ModelOwner()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(owner.run)
+        await owner.hold(ModelFile(Path(sys.argv[1]), "minilm"), chunk_tokens=400).embed("text", "text")
+        print(f"pid={owner.status()[0].pid};", flush=True)
+        await trio.sleep_forever()
+trio.run(main)
+"""
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_process_ends_with_its_killed_parent_even_when_it_hears_nothing(minilm: Path, stopped: bool) -> None:
+    async def body() -> None:
+        command = [sys.executable, "-c", PARENT, str(minilm)]
+        parent = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
+        assert parent.stdout is not None
+        try:
+            said = b""
+            with trio.fail_after(60):
+                while not (found := re.search(rb"pid=(\d+);", said)):
+                    said += await parent.stdout.receive_some()
+            pid = int(found[1])
+            assert is_running(pid)
+            if stopped:
+                os.kill(pid, signal.SIGSTOP)
+        finally:
+            parent.kill()
+            await parent.wait()
+            await parent.stdout.aclose()
+        await wait_until(lambda: not is_running(pid))
+
+    trio.run(body)
+
+
+def test_process_ends_when_its_input_closes_and_writes_nothing_but_frames(minilm: Path) -> None:
+    async def body() -> None:
+        command = [*CHILD_COMMAND, str(minilm), "512", "2"]
+        request = wire.encode({"kind": "embed", "id": 1, "text": "text"})
+        process = await trio.lowlevel.open_process(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        reader, chatter = wire.FrameReader(), b""
+        messages: list[wire.Message] = []
+
+        async def listen() -> None:
+            nonlocal chatter
+            assert process.stderr
+            async for data in process.stderr:
+                chatter += data
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(listen)
+            await process.stdin.send_all(request)
+            while len(messages) < 2:
+                messages += reader.feed(bytes(await process.stdout.receive_some()))
+            await process.stdin.aclose()
+            with trio.fail_after(20):
+                assert await process.wait() == 0
+            assert await process.stdout.receive_some() == b""
+            await process.stdout.aclose()
+        await process.stderr.aclose()
+        assert [message["kind"] for message in messages] == ["ready", "vector"]
+        assert b"llama" in chatter
+
+    trio.run(body)

@@ -1,0 +1,108 @@
+"""References are understood or refused with a way out; a space's identity holds over moves and releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, parse_reference
+from memd.embedding.space import VectorSpace, local_space, space_of
+from memd_client.errors import ConfigInvalidError
+
+MODELS = Path("/models")
+
+# Never to be changed: indexes hold them.
+MINILM_ID = "4fb64fe972683489"
+EMBEDDINGGEMMA_ID = "0e7892c5d59f6ca7"
+OPENAI_ID = "823363ad75953787"
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "url"),
+    [
+        ("minilm", "/models/minilm-l6-v2-f16.gguf", None),
+        (
+            "hf:owner/repo/sub/model.gguf",
+            "/models/hf_owner_repo_sub_model.gguf",
+            "https://huggingface.co/owner/repo/resolve/main/sub/model.gguf",
+        ),
+        (
+            "hf:owner/repo/model.gguf#v2",
+            "/models/hf_owner_repo_v2_model.gguf",
+            "https://huggingface.co/owner/repo/resolve/v2/model.gguf",
+        ),
+        ("https://host/a/model.gguf?x=1", "/models/host_model.gguf", "https://host/a/model.gguf?x=1"),
+        ("/abs/model.gguf", "/abs/model.gguf", None),
+        (" /abs/with space.gguf ", "/abs/with space.gguf", None),
+    ],
+)
+def test_reference_names_its_file_and_its_source(
+    text: str, file: str, url: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
+    reference = parse_reference(text)
+    assert str(reference.file(MODELS)) == file
+    assert reference.url == url
+
+
+def test_home_directory_is_understood() -> None:
+    assert parse_reference("~/m.gguf").file(MODELS) == Path.home() / "m.gguf"
+
+
+def test_checksum_in_a_link_is_held_and_not_sent() -> None:
+    reference = parse_reference(f"https://host/m.gguf#sha256={'a' * 64}")
+    assert (reference.url, reference.sha256) == ("https://host/m.gguf", "a" * 64)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hf:owner/repo",
+        "hf:owner/../../etc/x.gguf",
+        "hf:owner/repo:Q4_K_M",
+        "http://host/m.gguf",
+        "https://host/page.html",
+        "ftp://host/m.gguf",
+        "s3://bucket/m.gguf",
+    ],
+)
+def test_what_is_no_reference_is_refused_with_the_forms_there_are(text: str) -> None:
+    with pytest.raises(ConfigInvalidError) as caught:
+        parse_reference(text)
+    assert "minilm" in caught.value.hint
+
+
+def test_no_reference_leaves_the_models_directory() -> None:
+    for text in ("hf:a/b/c/d.gguf", "https://h/x/y.gguf", "minilm"):
+        assert parse_reference(text).file(MODELS).parent == MODELS
+
+
+def test_space_ids_are_the_same_in_every_release() -> None:
+    assert local_space("minilm", None).id == MINILM_ID
+    assert local_space(DEFAULT_LOCAL_MODEL, None).id == EMBEDDINGGEMMA_ID
+    assert VectorSpace("openai", "text-embedding-3-small").id == OPENAI_ID
+
+
+def test_vectors_another_program_made_with_the_same_model_are_of_the_same_space() -> None:
+    assert space_of("local", DEFAULT_LOCAL_MODEL) == local_space(DEFAULT_LOCAL_MODEL, None).id
+    assert space_of("openai", "m") == VectorSpace("openai", "m").id
+
+
+def test_space_of_a_file_follows_name_and_content_and_not_the_directory() -> None:
+    assert local_space("/a/m.gguf", "f1").id == local_space("/b/m.gguf", "f1").id
+    assert local_space("/a/m.gguf", "f1").id != local_space("/a/m.gguf", "f2").id
+    assert local_space("/a/m.gguf", "f1").id != local_space("/a/n.gguf", "f1").id
+
+
+def test_everything_that_makes_vectors_differ_makes_another_space() -> None:
+    spaces = [
+        VectorSpace("p", "m"),
+        VectorSpace("q", "m"),
+        VectorSpace("p", "n"),
+        VectorSpace("p", "m", query_prefix="query: "),
+        VectorSpace("p", "m", document_prefix="query: "),
+        VectorSpace("p", "m", dims=256),
+    ]
+    assert len({space.id for space in spaces}) == len(spaces)

@@ -1,0 +1,154 @@
+"""Vectors by (space, text): nothing is computed twice, nothing in use is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memd.index.cache import (
+    SpaceKey,
+    active_space,
+    count_missing,
+    count_vectors,
+    find_dims,
+    forget_space,
+    missing_hashes,
+    trim,
+    vectors_for,
+)
+from memd.index.database import transaction
+from memd.index.files import forget_file
+from memd_client.errors import DimensionsChangedError, ProviderFailedError
+from tests.support.indexes import SPACE, activate, broken_rules, hash_of, new_index, publish, store, unit
+
+OTHER = SpaceKey("openai", "large", "space-b")
+TWO = unit([[1.0, 0.0], [0.0, 1.0]])
+
+
+def test_texts_without_a_vector_come_newest_file_first_and_once() -> None:
+    db = new_index()
+    publish(db, "memory/old.md", ["shared", "old"], mtime_ns=1)
+    publish(db, "memory/new.md", ["new one", "shared", "new two"], mtime_ns=2)
+    missing = [text for _, text in missing_hashes(db, SPACE.id, 10)]
+    assert missing == ["new one", "shared", "new two", "old"]
+    assert [text for _, text in missing_hashes(db, SPACE.id, 2)] == ["new one", "shared"]
+    assert count_missing(db, SPACE.id) == 4
+    store(db, ["shared", "old"], TWO)
+    assert [text for _, text in missing_hashes(db, SPACE.id, 10)] == ["new one", "new two"]
+    assert count_missing(db, SPACE.id) == 2
+    assert count_missing(db, OTHER.id) == 4
+
+
+def test_vectors_come_back_bit_by_bit() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    rows = unit(np.random.default_rng(1).standard_normal((2, 384)))
+    ids = store(db, ["one", "two"], rows)
+    found, matrix = vectors_for(db, SPACE.id, [ids[1], ids[0], 999])
+    assert found == sorted(ids)
+    assert np.array_equal(matrix, rows)
+    assert vectors_for(db, OTHER.id, ids)[0] == []
+
+
+def test_a_vector_nobody_uses_any_more_is_cached_without_an_id() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one"])
+    ids = store(db, ["one", "gone meanwhile"], TWO)
+    assert ids[0] > 0
+    assert ids[1] == 0
+    assert count_vectors(db, SPACE.id) == 1
+    assert publish(db, "memory/b.md", ["gone meanwhile"]).added_vectors != ()
+    assert broken_rules(db) == []
+
+
+def test_a_text_keeps_the_vector_it_has() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one"])
+    first = store(db, ["one"], TWO[:1])
+    assert store(db, ["one"], TWO[1:]) == first
+    assert np.array_equal(vectors_for(db, SPACE.id, first)[1], TWO[:1])
+    assert broken_rules(db) == []
+
+
+def test_the_first_space_answers_and_a_second_waits() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    assert active_space(db) is None
+    store(db, ["one"], TWO[:1])
+    store(db, ["one", "two"], TWO, OTHER)
+    active = active_space(db)
+    assert active is not None
+    assert (active.id, active.dims) == (SPACE.id, 2)
+    activate(db, 2, OTHER)
+    assert broken_rules(db) != [] or count_vectors(db, OTHER.id) == 2
+    assert count_vectors(db, SPACE.id) == 1
+
+
+def test_switching_back_finds_everything_still_there() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    store(db, ["one", "two"], TWO)
+    store(db, ["one", "two"], TWO, OTHER)
+    activate(db, 2, OTHER)
+    activate(db, 2, SPACE)
+    assert count_missing(db, SPACE.id) == 0
+
+
+def test_vectors_of_another_length_are_refused_with_both_lengths() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    store(db, ["one"], TWO[:1])
+    with pytest.raises(DimensionsChangedError, match=r"3 dimensions.*holds 2"):
+        store(db, ["two"], unit([[1.0, 0.0, 0.0]]))
+    assert find_dims(db, SPACE.id) == 2
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 0.0], [3.0, 4.0], [np.inf, 0.0]])
+def test_what_is_no_unit_vector_is_refused(row: list[float]) -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one"])
+    with pytest.raises(ProviderFailedError, match="unit length"):
+        store(db, ["one"], np.array([row], np.float32))
+    with pytest.raises(ProviderFailedError, match="shape"):
+        store(db, ["one"], TWO)
+    assert count_missing(db, SPACE.id) == 1
+
+
+def test_trimming_takes_the_oldest_unused_and_never_one_in_use() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["used"])
+    store(db, ["used"], TWO[:1])
+    texts = [f"unused {number}" for number in range(300)]
+    store(db, texts, np.repeat(TWO[:1], 300, axis=0))
+    with transaction(db):
+        assert trim(db, None) == 300 - 256
+    assert db.execute("SELECT 1 FROM embedding_cache WHERE hash = ?", (hash_of("unused 0"),)).get is None
+    with transaction(db):
+        assert trim(db, 10) == 256 - 9
+        assert trim(db, 0) == 9
+        assert trim(db, 0) == 0
+    assert count_vectors(db, SPACE.id) == 1
+    assert broken_rules(db) == []
+
+
+def test_a_renamed_file_finds_its_vectors() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    store(db, ["one", "two"], TWO)
+    with transaction(db):
+        forget_file(db, "memory/a.md")
+    publish(db, "memory/b.md", ["one", "two"])
+    assert count_missing(db, SPACE.id) == 0
+    assert broken_rules(db) == []
+
+
+def test_a_forgotten_space_is_embedded_anew() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    old = store(db, ["one", "two"], TWO)
+    with transaction(db):
+        assert forget_space(db, SPACE.id) == 2
+    assert count_missing(db, SPACE.id) == 2
+    new = store(db, ["one", "two"], unit([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0]]))
+    assert min(new) > max(old)
+    assert broken_rules(db) == []

@@ -1,0 +1,34 @@
+"""Which path answers, and the reason people are told."""
+
+from __future__ import annotations
+
+from memd.index.vectors.choose import choose_search, needed_bytes
+from memd.index.vectors.matrix import MatrixSearch
+from memd.index.vectors.sqlite_vec import VectorExtension
+from tests.support.indexes import EXTENSION
+
+
+def test_memory_answers_where_the_vectors_fit() -> None:
+    choice = choose_search(EXTENSION, MatrixSearch(), budget_bytes=100, needed_bytes=100)
+    assert (choice.search.name, choice.reason) == ("memory", "the vectors fit the memory budget")
+
+
+def test_the_extension_answers_beyond_the_budget() -> None:
+    choice = choose_search(EXTENSION, MatrixSearch(), budget_bytes=1_048_576, needed_bytes=3_145_728)
+    assert choice.search.name == "sqlite-vec"
+    assert choice.reason == "the vectors need 3.0 MB, the memory budget leaves 1.0 MB"
+
+
+def test_a_scan_answers_without_the_extension_and_says_why() -> None:
+    broken = VectorExtension("/nowhere.so")
+    broken.load()
+    choice = choose_search(broken, MatrixSearch(), budget_bytes=0, needed_bytes=9)
+    assert choice.search.name == "scan"
+    assert "sqlite-vec: " in choice.reason
+    off = choose_search(EXTENSION, MatrixSearch(), budget_bytes=0, needed_bytes=9, enabled=False)
+    assert off.search.name == "scan"
+    assert off.reason.endswith("turned off in the settings")
+
+
+def test_the_memory_needed_is_what_a_matrix_takes() -> None:
+    assert needed_bytes(15_000, 384) == 15_000 * (384 * 4 + 9)

@@ -1,0 +1,215 @@
+"""From whatever lies at the path to an open, sound index."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import apsw
+import pytest
+import trio
+
+from memd.index.connection import IndexFile
+from memd.index.database import map_errors
+from memd.index.files import count_all
+from memd.index.schema import VERSION
+from memd_client.errors import (
+    DeadlineExceededError,
+    IndexClosedError,
+    IndexCorruptError,
+    IndexIOError,
+    IndexNewerError,
+    MemdError,
+)
+from tests.support.indexes import EXTENSION, broken_rules, new_index, publish, store, unit
+
+NOW_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z."""
+
+
+def open_and_close(path: Path, now_ms: int = NOW_MS) -> tuple[IndexFile, int]:
+    """Open and close an index; return it and how many chunks it held."""
+
+    async def body() -> tuple[IndexFile, int]:
+        index = await IndexFile.open(
+            path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b
+        )
+        try:
+            counts = await index.read(count_all)
+            assert await index.read(broken_rules) == []
+            return index, counts.chunks
+        finally:
+            await index.close()
+
+    return trio.run(body)
+
+
+def sound(path: Path) -> None:
+    """Make an index with some chunks and vectors."""
+    db = new_index(path)
+    texts = [f"line {number} " + "word " * 100 for number in range(200)]
+    publish(db, "memory/a.md", texts)
+    store(db, texts, unit([[number + 1.0, 1.0] for number in range(200)]))
+    db.close()
+
+
+def names(directory: Path) -> list[str]:
+    """Return the names in a directory."""
+    return sorted(entry.name for entry in directory.iterdir())
+
+
+def test_a_missing_file_is_made(tmp_path: Path) -> None:
+    index, chunks = open_and_close(tmp_path / "deep" / "er" / "agent.sqlite")
+    assert (index.set_aside, index.adopted, chunks) == (None, 0, 0)
+
+
+def test_an_empty_file_is_taken_as_new(tmp_path: Path) -> None:
+    (tmp_path / "agent.sqlite").touch()
+    assert open_and_close(tmp_path / "agent.sqlite")[0].set_aside is None
+
+
+def test_a_sound_file_is_kept(tmp_path: Path) -> None:
+    sound(tmp_path / "agent.sqlite")
+    index, chunks = open_and_close(tmp_path / "agent.sqlite")
+    assert (index.set_aside, chunks) == (None, 200)
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(os.urandom(20_000))
+
+
+def short(path: Path) -> None:
+    path.write_bytes(b"SQLite")
+
+
+def wrong_magic(path: Path) -> None:
+    sound(path)
+    with path.open("r+b") as file:
+        file.write(b"SQLight format 3")
+
+
+def truncated(path: Path) -> None:
+    sound(path)
+    os.truncate(path, path.stat().st_size // 2 + 100)
+
+
+def truncated_at_a_page(path: Path) -> None:
+    sound(path)
+    os.truncate(path, 8192 * 5)
+
+
+def page_damaged(path: Path) -> None:
+    sound(path)
+    with path.open("r+b") as file:
+        for page in range(4, path.stat().st_size // 8192, 3):
+            file.seek(page * 8192)
+            file.write(b"\xa5" * 64)
+
+
+def header_only(path: Path) -> None:
+    sound(path)
+    os.truncate(path, 100)
+
+
+DAMAGES = [garbage, short, wrong_magic, truncated, truncated_at_a_page, page_damaged, header_only]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_set_aside_and_a_fresh_one_made(tmp_path: Path, damage: object) -> None:
+    path = tmp_path / "agent.sqlite"
+    damage(path)  # type: ignore[operator]
+    (tmp_path / "agent.sqlite-wal").write_bytes(b"left over")
+    index, chunks = open_and_close(path)
+    assert chunks == 0
+    assert index.set_aside == tmp_path / "agent.sqlite.corrupt-20260101T000000Z"
+    assert names(tmp_path) == ["agent.sqlite", "agent.sqlite.corrupt-20260101T000000Z"]
+    assert open_and_close(path)[0].set_aside is None
+
+
+def test_only_the_newest_damaged_file_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    for day in range(3):
+        garbage(path)
+        open_and_close(path, NOW_MS + day * 86_400_000)
+    assert names(tmp_path) == ["agent.sqlite", "agent.sqlite.corrupt-20260103T000000Z"]
+
+
+@pytest.mark.parametrize("with_log", [False, True])
+def test_a_newer_file_is_refused_and_untouched(tmp_path: Path, with_log: bool) -> None:
+    path = tmp_path / "agent.sqlite"
+    sound(path)
+    db = apsw.Connection(str(path))
+    db.pragma("user_version", VERSION + 1)
+    if with_log:
+        copies = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
+        db.close()
+        for name, content in copies.items():
+            (tmp_path / name).write_bytes(content)
+        assert (tmp_path / "agent.sqlite-wal").stat().st_size > 0
+    else:
+        db.close()
+    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if not name.endswith("-shm")}
+    with pytest.raises(IndexNewerError, match=f"version {VERSION + 1}"):
+        open_and_close(path)
+    after = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if not name.endswith("-shm")}
+    assert after == before
+
+
+def test_another_programs_file_is_refused_and_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    db = apsw.Connection(str(path))
+    db.execute("CREATE TABLE conversations (text TEXT)")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(IndexIOError, match="belongs to another program"):
+        open_and_close(path)
+    assert path.read_bytes() == before
+    db = apsw.Connection(str(path))
+    db.pragma("user_version", 23)
+    db.close()
+    with pytest.raises(IndexIOError, match="belongs to another program"):
+        open_and_close(path)
+
+
+def test_a_path_that_is_no_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "agent.sqlite").mkdir()
+    with pytest.raises(IndexIOError, match=r"agent\.sqlite can't be used"):
+        open_and_close(tmp_path / "agent.sqlite")
+    (tmp_path / "file").touch()
+    with pytest.raises(IndexIOError, match=r"file/agent\.sqlite can't be used"):
+        open_and_close(tmp_path / "file" / "agent.sqlite")
+
+
+def test_a_leftover_of_an_adoption_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    sound(path)
+    (tmp_path / "agent.sqlite.adopting").write_bytes(b"half")
+    (tmp_path / "agent.sqlite.adopting-journal").write_bytes(b"half")
+    assert open_and_close(path)[1] == 200
+    assert names(tmp_path) == ["agent.sqlite"]
+
+
+@pytest.mark.parametrize(
+    ("foreign", "ours"),
+    [
+        (apsw.CorruptError("x"), IndexCorruptError),
+        (apsw.NotADBError("x"), IndexCorruptError),
+        (apsw.FullError("x"), IndexIOError),
+        (apsw.ReadOnlyError("x"), IndexIOError),
+        (apsw.CantOpenError("x"), IndexIOError),
+        (apsw.PermissionsError("x"), IndexIOError),
+        (apsw.BusyError("x"), IndexIOError),
+        (apsw.IOError("x"), IndexIOError),
+        (PermissionError(13, "Permission denied"), IndexIOError),
+        (apsw.InterruptError("x"), DeadlineExceededError),
+        (apsw.ConnectionClosedError("x"), IndexClosedError),
+        (apsw.SQLError("near a secret"), MemdError),
+    ],
+)
+def test_foreign_errors_become_ours_and_name_the_file(foreign: Exception, ours: type[MemdError]) -> None:
+    with pytest.raises(ours) as caught, map_errors(Path("/state/agent.sqlite")):
+        raise foreign
+    assert type(caught.value) is ours
+    assert "secret" not in caught.value.message
+    if ours is not DeadlineExceededError:
+        assert "/state/agent.sqlite" in caught.value.message

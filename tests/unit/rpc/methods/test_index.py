@@ -1,0 +1,51 @@
+"""index: one agent or all, and one agent's failure is its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memd.rpc.methods import index
+from memd_client.errors import AgentUnknownError, MemoryDisabledError
+from memd_client.messages import IndexParams
+from tests.support.memory import FakeMemory
+from tests.unit.rpc.methods.calling import call_of, run
+
+
+def test_all_agents_are_synced_and_progress_names_them() -> None:
+    told: list[tuple[Any, ...]] = []
+    reply = run(index.handle(call_of(told=told), IndexParams(force=True)))
+    assert [(row.agent, row.embedded) for row in reply.agents] == [("main", 4), ("other", 4)]
+    assert [row[3] for row in told] == ["main: a.md", "main", "other: a.md", "other"]
+
+
+def test_one_agent_is_synced_alone() -> None:
+    told: list[tuple[Any, ...]] = []
+    reply = run(index.handle(call_of(told=told), IndexParams(agent="other")))
+    assert [row.agent for row in reply.agents] == ["other"]
+    assert [row[3] for row in told] == ["a.md", ""]
+    with pytest.raises(AgentUnknownError):
+        run(index.handle(call_of(), IndexParams(agent="nobody")))
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [(MemoryDisabledError("off for main"), "memory_disabled"), (OSError("secret"), "internal")],
+)
+def test_of_all_agents_one_failure_is_a_row_and_the_others_go_on(failure: Exception, code: str) -> None:
+    memory = FakeMemory()
+    memory.main.failure = failure
+    first, second = run(index.handle(call_of(memory), IndexParams())).agents
+    assert first.error is not None
+    assert first.error.code == code
+    assert first.error.hint
+    assert "secret" not in str(first)
+    assert (second.error, second.files) == (None, 2)
+
+
+def test_the_failure_of_the_agent_named_is_the_replys() -> None:
+    memory = FakeMemory()
+    memory.main.failure = MemoryDisabledError("off")
+    with pytest.raises(MemoryDisabledError):
+        run(index.handle(call_of(memory), IndexParams(agent="main")))

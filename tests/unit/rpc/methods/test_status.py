@@ -1,0 +1,65 @@
+"""status: what is going on, whatever is wrong with an agent."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from memd.rpc.methods import status
+from memd_client.errors import AgentUnknownError, IndexIOError
+from memd_client.messages import StatusParams
+from tests.support.memory import FakeMemory
+from tests.unit.rpc.methods.calling import call_of, run
+
+
+def test_the_daemon_and_all_agents_are_reported() -> None:
+    reply = run(status.handle(call_of(), StatusParams()))
+    assert [row.agent for row in reply.agents] == ["main", "other"]
+    assert (reply.version, reply.pid, reply.socket, reply.connections) == ("9.9", os.getpid(), "/run/s", 3)
+    assert (reply.state_dir, reply.config_path, reply.sqlite_vec) == (
+        "/state",
+        "/state/openclaw.json",
+        "v0.1.9",
+    )
+    assert 0 <= reply.uptime_ms < 60_000
+    assert reply.rss_bytes > 1_000_000
+
+
+def test_one_agent_is_reported_alone() -> None:
+    assert [row.agent for row in run(status.handle(call_of(), StatusParams(agent="other"))).agents] == [
+        "other"
+    ]
+    with pytest.raises(AgentUnknownError):
+        run(status.handle(call_of(), StatusParams(agent="nobody")))
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"), [(IndexIOError("disk full"), "index_io"), (KeyError("secret"), "internal")]
+)
+@pytest.mark.parametrize("agent", [None, "main"])
+def test_an_agent_that_fails_is_a_row_with_its_problem(
+    agent: str | None, failure: Exception, code: str
+) -> None:
+    memory = FakeMemory()
+    memory.main.failure = failure
+    reply = run(status.handle(call_of(memory), StatusParams(agent=agent)))
+    assert [problem.code for problem in reply.agents[0].problems] == [code]
+    assert "secret" not in str(reply)
+    assert all(not row.problems for row in reply.agents[1:])
+
+
+def test_an_agent_that_hangs_is_a_row_with_its_problem() -> None:
+    memory = FakeMemory()
+    memory.main.hang_status = True
+    reply = run(status.handle(call_of(memory), StatusParams()))
+    assert [[p.code for p in row.problems] for row in reply.agents] == [["deadline_exceeded"], []]
+    assert "5 s" in reply.agents[0].problems[0].message
+
+
+def test_memory_in_use_is_told_where_proc_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("pathlib.Path.read_text", missing)
+    assert status.rss_bytes() > 1_000_000

@@ -1,0 +1,196 @@
+"""The door: real sockets, one user, counted clients, a clean way out."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from memd.rpc import server as server_module
+from memd.rpc.limits import Limits
+from memd.rpc.server import bind_socket
+from memd_client.discovery import MAX_PATH_BYTES
+from memd_client.errors import SocketPathError
+from memd_client.framing import encode_frame
+from tests.support.sockets import RawClient, ServerThread, short_directory, wait_until
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    with short_directory() as path:
+        yield path
+
+
+def test_the_socket_is_its_users_alone(directory: Path) -> None:
+    with ServerThread(directory / "new" / "s") as server:
+        assert (directory / "new").stat().st_mode & 0o777 == 0o700
+        assert server.path.stat().st_mode & 0o777 == 0o600
+    assert not server.path.exists()
+
+
+def test_a_stale_socket_is_replaced_and_anything_else_is_not(directory: Path) -> None:
+    leftover = socket.socket(socket.AF_UNIX)
+    leftover.bind(str(directory / "s"))
+    leftover.close()
+    with ServerThread(directory / "s") as server, RawClient(server.path) as client:
+        client.greet()
+    (directory / "file").write_text("mine")
+    with pytest.raises(SocketPathError, match="not a socket"):
+        bind_socket(directory / "file")
+    assert (directory / "file").read_text() == "mine"
+
+
+def test_a_path_that_is_too_long_is_named(directory: Path) -> None:
+    with pytest.raises(SocketPathError, match="bytes long"):
+        bind_socket(directory / ("x" * MAX_PATH_BYTES))
+
+
+def test_a_directory_others_may_enter_is_refused(directory: Path) -> None:
+    directory.chmod(0o755)
+    with pytest.raises(SocketPathError, match="0755"):
+        bind_socket(directory / "s")
+
+
+def test_two_clients_do_not_see_each_other(directory: Path) -> None:
+    with ServerThread(directory / "s") as server:
+        with RawClient(server.path).greet() as one, RawClient(server.path).greet() as two:
+            one.send([0, 1, "search", {"query": "wait"}])
+            server.wait_until(lambda: server.memory.main.waiting == 1)
+            assert two.call("cancel", {"id": 1}, 2)[3] == {"cancelled": False}
+            two.send_bytes(b"\xff" * 100)
+            assert two.read()[2]["code"] == "frame_too_big"
+            assert two.read() is None
+            assert one.call("search", {"query": "x"}, 2)[1] == 2
+            server.wait_until(lambda: server.facts.connections() == 1)
+        server.wait_until(lambda: server.facts.connections() == 0)
+        assert server.memory.main.cancelled == 1
+
+
+def test_another_users_process_is_refused(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ServerThread(directory / "s") as server:
+        monkeypatch.setattr("memd.rpc.peer.peer_uid", lambda sock: os.geteuid() + 1)
+        with RawClient(server.path) as client:
+            reply = client.read()
+            assert (reply[1], reply[2]["code"]) == (0, "peer_refused")
+            assert client.read() is None
+        assert server.facts.connections() == 0
+
+
+def test_a_system_that_does_not_say_who_connects_refuses(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(sock: Any) -> int:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    with ServerThread(directory / "s") as server:
+        monkeypatch.setattr("memd.rpc.peer.peer_uid", fail)
+        with RawClient(server.path) as client:
+            assert client.read()[2]["code"] == "peer_refused"
+
+
+def test_a_client_too_many_is_told_and_the_place_is_free_again_later(directory: Path) -> None:
+    with ServerThread(directory / "s", limits=Limits(connections=2)) as server:
+        with RawClient(server.path).greet(), RawClient(server.path).greet(), RawClient(server.path) as third:
+            reply = third.read()
+            assert (reply[1], reply[2]["code"]) == (0, "too_many_connections")
+            assert third.read() is None
+        server.wait_until(lambda: server.facts.connections() == 0)
+        with RawClient(server.path) as again:
+            again.greet()
+
+
+def test_a_slow_reader_is_dropped_and_others_are_served(directory: Path) -> None:
+    with (
+        ServerThread(directory / "s", limits=Limits(stall_s=0.2)) as server,
+        RawClient(server.path).greet() as slow,
+        RawClient(server.path).greet() as quick,
+    ):
+        for request_id in range(1, 6):
+            slow.send([0, request_id, "search", {"query": "big 3000000"}])
+        assert quick.call("search", {"query": "x"})[3]["hits"]
+        server.wait_until(lambda: server.facts.connections() == 1)
+        assert quick.call("search", {"query": "x"}, 2)[3]["hits"]
+
+
+def test_a_storm_of_connections_is_survived(directory: Path) -> None:
+    with ServerThread(directory / "s", limits=Limits(connections=20)) as server:
+        for number in range(400):
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            sock.connect(str(server.path))
+            if number % 3 == 0:
+                sock.send(encode_frame([0, 1, "hello", {"protocol": 1}])[: number % 20])
+            sock.close()
+        server.wait_until(lambda: server.facts.connections() == 0)
+        with RawClient(server.path) as client:
+            client.greet()
+
+
+def test_a_lack_of_descriptors_is_survived(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = trio.SocketListener.accept
+    failures: list[int] = []
+
+    async def accept(self: trio.SocketListener) -> trio.SocketStream:
+        if len(failures) < 2:
+            failures.append(1)
+            raise OSError(errno.EMFILE, "Too many open files")
+        return await real(self)
+
+    monkeypatch.setattr(trio.SocketListener, "accept", accept)
+    with ServerThread(directory / "s") as server, RawClient(server.path) as client:
+        client.greet()
+        assert len(failures) == 2
+
+
+def test_stopping_lets_requests_end_then_tells_them(directory: Path) -> None:
+    with (
+        ServerThread(directory / "s", limits=Limits(drain_s=0.3)) as server,
+        RawClient(server.path).greet() as client,
+        RawClient(server.path).greet() as idle,
+    ):
+        client.send([0, 1, "search", {"query": "wait"}])
+        server.wait_until(lambda: server.memory.main.waiting == 1)
+        stopper = threading.Thread(target=server.stop)
+        stopper.start()
+        assert idle.read() is None
+        assert not server.path.exists()
+        reply = client.read()
+        assert (reply[1], reply[2]["code"]) == (1, "shutting_down")
+        assert client.read() is None
+        stopper.join()
+
+
+def test_only_our_own_socket_file_is_removed(directory: Path) -> None:
+    with ServerThread(directory / "s") as server:
+        os.rename(server.path, directory / "old")
+        server.path.write_text("of another daemon")
+        server.stop()
+        assert server.path.read_text() == "of another daemon"
+
+
+def test_a_lost_socket_file_ends_the_server_by_name(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "WATCH_S", 0.01)
+    server = ServerThread(directory / "s").__enter__()
+    os.unlink(server.path)
+    wait_until(lambda: not server._thread.is_alive())
+    assert isinstance(server._failure, ExceptionGroup)
+    assert server._failure.subgroup(SocketPathError) is not None
+
+
+def test_a_socket_handed_over_is_served_and_its_file_kept(directory: Path) -> None:
+    sock = bind_socket(directory / "s")
+    with ServerThread(directory / "s") as server:
+        server.stop()
+    sock.close()
+    given = bind_socket(directory / "s")
+    thread = ServerThread(directory / "s")
+    thread.path = given  # type: ignore[assignment]
+    with thread, RawClient(directory / "s") as client:
+        client.greet()
+    assert (directory / "s").exists()

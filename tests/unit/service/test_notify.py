@@ -1,0 +1,98 @@
+"""What systemd hears, and what it hands over."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memd.service import notify
+from memd_client.errors import SocketPathError
+from tests.support.sockets import short_directory
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    with short_directory() as path:
+        yield path
+
+
+@pytest.fixture(params=["path", "abstract"])
+def listener(
+    request: pytest.FixtureRequest, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[socket.socket]:
+    name = str(directory / "n") if request.param == "path" else f"@memd-test-{directory.name}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(10)
+        sock.bind(name.replace("@", "\0"))
+        monkeypatch.setenv("NOTIFY_SOCKET", name)
+        yield sock
+
+
+def test_every_state_is_heard(listener: socket.socket) -> None:
+    assert notify.notify_ready("serving\n2 agents")
+    assert listener.recv(999).decode() == f"READY=1\nSTATUS=serving 2 agents\nMAINPID={os.getpid()}"
+    assert notify.notify_status("indexing")
+    assert listener.recv(999) == b"STATUS=indexing"
+    assert notify.notify_alive()
+    assert listener.recv(999) == b"WATCHDOG=1"
+    assert notify.notify_stopping()
+    assert listener.recv(999) == b"STOPPING=1"
+
+
+@pytest.mark.parametrize("address", ["", "relative", "/nowhere/at/all", "@nobody-listens-here"])
+def test_nobody_to_tell_is_no_error(address: str) -> None:
+    assert not notify.notify("READY=1", {"NOTIFY_SOCKET": address})
+
+
+def test_without_systemd_nothing_is_said() -> None:
+    assert not notify.notify("READY=1", {})
+    assert notify.watchdog_interval_s({}) is None
+    assert notify.activated_socket({}) is None
+
+
+def test_the_watchdog_is_fed_twice_in_its_time() -> None:
+    assert notify.watchdog_interval_s({"WATCHDOG_USEC": "30000000"}) == 15
+    assert notify.watchdog_interval_s({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}) is None
+    assert notify.watchdog_interval_s({"WATCHDOG_USEC": "soon"}) is None
+
+
+def test_a_listening_socket_is_taken_over(directory: Path) -> None:
+    given = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    given.bind(str(directory / "s"))
+    given.listen()
+    given.set_inheritable(True)
+    environ = {
+        "LISTEN_PID": str(os.getpid()),
+        "LISTEN_FDS": "1",
+        "LISTEN_FDNAMES": "memd.socket",
+        "HOME": "/h",
+    }
+    taken = notify.activated_socket(environ, first=given.detach())
+    assert taken is not None
+    with taken:
+        assert taken.getsockname() == str(directory / "s")
+        assert not taken.get_inheritable()
+        assert environ == {"HOME": "/h"}
+
+
+def test_a_socket_for_another_process_is_not_ours() -> None:
+    assert notify.activated_socket({"LISTEN_PID": "1", "LISTEN_FDS": "1"}) is None
+
+
+def test_what_is_not_one_listening_unix_socket_is_refused(directory: Path) -> None:
+    environ = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "2"}
+    with pytest.raises(SocketPathError, match="2 sockets"):
+        notify.activated_socket(environ)
+    deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with pytest.raises(SocketPathError, match="something else"):
+        notify.activated_socket(
+            {**environ, "LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}, first=deaf.detach()
+        )
+    file = os.open(directory, os.O_RDONLY)
+    with pytest.raises(SocketPathError, match="not a socket"):
+        notify.activated_socket({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}, first=file)
+    os.close(file)

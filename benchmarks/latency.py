@@ -2,7 +2,7 @@
 
     python -m benchmarks.latency [--chunks 15000] [--files 300] [--rounds 200]
 
-The corpus is synthetic text cut by the real chunker; its vectors are random and stored, the question's
+The corpus is synthetic text (20,000 words by Zipf's law) cut by the real chunker; its vectors are random and stored, the question's
 vector is cached, so what is measured is everything but embedding: socket, file check, keyword search,
 vector search, fusion, snippets. The reference is what the design in OpenClaw's early releases does: JSON
 embeddings in `chunks`, `ORDER BY vec_distance_cosine()` over `chunks_vec` joined to `chunks`, and an FTS5
@@ -12,6 +12,7 @@ query of all words joined with AND.
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import statistics
 import sys
@@ -29,22 +30,31 @@ from tests.support.homes import StateHome
 
 DIMS = 384
 QUERY = "why does the billing gateway retry the invoice webhook"
-WORDS = [
-    f"{head}{tail}"
-    for head in "ba ce di fo gu ka le mi no pu ra se ti vo zu".split()
-    for tail in "lan mer nit por sud tak vel wim xon yar".split()
-] + "billing gateway retry invoice webhook deploy latency cache schema token server notes review".split()
+SUBJECT = ("billing", "gateway", "retry", "invoice", "webhook")
+SYLLABLES = "ba ce di fo gu ka le mi no pu ra se ti vo zu".split()
+
+
+def make_vocabulary() -> tuple[list[str], list[float]]:
+    """Return 20,000 words with weights after Zipf's law; the question's words stand at ranks 100 to 1,700."""
+    words = ["".join(parts) for parts in itertools.islice(itertools.product(SYLLABLES, repeat=4), 20_000)]
+    for place, word in enumerate(SUBJECT):
+        words[100 + 400 * place] = word
+    for place, word in enumerate(("the", "why", "does")):
+        words[place] = word
+    return words, [1 / (rank + 2.7) for rank in range(len(words))]
 
 
 def make_corpus(home: StateHome, chunks: int, files: int, rng: random.Random) -> None:
     """Write notes that the chunker cuts into about `chunks` chunks."""
+    words, weights = make_vocabulary()
+    cumulative = list(itertools.accumulate(weights))
     per_file = max(1, round(chunks / files))
     for number in range(files):
         lines = [f"# Note {number}", ""]
         size = 0
         # 1,280 fresh characters a chunk: 400 tokens less the 80 it shares with the one before.
         while size < per_file * 1280:
-            line = "- " + " ".join(rng.choices(WORDS, k=rng.randint(8, 16)))
+            line = "- " + " ".join(rng.choices(words, cum_weights=cumulative, k=rng.randint(8, 16)))
             lines.append(line)
             size += len(line) + 1
         home.note(f"memory/{number // 100:02d}/note-{number:04d}.md", "\n".join(lines) + "\n")

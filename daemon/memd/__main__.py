@@ -13,11 +13,12 @@ import trio
 
 from memd import __version__, app
 from memd.config import load_daemon_settings
+from memd.memory import first_error
 from memd.openclaw import load_home
 from memd.paths import daemon_config_file, models_dir
 from memd.service.lock import DaemonLock
-from memd_client.discovery import socket_path
-from memd_client.errors import MemdError
+from memd_client.discovery import EXIT_ALREADY_RUNNING, socket_path
+from memd_client.errors import DaemonRunningError, MemdError
 
 
 def main() -> None:
@@ -31,9 +32,10 @@ def main() -> None:
     parser.parse_args()
     try:
         serve_forever()
-    except MemdError as error:
+    except* MemdError as group:
+        error = first_error(group)
         print(f"memd: {error.message}\n  try: {error.hint}", file=sys.stderr)
-        sys.exit(3 if error.code == "daemon_running" else 1)
+        sys.exit(EXIT_ALREADY_RUNNING if isinstance(error, DaemonRunningError) else 1)
 
 
 def serve_forever() -> None:

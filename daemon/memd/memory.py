@@ -47,21 +47,25 @@ class ClosedMemory:
         self.config = config
         self.error = error
 
+    def _why(self) -> MemdError:
+        """Return the error anew: one object raised again and again would gather tracebacks."""
+        return MemdError.from_wire(self.error.to_wire())
+
     async def search(self, params: SearchParams) -> SearchReply:
         """Raise why this memory is closed."""
-        raise self.error
+        raise self._why()
 
     async def get(self, params: GetParams) -> GetReply:
         """Raise why this memory is closed."""
-        raise self.error
+        raise self._why()
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Raise why this memory is closed."""
-        raise self.error
+        raise self._why()
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Raise why this memory is closed."""
-        raise self.error
+        raise self._why()
 
     async def status(self, deep: bool) -> AgentStatus:
         """Report the error as the agent's one problem."""
@@ -231,7 +235,7 @@ class Memory:
                 started = True
                 task_status.started()
         except* MemdError as group:
-            error = _first(group)
+            error = first_error(group)
             log.error("agent.closed", agent=config.id, code=error.code, error=error.message, hint=error.hint)
             self._agents[config.id] = ClosedMemory(config, error)
         except* Exception as group:
@@ -259,7 +263,7 @@ class Memory:
         )
 
 
-def _first(group: BaseExceptionGroup[MemdError]) -> MemdError:
+def first_error(group: BaseExceptionGroup[MemdError]) -> MemdError:
     """Return the first single error inside a group."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):

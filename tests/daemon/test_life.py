@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from memd_client.discovery import EXIT_ALREADY_RUNNING
 from memd_client.errors import DaemonUnreachableError
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
@@ -17,7 +18,7 @@ def test_a_second_daemon_exits_and_names_the_first() -> None:
     with StateHome(NONE) as home, DaemonProcess(home) as first:
         second = DaemonProcess(home)
         second.start(wait=False)
-        assert second.wait_exit() == 3
+        assert second.wait_exit() == EXIT_ALREADY_RUNNING
         assert str(first.pid) in second.log_tail()
         with first.client() as client:
             assert client.hello().pid == first.pid

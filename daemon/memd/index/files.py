@@ -33,7 +33,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """One chunk; lines count from 1, both ends belong to it."""
+    """One chunk; lines count from 1, both ends belong to it. `text` is empty until `load_texts` filled it in."""
 
     id: int
     path: str
@@ -41,7 +41,7 @@ class ChunkRow:
     start_line: int
     end_line: int
     hash: str
-    text: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +160,25 @@ def forget_file(db: Database, path: str) -> Published:
 
 
 def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
-    """Return chunks in the order of their ids in `ids`; an id that isn't there is left out."""
+    """Return chunks without their text, in the order of `ids`; an id that isn't there is left out.
+
+    A search looks at some hundred candidates and shows a few: their texts are loaded when it is known which.
+    """
     rows = db.execute(
-        """SELECT c.id, c.path, c.source, c.start_line, c.end_line, c.hash, c.text
+        """SELECT c.id, c.path, c.source, c.start_line, c.end_line, c.hash
            FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value ORDER BY wanted.key""",
         (json.dumps(list(ids)),),
     )
     return [ChunkRow(*row) for row in rows]
+
+
+def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
+    """Return the texts of chunks by id."""
+    rows = db.execute(
+        "SELECT c.id, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
+        (json.dumps(list(ids)),),
+    )
+    return {int(key): str(text) for key, text in rows}
 
 
 def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> None:

@@ -47,6 +47,6 @@ def decay_candidates(items: Iterable[Ranked], now_ms: int, half_life_days: float
         day = date_in_path(item.path)
         if day is not None:
             age_days = max(0, now_ms - (day - _EPOCH).days * DAY_MS) / DAY_MS
-            item = replace(item, score=item.score * decay_weight(age_days, half_life_days))  # noqa: PLW2901
+            item = replace(item, score=item.score * decay_weight(age_days, half_life_days))
         weighed.append(item)
     return best_first(weighed)

@@ -60,9 +60,7 @@ def bm25_score(rank: float) -> float:
     return 1 / (1 + rank)
 
 
-def fuse_weighted(
-    candidates: Iterable[Candidate], vector_weight: float, text_weight: float
-) -> list[Ranked]:
+def fuse_weighted(candidates: Iterable[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:
     """Add both scores as they are, each with its weight: the reference's formula.
 
     Args:
@@ -124,7 +122,8 @@ def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:
     return best_first(
         _ranked(
             each,
-            (_reciprocal(vector_ranks, each.vector_score, k) + _reciprocal(text_ranks, each.text_score, k)) / best,
+            (_reciprocal(vector_ranks, each.vector_score, k) + _reciprocal(text_ranks, each.text_score, k))
+            / best,
         )
         for each in candidates
     )
@@ -180,7 +179,9 @@ def _stretch(scores: Iterable[float | None]) -> Callable[[float | None], float]:
 def _ranks(scores: Iterable[float | None]) -> dict[float, int]:
     """Return the rank of every score, the best 1; equal scores share the better rank."""
     ranks: dict[float, int] = {}
-    for rank, score in enumerate(sorted((each for each in scores if each is not None), reverse=True), start=1):
+    for rank, score in enumerate(
+        sorted((each for each in scores if each is not None), reverse=True), start=1
+    ):
         ranks.setdefault(score, rank)
     return ranks
 

@@ -7,7 +7,7 @@ wide characters weigh a whole token, and a chunk's text is always an exact slice
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -50,8 +50,7 @@ def chunk_text(content: str, tokens: int, overlap: int) -> list[Chunk]:
     Args:
         content: The whole text; lines end with a line feed.
         tokens: Size of a chunk, in tokens of four characters (or one wide character).
-        overlap: How much of a chunk the next one starts with at most, in tokens; whole lines only, and the
-            last line always unless this is 0.
+        overlap: How much of a chunk the next one starts with at least, in tokens; whole lines only.
 
     Returns:
         Chunks in order. Together they hold every line; an empty content is one empty chunk. A chunk weighs at
@@ -70,7 +69,7 @@ def chunk_text(content: str, tokens: int, overlap: int) -> list[Chunk]:
         # A piece that is new goes in however much was carried over, else a chunk could stay the same forever.
         end = max(fresh + 1, bisect_right(ends, ends[start] + most) - 1)
         chunks.append(_join(content, pieces, start, end))
-        start = max(start, min(end - 1, bisect_left(ends, ends[end] - carried))) if carried else end
+        start = max(start, bisect_right(ends, ends[end] - carried) - 1) if carried else end
         if wide and end < count:
             start = _fit_wide(pieces, ends, start, end, most)
         fresh = end
@@ -114,7 +113,11 @@ def _cut_line(line: str, most: int) -> list[str]:
 
 def _fit_wide(pieces: _Pieces, ends: list[int], start: int, end: int, most: int) -> int:
     """Return where the next chunk starts so that wide text stays within `most`: overlap gives way."""
-    while start < end and ends[end + 1] - ends[start] > most and any(map(has_wide, pieces.texts[start : end + 1])):
+    while (
+        start < end
+        and ends[end + 1] - ends[start] > most
+        and any(map(has_wide, pieces.texts[start : end + 1]))
+    ):
         start += 1
     return start
 

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memd.text.spaces import WHITESPACE
 from memd.text.stopwords import FUNCTION_WORDS, KOREAN_PARTICLES, KOREAN_WORDS, REFERENCE_WORDS
@@ -26,7 +27,9 @@ _TOKEN = re.compile(r"\w+")
 _SPACE = re.compile(f"[{WHITESPACE}]")
 
 # Vowel signs and accents that stand behind their letter: without them a Hindi word falls into its letters.
-_MARKS = "".join(chr(code) for code in range(0x300, 0x2100) if unicodedata.category(chr(code)).startswith("M"))
+_MARKS = "".join(
+    chr(code) for code in range(0x300, 0x2100) if unicodedata.category(chr(code)).startswith("M")
+)
 _LETTER = rf"[^\W_{CJK_CLASS}]"
 _WORD = rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*"
 # Either a run of CJK, or words with nothing but signs between them: `POL-358`, `user@example.com`, `don't`.
@@ -224,7 +227,7 @@ def _reference_words(segment: str) -> list[str]:
 
 def _pairs(characters: Sequence[str]) -> list[str]:
     """Return every two neighbours joined."""
-    return [one + other for one, other in zip(characters, characters[1:], strict=False)]
+    return [one + other for one, other in pairwise(characters)]
 
 
 def _korean_words(word: str) -> list[str]:

@@ -1,162 +1,224 @@
-"""The exact slice around what matched: the lines of a chunk that hold the most of a question's words."""
+"""The exact slice around what matched.
+
+What an agent reads of a hit is its snippet, so the window matters as much as the ranking: it shows the
+rarest of the words asked for, most of them at once, in whole lines.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
 
-ENDINGS = (
-    "ational",
-    "ations",
-    "ation",
-    "ments",
-    "ment",
-    "ings",
-    "ness",
-    "ing",
-    "ies",
-    "ied",
-    "ers",
-    "est",
-    "ed",
-    "er",
-    "es",
-    "ly",
-    "s",
-    "y",
-    "e",
-)
-SHORTEST_STEM = 3
+from memd.text.tokens import CJK_CLASS, is_cjk
+
+TOGETHER = 1.5
+"""Power over a line's worth: a line with two of the words says more than two lines with one each."""
+
+PIECES_OF_A_WINDOW = 4
+"""A line without sentences that outgrows the window is cut so fine that about this many pieces fill one."""
+
+LEAST_STEM = 3
+"""Letters a stem keeps at least: shorter ones begin half of all words."""
+
+LONG_STEM = 5
+"""From this many letters on a stem may be followed by any short ending (`adopt`, `adoption`)."""
+
+LONGEST_TAIL = 5
+"""Letters that may follow a long stem."""
+
+_ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e", "y")
+_TAILS = frozenset({"", "d", "e", "ed", "er", "ers", "es", "ied", "ies", "ing", "ings", "ly", "s", "y"})
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
+_PLAIN_WORD = re.compile("[a-z]+")
+_LETTER = re.compile(rf"[^\W_{CJK_CLASS}]")
+_LETTER_RUN = re.compile(rf"[^\W_{CJK_CLASS}]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A slice of a text with its own lines, both ends inclusive."""
+    """An exact slice of a text; `start_line` and `end_line` are its own lines, counted from 1, inclusive."""
 
     text: str
     start_line: int
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """Where a word stands: which one, from where to where, and what finding it is worth."""
+class _Spot(NamedTuple):
+    """Where a word stands in the text, and how much showing it is worth."""
 
-    word: int
     start: int
     end: int
+    word: str
+    weight: float
 
 
 def cut_snippet(text: str, start_line: int, words: Sequence[str], limit: int = 700) -> Snippet:
-    """Return the slice that shows the most of a question.
+    """Return the part of a text that shows best why it matched.
 
     Args:
         text: A chunk's text.
-        start_line: The line it begins at.
-        words: The question's words; rare ones count more.
-        limit: Most characters.
+        start_line: The line of the file the text starts at, counted from 1.
+        words: What was asked for, in lower case (`MatchPlan.words`).
+        limit: Most characters of the snippet.
 
     Returns:
-        An exact slice of at most `limit` characters, whole lines where they fit.
+        The whole text where it fits. Else the lines (of a line too long, the sentences or pieces) with the
+        best coverage of the words, of equally good ones the longest; the head of the text where no word is.
     """
     if len(text) <= limit:
-        return _slice(text, start_line, 0, len(text))
-    matches, worth = _find(text, words)
-    starts = _line_starts(text)
-    begin = _best_start(text, starts, matches, worth, limit)
-    end = _end(text, begin, limit)
-    return _slice(text, start_line, begin, end)
+        return Snippet(text, start_line, start_line + text.count("\n"))
+    start, end = _best_window(text, _spots(_fold(text), words), max(1, limit))
+    first = start_line + text.count("\n", 0, start)
+    return Snippet(text[start:end], first, first + text.count("\n", start, end))
 
 
-def _find(text: str, words: Sequence[str]) -> tuple[list[_Match], list[float]]:
-    """Return all places of all words, in order, and what each word is worth (rare ones more)."""
+def _best_window(text: str, spots: list[_Spot], limit: int) -> tuple[int, int]:
+    """Return where the best window starts and ends."""
+    units = list(_units(text, limit))
+    windows = list(_windows(units, limit))
+    if not spots:
+        return units[windows[0][0]][0], units[windows[0][1]][1]
+    places = [spot.start for spot in spots]
+    worth = [0.0, *accumulate(_worth(spots, places, *unit) ** TOGETHER for unit in units)]
+
+    def value(window: tuple[int, int]) -> tuple[float, int, int]:
+        start, end = units[window[0]][0], units[window[1]][1]
+        seen = _worth(spots, places, start, end) + worth[window[1] + 1] - worth[window[0]]
+        # Rounded, lest the order of additions decide between equals.
+        return round(seen, 9), end - start, start
+
+    first, last = max(windows, key=value)
+    return units[first][0], units[last][1]
+
+
+def _worth(spots: Sequence[_Spot], places: Sequence[int], start: int, end: int) -> float:
+    """Return what the distinct words between two places are worth."""
+    inside = spots[bisect_left(places, start) : bisect_left(places, end)]
+    return sum({spot.word: spot.weight for spot in inside if spot.end <= end}.values())
+
+
+def _windows(units: Sequence[tuple[int, int]], limit: int) -> Iterator[tuple[int, int]]:
+    """Yield for every unit the longest run of units from it that fits, as (first, last)."""
+    last = 0
+    for first, (start, _) in enumerate(units):
+        last = max(first, last)
+        while last + 1 < len(units) and units[last + 1][1] - start <= limit:
+            last += 1
+        yield first, last
+
+
+def _units(text: str, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield what a window is made of, as (start, end): lines, or the parts of one that is too long.
+
+    Lines without a word are left out, so that no window starts or ends with one.
+    """
+    start = 0
+    for line in text.split("\n"):
+        if len(line) > limit:
+            yield from _parts(text, start, start + len(line), limit)
+        elif line and not line.isspace():
+            yield start, start + len(line)
+        start += len(line) + 1
+    if not text.strip():
+        yield 0, min(len(text), limit)
+
+
+def _parts(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of a line too long; one that is too long itself in pieces, cut between words."""
+    size = max(1, limit // PIECES_OF_A_WINDOW)
+    for stop in [*(match.start() for match in _SENTENCE_END.finditer(text, start, end)), end]:
+        while start < stop:
+            while start < stop and text[start].isspace():
+                start += 1
+            cut = stop
+            if stop - start > limit:
+                space = text.rfind(" ", start + 1, start + size + 1)
+                cut = space if space > 0 else start + size
+            if cut > start:
+                yield start, cut
+            start = cut
+
+
+def _spots(folded: str, words: Sequence[str]) -> list[_Spot]:
+    """Return where the words stand, in order, rare ones weighing more.
+
+    Args:
+        folded: The text without case and accents.
+        words: What to look for.
+    """
+    found = [
+        (start, end, word)
+        for word in dict.fromkeys(map(_fold, words))
+        for start, end in _places(folded, word)
+    ]
+    often = Counter(word for _, _, word in found)
+    return [_Spot(start, end, word, often[word] ** -0.5) for start, end, word in sorted(found)]
+
+
+def _places(folded: str, word: str) -> Iterator[tuple[int, int]]:
+    """Yield where a word, or another form of it, stands in a text."""
+    stem, tails = _stem(word)
+    if not stem:
+        return
+    apart = is_cjk(stem[0])
+    at = folded.find(stem)
+    while at >= 0:
+        end = at + len(stem)
+        if apart:
+            yield at, end
+        elif at == 0 or _LETTER.match(folded, at - 1) is None:
+            rest = _LETTER_RUN.match(folded, end)
+            tail = rest[0] if rest is not None else ""
+            end += len(tail)
+            if _fits(tail, stem, tails=tails):
+                yield at, end
+        at = folded.find(stem, end)
+
+
+def _fits(tail: str, stem: str, *, tails: bool) -> bool:
+    """Return whether a word of a text is a form of the one looked for.
+
+    Args:
+        tail: What follows the stem in the text.
+        stem: The stem.
+        tails: Whether anything may follow it.
+    """
+    if not tails or not tail:
+        return not tail
+    if len(stem) >= LONG_STEM:
+        return len(tail) <= LONGEST_TAIL
+    return tail in _TAILS or (tail[0] == stem[-1] and tail[1:] in _TAILS)
+
+
+@lru_cache(maxsize=1024)
+def _stem(word: str) -> tuple[str, bool]:
+    """Return what all forms of a word begin with, and whether it has forms: English words do, names of
+    things (`pol-358`, `2022`) and CJK don't."""
+    if _PLAIN_WORD.fullmatch(word) is None:
+        return word, False
+    stem = word
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= LEAST_STEM:
+            stem = word.removesuffix(ending)
+            break
+    if stem != word and len(stem) > LEAST_STEM and stem[-1] == stem[-2] and stem[-1] not in "aeiouls":
+        stem = stem[:-1]
+    return stem, True
+
+
+def _fold(text: str) -> str:
+    """Return a text without case and without the accents of Latin letters, of the same length."""
     lowered = text.lower()
-    if len(lowered) != len(text):  # a few letters change length in lower case; then positions would not fit
-        lowered = text
-    matches: list[_Match] = []
-    worth: list[float] = []
-    for number, stem in enumerate(dict.fromkeys(_stem(word.lower()) for word in words)):
-        before = r"(?<!\w)" if stem[:1].isascii() and stem[:1].isalnum() else ""
-        places = [found.span() for found in re.finditer(before + re.escape(stem), lowered)]
-        matches.extend(_Match(number, start, end) for start, end in places)
-        worth.append(1.0 / (1.0 + len(places)) + 0.5)
-    matches.sort(key=lambda match: match.start)
-    return matches, worth
-
-
-def _stem(word: str) -> str:
-    """Return a word without a common English ending, so that "painted" finds "painting"."""
-    if not word.isascii():
-        return word
-    for ending in ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
-            return word[: -len(ending)]
-    return word
-
-
-def _line_starts(text: str) -> list[int]:
-    """Return where the lines of a text begin."""
-    starts = [0]
-    starts.extend(found.end() for found in re.finditer("\n", text))
-    return [start for start in starts if start < len(text)]
-
-
-def _best_start(text: str, starts: list[int], matches: list[_Match], worth: list[float], limit: int) -> int:
-    """Return where the best window begins: at a line, or inside one that is longer than the window."""
-    candidates = list(starts)
-    for match in matches:
-        before = max((start for start in starts if start <= match.start), default=0)
-        if match.end - before > limit:
-            candidates.append(_word_start(text, max(before, match.start - limit // 3)))
-    best, best_score = 0, -1.0
-    for begin in sorted(set(candidates)):
-        score = _score(matches, worth, begin, begin + limit)
-        if score > best_score + 1e-9:
-            best, best_score = begin, score
-    return min(best, _last_full_start(text, candidates, limit))
-
-
-def _score(matches: list[_Match], worth: list[float], begin: int, end: int) -> float:
-    """Return what a window shows: each word once, and a little for every further place."""
-    seen: set[int] = set()
-    total = 0.0
-    for match in matches:
-        if match.start >= begin and match.end <= end:
-            total += worth[match.word] if match.word not in seen else 0.05 * worth[match.word]
-            seen.add(match.word)
-    return total
-
-
-def _last_full_start(text: str, candidates: list[int], limit: int) -> int:
-    """Return the first beginning from which the window reaches the end: a later one would show less."""
-    reaching = [begin for begin in candidates if begin + limit >= len(text)]
-    return min(reaching, default=len(text))
-
-
-def _end(text: str, begin: int, limit: int) -> int:
-    """Return where a window ends: after a line where that keeps most of it, else after a word."""
-    end = begin + limit
-    if end >= len(text):
-        return len(text)
-    newline = text.rfind("\n", begin + limit // 2, end + 1)
-    if newline > begin:
-        return newline
-    space = text.rfind(" ", begin + limit // 2, end)
-    return space if space > begin else end
-
-
-def _word_start(text: str, at: int) -> int:
-    """Return the beginning of the next word, where one begins soon."""
-    space = text.find(" ", at, at + 40)
-    return space + 1 if space >= 0 else at
-
-
-def _slice(text: str, start_line: int, begin: int, end: int) -> Snippet:
-    """Return a slice with its lines; line breaks around it are left out."""
-    while begin < end and text[begin] == "\n":
-        begin += 1
-    while end > begin and text[end - 1] == "\n":
-        end -= 1
-    first = start_line + text.count("\n", 0, begin)
-    return Snippet(text[begin:end], first, first + text.count("\n", begin, end))
+    if text.isascii():
+        return lowered
+    if len(lowered) != len(text):
+        lowered = "".join(each.lower() if len(each.lower()) == 1 else each for each in text)
+    return _ACCENTED.sub(lambda letter: unicodedata.normalize("NFD", letter[0])[0], lowered)

@@ -185,12 +185,12 @@ def chunks_of_vectors(
         scope: Only chunks in scope.
 
     Returns:
-        (vector id, chunk), in the order of `vector_ids`, chunks of one vector by path and line. A text that
-        stands in several places gives several chunks.
+        (vector id, chunk without its text), in the order of `vector_ids`, chunks of one vector by path and
+        line. A text that stands in several places gives several chunks.
     """
     condition, values = scope_sql(scope)
     rows = db.execute(
-        f"""SELECT e.id, c.id, c.path, c.source, c.start_line, c.end_line, c.hash, c.text
+        f"""SELECT e.id, c.id, c.path, c.source, c.start_line, c.end_line, c.hash
             FROM json_each(:ids) AS wanted
             CROSS JOIN embedding_cache AS e ON e.id = wanted.value AND e.provider_key = :space
             CROSS JOIN chunks AS c ON c.hash = e.hash

@@ -1,0 +1,55 @@
+"""Weighted fusion, decay and diversity give the reference's order and scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from memd.ranking.decay import decay_candidates
+from memd.ranking.diversity import rerank_mmr
+from memd.ranking.fusion import Candidate, Ranked, fuse_weighted
+from tests.conformance.cases import recorded
+
+
+@recorded("hybrid", "vector_weight")
+def test_hybrid_ranking_is_as_recorded(case: dict[str, Any]) -> None:
+    ranked = rank(case)
+
+    expected = case["expected"]
+    assert [(item.path, item.start_line, item.snippet) for item in ranked] == [
+        (row["path"], row["start_line"], row["snippet"]) for row in expected
+    ]
+    assert [item.score for item in ranked] == pytest.approx([row["score"] for row in expected], abs=1e-9)
+
+
+def rank(case: dict[str, Any]) -> list[Ranked]:
+    """Return the final order of a recorded case."""
+    ranked = fuse_weighted(candidates(case), case["vector_weight"], case["text_weight"])
+    decay, mmr = case["temporal_decay"], case["mmr"]
+    if decay["enabled"]:
+        ranked = decay_candidates(ranked, case["now_ms"], decay["half_life_days"])
+    return rerank_mmr(ranked, mmr["lambda"]) if mmr["enabled"] else ranked
+
+
+def candidates(case: dict[str, Any]) -> list[Candidate]:
+    """Return the recorded lists as one; a snippet that the words brought goes before the other."""
+    merged: dict[str, Candidate] = {}
+    for row in case["vector"]:
+        merged[row["id"]] = candidate(row, vector_score=row["vector_score"], text_score=None)
+    for row in case["keyword"]:
+        known = merged.get(row["id"])
+        merged[row["id"]] = (
+            candidate(row, vector_score=None, text_score=row["text_score"])
+            if known is None
+            else replace(known, text_score=row["text_score"], snippet=row["snippet"] or known.snippet)
+        )
+    return list(merged.values())
+
+
+def candidate(row: dict[str, Any], *, vector_score: float | None, text_score: float | None) -> Candidate:
+    """Return one recorded row."""
+    return Candidate(
+        row["id"], row["path"], row["start_line"], row["end_line"], row["snippet"], vector_score, text_score
+    )

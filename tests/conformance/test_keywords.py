@@ -1,0 +1,13 @@
+"""A conversational query keeps the words the reference keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memd.text.keywords import content_keywords
+from tests.conformance.cases import recorded
+
+
+@recorded("keywords", "query")
+def test_content_keywords_are_as_recorded(case: dict[str, Any]) -> None:
+    assert content_keywords(case["query"]) == case["expected"]

@@ -35,7 +35,8 @@ _WORD = rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*"
 # Either a run of CJK, or words with nothing but signs between them: `POL-358`, `user@example.com`, `don't`.
 _PIECE = re.compile(rf"(?P<cjk>[{CJK_CLASS}]+)|(?P<words>{_WORD}(?:[-./:@_+#'’&~\\]{{1,3}}{_WORD})*)")
 _PART = re.compile(_WORD)
-_ENDINGS = frozenset({"s", "t", "d", "m", "ll", "re", "ve"})
+_ENDINGS = frozenset({"s", "d", "m", "ll", "re", "ve"})
+_NEGATION = re.compile(r"n['’]t\Z", re.IGNORECASE)
 _CJK_RUN = re.compile(f"[{CJK_CLASS}]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 _PARTICLES = frozenset("的了吗呢吧啊はがをにでとへもの")
@@ -164,12 +165,15 @@ def _terms(text: str) -> Iterator[str]:
 def _word_terms(compound: str) -> Iterator[str]:
     """Yield the terms of words joined by signs: the whole as a phrase, and its parts.
 
-    Numbers of one or two digits inside stay with the phrase: `05` alone would find every other date.
+    `Ann's` is `Ann`; `don't` is whole or nothing. Numbers of one or two digits inside stay with the phrase:
+    `05` alone would find every other date.
     """
     parts = _PART.findall(compound)
-    if len(parts) > 1 and ("'" in compound or "’" in compound):
+    if _NEGATION.search(compound) is not None:
+        yield compound
+        return
+    if "'" in compound or "’" in compound:
         parts = [part for place, part in enumerate(parts) if place == 0 or part.lower() not in _ENDINGS]
-        compound = compound if len(parts) > 1 else parts[0]
     if len(parts) == 1:
         yield parts[0]
         return
@@ -198,7 +202,7 @@ def _cjk_terms(run: str) -> Iterator[str]:
 
 def _is_telling(term: str) -> bool:
     """Return whether a term may find the subject of a question, not only its grammar."""
-    if term.lower() in FUNCTION_WORDS:
+    if term.lower() in FUNCTION_WORDS or _NEGATION.search(term) is not None:
         return False
     return len(term) > 1 or term.isdigit() or not term.isascii()
 

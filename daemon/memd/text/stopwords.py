@@ -67,7 +67,6 @@ FUNCTION_WORDS = frozenset(
     such than that the their theirs them themselves then there these they this those through to too under until
     up upon us very was we were what whatever when where whether which while who whom whose why will with within
     would you your yours yourself yourselves
-    ain aren couldn didn doesn don hadn hasn haven isn mightn mustn needn shan shouldn wasn weren won wouldn
     """.split()
 )
 """Words that carry grammar and no subject, left out of a search for any word. Unlike the reference's list it

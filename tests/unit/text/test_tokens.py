@@ -1,0 +1,40 @@
+"""What a text costs, without a tokenizer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.text.tokens import estimate_tokens, has_wide, is_cjk, is_wide, weigh
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("部署", 2), ("ab部", 2), ("🙂", 1)]
+)
+def test_four_ordinary_characters_or_one_wide_one_are_a_token(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
+
+
+@pytest.mark.parametrize("character", list("部かカ한ก々ーｶ") + ["\U00020000"])
+def test_letters_of_scripts_without_spaces_are_cjk_and_wide(character: str) -> None:
+    assert is_cjk(character)
+    assert is_wide(character)
+
+
+@pytest.mark.parametrize("character", list("aéЖअ1_ \n"))
+def test_letters_of_scripts_with_spaces_are_neither(character: str) -> None:
+    assert not is_cjk(character)
+    assert not is_wide(character)
+
+
+@pytest.mark.parametrize("character", list("。　Ａ🙂"))
+def test_forms_and_emoji_are_wide_without_being_letters(character: str) -> None:
+    assert is_wide(character)
+    assert not is_cjk(character)
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_a_text_weighs_what_its_characters_weigh(text: str) -> None:
+    assert weigh(text) == sum(4 if is_wide(character) else 1 for character in text)
+    assert has_wide(text) == any(map(is_wide, text))

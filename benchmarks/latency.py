@@ -2,8 +2,9 @@
 
     python -m benchmarks.latency [--chunks 15000] [--files 300] [--rounds 200]
 
-The corpus is synthetic text (20,000 words by Zipf's law) cut by the real chunker; its vectors are random and stored, the question's
-vector is cached, so what is measured is everything but embedding: socket, file check, keyword search,
+The corpus is synthetic text (20,000 words by Zipf's law) cut by the real chunker; its vectors are random and
+stored, the question's vector is cached, so what is measured is everything but embedding: socket, file
+check, keyword search,
 vector search, fusion, snippets. The reference is what the design in OpenClaw's early releases does: JSON
 embeddings in `chunks`, `ORDER BY vec_distance_cosine()` over `chunks_vec` joined to `chunks`, and an FTS5
 query of all words joined with AND.
@@ -23,8 +24,8 @@ from pathlib import Path
 import apsw
 import numpy as np
 import sqlite_vec
-from memd_client import Client
 
+from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 

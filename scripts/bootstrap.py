@@ -32,7 +32,7 @@ TICK_S = 0.2
 
 def main() -> None:
     """Install what the arguments ask for, unless it is installed already."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - this file runs before anything checked the version
         fail("memd needs Python 3.11 or newer", f"this is {sys.version.split()[0]}: install a newer python3")
     parts = ["run", "build"]
     if "--no-local" not in sys.argv:

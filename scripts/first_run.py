@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import platformdirs
+
 from memd_client import Client
 from memd_client.discovery import socket_path
 from memd_client.errors import MemdError

@@ -261,7 +261,7 @@ def test_an_index_of_a_newer_release_closes_its_agent_alone() -> None:
 
 
 def test_no_error_reply_ever_holds_a_traceback() -> None:
-    with StateHome(NONE) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+    with StateHome(NONE) as home, DaemonProcess(home):
         for method, params in (
             ("get", {"path": 1}),
             ("search", {}),

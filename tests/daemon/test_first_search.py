@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -134,7 +135,7 @@ def test_the_first_k_of_k_plus_one_results_are_the_k_results() -> None:
                 [(hit.path, hit.score) for hit in client.search("deploy release", max_results=k).hits]
                 for k in range(1, 12)
             ]
-        for shorter, longer in zip(lists, lists[1:], strict=False):
+        for shorter, longer in itertools.pairwise(lists):
             assert longer[: len(shorter)] == shorter
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from memd_client import Client
 from memd_client.errors import MemdError
 from memd_client.messages import StatusReply
-
 from tests.support.homes import StateHome
 
 START_DEADLINE_S = 30.0

@@ -12,7 +12,7 @@ from memd.text.tokens import CJK_CLASS
 _WORD = re.compile(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
 
 
-def rerank_mmr(items: Sequence[Ranked], lambda_: float) -> list[Ranked]:
+def rerank_mmr(items: Sequence[Ranked], lambda_: float, limit: int | None = None) -> list[Ranked]:
     """Reorder candidates so that near repetitions come later.
 
     Each next one is the best of `lambda_` times its relevance (scores stretched over 0..1) minus
@@ -21,6 +21,8 @@ def rerank_mmr(items: Sequence[Ranked], lambda_: float) -> list[Ranked]:
     Args:
         items: Scored candidates.
         lambda_: 1 is relevance alone, 0 is novelty alone; outside that it is cut off.
+        limit: How many places to fill so; the rest follow by relevance. None fills all of them, which costs
+            time by the square of the candidates. The places filled are the same whatever the limit.
 
     Returns:
         The same candidates with the same scores in their new order.
@@ -36,7 +38,7 @@ def rerank_mmr(items: Sequence[Ranked], lambda_: float) -> list[Ranked]:
     likeness = [0.0] * len(left)
     waiting = list(range(len(left)))
     order: list[int] = []
-    while waiting:
+    while waiting and (limit is None or len(order) < limit):
         # `waiting` is in order of relevance, and the first of equals wins.
         chosen = max(waiting, key=lambda at: lambda_ * relevance[at] - (1 - lambda_) * likeness[at])
         waiting.remove(chosen)
@@ -44,7 +46,7 @@ def rerank_mmr(items: Sequence[Ranked], lambda_: float) -> list[Ranked]:
         for at in waiting:
             alike = _jaccard(words[at], words[chosen], sizes[at] + sizes[chosen])
             likeness[at] = max(likeness[at], alike)
-    return [left[at] for at in order]
+    return [left[at] for at in order + waiting]
 
 
 def _as_bits(items: Sequence[Ranked]) -> list[int]:

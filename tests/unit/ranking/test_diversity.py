@@ -57,3 +57,19 @@ def test_all_remain_and_the_best_stays_first(items: list[Ranked], lambda_: float
     if items and lambda_ > 0:
         # With novelty alone even the first is as good as any: only then may it be another.
         assert reranked[0].score == max(item.score for item in items)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.text("ab ", max_size=6)), max_size=15).map(
+        lambda rows: [ranked(at, score, text) for at, (score, text) in enumerate(rows)]
+    ),
+    st.integers(0, 16),
+)
+def test_a_limit_changes_nothing_before_it(items: list[Ranked], limit: int) -> None:
+    whole = rerank_mmr(items, 0.5)
+    limited = rerank_mmr(items, 0.5, limit)
+
+    assert limited[:limit] == whole[:limit]
+    assert [item.score for item in limited[limit:]] == sorted(
+        (item.score for item in limited[limit:]), reverse=True
+    )

@@ -72,19 +72,18 @@ def test_the_order_does_not_depend_on_the_order_given(fuse: Fuse, pool: list[Can
 
 
 @pytest.mark.parametrize("fuse", FUSIONS, ids=NAMES)
-@given(pool=pools(UNIT), count=st.integers(0, 12))
-def test_the_first_of_more_results_are_the_results(fuse: Fuse, pool: list[Candidate], count: int) -> None:
-    # Nothing here knows how many are asked for: a shorter list is the head of the longer one.
+@given(pool=pools(UNIT))
+def test_every_candidate_comes_out_once(fuse: Fuse, pool: list[Candidate]) -> None:
     ranked = fuse(pool)
 
-    assert [item.id for item in ranked[:count]] == [item.id for item in ranked[: count + 1]][:count]
-    assert {item.id for item in ranked} == {each.id for each in pool}
+    assert sorted(str(item.id) for item in ranked) == sorted(str(each.id) for each in pool)
 
 
 def test_weighted_adds_scores_as_they_are() -> None:
     ranked = fuse_weighted([candidate(1, 0.5, 0.5), candidate(2, 0.9), candidate(3, None, 1.0)], 0.7, 0.3)
 
-    assert [(item.id, pytest.approx(item.score)) for item in ranked] == [(2, 0.63), (1, 0.5), (3, 0.3)]
+    assert [item.id for item in ranked] == [2, 1, 3]
+    assert [item.score for item in ranked] == pytest.approx([0.63, 0.5, 0.3])
 
 
 def test_normalized_stretches_each_side() -> None:
@@ -92,7 +91,8 @@ def test_normalized_stretches_each_side() -> None:
 
     ranked = fuse_normalized(pool, 1, 1)
 
-    assert [(item.id, pytest.approx(item.score)) for item in ranked] == [(2, 0.5), (1, 0.5), (3, 0.25)]
+    assert [item.id for item in ranked] == [2, 1, 3]
+    assert [item.score for item in ranked] == pytest.approx([0.5, 0.5, 0.25])
 
 
 def test_the_only_candidate_of_a_side_is_its_best() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
 from memd.sync.discover import Found
 from memd.sync.read import lines_of, read_file
+from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
 
 def _found(path: Path) -> Found:

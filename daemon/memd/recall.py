@@ -7,6 +7,7 @@ less than the whole.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import trio
@@ -17,9 +18,10 @@ from memd.config import DaemonSettings
 from memd.embedding.query_vectors import QueryVectors
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
+from memd.index.vectors.vector_search import VectorSearch
 from memd.index.vectors.warm import WarmVectors
 from memd.openclaw import AgentConfig
-from memd.search import Found, Question, find_hits
+from memd.search import Candidates, Found, Question, find_hits, find_meaning, find_words
 from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
 from memd.sync.reconcile import Changes, TextSync
@@ -77,17 +79,18 @@ class Recall:
         if not params.query.strip():
             raise QueryEmptyError("the query is empty")
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
-        meaning = _Meaning()
-        seen = _Seen()
+        question = self._prepare(params, fill)
+        meaning, seen, said = _Meaning(), _Seen(), _Said()
+        # Side by side: what was found by then is found again below if files turn out to have changed.
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._catch_up, budget_s, seen)
+            nursery.start_soon(self._ask_by_words, question, said)
             if fill is not None:
-                nursery.start_soon(self._embed_question, params.query, fill, budget_s, meaning)
-        question = self._prepare(params, fill, meaning.vector)
-        search = self._warm.searcher() if meaning.vector is not None else None
+                nursery.start_soon(self._ask_by_meaning, question, fill, budget_s, meaning)
+        question = replace(question, vector=meaning.vector)
 
         def find(db: Database) -> Found:
-            found = find_hits(db, question, search)
+            found = find_hits(db, question, meaning.search, said.candidates, meaning.candidates)
             if seen.disk is not None:
                 found.hits = keep_current(found.hits, seen.disk, seen.behind)
             return found
@@ -113,16 +116,15 @@ class Recall:
             timings={name: round(ms, 3) for name, ms in found.timings.items()} if params.explain else None,
         )
 
-    def _prepare(
-        self, params: SearchParams, fill: VectorFill | None, vector: NDArray[np.float32] | None
-    ) -> Question:
+    def _prepare(self, params: SearchParams, fill: VectorFill | None) -> Question:
         """Return the search as the index wants it, settings filled in."""
         query = self._config.settings.query
         filtered = params.sources is not None or params.path is not None
         sources = tuple(params.sources) if params.sources is not None else None
         return Question(
+            query=params.query,
             plan=plan_match(params.query),
-            vector=vector,
+            vector=None,
             space_id=fill.space.id if fill is not None else "",
             settings=query,
             max_results=query.max_results if params.max_results is None else max(1, params.max_results),
@@ -145,8 +147,22 @@ class Recall:
         else:
             seen.behind = self._text.still_behind(seen.disk) or None
 
+    async def _ask_by_words(self, question: Question, said: _Said) -> None:
+        """Find what the question's words bring up."""
+        said.candidates = await self._index.read(lambda db: find_words(db, question))
+
+    async def _ask_by_meaning(
+        self, question: Question, fill: VectorFill, budget_s: float, meaning: _Meaning
+    ) -> None:
+        """Find what is near to the question; without its vector the search goes on by words, and says why."""
+        await self._embed_question(question.query, fill, budget_s, meaning)
+        if meaning.vector is not None:
+            search = meaning.search = self._warm.searcher()
+            embedded = replace(question, vector=meaning.vector)
+            meaning.candidates = await self._index.read(lambda db: find_meaning(db, embedded, search))
+
     async def _embed_question(self, query: str, fill: VectorFill, budget_s: float, meaning: _Meaning) -> None:
-        """Find the question's vector; without one the search goes on by words, and says why."""
+        """Find the question's vector, or why there is none."""
         if self._warm.count == 0:
             if fill.pending and fill.degraded is None:
                 meaning.degraded = Degraded(
@@ -179,3 +195,12 @@ class _Meaning:
     def __init__(self) -> None:
         self.vector: NDArray[np.float32] | None = None
         self.degraded: Degraded | None = None
+        self.search: VectorSearch | None = None
+        self.candidates: Candidates | None = None
+
+
+class _Said:
+    """What the question's words brought up."""
+
+    def __init__(self) -> None:
+        self.candidates: Candidates | None = None

@@ -18,7 +18,7 @@ from memd.config import Hybrid, Query
 from memd.index.connection import Database
 from memd.index.files import ChunkRow, chunks_by_id, generation, load_texts
 from memd.index.keyword import Scope, find_keyword
-from memd.index.vectors.vector_search import VectorSearch, chunks_of_vectors
+from memd.index.vectors.vector_search import VectorSearch, chunk_ids_of_vectors
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
 from memd.ranking.fusion import Candidate, Ranked, bm25_score, fuse_normalized, fuse_rrf, fuse_weighted
@@ -29,6 +29,12 @@ from memd_client.messages import Hit
 CANDIDATES = 100
 """Candidates of each kind. It never depends on how many results are asked for, so that the first k of
 k+1 results are the k results; on the evaluation set 100 find what 400 find, and 50 half a point less."""
+
+MMR_PLACES = 50
+"""How many places maximal marginal relevance fills: beyond what is ever shown its cost grows and nothing changes."""
+
+NOWHERE = ChunkRow(0, "", "", 0, 0, "")
+"""Stands in for a chunk's place while that isn't needed to rank it."""
 
 SNIPPET_CHARACTERS = 700
 """Longest snippet, as OpenClaw's."""
@@ -46,6 +52,7 @@ texts at 0.0 to 0.15 and a loose paraphrase above 0.3; see docs/ranking.md."""
 class Question:
     """A search, prepared: what to match, what to compare with, how much to return."""
 
+    query: str
     plan: MatchPlan
     vector: NDArray[np.float32] | None
     space_id: str
@@ -55,6 +62,15 @@ class Question:
     scope: Scope | None
     now_ms: int
     explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Chunks that one side brought up: scores by chunk id, and the generation of the index they are of."""
+
+    generation: int
+    scores: dict[int, float]
+    took_ms: float
 
 
 @dataclass(slots=True)
@@ -68,100 +84,111 @@ class Found:
     timings: dict[str, float] = field(default_factory=dict)
 
 
-def find_hits(db: Database, question: Question, search: VectorSearch | None) -> Found:
+def find_words(db: Database, question: Question) -> Candidates:
+    """Return what any of the question's words brings up, and what all of them do, by negated BM25.
+
+    A chunk that both bring up keeps the better score; both are on the same scale.
+    """
+    started = perf_counter()
+    plan = question.plan
+    scores: dict[int, float] = {}
+    if plan.any is not None:
+        scores = dict(find_keyword(db, plan.any, CANDIDATES, question.scope))
+    # Whatever holds all words holds any: asking again is needed only where the list was cut.
+    if plan.strict is not None and (plan.any is None or len(scores) >= CANDIDATES):
+        for key, score in find_keyword(db, plan.strict, CANDIDATES, question.scope):
+            scores[key] = max(scores.get(key, 0.0), score)
+    return Candidates(generation(db), scores, (perf_counter() - started) * 1000)
+
+
+def find_meaning(db: Database, question: Question, search: VectorSearch) -> Candidates:
+    """Return what is nearest to the question's vector, by cosine."""
+    started = perf_counter()
+    assert question.vector is not None
+    nearest = dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, question.scope))
+    places = chunk_ids_of_vectors(db, question.space_id, list(nearest), question.scope)
+    scores = {chunk_id: nearest[vector_id] for vector_id, chunk_id in places}
+    return Candidates(generation(db), scores, (perf_counter() - started) * 1000)
+
+
+def find_hits(
+    db: Database,
+    question: Question,
+    search: VectorSearch | None,
+    words: Candidates | None = None,
+    meaning: Candidates | None = None,
+) -> Found:
     """Return the hits of a question, best first.
 
     Args:
         db: A reader connection.
         question: The prepared search.
         search: The vector path in use, or None where vectors are not to be asked.
+        words: What was found by words already; found anew where the index has changed since.
+        meaning: What was found by meaning already, likewise.
 
     Returns:
         At most `max_results` hits. None at all, with `abstained`, where nothing is relevant.
     """
-    started = perf_counter()
+    now = generation(db)
     by_meaning = search is not None and question.vector is not None
     by_words = question.settings.hybrid.enabled or not by_meaning
-    texts = find_texts(db, question) if by_words else {}
-    after_words = perf_counter()
-    vectors = find_vectors(db, question, search)
-    after_vectors = perf_counter()
-    chunks = {row.id: row for _, row in vectors.values()}
-    chunks.update({row.id: row for row in chunks_by_id(db, [key for key in texts if key not in chunks])})
-    nearest = max((score for score, _ in vectors.values()), default=0.0)
-    abstained = not texts and nearest < FAR
-    cosines = {key: score for key, (score, _) in vectors.items()}
-    contents = load_texts(db, list(chunks)) if question.settings.hybrid.mmr.enabled else {}
-    ranked = [] if abstained else rank(question, chunks, texts, cosines, contents)
-    hits = cut_hits(db, question, ranked, chunks)
-    ended = perf_counter()
+    if search is None or question.vector is None:
+        meaning = Candidates(now, {}, 0.0)
+    elif meaning is None or meaning.generation != now:
+        meaning = find_meaning(db, question, search)
+    if not by_words:
+        words = Candidates(now, {}, 0.0)
+    elif words is None or words.generation != now:
+        words = find_words(db, question)
+    started = perf_counter()
+    far = max(meaning.scores.values(), default=0.0) < FAR
+    ranked = [] if far and not words.scores else rank(db, question, words.scores, meaning.scores)
+    hits = cut_hits(db, question, ranked)
     timings = {
-        "words_ms": (after_words - started) * 1000,
-        "meaning_ms": (after_vectors - after_words) * 1000,
-        "ranking_ms": (ended - after_vectors) * 1000,
+        "words_ms": words.took_ms,
+        "meaning_ms": meaning.took_ms,
+        "ranking_ms": (perf_counter() - started) * 1000,
     }
     mode = "keyword" if not by_meaning else "hybrid" if by_words else "vector"
-    return Found(hits, mode, generation(db), not hits, timings)
-
-
-def find_texts(db: Database, question: Question) -> dict[int, float]:
-    """Return keyword candidates by chunk id: strict matches of all words first, then of any word.
-
-    Scores are negated BM25 (bigger is better), on the scale of the any-word query, so that both kinds
-    compare; a strict match that the any-word query doesn't reach keeps its own.
-    """
-    plan = question.plan
-    scores: dict[int, float] = {}
-    if plan.any is not None:
-        scores = dict(find_keyword(db, plan.any, CANDIDATES, question.scope))
-    if plan.strict is not None and plan.strict != plan.any:
-        for key, score in find_keyword(db, plan.strict, CANDIDATES, question.scope):
-            scores[key] = max(scores.get(key, 0.0), score)
-    return scores
-
-
-def find_vectors(
-    db: Database, question: Question, search: VectorSearch | None
-) -> dict[int, tuple[float, ChunkRow]]:
-    """Return vector candidates by chunk id with their cosine."""
-    if search is None or question.vector is None:
-        return {}
-    nearest = search.nearest(db, question.space_id, question.vector, CANDIDATES, question.scope)
-    scores = dict(nearest)
-    rows = chunks_of_vectors(db, question.space_id, list(scores), question.scope)
-    return {row.id: (scores[vector_id], row) for vector_id, row in rows}
+    return Found(hits, mode, now, not hits, timings)
 
 
 def rank(
-    question: Question,
-    chunks: dict[int, ChunkRow],
-    texts: dict[int, float],
-    vectors: dict[int, float],
-    contents: dict[int, str],
+    db: Database, question: Question, texts: dict[int, float], vectors: dict[int, float]
 ) -> list[Ranked]:
     """Return all candidates in their final order, with scores from 0 to 1.
 
     Args:
+        db: A reader connection; asked for places and texts only where the settings need them to rank.
         question: The prepared search.
-        chunks: Rows of all candidates by id.
         texts: Negated BM25 by chunk id.
         vectors: Cosine by chunk id.
-        contents: Texts by chunk id; MMR alone looks at them.
     """
     hybrid = question.settings.hybrid
     weighted = hybrid.fusion == "weighted"
-    candidates = [
-        Candidate(
-            id=row.id,
-            path=row.path,
-            start_line=row.start_line,
-            end_line=row.end_line,
-            snippet=contents.get(row.id, ""),
-            vector_score=vectors.get(row.id),
-            text_score=_text_score(texts.get(row.id), weighted),
+    keys = sorted(texts.keys() | vectors.keys())
+    rows: dict[int, ChunkRow] = {}
+    if weighted or hybrid.temporal_decay.enabled or hybrid.mmr.enabled:
+        rows = {row.id: row for row in chunks_by_id(db, keys)}
+    contents = load_texts(db, keys) if hybrid.mmr.enabled else {}
+    candidates = []
+    for key in keys:
+        row = rows.get(key, NOWHERE)
+        text_score = texts.get(key)
+        if text_score is not None and weighted:
+            text_score = bm25_score(-text_score)
+        candidates.append(
+            Candidate(
+                key,
+                row.path,
+                row.start_line,
+                row.end_line,
+                contents.get(key, ""),
+                vectors.get(key),
+                text_score,
+            )
         )
-        for row in chunks.values()
-    ]
     if weighted:
         ranked = fuse_weighted(candidates, hybrid.vector_weight, hybrid.text_weight)
     elif hybrid.fusion == "rrf":
@@ -171,7 +198,7 @@ def rank(
     if hybrid.temporal_decay.enabled:
         ranked = decay_candidates(ranked, question.now_ms, hybrid.temporal_decay.half_life_days)
     if hybrid.mmr.enabled:
-        ranked = rerank_mmr(ranked, hybrid.mmr.lambda_)
+        ranked = rerank_mmr(ranked, hybrid.mmr.lambda_, MMR_PLACES)
     floor = question.min_score
     if floor is None and (weighted or question.settings.min_score_set):
         floor = question.settings.min_score
@@ -187,29 +214,23 @@ def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, f
     return MEANING_SHARE, 1 - MEANING_SHARE
 
 
-def _text_score(score: float | None, weighted: bool) -> float | None:
-    """Return a keyword score on the scale the fusion wants."""
-    if score is None:
-        return None
-    return bm25_score(-score) if weighted else score
-
-
-def cut_hits(
-    db: Database, question: Question, ranked: Sequence[Ranked], chunks: dict[int, ChunkRow]
-) -> list[Hit]:
+def cut_hits(db: Database, question: Question, ranked: Sequence[Ranked]) -> list[Hit]:
     """Return the best hits as snippets; a snippet inside one already shown is left out."""
     hits: list[Hit] = []
-    contents: dict[int, str] = {}
-    for place, item in enumerate(ranked):
-        if len(hits) >= question.max_results:
-            break
-        if int(item.id) not in contents:
-            following = [int(each.id) for each in ranked[place : place + question.max_results]]
-            contents = load_texts(db, following)
-        row = chunks[int(item.id)]
-        cut = cut_snippet(contents[row.id], row.start_line, question.plan.words, SNIPPET_CHARACTERS)
-        if not any(_repeats(hit, row.path, cut) for hit in hits):
-            hits.append(_hit(question, item, row, cut))
+    for start in range(0, len(ranked), question.max_results):
+        shown = ranked[start : start + question.max_results]
+        keys = [int(item.id) for item in shown]
+        contents = load_texts(db, keys)
+        rows = {row.id: row for row in chunks_by_id(db, keys)}
+        for item in shown:
+            row = rows.get(int(item.id))
+            if row is None:
+                continue
+            cut = cut_snippet(contents[row.id], row.start_line, question.plan.words, SNIPPET_CHARACTERS)
+            if not any(_repeats(hit, row.path, cut) for hit in hits):
+                hits.append(_hit(question, item, row, cut))
+            if len(hits) >= question.max_results:
+                return hits
     return hits
 
 

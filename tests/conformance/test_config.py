@@ -48,6 +48,7 @@ def _as_recorded(settings: MemorySearch, expected: dict[str, Any] | None) -> Any
         return None
     shape = msgspec.to_builtins(settings)
     del shape["query"]["minScoreSet"]
+    del shape["query"]["hybrid"]["weightsSet"]
     return _without_later(_without_unset(shape), expected or {})
 
 

@@ -55,6 +55,8 @@ CREATE TABLE embedding_cache (
   UNIQUE (provider_key, hash)
 ) STRICT;
 
+CREATE INDEX embedding_hashes ON embedding_cache (id, provider_key, hash);
+
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
   text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
 );

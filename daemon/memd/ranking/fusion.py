@@ -17,9 +17,12 @@ NOT_RANKED = 999
 """The rank of a match whose BM25 is no number, as in the reference."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidate:
-    """A chunk that words, meaning or both found; a score is None where that side didn't find it."""
+    """A chunk that words, meaning or both found; a score is None where that side didn't find it.
+
+    Not frozen: some hundred are made in every search, and freezing triples what making one costs.
+    """
 
     id: str | int
     path: str
@@ -30,9 +33,9 @@ class Candidate:
     text_score: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ranked:
-    """A candidate with the score that orders it, bigger is better."""
+    """A candidate with the score that orders it, bigger is better. Not frozen, as `Candidate`."""
 
     id: str | int
     path: str

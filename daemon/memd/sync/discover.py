@@ -11,14 +11,14 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from memd.config import ExtraPath
 from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, extra_key, is_markdown, is_walked, matches_pattern
 from memd_client.messages import Skipped
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """One memory file on disk: its name in the index, where it is, and its stat."""
 
     path: str
@@ -98,7 +98,9 @@ def _walk(found: Discovery, folder: str, prefix: str) -> Iterator[tuple[os.DirEn
             with os.scandir(here) as entries:
                 for entry in entries:
                     name = entry.name
-                    if entry.is_symlink():
+                    if is_markdown(name) and entry.is_file(follow_symlinks=False):
+                        yield entry, before + name
+                    elif entry.is_symlink():
                         if is_markdown(name) or entry.is_dir():
                             found.skipped.append(
                                 Skipped(_shown(before + name), "symbolic link; links are not followed")

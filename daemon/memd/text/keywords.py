@@ -51,7 +51,8 @@ _REFERENCE_JAPANESE = re.compile(r"[a-z0-9_]+|[\u30a0-\u30ff]+|[\u4e00-\u9fff]+|
 class MatchPlan:
     """What to ask the index for one question.
 
-    `strict` wants every word, `any` at least one that carries meaning; both are ready for MATCH, None where
+    `strict` wants every word that is not mere grammar, `any` at least one that carries meaning; both are ready
+    for MATCH, None where
     there is nothing to ask. `words` are those a snippet should show, in lower case.
     """
 
@@ -85,6 +86,8 @@ def plan_match(raw: str) -> MatchPlan:
     """
     text = unicodedata.normalize("NFC", _UNSPEAKABLE.sub(" ", raw))
     tokens = [token for token in _TOKEN.findall(text) if token.strip("_")]
+    # Grammar excludes nothing worth finding, and looking it up costs as much as all the rest.
+    tokens = [token for token in tokens if token.lower() not in FUNCTION_WORDS] or tokens
     terms = _distinct(_terms(text))
     telling = [term for term in terms if _is_telling(term)] or terms
     chosen = telling[:MOST_TERMS]

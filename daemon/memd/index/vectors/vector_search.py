@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.index.database import Database, get_int
-from memd.index.files import ChunkRow
 from memd.index.keyword import Bindings, Scope, scope_sql
 from memd_client.errors import DimensionsChangedError
 
@@ -173,9 +172,9 @@ def used_ids(db: Database, space_id: str, scope: Scope | None) -> IdArray:
     return np.sort(np.fromiter((row[0] for row in rows), dtype=np.int64))
 
 
-def chunks_of_vectors(
+def chunk_ids_of_vectors(
     db: Database, space_id: str, vector_ids: Sequence[int], scope: Scope | None = None
-) -> list[tuple[int, ChunkRow]]:
+) -> list[tuple[int, int]]:
     """Return the chunks whose text has one of these vectors.
 
     Args:
@@ -185,16 +184,17 @@ def chunks_of_vectors(
         scope: Only chunks in scope.
 
     Returns:
-        (vector id, chunk without its text), in the order of `vector_ids`, chunks of one vector by path and
-        line. A text that stands in several places gives several chunks.
+        (vector id, chunk id), in the order of `vector_ids`, chunks of one vector by id. A text that stands in
+        several places gives several chunks.
     """
     condition, values = scope_sql(scope)
-    rows = db.execute(
-        f"""SELECT e.id, c.id, c.path, c.source, c.start_line, c.end_line, c.hash
-            FROM json_each(:ids) AS wanted
-            CROSS JOIN embedding_cache AS e ON e.id = wanted.value AND e.provider_key = :space
+    row = db.execute(  # one row, as in `keyword.find_keyword`
+        f"""SELECT json_group_array(vector_id), json_group_array(chunk_id) FROM (
+            SELECT e.id AS vector_id, c.id AS chunk_id FROM json_each(:ids) AS wanted
+            CROSS JOIN embedding_cache AS e INDEXED BY embedding_hashes
+              ON e.id = wanted.value AND e.provider_key = :space
             CROSS JOIN chunks AS c ON c.hash = e.hash
-            WHERE {condition} ORDER BY wanted.key, c.path, c.start_line, c.id""",
+            WHERE {condition} ORDER BY wanted.key, c.id)""",
         {**values, "ids": json.dumps(list(vector_ids)), "space": space_id},
-    )
-    return [(int(row[0]), ChunkRow(*row[1:])) for row in rows]
+    ).fetchall()[0]
+    return list(zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True))

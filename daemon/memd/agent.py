@@ -26,6 +26,7 @@ from memd.recall import Recall
 from memd.report import describe_agent
 from memd.sync.discover import Discovery, discover
 from memd.sync.embed import VectorFill
+from memd.sync.inherit import inherit_vectors
 from memd.sync.read import lines_of, read_file
 from memd.sync.reconcile import ProgressSink, TextSync
 from memd.sync.rules import describe_refusal, is_memory_path
@@ -62,6 +63,7 @@ class AgentMemory:
         index: Its open index.
         warm: Its vectors, ready to be searched.
         choose: Chooses the embedding provider from the settings; called again when a model was pulled.
+        openclaw_database: Where newer releases of OpenClaw keep the agent's data, vectors among it.
         daemon: The daemon's own settings.
         clock: Wall time.
     """
@@ -73,6 +75,7 @@ class AgentMemory:
         warm: WarmVectors,
         *,
         choose: Callable[[], Awaitable[Selection]],
+        openclaw_database: Path,
         daemon: DaemonSettings,
         clock: Clock,
     ) -> None:
@@ -81,6 +84,8 @@ class AgentMemory:
         self.warm = warm
         self.clock = clock
         self._choose = choose
+        self._openclaw_database = openclaw_database
+        self.notices: list[str] = []
         self._daemon = daemon
         self._started_ms = clock()
         self._max_file_bytes = daemon.max_file_mb * 1_048_576
@@ -137,7 +142,17 @@ class AgentMemory:
         provider = self.selection.provider
         if provider is None or self._nursery is None:
             return
-        fill = VectorFill(self.index_file, provider, clock=self.clock, on_stored=self._on_stored)
+        fill = VectorFill(
+            self.index_file,
+            provider,
+            cache_entries=self.config.settings.cache.max_entries,
+            clock=self.clock,
+            on_stored=self._on_stored,
+        )
+        names = (provider.model, self.config.settings.local.model_path or provider.model)
+        self.notices = await inherit_vectors(
+            self.index_file, self._openclaw_database, fill.space, names, self.clock
+        )
         self.warm.use_space(await self.index_file.read(lambda db: load_facts(db, fill.space.id)))
         await self._activate(fill)
         self.fill = fill

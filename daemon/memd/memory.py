@@ -13,9 +13,11 @@ from memd.agent import AgentMemory
 from memd.clock import Clock
 from memd.config import DaemonSettings
 from memd.embedding.choose import choose_provider
+from memd.embedding.model.header import load_fingerprint
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.pull import pull_model
-from memd.embedding.space import space_of
+from memd.embedding.model.reference import parse_reference
+from memd.embedding.space import local_space, space_of
 from memd.index.connection import IndexFile
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
@@ -250,7 +252,7 @@ class Memory:
         """Open one agent's index and put its memory together."""
         extension = self._extension(config)
         index = await IndexFile.open(
-            config.index_path, extension=extension, clock=self._clock, space_of=space_of
+            config.index_path, extension=extension, clock=self._clock, space_of=self._space_of
         )
         warm = WarmVectors(extension, self._budget)
         return AgentMemory(
@@ -258,9 +260,18 @@ class Memory:
             index,
             warm,
             choose=lambda: choose_provider(config.settings, models=self._models, cache_dir=self._models_dir),
+            openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / "openclaw-agent.sqlite",
             daemon=self._daemon,
             clock=self._clock,
         )
+
+    def _space_of(self, provider: str, model: str) -> str:
+        """Return the vector space of vectors another program stored; of a model file by what is in it."""
+        reference = parse_reference(model) if provider == "local" and model else None
+        if reference is None or reference.is_published:
+            return space_of(provider, model)
+        file = reference.file(self._models_dir)
+        return local_space(model, load_fingerprint(file) if file.is_file() else None).id
 
 
 def first_error(group: BaseExceptionGroup[MemdError]) -> MemdError:

@@ -30,6 +30,7 @@ class Reported(Protocol):
     warm: WarmVectors
     fill: VectorFill | None
     selection: Selection
+    notices: list[str]
 
     def degraded(self) -> Degraded | None:
         """Return why answers are less than the whole, if they are."""
@@ -58,6 +59,10 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     problems = [as_problem(error) for error in config.problems]
     if agent.selection.problem is not None:
         problems.append(as_problem(agent.selection.problem))
+    problems.extend(
+        Problem("openclaw_database", notice, "Nothing is lost: what could not be reused is embedded anew.")
+        for notice in agent.notices
+    )
     if disk.workspace_missing:
         problems.append(
             Problem(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memd.clock import Clock
 from memd.embedding.provider import EmbeddingProvider
-from memd.index.cache import SpaceKey, count_missing, forget_space, missing_hashes, store_vectors
+from memd.index.cache import SpaceKey, count_missing, forget_space, missing_hashes, store_vectors, trim
 from memd.index.connection import Database, IndexFile
 from memd.sync.reconcile import ProgressSink, ignore_progress
 from memd_client.errors import MemdError, ProviderFailedError
@@ -41,6 +41,7 @@ class VectorFill:
     Args:
         index: The agent's index.
         provider: Who embeds.
+        cache_entries: Most vectors kept in all (`cache.maxEntries`); those a chunk uses are never dropped.
         clock: Wall time.
         on_stored: Called with (ids, matrix) after each committed batch.
     """
@@ -50,11 +51,13 @@ class VectorFill:
         index: IndexFile,
         provider: EmbeddingProvider,
         *,
+        cache_entries: int | None = None,
         clock: Clock,
         on_stored: Callable[[list[int], NDArray[np.float32]], Awaitable[None]],
     ) -> None:
         self._index = index
         self.provider = provider
+        self._cache_entries = cache_entries
         self._clock = clock
         self._on_stored = on_stored
         self._wake = trio.Event()
@@ -101,6 +104,7 @@ class VectorFill:
             self._wake = trio.Event()
             try:
                 await self._fill()
+                await self._index.write(lambda db: trim(db, self._cache_entries))
                 self.degraded = None
                 self._pauses = 0
             except MemdError as error:

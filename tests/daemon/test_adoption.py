@@ -1,0 +1,136 @@
+"""What OpenClaw embedded is not embedded again: an index of its older releases, and the cache of 2026.9."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+
+from memd.text.chunking import chunk_text
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.models import minilm_path
+
+pytestmark = pytest.mark.model
+
+NOTES = {
+    "MEMORY.md": "# Facts\n\nThe staging gateway listens on port 8443.\n",
+    "memory/2026-01-05.md": "The invoice of the hosting company is due on Friday.\n",
+}
+
+
+@pytest.fixture
+def home() -> Iterator[StateHome]:
+    model = minilm_path()
+    settings = {"provider": "local", "local": {"modelPath": str(model)}}
+    with StateHome({"agents": {"defaults": {"memorySearch": settings}}}) as home:
+        for path, text in NOTES.items():
+            home.note(path, text)
+        yield home
+
+
+def vectors_of(home: StateHome) -> dict[str, np.ndarray]:
+    """Return the real vectors of all chunks by their hash, then forget the index they came from."""
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        client.index()
+    index = home.state / "memory" / "main.sqlite"
+    db = apsw.Connection(str(index))
+    found = {
+        str(digest): np.frombuffer(blob, "<f4")
+        for digest, blob in db.execute("SELECT hash, embedding FROM embedding_cache")
+    }
+    db.close()
+    index.unlink()
+    return found
+
+
+def write_old_index(home: StateHome, model: str, vectors: dict[str, np.ndarray]) -> None:
+    """Write the index file the older releases would have written."""
+    path = home.state / "memory" / "main.sqlite"
+    db = apsw.Connection(str(path))
+    db.execute(
+        """CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+        CREATE TABLE files (path TEXT PRIMARY KEY, source TEXT NOT NULL DEFAULT 'memory', hash TEXT NOT NULL,
+          mtime INTEGER NOT NULL, size INTEGER NOT NULL);
+        CREATE TABLE chunks (id TEXT PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL DEFAULT 'memory',
+          start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash TEXT NOT NULL, model TEXT NOT NULL,
+          text TEXT NOT NULL, embedding TEXT NOT NULL, updated_at INTEGER NOT NULL);
+        CREATE TABLE embedding_cache (provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL,
+          hash TEXT NOT NULL, embedding TEXT NOT NULL, dims INTEGER, updated_at INTEGER NOT NULL,
+          PRIMARY KEY (provider, model, provider_key, hash));
+        CREATE VIRTUAL TABLE chunks_fts USING fts5(text, id UNINDEXED, path UNINDEXED, source UNINDEXED,
+          model UNINDEXED, start_line UNINDEXED, end_line UNINDEXED);"""
+    )
+    meta = {"model": model, "provider": "local", "providerKey": "k", "chunkTokens": 400, "chunkOverlap": 80}
+    db.execute("INSERT INTO meta VALUES ('memory_index_meta_v1', ?)", (json.dumps(meta),))
+    for name, text in NOTES.items():
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        db.execute("INSERT INTO files VALUES (?, 'memory', ?, 1, ?)", (name, digest, len(text)))
+        for chunk in chunk_text(text, 400, 80):
+            embedding = json.dumps([float(value) for value in vectors[chunk.hash]])
+            row = (f"{name}{chunk.start_line}", name, chunk.start_line, chunk.end_line, chunk.hash, model)
+            db.execute(
+                "INSERT INTO chunks VALUES (?,?,'memory',?,?,?,?,?,?,1)", (*row, chunk.text, embedding)
+            )
+    db.close()
+
+
+def write_agent_database(path: Path, model: str, vectors: dict[str, np.ndarray]) -> None:
+    """Write the part of OpenClaw 2026.9's own database that holds embeddings."""
+    path.parent.mkdir(parents=True)
+    db = apsw.Connection(str(path))
+    db.pragma("journal_mode", "wal")
+    db.execute(
+        """CREATE TABLE memory_embedding_cache (provider TEXT, model TEXT, provider_key TEXT, hash TEXT,
+          embedding BLOB, dims INTEGER, updated_at INTEGER, PRIMARY KEY (provider, model, provider_key, hash))"""
+    )
+    for digest, vector in vectors.items():
+        row = ("local", model, "k", digest, vector.astype("<f8").tobytes(), len(vector), 1)
+        db.execute("INSERT INTO memory_embedding_cache VALUES (?,?,?,?,?,?,?)", row)
+    db.execute("PRAGMA user_version = 23")
+    db.close()
+
+
+def test_an_index_of_an_older_release_is_taken_over_and_nothing_is_embedded(home: StateHome) -> None:
+    vectors = vectors_of(home)
+    write_old_index(home, str(minilm_path()), vectors)
+
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        reply = client.index().agents[0]
+
+        assert (reply.files, reply.embedded, reply.reused) == (2, 0, 2)
+        assert client.search("when must we pay the provider").hits[0].path == "memory/2026-01-05.md"
+        assert client.search("gateway port").mode == "hybrid"
+
+
+def test_the_cache_of_the_newer_releases_is_read_and_their_database_left_alone(home: StateHome) -> None:
+    vectors = vectors_of(home)
+    database = home.state / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
+    write_agent_database(database, str(minilm_path()), vectors)
+    before = database.read_bytes()
+
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        reply = client.index().agents[0]
+
+        assert (reply.files, reply.embedded) == (2, 0)
+        assert client.search("gateway port").mode == "hybrid"
+    assert database.read_bytes() == before
+
+
+def test_a_database_of_an_unknown_schema_is_said_and_the_notes_are_found(home: StateHome) -> None:
+    database = home.state / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
+    database.parent.mkdir(parents=True)
+    db = apsw.Connection(str(database))
+    db.execute("CREATE TABLE something_else (x); PRAGMA user_version = 99")
+    db.close()
+
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        client.index()
+        codes = [problem.code for problem in client.status().agents[0].problems]
+        assert "openclaw_database" in codes
+        assert client.search("gateway port").hits

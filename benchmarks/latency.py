@@ -53,8 +53,8 @@ def make_corpus(home: StateHome, chunks: int, files: int, rng: random.Random) ->
     for number in range(files):
         lines = [f"# Note {number}", ""]
         size = 0
-        # 1,400 fresh characters a chunk: 1,600 less what whole lines of overlap take.
-        while size < per_file * 1400:
+        # 1,167 fresh characters a chunk: 1,600 less what whole lines of overlap take.
+        while size < per_file * 1167:
             line = "- " + " ".join(rng.choices(words, cum_weights=cumulative, k=rng.randint(8, 16)))
             lines.append(line)
             size += len(line) + 1

@@ -81,12 +81,15 @@ class Recall:
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
         question = self._prepare(params, fill)
         meaning, seen, said = _Meaning(), _Seen(), _Said()
-        # Side by side: what was found by then is found again below if files turn out to have changed.
+        # Words need a core to themselves for as long as the disk and the vectors need the other. What they
+        # found is found again below if files turn out to have changed.
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._catch_up, budget_s, seen)
             nursery.start_soon(self._ask_by_words, question, said)
-            if fill is not None:
-                nursery.start_soon(self._ask_by_meaning, question, fill, budget_s, meaning)
+            async with trio.open_nursery() as first:
+                first.start_soon(self._catch_up, budget_s, seen)
+                if fill is not None:
+                    first.start_soon(self._embed_question, params.query, fill, budget_s, meaning)
+            await self._ask_by_meaning(question, meaning)
         question = replace(question, vector=meaning.vector)
 
         def find(db: Database) -> Found:
@@ -151,11 +154,8 @@ class Recall:
         """Find what the question's words bring up."""
         said.candidates = await self._index.read(lambda db: find_words(db, question))
 
-    async def _ask_by_meaning(
-        self, question: Question, fill: VectorFill, budget_s: float, meaning: _Meaning
-    ) -> None:
-        """Find what is near to the question; without its vector the search goes on by words, and says why."""
-        await self._embed_question(question.query, fill, budget_s, meaning)
+    async def _ask_by_meaning(self, question: Question, meaning: _Meaning) -> None:
+        """Find what is near to the question, where it has a vector."""
         if meaning.vector is not None:
             search = meaning.search = self._warm.searcher()
             embedded = replace(question, vector=meaning.vector)

@@ -90,3 +90,11 @@ def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = Non
     ).fetchall()[0]
     found = zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True)
     return sorted(((int(key), -float(rank)) for key, rank in found), key=lambda pair: (-pair[1], pair[0]))
+
+
+def tidy(db: Database) -> None:
+    """Merge the parts FTS5 has written one commit at a time into one: a word is then looked up once, not in each.
+
+    It takes some 7 ms for a thousand chunks, so it is for after many changes.
+    """
+    db.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -59,8 +59,7 @@ def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: 
         if os.path.islink(memory):
             found.skipped.append(Skipped(MEMORY_FOLDER, "symbolic link; links are not followed"))
         else:
-            for entry, path in _walk(found, memory, MEMORY_FOLDER + "/"):
-                _take(found, entry, path, max_file_bytes)
+            _walk(found, memory, MEMORY_FOLDER + "/", None, max_file_bytes)
     for extra in extra_paths:
         _take_extra(found, root, extra, max_file_bytes)
     return found
@@ -89,8 +88,9 @@ def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
             _take(found, entry, name, max_file_bytes)
 
 
-def _walk(found: Discovery, folder: str, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
-    """Yield the Markdown entries below a folder with their index paths; links are listed, not followed."""
+def _walk(found: Discovery, folder: str, prefix: str, pattern: str | None, max_file_bytes: int) -> None:
+    """Add the Markdown files below a folder; links are listed, not followed."""
+    files = found.files
     pending = [(folder, prefix)]
     while pending:
         here, before = pending.pop()
@@ -98,22 +98,43 @@ def _walk(found: Discovery, folder: str, prefix: str) -> Iterator[tuple[os.DirEn
             with os.scandir(here) as entries:
                 for entry in entries:
                     name = entry.name
-                    if is_markdown(name) and entry.is_file(follow_symlinks=False):
-                        yield entry, before + name
-                    elif entry.is_symlink():
-                        if is_markdown(name) or entry.is_dir():
-                            found.skipped.append(
-                                Skipped(_shown(before + name), "symbolic link; links are not followed")
+                    if name[-3:] == ".md" and name.isascii() and entry.is_file(follow_symlinks=False):
+                        # The usual case, without a call more than it needs: this line decides what looking
+                        # at the disk costs in every search.
+                        facts = entry.stat(follow_symlinks=False)
+                        if pattern is None and facts.st_size <= max_file_bytes and before.isascii():
+                            path = before + name
+                            files[path] = Found(
+                                path, entry.path, facts.st_mtime_ns, facts.st_size, facts.st_ino
                             )
-                    elif entry.is_dir(follow_symlinks=False):
-                        if is_walked(name):
-                            pending.append((entry.path, before + name + "/"))
-                    elif is_markdown(name):
-                        yield entry, before + name
+                            continue
+                    _walk_entry(found, entry, before, prefix, pattern, max_file_bytes, pending)
         except FileNotFoundError:
             continue
         except OSError as error:
             found.skipped.append(Skipped(_shown(before), f"folder can't be listed: {error.strerror}"))
+
+
+def _walk_entry(
+    found: Discovery,
+    entry: os.DirEntry[str],
+    before: str,
+    prefix: str,
+    pattern: str | None,
+    max_file_bytes: int,
+    pending: list[tuple[str, str]],
+) -> None:
+    """Add one entry of a folder that is no plain note: a folder, a link, an odd file or name."""
+    name = entry.name
+    path = before + name
+    if entry.is_symlink():
+        if is_markdown(name) or entry.is_dir():
+            found.skipped.append(Skipped(_shown(path), "symbolic link; links are not followed"))
+    elif entry.is_dir(follow_symlinks=False):
+        if is_walked(name):
+            pending.append((entry.path, path + "/"))
+    elif is_markdown(name) and path not in found.files and matches_pattern(path[len(prefix) :], pattern):
+        _take(found, entry, path, max_file_bytes)
 
 
 def _take(found: Discovery, entry: os.DirEntry[str], path: str, max_file_bytes: int) -> None:
@@ -158,9 +179,7 @@ def _take_extra(found: Discovery, root: str, extra: ExtraPath, max_file_bytes: i
         return
     if stat.S_ISDIR(facts.st_mode):
         prefix = "" if key == "." else key + "/"
-        for entry, path in _walk(found, location, prefix):
-            if path not in found.files and matches_pattern(path[len(prefix) :], extra.pattern):
-                _take(found, entry, path, max_file_bytes)
+        _walk(found, location, prefix, extra.pattern, max_file_bytes)
     elif is_markdown(location) or not stat.S_ISREG(facts.st_mode):
         if key not in found.files:
             _take_stat(found, location, key, facts, max_file_bytes)

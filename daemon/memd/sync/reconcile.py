@@ -16,6 +16,7 @@ import trio
 from memd.clock import Clock
 from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, Published, forget_file, load_files, publish_file, touch_file
+from memd.index.keyword import tidy
 from memd.sync.discover import Discovery, Found
 from memd.sync.read import FileText, read_file
 from memd.text.chunking import Chunk, chunk_text
@@ -30,6 +31,10 @@ ProgressSink = Callable[[str, int, int, str], None]
 CLOCK_GRAIN_NS = 20_000_000
 """A file indexed this soon after its last write may have been written again with the same time: it is
 hashed. Kernels stamp files by a clock of 1 to 10 ms; twice that is safe."""
+
+TIDY_FILES = 50
+"""Changed files in one pass after which the keyword index is worth merging: a question is answered 0.6 ms sooner at
+15,000 chunks."""
 
 DISK_THREADS = 2
 """Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""
@@ -89,7 +94,12 @@ def compare(
         if force or row is None:
             if force or refused.get(path) != found:
                 read.append(found)
-        elif not _looks_same(row, found) or is_racy(row):
+        elif (
+            row.mtime_ns != found.mtime_ns
+            or row.size != found.size
+            or row.inode != found.inode
+            or row.indexed_at * 1_000_000 - row.mtime_ns < CLOCK_GRAIN_NS
+        ):  # spelled out: this runs for every file in every search
             read.append(found)
     gone = [row for path, row in rows.items() if path not in disk.files]
     read.sort(key=lambda found: (-found.mtime_ns, found.path))
@@ -110,11 +120,6 @@ def _looks_same(row: FileRow | None, found: Found) -> bool:
         found.size,
         found.inode,
     )
-
-
-def is_racy(row: FileRow) -> bool:
-    """Return whether a file was indexed so soon after its last write that a later write could look the same."""
-    return row.indexed_at * 1_000_000 - row.mtime_ns < CLOCK_GRAIN_NS
 
 
 class TextSync:
@@ -241,6 +246,8 @@ class TextSync:
                 report.files_changed += 1
             for sink in sinks:
                 sink("text", done, total, found.path)
+        if report.files_changed + report.files_removed >= TIDY_FILES:
+            await self._index.write(tidy)
         self.reasons = {path: why for path, why in self.reasons.items() if path in self.refused}
         self.skipped = disk.skipped + list(self.reasons.values())
         self.workspace_missing = disk.workspace_missing

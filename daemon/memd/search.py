@@ -43,9 +43,9 @@ MEANING_SHARE = 0.4
 """Weight of meaning in `normalized` fusion where the user set none; words have the rest. On the evaluation set 0.2
 to 0.5 are within a point of each other and OpenClaw's 0.7 is seven points below; see docs/ranking.md."""
 
-FAR = 0.2
-"""Cosine below which a nearest text has nothing to do with the question. MiniLM puts unrelated English
-texts at 0.0 to 0.15 and a loose paraphrase above 0.3; see docs/ranking.md."""
+FAR = 0.25
+"""Cosine below which the nearest text has nothing to do with the question, where no word matched either. MiniLM
+puts nonsense at 0.1 to 0.21 and a loose paraphrase above 0.3; see docs/ranking.md."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ class VectorFill:
         self._pauses = 0
         self.space = SpaceKey(provider.id, provider.model, provider.space.id)
         self.degraded: Degraded | None = None
+        self._round = 0  # texts embedded since there was last nothing to do
         self.embedded = 0
         self.pending = 0
 
@@ -110,6 +111,7 @@ class VectorFill:
             except MemdError as error:
                 self.note_failure(error)
             if not self._wake.is_set():
+                self._round = 0
                 self._idle.set()
             if self.degraded is not None:
                 pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._pauses)
@@ -132,7 +134,7 @@ class VectorFill:
     async def _fill(self) -> None:
         """Embed batch after batch until nothing is missing."""
         space = self.space
-        total = self.pending = await self._index.read(lambda db: count_missing(db, space.id))
+        self.pending = await self._index.read(lambda db: count_missing(db, space.id))
         while self.pending:
             missing = await self._index.read(lambda db: missing_hashes(db, space.id, LOOK_AHEAD_TEXTS))
             if not missing:
@@ -140,9 +142,8 @@ class VectorFill:
             for start in range(0, len(missing), BATCH_TEXTS):
                 await self._embed(missing[start : start + BATCH_TEXTS])
                 self.pending = max(0, self.pending - BATCH_TEXTS)
-                total = max(total, self.pending)
                 for sink in list(self._sinks):
-                    sink("embedding", total - self.pending, total, "")
+                    sink("embedding", self._round, self._round + self.pending, "")
                 if self._wake.is_set():  # newer text came in: it goes first
                     break
             self.pending = await self._index.read(lambda db: count_missing(db, space.id))
@@ -161,6 +162,7 @@ class VectorFill:
         ids = await self._index.write(store)
         await self._on_stored(ids, matrix)
         self.embedded += len(hashes)
+        self._round += len(hashes)
 
 
 def _check(matrix: NDArray[np.float32], count: int, model: str) -> None:

@@ -181,7 +181,7 @@ def exact_answer(
     ):
         if path.startswith(prefix) and (sources is None or source in sources):
             row = np.frombuffer(blob, "<f4").astype(np.float64)
-            scores[key] = float(np.round(np.add.reduce((row * direction)[None, :], axis=1), 12)[0])
+            scores[key] = round(float(np.add.reduce(row * direction)), 12)
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +58,10 @@ def publish(
         return publish_file(db, file_row(path, source, mtime_ns), chunks, 1)
 
 
-def unit(rows: Sequence[Sequence[float]] | NDArray[np.float64]) -> NDArray[np.float32]:
+def unit(rows: Sequence[Sequence[float]] | NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     """Return rows at unit length."""
     exact = np.asarray(rows, dtype=np.float64)
-    return (exact / np.linalg.norm(exact, axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(exact / np.linalg.norm(exact, axis=1, keepdims=True), dtype=np.float32)
 
 
 def store(

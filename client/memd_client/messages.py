@@ -82,27 +82,27 @@ class Check:
 
 @dataclass(frozen=True)
 class AgentStatus:
-    """One agent's memory at a glance."""
+    """One agent's memory at a glance. The defaults are those of a memory that can't be opened."""
 
     agent: str
-    workspace: str
-    index_path: str
-    enabled: bool
-    sources: list[str]
-    files: int
-    chunks: int
-    vectors: int
-    files_pending: int
-    chunks_pending: int
-    provider: str
-    model: str
-    dims: int
-    vector_path: str
-    vector_path_reason: str
-    last_sync_ms: int | None
-    syncing: bool
-    generation: int
-    index_bytes: int
+    workspace: str = ""
+    index_path: str = ""
+    enabled: bool = True
+    sources: list[str] = field(default_factory=list)
+    files: int = 0
+    chunks: int = 0
+    vectors: int = 0
+    files_pending: int = 0
+    chunks_pending: int = 0
+    provider: str = "none"
+    model: str = ""
+    dims: int = 0
+    vector_path: str = "none"
+    vector_path_reason: str = "the index is not open"
+    last_sync_ms: int | None = None
+    syncing: bool = False
+    generation: int = 0
+    index_bytes: int = 0
     degraded: Degraded | None = None
     skipped: list[Skipped] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

@@ -35,12 +35,14 @@ def main() -> None:
     )
     parser.add_argument("--version", action="version", version=f"memd {__version__}")
     parser.parse_args()
+    code = 0
     try:
         serve_forever()
     except* MemdError as group:
         error = first_error(group)
         print(f"memd: {error.message}\n  try: {error.hint}", file=sys.stderr)
-        sys.exit(EXIT_ALREADY_RUNNING if isinstance(error, DaemonRunningError) else 1)
+        code = EXIT_ALREADY_RUNNING if isinstance(error, DaemonRunningError) else 1
+    sys.exit(code)
 
 
 def serve_forever() -> None:

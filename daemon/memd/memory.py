@@ -21,7 +21,7 @@ from memd.embedding.space import local_space, space_of
 from memd.index.connection import IndexFile
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
-from memd.openclaw import AgentConfig, OpenClawHome
+from memd.openclaw import AgentConfig, OpenClawHome, agent_id_of
 from memd.report import as_problem
 from memd.sync.reconcile import ProgressSink
 from memd_client.errors import AgentUnknownError, MemdError
@@ -77,20 +77,6 @@ class ClosedMemory:
             index_path=str(self.config.index_path),
             enabled=self.config.settings.enabled,
             sources=list(self.config.settings.sources),
-            files=0,
-            chunks=0,
-            vectors=0,
-            files_pending=0,
-            chunks_pending=0,
-            provider="none",
-            model="",
-            dims=0,
-            vector_path="none",
-            vector_path_reason="the index is not open",
-            last_sync_ms=None,
-            syncing=False,
-            generation=0,
-            index_bytes=0,
             problems=[as_problem(self.error)],
         )
 
@@ -164,7 +150,7 @@ class Memory:
         Raises:
             AgentUnknownError: There is none; names those there are.
         """
-        wanted = self._home.default_agent if agent_id is None else agent_id
+        wanted = self._home.default_agent if agent_id is None else agent_id_of(agent_id) or agent_id
         found = self._agents.get(wanted)
         if found is None:
             known = ", ".join(sorted(self._agents)[:20]) or "none"

@@ -151,3 +151,34 @@ class DaemonProcess:
             check=False,
             cwd=Path("/"),
         )
+
+
+class ActivatedDaemon(DaemonProcess):
+    """A daemon that its socket starts: `systemd-socket-activate` listens and hands the socket over."""
+
+    def start(self, *, wait: bool = True) -> DaemonProcess:
+        """Listen; the daemon itself starts with the first client."""
+        self.home.socket.parent.mkdir(mode=0o700)
+        names = [f"--setenv={name}" for name in self._environ]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    "systemd-socket-activate",
+                    f"--listen={self.home.socket}",
+                    *names,
+                    sys.executable,
+                    "-m",
+                    "memd",
+                ],
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + START_DEADLINE_S
+        while not self.home.socket.exists():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"nobody listens:\n{self.log_tail()}")
+            time.sleep(0.02)
+        return self

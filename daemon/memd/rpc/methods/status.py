@@ -12,7 +12,7 @@ import trio
 
 from memd.rpc.call import AgentMemory, Call, problem_of
 from memd_client.errors import DeadlineExceededError, MemdError
-from memd_client.messages import AgentStatus, Problem, StatusParams, StatusReply
+from memd_client.messages import AgentStatus, StatusParams, StatusReply
 
 log = structlog.get_logger(__name__)
 
@@ -65,39 +65,13 @@ async def _ask_one(agent_id: str, memory: AgentMemory, deep: bool) -> AgentStatu
             return await memory.status(deep)
     except trio.TooSlowError:
         late = DeadlineExceededError(f"agent {agent_id} did not report in {limit_s:g} s")
-        return _failed(agent_id, problem_of(late))
+        return AgentStatus(agent_id, problems=[problem_of(late)])
     except MemdError as error:
-        return _failed(agent_id, problem_of(error))
+        return AgentStatus(agent_id, problems=[problem_of(error)])
     except Exception as error:
         log.exception("rpc.status_agent_crashed", agent=agent_id)
         crash = MemdError(f"the report of agent {agent_id} crashed ({type(error).__name__})")
-        return _failed(agent_id, problem_of(crash))
-
-
-def _failed(agent_id: str, problem: Problem) -> AgentStatus:
-    """Return the row of an agent that can't report."""
-    return AgentStatus(
-        agent=agent_id,
-        workspace="",
-        index_path="",
-        enabled=True,
-        sources=[],
-        files=0,
-        chunks=0,
-        vectors=0,
-        files_pending=0,
-        chunks_pending=0,
-        provider="",
-        model="",
-        dims=0,
-        vector_path="",
-        vector_path_reason="",
-        last_sync_ms=None,
-        syncing=False,
-        generation=0,
-        index_bytes=0,
-        problems=[problem],
-    )
+        return AgentStatus(agent_id, problems=[problem_of(crash)])
 
 
 def rss_bytes() -> int:

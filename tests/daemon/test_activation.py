@@ -1,0 +1,22 @@
+"""Started by its socket, as systemd does it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.support.daemon import ActivatedDaemon
+from tests.support.homes import StateHome
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("systemd-socket-activate") is None, reason="systemd-socket-activate is not installed"
+)
+
+
+def test_the_first_client_starts_the_daemon_and_is_answered() -> None:
+    with StateHome({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}) as home:
+        home.note("MEMORY.md", "apples are red\n")
+        with ActivatedDaemon(home) as daemon, daemon.client() as client:
+            assert client.search("apples").hits[0].path == "MEMORY.md"
+            assert client.status().socket == str(home.socket)

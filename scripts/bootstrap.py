@@ -105,7 +105,7 @@ def run_pip(title: str, arguments: list[str]) -> None:
         "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
         **os.environ,
     }
-    command = [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", *arguments]
+    command = [*installer(), *arguments]
     started = time.monotonic()
     live = sys.stdout.isatty()
     shown = -1
@@ -125,6 +125,16 @@ def run_pip(title: str, arguments: list[str]) -> None:
         tail = "\n".join(LOG.read_text(errors="replace").splitlines()[-15:])
         fail(f"{title} failed; the end of {LOG}:\n{tail}", way_out(tail))
     print(f"{f'{chr(13)}{title}' if live else ' '} done, {time.monotonic() - started:.0f} s", flush=True)
+
+
+def installer() -> list[str]:
+    """Return the command that installs into the environment: its pip, else uv (whose own environments lack pip)."""
+    if (VENV / "bin" / "pip").exists():
+        return [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check"]
+    uv = shutil.which("uv")
+    if uv is None:
+        fail(f"{VENV} has no pip, and there is no uv", f"remove {VENV}, then run this again")
+    return [str(uv), "pip", "install", "--python", str(PYTHON)]
 
 
 def way_out(tail: str) -> str:

@@ -20,7 +20,7 @@ class MemdError(Exception):
     """
 
     code: ClassVar[str] = "internal"
-    hint: str = "Run `memctl doctor`; if it finds nothing, report this with the daemon's log."
+    hint: str = "This is a defect of memd: the daemon's log says more. Please report it."
 
     _classes: ClassVar[dict[str, type[MemdError]]] = {}
 
@@ -177,7 +177,7 @@ class DaemonUnreachableError(MemdError):
     """Nobody answers on the socket."""
 
     code = "daemon_unreachable"
-    hint = "Start the daemon with `memctl status` or `memd`."
+    hint = "Start the daemon with `memd`; `memctl` starts it by itself unless MEMD_AUTOSTART is 0."
 
 
 class DaemonStartError(MemdError):

@@ -51,6 +51,9 @@ from memd_client.messages import (
 
 log = structlog.get_logger(__name__)
 
+DISK_THREADS = 2
+"""Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""
+
 GET_CHARACTERS = 4_000_000
 """Most characters one `get` returns: with four bytes a character this fills a frame."""
 
@@ -89,6 +92,7 @@ class AgentMemory:
         self._daemon = daemon
         self._started_ms = clock()
         self._max_file_bytes = daemon.max_file_mb * 1_048_576
+        self._disk = trio.CapacityLimiter(DISK_THREADS)
         self._nursery: trio.Nursery | None = None
         self.selection = Selection(config.settings.provider, None)
         self.fill: VectorFill | None = None
@@ -98,6 +102,7 @@ class AgentMemory:
             tokens=config.settings.chunking.tokens,
             overlap=config.settings.chunking.overlap,
             clock=clock,
+            disk=self._disk,
             on_published=self._on_published,
         )
         self._recall = Recall(config, index, warm, self.text, daemon=daemon, clock=clock)
@@ -226,7 +231,7 @@ class AgentMemory:
                 self.config.id, params.path, text, max(1, params.from_line), count, total, truncated
             )
 
-        return await trio.to_thread.run_sync(load)
+        return await trio.to_thread.run_sync(load, limiter=self._disk)
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring text and vectors up to date now.

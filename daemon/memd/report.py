@@ -56,29 +56,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     (counts, at), (disk, _) = await agent.index_file.read(look), await text.look()
     provider = agent.selection.provider
     choice = agent.warm.choice()
-    problems = [as_problem(error) for error in config.problems]
-    if agent.selection.problem is not None:
-        problems.append(as_problem(agent.selection.problem))
-    problems.extend(
-        Problem("openclaw_database", notice, "Nothing is lost: what could not be reused is embedded anew.")
-        for notice in agent.notices
-    )
-    if disk.workspace_missing:
-        problems.append(
-            Problem(
-                "workspace_missing",
-                f"the workspace {config.workspace} does not exist",
-                "Create it, or correct the agent's `workspace` in the settings.",
-            )
-        )
-    if agent.index_file.set_aside is not None:
-        problems.append(
-            Problem(
-                "index_corrupt",
-                f"the index was damaged and is kept as {agent.index_file.set_aside.name}",
-                "It was rebuilt from your Markdown; delete the kept file when you don't need it.",
-            )
-        )
+    problems = _problems(agent, workspace_missing=disk.workspace_missing)
     skipped = disk.skipped + list(text.reasons.values())
     return AgentStatus(
         agent=config.id,
@@ -105,6 +83,34 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         problems=problems,
         checks=await probe(agent) if deep else [],
     )
+
+
+def _problems(agent: Reported, *, workspace_missing: bool) -> list[Problem]:
+    """Return what is wrong with an agent, each with its way out."""
+    problems = [as_problem(error) for error in agent.config.problems]
+    if agent.selection.problem is not None:
+        problems.append(as_problem(agent.selection.problem))
+    problems.extend(
+        Problem("openclaw_database", notice, "Nothing is lost: what could not be reused is embedded anew.")
+        for notice in agent.notices
+    )
+    if workspace_missing:
+        problems.append(
+            Problem(
+                "workspace_missing",
+                f"the workspace {agent.config.workspace} does not exist",
+                "Create it, or correct the agent's `workspace` in the settings.",
+            )
+        )
+    if agent.index_file.set_aside is not None:
+        problems.append(
+            Problem(
+                "index_corrupt",
+                f"the index was damaged and is kept as {agent.index_file.set_aside.name}",
+                "It was rebuilt from your Markdown; delete the kept file when you don't need it.",
+            )
+        )
+    return problems
 
 
 async def probe(agent: Reported) -> list[Check]:

@@ -43,7 +43,7 @@ async def inherit_vectors(
             if row[0] == space.provider
         ]
 
-    rows = await trio.to_thread.run_sync(load)
+    rows = await trio.to_thread.run_sync(load, limiter=trio.CapacityLimiter(1))
     if rows:
 
         def take(db: Database) -> int:

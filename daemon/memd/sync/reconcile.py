@@ -36,9 +36,6 @@ TIDY_FILES = 50
 """Changed files in one pass after which the keyword index is worth merging: a question is answered 0.6 ms sooner at
 15,000 chunks."""
 
-DISK_THREADS = 2
-"""Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""
-
 
 def ignore_progress(stage: str, done: int, total: int, detail: str) -> None:
     """Take progress nobody asked for."""
@@ -131,6 +128,7 @@ class TextSync:
         tokens: Chunk size in tokens.
         overlap: Tokens shared with the chunk before.
         clock: Wall time.
+        disk: Threads that read files.
         on_published: Called after each committed file with what changed, before the pass is reported done.
     """
 
@@ -142,6 +140,7 @@ class TextSync:
         tokens: int,
         overlap: int,
         clock: Clock,
+        disk: trio.CapacityLimiter,
         on_published: Callable[[Published], None],
     ) -> None:
         self._index = index
@@ -150,7 +149,7 @@ class TextSync:
         self._overlap = overlap
         self._clock = clock
         self._on_published = on_published
-        self._disk = trio.CapacityLimiter(DISK_THREADS)
+        self._disk = disk
         self._waiting: list[_Request] = []
         self._wake = trio.Event()
         self.rows: dict[str, FileRow] = {}

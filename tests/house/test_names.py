@@ -1,0 +1,82 @@
+"""One request, one name: in messages, methods, command line, protocol page and tests."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from memd.cli.main import COMMANDS
+from memd_client import Client
+from memd_client.messages import REQUESTS
+from tests.support.tree import CLIENT, DAEMON, DOCS, ROOT, parsed, python_files, relative
+
+NO_COMMAND = {
+    "hello": "the client says it by itself",
+    "cancel": "Ctrl-C says it",
+    "embed": "vectors are for programs",
+}
+"""Requests without a command, and why. This table may only shrink."""
+
+EMPTY_NAMES = re.compile(r"(utils?|helpers?|common|misc|manager|base_.*|.*_(utils?|helpers?|manager))")
+"""Names that say nothing about what a module knows."""
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_has_its_name_everywhere(name: str) -> None:
+    params, reply = REQUESTS[name]
+    assert (params.__name__, reply.__name__) == (f"{name.title()}Params", f"{name.title()}Reply")
+    assert (DAEMON / "rpc" / "methods" / f"{name}.py").is_file()
+    assert (ROOT / "tests" / "unit" / "rpc" / "methods" / f"test_{name}.py").is_file()
+    assert f"\n## {name}\n" in (DOCS / "protocol.md").read_text()
+    assert (name in COMMANDS) != (name in NO_COMMAND), "a command, or a reason for none; not both"
+    assert hasattr(Client, name) or name == "cancel"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_a_module_a_section_and_a_test(name: str) -> None:
+    assert (DAEMON / "cli" / f"{name}.py").is_file()
+    assert (ROOT / "tests" / "unit" / "cli" / f"test_{name}.py").is_file()
+    assert re.search(rf"^## memctl {name}\b", (DOCS / "cli.md").read_text(), re.MULTILINE)
+
+
+def test_the_table_of_requests_without_a_command_only_shrinks() -> None:
+    assert set(NO_COMMAND) <= {"hello", "cancel", "embed"} & set(REQUESTS)
+
+
+def test_every_method_file_is_a_request() -> None:
+    files = {path.stem for path in (DAEMON / "rpc" / "methods").glob("*.py")} - {"__init__"}
+    assert files == set(REQUESTS)
+
+
+def test_a_method_file_is_one_handle() -> None:
+    for name in REQUESTS:
+        tree = parsed(DAEMON / "rpc" / "methods" / f"{name}.py")
+        public = [node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
+        assert "handle" in public, f"rpc/methods/{name}.py has no `async def handle`"
+
+
+def test_module_names_say_what_a_module_knows() -> None:
+    empty = [relative(p) for p in python_files(DAEMON, CLIENT) if EMPTY_NAMES.fullmatch(p.stem)]
+    assert not empty
+
+
+def test_rooms_hand_nothing_on() -> None:
+    full = [
+        relative(path)
+        for path in python_files(DAEMON)
+        if path.name == "__init__.py" and path.parent != DAEMON and path.parent.name != "sample"
+        if [node for node in parsed(path).body if not isinstance(node, ast.Expr)]
+    ]
+    assert not full, "an __init__.py of a room stays empty: import the module itself"
+
+
+def test_tests_are_named_by_what_is_promised() -> None:
+    short = [
+        f"{relative(path)}: {node.name}"
+        for path in python_files(ROOT / "tests")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and node.name.count("_") < 2
+    ]
+    assert not short, "a test's name is a sentence: what is promised"

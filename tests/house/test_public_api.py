@@ -1,0 +1,37 @@
+"""Every public thing says what it is."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.support.tree import modules, shown
+
+
+def _undocumented(path: Path) -> list[str]:
+    """Return the public names of a module that have no docstring."""
+    tree = ast.parse(path.read_text())
+    missing = [] if path.name == "__init__.py" or ast.get_docstring(tree) else ["module"]
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            missing += _without_docstring(node, "")
+    return missing
+
+
+def _without_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, inside: str) -> list[str]:
+    """Return the public names in a definition, itself included, that have no docstring."""
+    if node.name.startswith("_"):
+        return []
+    missing = [] if ast.get_docstring(node) else [inside + node.name]
+    if isinstance(node, ast.ClassDef):
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                missing += _without_docstring(part, f"{inside}{node.name}.")
+    return missing
+
+
+@pytest.mark.parametrize("path", modules(), ids=shown)
+def test_public_names_have_docstrings(path: Path) -> None:
+    assert _undocumented(path) == []

@@ -1,0 +1,74 @@
+"""The tail is what rots: limits on the longest, not on the usual."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+from tests.support.tree import CLIENT, DAEMON, ROOT, code_lines, functions_in, python_files, relative
+
+FILE_LINES = 400
+"""A file above this does more than one thing."""
+
+MEDIAN_LINES = 130
+NINETIETH_LINES = 300
+"""Of the distributions' files: most are read at a glance, and few ask for more than a few screens."""
+
+FUNCTION_LINES = 50
+"""Without the docstring, which may be as long as its promises need."""
+
+METHOD_FILE_LINES = 120
+HANDLE_LINES = 40
+SCRIPT_LINES = 30
+PROVIDER_LINES = 150
+ROOT_LINES = 250
+"""`app.py`: what is built and in which order fits on a few screens."""
+
+
+def count_lines(path: Path) -> int:
+    """Return how many lines a file has."""
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def longer_than(limit: int, paths: list[Path]) -> dict[str, int]:
+    """Return the files with more lines than the limit."""
+    return {relative(path): lines for path in paths if (lines := count_lines(path)) > limit}
+
+
+def test_no_file_is_too_long() -> None:
+    assert not longer_than(FILE_LINES, list(python_files()))
+
+
+def test_most_files_are_short() -> None:
+    lines = sorted(count_lines(path) for path in python_files(DAEMON, CLIENT))
+    assert statistics.median(lines) <= MEDIAN_LINES
+    assert lines[len(lines) * 9 // 10] <= NINETIETH_LINES
+
+
+def test_no_function_is_too_long() -> None:
+    long = {
+        f"{relative(path)}: {function.name}": code_lines(function)
+        for path in python_files()
+        for function in functions_in(path)
+        if code_lines(function) > FUNCTION_LINES
+    }
+    assert not long
+
+
+def test_request_methods_stay_thin() -> None:
+    methods = list(python_files(DAEMON / "rpc" / "methods"))
+    assert not longer_than(METHOD_FILE_LINES, methods)
+    for path in methods:
+        for function in functions_in(path):
+            assert function.name != "handle" or code_lines(function) <= HANDLE_LINES, relative(path)
+
+
+def test_providers_and_the_composition_root_stay_short() -> None:
+    assert not longer_than(PROVIDER_LINES, list(python_files(DAEMON / "embedding" / "providers")))
+    assert not longer_than(ROOT_LINES, [DAEMON / "app.py", DAEMON / "__main__.py"])
+
+
+def test_scripts_stay_short() -> None:
+    scripts = [path for path in (ROOT / "scripts").iterdir() if path.is_file() and not path.suffix]
+    assert scripts
+    assert not longer_than(SCRIPT_LINES, [*scripts, ROOT / ".ci" / "run"])

@@ -1,0 +1,89 @@
+"""The project's own files, for tests that hold the tree to its rules."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DAEMON = ROOT / "daemon" / "memd"
+CLIENT = ROOT / "client" / "memd_client"
+DOCS = ROOT / "docs"
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@functools.cache
+def project_files() -> tuple[Path, ...]:
+    """Return every file that is part of the project: what git tracks or would track."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    paths = {ROOT / name.decode() for name in listing.stdout.split(b"\0") if name}
+    return tuple(sorted(path for path in paths if path.is_file()))
+
+
+def python_files(*folders: Path) -> tuple[Path, ...]:
+    """Return the Python files below the folders; of the whole project where none is named."""
+    wanted = folders or (ROOT,)
+    return tuple(
+        path
+        for path in project_files()
+        if path.suffix == ".py" and any(path.is_relative_to(folder) for folder in wanted)
+    )
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Return a Python file's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def functions_in(path: Path) -> Iterator[Function]:
+    """Yield every function of a file, methods and inner ones included."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, Function):
+            yield node
+
+
+def code_lines(function: Function) -> int:
+    """Return how many lines a function takes without its docstring, which may be as long as it needs."""
+    assert function.end_lineno is not None
+    total = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is not None and first.end_lineno is not None:
+        total -= first.end_lineno - first.lineno + 1
+    return total
+
+
+def relative(path: Path) -> str:
+    """Return a path as a message names it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a module of either distribution."""
+    below = path.relative_to(path.parents[len(path.relative_to(ROOT).parts) - 2])
+    parts = [*below.parts[:-1], below.stem]
+    return ".".join(parts if parts[-1] != "__init__" else parts[:-1])
+
+
+def tracked_files() -> tuple[Path, ...]:
+    """Return every file of the project; another name for `project_files`."""
+    return project_files()
+
+
+def modules() -> tuple[Path, ...]:
+    """Return every Python file of both distributions."""
+    return python_files(DAEMON, CLIENT)
+
+
+def shown(path: Path) -> str:
+    """Return a path as a message names it; another name for `relative`."""
+    return relative(path)

@@ -85,9 +85,12 @@ class Recall:
         # found is found again below if files turn out to have changed.
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._ask_by_words, question, said)
-            async with trio.open_nursery() as first:
-                first.start_soon(self._catch_up, budget_s, seen)
-                if fill is not None:
+            meaning.vector = self._known_vector(params.query, fill)
+            if fill is None or meaning.vector is not None:
+                await self._catch_up(budget_s, seen)
+            else:
+                async with trio.open_nursery() as first:
+                    first.start_soon(self._catch_up, budget_s, seen)
                     first.start_soon(self._embed_question, params.query, fill, budget_s, meaning)
             await self._ask_by_meaning(question, meaning)
         question = replace(question, vector=meaning.vector)
@@ -149,6 +152,12 @@ class Recall:
             seen.disk = self._text.seen
         else:
             seen.behind = self._text.still_behind(seen.disk) or None
+
+    def _known_vector(self, query: str, fill: VectorFill | None) -> NDArray[np.float32] | None:
+        """Return the vector of a question asked before, where there are vectors to compare it with."""
+        if fill is None or self._warm.count == 0:
+            return None
+        return self._queries.find(query, fill.provider)
 
     async def _ask_by_words(self, question: Question, said: _Said) -> None:
         """Find what the question's words bring up."""

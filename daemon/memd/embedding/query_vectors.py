@@ -24,6 +24,14 @@ class QueryVectors:
     def __repr__(self) -> str:
         return f"<QueryVectors {len(self._kept)} kept>"
 
+    def find(self, query: str, provider: EmbeddingProvider) -> NDArray[np.float32] | None:
+        """Return a question's vector where it is known; never waits."""
+        key = (provider.space.id, query)
+        known = self._kept.get(key)
+        if known is not None:
+            self._kept.move_to_end(key)
+        return known
+
     async def vector_of(
         self, query: str, provider: EmbeddingProvider, timeout_s: float
     ) -> NDArray[np.float32]:
@@ -38,11 +46,10 @@ class QueryVectors:
             ProviderFailedError: No vector in time, or one that can't be used.
             MemdError: Whatever the provider raises.
         """
-        key = (provider.space.id, query)
-        known = self._kept.get(key)
+        known = self.find(query, provider)
         if known is not None:
-            self._kept.move_to_end(key)
             return known
+        key = (provider.space.id, query)
         with trio.move_on_after(timeout_s):
             vector = await provider.embed_query(query)
             if not bool(np.isfinite(vector).all()) or not bool(vector.any()):

@@ -98,7 +98,8 @@ def compare(
             or row.indexed_at * 1_000_000 - row.mtime_ns < CLOCK_GRAIN_NS
         ):  # spelled out: this runs for every file in every search
             read.append(found)
-    gone = [row for path, row in rows.items() if path not in disk.files]
+    # Keys are subtracted in one step of C: this runs in a thread while a sync may change the rows.
+    gone = [row for path in sorted(rows.keys() - disk.files.keys()) if (row := rows.get(path)) is not None]
     read.sort(key=lambda found: (-found.mtime_ns, found.path))
     return Changes(read, gone)
 
@@ -171,8 +172,12 @@ class TextSync:
 
     async def look(self) -> tuple[Discovery, Changes]:
         """Return what is on disk now and how it differs from the index; changes nothing."""
-        disk = await trio.to_thread.run_sync(self._scan, limiter=self._disk)
-        return disk, compare(disk, self.rows, self.refused)
+
+        def see() -> tuple[Discovery, Changes]:
+            disk = self._scan()
+            return disk, compare(disk, self.rows, self.refused)
+
+        return await trio.to_thread.run_sync(see, limiter=self._disk)
 
     def still_behind(self, disk: Discovery) -> Changes:
         """Return how a disk looked at earlier differs from the rows as they are now."""

@@ -92,16 +92,11 @@ class Recall:
                 async with trio.open_nursery() as first:
                     first.start_soon(self._catch_up, budget_s, seen)
                     first.start_soon(self._embed_question, params.query, fill, budget_s, meaning)
-            await self._ask_by_meaning(question, meaning)
+            await self._ask_by_meaning(question, meaning, seen, said)
         question = replace(question, vector=meaning.vector)
-
-        def find(db: Database) -> Found:
-            found = find_hits(db, question, meaning.search, said.candidates, meaning.candidates)
-            if seen.disk is not None:
-                found.hits = keep_current(found.hits, seen.disk, seen.behind)
-            return found
-
-        found = await self._index.read(find)
+        found = meaning.found
+        if found is None:
+            found = await self._index.read(lambda db: finish(db, question, meaning, seen, said))
         behind = seen.behind
         return SearchReply(
             agent=self._config.id,
@@ -161,14 +156,26 @@ class Recall:
 
     async def _ask_by_words(self, question: Question, said: _Said) -> None:
         """Find what the question's words bring up."""
-        said.candidates = await self._index.read(lambda db: find_words(db, question))
 
-    async def _ask_by_meaning(self, question: Question, meaning: _Meaning) -> None:
-        """Find what is near to the question, where it has a vector."""
-        if meaning.vector is not None:
-            search = meaning.search = self._warm.searcher()
-            embedded = replace(question, vector=meaning.vector)
-            meaning.candidates = await self._index.read(lambda db: find_meaning(db, embedded, search))
+        def ask(db: Database) -> None:
+            said.candidates = find_words(db, question)
+
+        await self._index.read(ask)
+
+    async def _ask_by_meaning(self, question: Question, meaning: _Meaning, seen: _Seen, said: _Said) -> None:
+        """Find what is near to the question, where it has a vector; and finish, where the words are there too."""
+        if meaning.vector is None:
+            return
+        meaning.search = self._warm.searcher()
+        embedded = replace(question, vector=meaning.vector)
+
+        def ask(db: Database) -> None:
+            assert meaning.search is not None
+            meaning.candidates = find_meaning(db, embedded, meaning.search)
+            if said.candidates is not None:  # it usually is: this saves a hand-over to a thread
+                meaning.found = finish(db, embedded, meaning, seen, said)
+
+        await self._index.read(ask)
 
     async def _embed_question(self, query: str, fill: VectorFill, budget_s: float, meaning: _Meaning) -> None:
         """Find the question's vector, or why there is none."""
@@ -206,6 +213,7 @@ class _Meaning:
         self.degraded: Degraded | None = None
         self.search: VectorSearch | None = None
         self.candidates: Candidates | None = None
+        self.found: Found | None = None
 
 
 class _Said:
@@ -213,3 +221,11 @@ class _Said:
 
     def __init__(self) -> None:
         self.candidates: Candidates | None = None
+
+
+def finish(db: Database, question: Question, meaning: _Meaning, seen: _Seen, said: _Said) -> Found:
+    """Return the hits out of what was found so far; what the index has outrun is found again."""
+    found = find_hits(db, question, meaning.search, said.candidates, meaning.candidates)
+    if seen.disk is not None:
+        found.hits = keep_current(found.hits, seen.disk, seen.behind)
+    return found

@@ -144,11 +144,12 @@ def best_first(items: Iterable[Ranked]) -> list[Ranked]:
     return sorted(items, key=_place)
 
 
-def _place(item: Ranked) -> tuple[float, float, float, str, int, str]:
+def _place(item: Ranked) -> tuple[float, float, float, str, int, int, str]:
     """Return a candidate's place as something to sort by."""
     by_meaning = math.inf if item.vector_score is None else -item.vector_score
     by_words = math.inf if item.text_score is None else -item.text_score
-    return (-item.score, by_meaning, by_words, item.path, item.start_line, f"{item.id!s:>20}")
+    number, name = (item.id, "") if isinstance(item.id, int) else (0, item.id)
+    return (-item.score, by_meaning, by_words, item.path, item.start_line, number, name)
 
 
 def _ranked(candidate: Candidate, score: float) -> Ranked:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,11 +115,11 @@ class MatrixSearch:
         single = exact.astype(np.float32)
         scope = narrow(db, scope)
         allowed = used_ids(db, space_id, scope) if scope is not None else None
-        near = np.concatenate([block.rows @ single for block in blocks])
-        alive = np.concatenate([block.alive for block in blocks])
-        ids = np.concatenate([block.ids for block in blocks])
+        near = _joined([block.rows @ single for block in blocks])
+        alive = _joined([block.alive for block in blocks])
+        ids = _joined([block.ids for block in blocks])
         if allowed is not None:
-            alive &= np.isin(ids, allowed, assume_unique=False)
+            alive = alive & np.isin(ids, allowed, assume_unique=False)
         positions = np.flatnonzero(alive)
         chosen = positions[in_doubt(near[positions], limit, dims)]
         return rank_exactly(_rows_at(blocks, chosen, dims), ids[chosen], exact, limit)
@@ -290,6 +291,11 @@ def _read(db: Database, space_id: str) -> _Block:
         packed[at * step : (at + 1) * step] = blob
     block.ids[:], block.alive[:], block.count = ids, True, count
     return block
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return arrays as one; the usual single one as it is."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _rows_at(blocks: Sequence[_Block], positions: NDArray[np.intp], dims: int) -> FloatArray:

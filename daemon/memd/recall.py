@@ -87,13 +87,16 @@ class Recall:
             nursery.start_soon(self._ask_by_words, question, said)
             meaning.vector = self._known_vector(params.query, fill)
             if fill is None or meaning.vector is not None:
-                await self._catch_up(budget_s, seen)
+                await self._ask_at_once(question, meaning, seen, said)
+                if seen.changed:
+                    await self._catch_up(budget_s, seen)
             else:
                 async with trio.open_nursery() as first:
                     first.start_soon(self._catch_up, budget_s, seen)
                     first.start_soon(self._embed_question, params.query, fill, budget_s, meaning)
-            await self._ask_by_meaning(question, meaning, seen, said)
         question = replace(question, vector=meaning.vector)
+        if meaning.vector is not None and meaning.search is None:
+            meaning.search = self._warm.searcher()
         found = meaning.found
         if found is None:
             found = await self._index.read(lambda db: finish(db, question, meaning, seen, said))
@@ -162,17 +165,24 @@ class Recall:
 
         await self._index.read(ask)
 
-    async def _ask_by_meaning(self, question: Question, meaning: _Meaning, seen: _Seen, said: _Said) -> None:
-        """Find what is near to the question, where it has a vector; and finish, where the words are there too."""
-        if meaning.vector is None:
-            return
-        meaning.search = self._warm.searcher()
+    async def _ask_at_once(self, question: Question, meaning: _Meaning, seen: _Seen, said: _Said) -> None:
+        """Look at the disk, ask by meaning and finish, all in one thread: each hand-over to another costs time.
+
+        Where files changed this ends after the look, and where words are not there yet after the vectors.
+        """
+        if meaning.vector is not None:
+            meaning.search = self._warm.searcher()
         embedded = replace(question, vector=meaning.vector)
 
         def ask(db: Database) -> None:
-            assert meaning.search is not None
-            meaning.candidates = find_meaning(db, embedded, meaning.search)
-            if said.candidates is not None:  # it usually is: this saves a hand-over to a thread
+            if self._config.settings.sync.on_search:
+                seen.disk, changes = self._text.see()
+                seen.changed = bool(changes)
+                if changes:
+                    return
+            if meaning.search is not None:
+                meaning.candidates = find_meaning(db, embedded, meaning.search)
+            if said.candidates is not None:
                 meaning.found = finish(db, embedded, meaning, seen, said)
 
         await self._index.read(ask)
@@ -203,6 +213,7 @@ class _Seen:
     def __init__(self) -> None:
         self.disk: Discovery | None = None
         self.behind: Changes | None = None
+        self.changed = False
 
 
 class _Meaning:

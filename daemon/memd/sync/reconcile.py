@@ -170,14 +170,14 @@ class TextSync:
         """Read the rows the index holds."""
         self.rows = await self._index.read(load_files)
 
+    def see(self) -> tuple[Discovery, Changes]:
+        """Return what is on disk now and how it differs from the index (blocking); changes nothing."""
+        disk = self._scan()
+        return disk, compare(disk, self.rows, self.refused)
+
     async def look(self) -> tuple[Discovery, Changes]:
-        """Return what is on disk now and how it differs from the index; changes nothing."""
-
-        def see() -> tuple[Discovery, Changes]:
-            disk = self._scan()
-            return disk, compare(disk, self.rows, self.refused)
-
-        return await trio.to_thread.run_sync(see, limiter=self._disk)
+        """Return what `see` returns, without blocking the loop."""
+        return await trio.to_thread.run_sync(self.see, limiter=self._disk)
 
     def still_behind(self, disk: Discovery) -> Changes:
         """Return how a disk looked at earlier differs from the rows as they are now."""

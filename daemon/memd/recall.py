@@ -81,22 +81,13 @@ class Recall:
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
         question = self._prepare(params, fill)
         meaning, seen, said = _Meaning(), _Seen(), _Said()
-        # Words need a core to themselves for as long as the disk and the vectors need the other. What they
-        # found is found again below if files turn out to have changed.
+        # Two threads, a core each: disk and words, vectors. Whichever comes last finishes: every further
+        # hand-over to a thread costs time. Where files changed they are brought in, and all is found again.
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._ask_by_words, question, said)
-            meaning.vector = self._known_vector(params.query, fill)
-            if fill is None or meaning.vector is not None:
-                await self._ask_at_once(question, meaning, seen, said)
-                if seen.changed:
-                    await self._catch_up(budget_s, seen)
-            else:
-                async with trio.open_nursery() as first:
-                    first.start_soon(self._catch_up, budget_s, seen)
-                    first.start_soon(self._embed_question, params.query, fill, budget_s, meaning)
+            nursery.start_soon(self._ask_by_words, question, meaning, seen, said, budget_s)
+            if fill is not None:
+                await self._ask_by_meaning(question, fill, meaning, seen, said, budget_s)
         question = replace(question, vector=meaning.vector)
-        if meaning.vector is not None and meaning.search is None:
-            meaning.search = self._warm.searcher()
         found = meaning.found
         if found is None:
             found = await self._index.read(lambda db: finish(db, question, meaning, seen, said))
@@ -151,37 +142,48 @@ class Recall:
         else:
             seen.behind = self._text.still_behind(seen.disk) or None
 
-    def _known_vector(self, query: str, fill: VectorFill | None) -> NDArray[np.float32] | None:
-        """Return the vector of a question asked before, where there are vectors to compare it with."""
-        if fill is None or self._warm.count == 0:
-            return None
-        return self._queries.find(query, fill.provider)
-
-    async def _ask_by_words(self, question: Question, said: _Said) -> None:
-        """Find what the question's words bring up."""
-
-        def ask(db: Database) -> None:
-            said.candidates = find_words(db, question)
-
-        await self._index.read(ask)
-
-    async def _ask_at_once(self, question: Question, meaning: _Meaning, seen: _Seen, said: _Said) -> None:
-        """Look at the disk, ask by meaning and finish, all in one thread: each hand-over to another costs time.
-
-        Where files changed this ends after the look, and where words are not there yet after the vectors.
-        """
-        if meaning.vector is not None:
-            meaning.search = self._warm.searcher()
-        embedded = replace(question, vector=meaning.vector)
+    async def _ask_by_words(
+        self, question: Question, meaning: _Meaning, seen: _Seen, said: _Said, budget_s: float
+    ) -> None:
+        """Look at the disk, and find what the question's words bring up; bring changed files in first."""
 
         def ask(db: Database) -> None:
             if self._config.settings.sync.on_search:
                 seen.disk, changes = self._text.see()
-                seen.changed = bool(changes)
                 if changes:
+                    seen.changed = True
                     return
-            if meaning.search is not None:
-                meaning.candidates = find_meaning(db, embedded, meaning.search)
+            said.candidates = find_words(db, question)
+            if meaning.candidates is not None or not meaning.wanted:
+                embedded = replace(question, vector=meaning.vector)
+                meaning.found = finish(db, embedded, meaning, seen, said)
+
+        await self._index.read(ask)
+        if seen.changed:
+            await self._catch_up(budget_s, seen)
+
+    async def _ask_by_meaning(
+        self,
+        question: Question,
+        fill: VectorFill,
+        meaning: _Meaning,
+        seen: _Seen,
+        said: _Said,
+        budget_s: float,
+    ) -> None:
+        """Find what is near to the question; without its vector the search goes on by words, and says why."""
+        meaning.wanted = True
+        if self._warm.count:
+            meaning.vector = self._queries.find(question.query, fill.provider)
+        if meaning.vector is None:
+            await self._embed_question(question.query, fill, budget_s, meaning)
+        if meaning.vector is None:
+            return
+        search = meaning.search = self._warm.searcher()
+        embedded = replace(question, vector=meaning.vector)
+
+        def ask(db: Database) -> None:
+            meaning.candidates = find_meaning(db, embedded, search)
             if said.candidates is not None:
                 meaning.found = finish(db, embedded, meaning, seen, said)
 
@@ -220,6 +222,7 @@ class _Meaning:
     """What became of the question's vector while the files were looked at."""
 
     def __init__(self) -> None:
+        self.wanted = False
         self.vector: NDArray[np.float32] | None = None
         self.degraded: Degraded | None = None
         self.search: VectorSearch | None = None

@@ -70,6 +70,23 @@ def test_the_three_vector_paths_give_the_same_hits(home: StateHome) -> None:
     assert warm[1] == vec[1] == scan[1]
 
 
+def test_an_extension_that_cant_be_loaded_costs_no_result_and_is_named(home: StateHome) -> None:
+    search = {
+        **MINILM["agents"]["defaults"]["memorySearch"],
+        "store": {"vector": {"extensionPath": "/nowhere/vec0.so"}},
+    }
+    home.configure({"agents": {"defaults": {"memorySearch": search}}})
+    (home.root / "memd.toml").write_text("memory_budget_mb = 0\n")
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        client.index()
+        reply = client.search("when do we have to pay our provider")
+        assert (reply.mode, reply.hits[0].path) == ("hybrid", "memory/2026-01-05.md")
+        status = client.status()
+        assert status.sqlite_vec.startswith("not loaded")
+        assert status.agents[0].vector_path == "scan"
+        assert "sqlite-vec" in status.agents[0].vector_path_reason
+
+
 def test_nothing_is_embedded_twice(home: StateHome) -> None:
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()

@@ -15,7 +15,7 @@ from memd_client.discovery import socket_path
 from memd_client.errors import MemdError
 
 MEMCTL = Path(sys.executable).parent / "memctl"
-SAMPLE_QUESTION = "how do we get back in when the vpn is down"
+SAMPLE_QUESTION = "why was the archive search slow"
 
 
 def main() -> None:

@@ -1,0 +1,44 @@
+"""The bundled sample memory: every question that comes with it finds its note first."""
+
+from __future__ import annotations
+
+import pytest
+
+from memd.sample import copy_sample, load_questions
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.models import minilm_path
+from tests.support.scripts import load_script
+
+pytestmark = pytest.mark.model
+
+
+def test_every_sample_question_finds_its_note_first() -> None:
+    minilm_path()
+    with StateHome() as home:
+        (home.state / "openclaw.json").unlink()
+        copy_sample(home.state)
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            first = {}
+            for question in load_questions():
+                reply = client.search(question.query, agent=question.agent)
+                assert reply.mode == "hybrid"
+                first[question.query] = reply.hits[0].path if reply.hits else ""
+            assert first == {question.query: question.path for question in load_questions()}
+
+
+def test_the_first_run_asks_one_of_them() -> None:
+    assert load_script("first_run").SAMPLE_QUESTION in {question.query for question in load_questions()}
+
+
+def test_nonsense_is_answered_with_nothing() -> None:
+    minilm_path()
+    with StateHome() as home:
+        (home.state / "openclaw.json").unlink()
+        copy_sample(home.state)
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            for query in ("zxqv blorp fnord", "qwertyuiop asdfgh"):
+                reply = client.search(query)
+                assert (reply.hits, reply.abstained) == ([], True)

@@ -127,7 +127,13 @@ class IndexFile:
             with map_errors(path):
                 return open_writer(path, load_extension=extension.load_into, clock=clock, space_of=space_of)
 
-        return cls(path, await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1)), extension)
+        index = cls(path, await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1)), extension)
+        try:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        except trio.Cancelled:
+            await index.close()
+            raise
+        return index
 
     # --- reading ------------------------------------------------------------------------------------
 

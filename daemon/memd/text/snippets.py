@@ -102,6 +102,8 @@ def _best_window(text: str, spots: list[_Spot], limit: int) -> tuple[int, int]:
 def _worth(spots: Sequence[_Spot], places: Sequence[int], start: int, end: int) -> float:
     """Return what the distinct words between two places are worth."""
     inside = spots[bisect_left(places, start) : bisect_left(places, end)]
+    if len(inside) <= 1:  # most lines hold none of the words
+        return inside[0].weight if inside and inside[0].end <= end else 0.0
     return sum({spot.word: spot.weight for spot in inside if spot.end <= end}.values())
 
 

@@ -155,7 +155,7 @@ def test_a_log_left_by_openclaw_is_brought_in(tmp_path: Path) -> None:
     db.close()
 
 
-def test_a_kill_before_the_move_leaves_openclaws_file_as_it_was(
+def test_a_failure_before_the_move_leaves_openclaws_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "main.sqlite"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -132,12 +133,14 @@ def test_a_failure_inside_it_costs_no_text_and_no_result() -> None:
     publish(db, "memory/a.md", TEXTS)
     store(db, TEXTS, ROWS)
     db.execute("DROP TABLE chunks_vec")
-    db.execute("CREATE TABLE chunks_vec (wrong)")
     publish(db, "memory/a.md", TEXTS[:6])
     publish(db, "memory/a.md", TEXTS[:7])  # a vector comes back into use, and can't be written
     assert db.execute("SELECT count(*) FROM chunks").get == 7
     assert not chunks_vec.is_whole(db, SPACE.id)
     assert len(SqliteVecSearch().nearest(db, SPACE.id, ROWS[0], 30)) == 7
+    refill(db)
+    assert chunks_vec.is_whole(db, SPACE.id)
+    assert broken_rules(db) == []
 
 
 def test_holes_are_closed_by_building_it_anew() -> None:
@@ -168,9 +171,7 @@ def test_the_extension_is_tested_before_it_is_trusted(tmp_path: Path) -> None:
     assert not broken.load_into(db)
 
 
-def test_a_hanging_extension_is_given_up(monkeypatch: object) -> None:
-    import threading
-
+def test_a_hanging_extension_is_given_up() -> None:
     release = threading.Event()
     hanging = VectorExtension()
     hanging._self_test = lambda: str(release.wait(10))  # type: ignore[method-assign]

@@ -338,6 +338,24 @@ def test_deleted_text_gives_its_disk_back(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+def test_an_opening_cancelled_meanwhile_leaves_nothing_open(tmp_path: Path) -> None:
+    async def test() -> None:
+        with trio.CancelScope() as scope:
+            token = trio.lowlevel.current_trio_token()
+
+            def cancel() -> int:
+                trio.from_thread.run_sync(scope.cancel, trio_token=token)
+                return 1
+
+            garbage = tmp_path / "agent.sqlite"
+            garbage.write_bytes(b"garbage")  # setting it aside asks the clock, in the midst of opening
+            await IndexFile.open(garbage, extension=EXTENSION, clock=cancel, space_of=lambda a, b: a + b)
+        assert scope.cancelled_caught
+
+    trio.run(test)
+    assert not list(tmp_path.glob("*-wal"))
+
+
 def test_the_index_is_private(tmp_path: Path) -> None:
     path = tmp_path / "memory" / "agent.sqlite"
 

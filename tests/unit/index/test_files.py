@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
-from memd.index.database import transaction
+from memd.index.database import Database, transaction
 from memd.index.files import (
     chunks_by_id,
     count_all,
@@ -29,9 +31,9 @@ from tests.support.indexes import (
 )
 
 
-def ids_by_text(db: object) -> dict[str, int]:
+def ids_by_text(db: Database) -> dict[str, int]:
     """Return chunk ids by text."""
-    return dict(db.execute("SELECT text, id FROM chunks"))  # type: ignore[attr-defined]
+    return dict(db.execute("SELECT text, id FROM chunks"))
 
 
 def test_a_published_file_is_there_with_its_chunks() -> None:
@@ -202,7 +204,7 @@ def test_chinese_is_found_down_to_a_character() -> None:
         assert len(find_keyword(db, match, 5)) == 1, match
 
 
-def test_a_hundred_rounds_of_editing_keep_the_file_small(tmp_path: object) -> None:
+def test_a_hundred_rounds_of_editing_keep_the_file_small(tmp_path: Path) -> None:
     db = new_index(f"{tmp_path}/agent.sqlite")
 
     def texts(round_number: int) -> list[str]:

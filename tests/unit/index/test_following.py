@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from memd.index.cache import forget_space, trim
-from memd.index.database import transaction
+from memd.index.database import READER, connect, transaction
 from memd.index.files import Published, forget_file
 from memd.index.vectors import matrix as matrix_module
 from memd.index.vectors.matrix import MatrixSearch
@@ -90,11 +93,7 @@ Following.TestCase.settings = settings(max_examples=40, stateful_step_count=25, 
 TestFollowing = Following.TestCase
 
 
-class LateChange(MatrixSearch):
-    """A matrix that is told of changes in the midst of loading."""
-
-
-def test_changes_told_while_loading_are_not_lost(monkeypatch: object) -> None:
+def test_changes_told_while_loading_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     ids = store(db, TEXTS[:6], RNG_ROWS[:6])
@@ -107,12 +106,12 @@ def test_changes_told_while_loading_are_not_lost(monkeypatch: object) -> None:
         matrix.add(SPACE.id, [77], RNG_ROWS[7:8])
         return block
 
-    monkeypatch.setattr(matrix_module, "_read", read_then_change)  # type: ignore[attr-defined]
+    monkeypatch.setattr(matrix_module, "_read", read_then_change)
     found = {key for key, _ in matrix.nearest(db, SPACE.id, RNG_ROWS[0], 50)}
     assert found == {*ids[2:], 77}
 
 
-def test_a_matrix_dropped_while_loading_stays_dropped(monkeypatch: object) -> None:
+def test_a_matrix_dropped_while_loading_stays_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     store(db, TEXTS, RNG_ROWS)
@@ -124,14 +123,12 @@ def test_a_matrix_dropped_while_loading_stays_dropped(monkeypatch: object) -> No
         matrix.drop()
         return block
 
-    monkeypatch.setattr(matrix_module, "_read", read_then_drop)  # type: ignore[attr-defined]
+    monkeypatch.setattr(matrix_module, "_read", read_then_drop)
     assert len(matrix.nearest(db, SPACE.id, RNG_ROWS[0], 50)) == 12
     assert (matrix.is_loaded, matrix.size_bytes) == (False, 0)
 
 
-def test_a_reader_from_before_a_change_does_not_load_a_stale_matrix(tmp_path: object) -> None:
-    from memd.index.database import READER, connect
-
+def test_a_reader_from_before_a_change_does_not_load_a_stale_matrix(tmp_path: Path) -> None:
     db = new_index(f"{tmp_path}/agent.sqlite")
     publish(db, "memory/a.md", TEXTS)
     ids = store(db, TEXTS, RNG_ROWS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -115,9 +116,11 @@ DAMAGES = [garbage, short, wrong_magic, truncated, truncated_at_a_page, page_dam
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_set_aside_and_a_fresh_one_made(tmp_path: Path, damage: object) -> None:
+def test_a_damaged_file_is_set_aside_and_a_fresh_one_made(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
     path = tmp_path / "agent.sqlite"
-    damage(path)  # type: ignore[operator]
+    damage(path)
     (tmp_path / "agent.sqlite-wal").write_bytes(b"left over")
     index, chunks = open_and_close(path)
     assert chunks == 0

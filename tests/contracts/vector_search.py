@@ -89,6 +89,23 @@ class VectorSearchContract:
             assert len(found) == 10
             assert found == exact_answer(db, query[0], 10, scope)
 
+    def test_a_wide_scope_is_exact_wherever_its_vectors_are(self) -> None:
+        rng = np.random.default_rng(11)
+        query = unit(rng.standard_normal((1, 16)))
+        matrix = unit(
+            np.concatenate([query + 0.1 * rng.standard_normal((700, 16)), rng.standard_normal((700, 16))])
+        )
+        for inside in (range(0, 1_400, 2), range(700), range(700, 1_400)):
+            places = ["memory/a.md" if at in inside else "notes/b.md" for at in range(1_400)]
+            db = filled_fast(
+                matrix,
+                lambda at, places=places: (places[at], "memory"),  # type: ignore[misc]
+                extension=self.extension,
+            )
+            for limit in (1, 50, 699, 701):
+                found = self.make().nearest(db, SPACE.id, query[0], limit, Scope(None, "memory/"))
+                assert found == exact_answer(db, query[0], limit, Scope(None, "memory/"))
+
     def test_more_wanted_than_there_are_gives_all(self) -> None:
         db = filled([("memory/a.md", "memory", [1.0, 0.0]), ("memory/b.md", "memory", [0.0, 1.0])], 2)
         found = self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 100_000)

@@ -21,7 +21,9 @@ from memd.index.vectors.vector_search import (
     FloatArray,
     IdArray,
     check_dims,
+    chunk_ids_of_vectors,
     in_doubt,
+    is_small,
     rank_exactly,
     unit_query,
     used_ids,
@@ -30,6 +32,10 @@ from memd.index.vectors.vector_search import (
 
 GROWTH_ROWS = 1_024
 """Rows of a block added after loading: a new block costs one allocation and copies nothing."""
+
+WIDE_MARGIN = 6
+"""Times the wanted number that is ranked before a wide scope is applied. A wide scope holds a quarter of the
+chunks or more, so this is nearly always enough; where it isn't, the scope is applied first."""
 
 DEAD_SHARE = 4
 """When more than one row in this many is dead, the matrix is dropped and the next search loads it anew."""
@@ -113,16 +119,26 @@ class MatrixSearch:
         dims = blocks[0].rows.shape[1]
         check_dims(exact, dims)
         single = exact.astype(np.float32)
-        scope = narrow(db, scope)
-        allowed = used_ids(db, space_id, scope) if scope is not None else None
         near = _joined([block.rows @ single for block in blocks])
-        alive = _joined([block.alive for block in blocks])
         ids = _joined([block.ids for block in blocks])
-        if allowed is not None:
-            alive = alive & np.isin(ids, allowed, assume_unique=False)
-        positions = np.flatnonzero(alive)
-        chosen = positions[in_doubt(near[positions], limit, dims)]
-        return rank_exactly(_rows_at(blocks, chosen, dims), ids[chosen], exact, limit)
+        alive = _joined([block.alive for block in blocks])
+
+        def best(among: NDArray[np.bool_], count: int) -> list[tuple[int, float]]:
+            positions = np.flatnonzero(among)
+            chosen = positions[in_doubt(near[positions], count, dims)]
+            return rank_exactly(_rows_at(blocks, chosen, dims), ids[chosen], exact, count)
+
+        scope = narrow(db, scope)
+        if scope is None:
+            return best(alive, limit)
+        if not is_small(db, scope):
+            # Most of the best are in scope: far fewer ids to look up than the scope has.
+            first = best(alive, limit * WIDE_MARGIN)
+            inside = {key for key, _ in chunk_ids_of_vectors(db, space_id, [key for key, _ in first], scope)}
+            found = [item for item in first if item[0] in inside]
+            if len(found) >= limit:
+                return found[:limit]
+        return best(alive & np.isin(ids, used_ids(db, space_id, scope)), limit)
 
     def _seen(self, db: Database, space_id: str) -> list[_Block]:
         """Return the blocks as they are now, loading the space first where another one or none is there."""

@@ -146,7 +146,7 @@ def used_vectors_sql(db: Database, space_id: str, scope: Scope | None) -> tuple[
     """
     condition, values = scope_sql(scope)
     values["space"] = space_id
-    if scope is not None and _is_small(db, condition, values):
+    if scope is not None and is_small(db, scope):
         return (
             f"""(SELECT DISTINCT c.hash FROM chunks AS c WHERE {condition}) AS wanted
                 CROSS JOIN embedding_cache AS e ON e.provider_key = :space AND e.hash = wanted.hash""",
@@ -159,10 +159,11 @@ def used_vectors_sql(db: Database, space_id: str, scope: Scope | None) -> tuple[
     )
 
 
-def _is_small(db: Database, condition: str, values: Bindings) -> bool:
-    """Return whether a condition leaves so few of the chunks that starting at them is quicker."""
+def is_small(db: Database, scope: Scope) -> bool:
+    """Return whether a scope leaves so few of the chunks that starting at them is quicker."""
+    condition, values = scope_sql(scope)
     inside = db.execute(f"SELECT count(*) FROM chunks AS c WHERE {condition}", values).get
-    return bool(inside * SMALL_SHARE < get_int(db, "SELECT coalesce(max(id), 0) FROM chunks"))
+    return bool(inside * SMALL_SHARE < get_int(db, "SELECT count(*) FROM chunks"))
 
 
 def used_ids(db: Database, space_id: str, scope: Scope | None) -> IdArray:

@@ -136,10 +136,8 @@ class Memory:
     @property
     def sqlite_vec(self) -> str:
         """The extension's version, or why it isn't used."""
-        for config in self._home.agents.values():
-            extension = self._extension(config)
-            return extension.version or f"not loaded: {extension.error}"
-        return "no agent"
+        extension = self._extension(self._home.agents[self._home.default_agent])
+        return extension.version or f"not loaded: {extension.error}"
 
     def agent(self, agent_id: str | None) -> AgentMemory | ClosedMemory:
         """Return an agent's memory.

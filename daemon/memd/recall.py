@@ -79,25 +79,21 @@ class Recall:
         if not params.query.strip():
             raise QueryEmptyError("the query is empty")
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
-        question = self._prepare(params, fill)
-        meaning, seen, said = _Meaning(), _Seen(), _Said()
+        ask = _Ask(self._prepare(params, fill), budget_s, by_meaning=fill is not None)
         # Two threads, a core each: disk and words, vectors. Whichever comes last finishes: every further
         # hand-over to a thread costs time. Where files changed they are brought in, and all is found again.
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._ask_by_words, question, meaning, seen, said, budget_s)
+            nursery.start_soon(self._ask_by_words, ask)
             if fill is not None:
-                await self._ask_by_meaning(question, fill, meaning, seen, said, budget_s)
-        question = replace(question, vector=meaning.vector)
-        found = meaning.found
-        if found is None:
-            found = await self._index.read(lambda db: finish(db, question, meaning, seen, said))
-        behind = seen.behind
+                await self._ask_by_meaning(ask, fill)
+        found = ask.found if ask.found is not None else await self._index.read(ask.finish)
+        behind = ask.behind
         return SearchReply(
             agent=self._config.id,
             hits=found.hits,
             mode=found.mode,
             # A question embedded just now proves the provider well, whatever failed before.
-            degraded=meaning.degraded or (degraded if meaning.vector is None else None),
+            degraded=ask.degraded or (degraded if ask.question.vector is None else None),
             abstained=found.abstained,
             took_ms=round((trio.current_time() - started) * 1000, 3),
             provider=fill.provider.id if fill is not None else "none",
@@ -129,117 +125,91 @@ class Recall:
             explain=params.explain,
         )
 
-    async def _catch_up(self, budget_s: float, seen: _Seen) -> None:
-        """Bring changed files in, within the time a search may spend, and keep what is still behind."""
-        if not self._config.settings.sync.on_search:
-            return
-        seen.disk, changes = await self._text.look()
-        if not changes:
-            return
-        wait_s = min(self._daemon.catch_up_ms / 1000, budget_s / 2)
-        if await self._text.sync(wait_s=wait_s) is not None:
-            seen.disk = self._text.seen
-        else:
-            seen.behind = self._text.still_behind(seen.disk) or None
-
-    async def _ask_by_words(
-        self, question: Question, meaning: _Meaning, seen: _Seen, said: _Said, budget_s: float
-    ) -> None:
+    async def _ask_by_words(self, ask: _Ask) -> None:
         """Look at the disk, and find what the question's words bring up; bring changed files in first."""
 
-        def ask(db: Database) -> None:
+        def look(db: Database) -> bool:
             if self._config.settings.sync.on_search:
-                seen.disk, changes = self._text.see()
+                ask.disk, changes = self._text.see()
                 if changes:
-                    seen.changed = True
-                    return
-            said.candidates = find_words(db, question)
-            if meaning.candidates is not None or not meaning.wanted:
-                embedded = replace(question, vector=meaning.vector)
-                meaning.found = finish(db, embedded, meaning, seen, said)
+                    return False
+            ask.words = find_words(db, ask.question)
+            if ask.meaning is not None or not ask.by_meaning:
+                ask.found = ask.finish(db)
+            return True
 
-        await self._index.read(ask)
-        if seen.changed:
-            await self._catch_up(budget_s, seen)
+        if not await self._index.read(look):
+            await self._catch_up(ask)
 
-    async def _ask_by_meaning(
-        self,
-        question: Question,
-        fill: VectorFill,
-        meaning: _Meaning,
-        seen: _Seen,
-        said: _Said,
-        budget_s: float,
-    ) -> None:
+    async def _catch_up(self, ask: _Ask) -> None:
+        """Bring changed files in, within the time a search may spend, and keep what is still behind."""
+        assert ask.disk is not None
+        wait_s = min(self._daemon.catch_up_ms / 1000, ask.budget_s / 2)
+        if await self._text.sync(wait_s=wait_s) is not None:
+            ask.disk = self._text.seen
+        else:
+            ask.behind = self._text.still_behind(ask.disk) or None
+
+    async def _ask_by_meaning(self, ask: _Ask, fill: VectorFill) -> None:
         """Find what is near to the question; without its vector the search goes on by words, and says why."""
-        meaning.wanted = True
-        if self._warm.count:
-            meaning.vector = self._queries.find(question.query, fill.provider)
-        if meaning.vector is None:
-            await self._embed_question(question.query, fill, budget_s, meaning)
-        if meaning.vector is None:
+        vector = await self._vector_of(ask, fill)
+        if vector is None:
             return
-        search = meaning.search = self._warm.searcher()
-        embedded = replace(question, vector=meaning.vector)
+        search = self._warm.searcher()
 
-        def ask(db: Database) -> None:
-            meaning.candidates = find_meaning(db, embedded, search)
-            if said.candidates is not None:
-                meaning.found = finish(db, embedded, meaning, seen, said)
+        def compare(db: Database) -> None:
+            ask.meaning = find_meaning(db, ask.question, search)
+            if ask.words is not None:
+                ask.found = ask.finish(db)
 
-        await self._index.read(ask)
+        ask.question, ask.search = replace(ask.question, vector=vector), search
+        await self._index.read(compare)
 
-    async def _embed_question(self, query: str, fill: VectorFill, budget_s: float, meaning: _Meaning) -> None:
-        """Find the question's vector, or why there is none."""
+    async def _vector_of(self, ask: _Ask, fill: VectorFill) -> NDArray[np.float32] | None:
+        """Return the question's vector, or None with the reason noted."""
         if self._warm.count == 0:
             if fill.pending and fill.degraded is None:
-                meaning.degraded = Degraded(
+                ask.degraded = Degraded(
                     "vectors_pending",
                     f"vectors are being computed ({fill.pending} texts to go)",
                     self._started_ms,
                     "Nothing to do: search by meaning follows by itself.",
                 )
-            return
-        timeout_s = min(self._daemon.query_embed_timeout_ms / 1000, budget_s * 0.8)
+            return None
+        known = self._queries.find(ask.question.query, fill.provider)
+        if known is not None:
+            return known
+        timeout_s = min(self._daemon.query_embed_timeout_ms / 1000, ask.budget_s * 0.8)
         try:
-            meaning.vector = await self._queries.vector_of(query, fill.provider, timeout_s)
+            vector = await self._queries.vector_of(ask.question.query, fill.provider, timeout_s)
         except MemdError as error:
-            meaning.degraded = fill.note_failure(error)
-        else:
-            fill.note_success()
+            ask.degraded = fill.note_failure(error)
+            return None
+        fill.note_success()
+        return vector
 
 
-class _Seen:
-    """The disk as this request saw it, and what the index doesn't know of it yet."""
+class _Ask:
+    """One search under way: what its two threads have found, for whichever comes last.
 
-    def __init__(self) -> None:
+    `words` is set only once the disk was looked at and holds nothing new, so who sees it may finish.
+    """
+
+    def __init__(self, question: Question, budget_s: float, *, by_meaning: bool) -> None:
+        self.question = question
+        self.budget_s = budget_s
+        self.by_meaning = by_meaning
         self.disk: Discovery | None = None
         self.behind: Changes | None = None
-        self.changed = False
-
-
-class _Meaning:
-    """What became of the question's vector while the files were looked at."""
-
-    def __init__(self) -> None:
-        self.wanted = False
-        self.vector: NDArray[np.float32] | None = None
         self.degraded: Degraded | None = None
         self.search: VectorSearch | None = None
-        self.candidates: Candidates | None = None
+        self.words: Candidates | None = None
+        self.meaning: Candidates | None = None
         self.found: Found | None = None
 
-
-class _Said:
-    """What the question's words brought up."""
-
-    def __init__(self) -> None:
-        self.candidates: Candidates | None = None
-
-
-def finish(db: Database, question: Question, meaning: _Meaning, seen: _Seen, said: _Said) -> Found:
-    """Return the hits out of what was found so far; what the index has outrun is found again."""
-    found = find_hits(db, question, meaning.search, said.candidates, meaning.candidates)
-    if seen.disk is not None:
-        found.hits = keep_current(found.hits, seen.disk, seen.behind)
-    return found
+    def finish(self, db: Database) -> Found:
+        """Return the hits out of what was found so far; what the index has outrun is found again."""
+        found = find_hits(db, self.question, self.search, self.words, self.meaning)
+        if self.disk is not None:
+            found.hits = keep_current(found.hits, self.disk, self.behind)
+        return found

@@ -12,6 +12,7 @@ from memd.index.files import Counts, count_all, generation
 from memd.index.keyword import find_keyword
 from memd.index.vectors.warm import WarmVectors
 from memd.openclaw import AgentConfig
+from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
 from memd.sync.reconcile import TextSync, count_behind
 from memd_client.errors import MemdError
@@ -53,7 +54,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     def look(db: Database) -> tuple[Counts, int]:
         return count_all(db), generation(db)
 
-    (counts, at), (disk, _) = await agent.index_file.read(look), await text.look()
+    (counts, at), (disk, changes) = await agent.index_file.read(look), await text.look()
     provider = agent.selection.provider
     choice = agent.warm.choice()
     problems = _problems(agent, workspace_missing=disk.workspace_missing)
@@ -67,7 +68,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         files=counts.files,
         chunks=counts.chunks,
         vectors=agent.warm.count,
-        files_pending=count_behind(disk, text.rows, text.refused),
+        files_pending=count_behind(changes, text.rows),
         chunks_pending=agent.fill.pending if agent.fill is not None else 0,
         provider=provider.id if provider is not None else "none",
         model=provider.model if provider is not None else "",
@@ -81,7 +82,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         degraded=agent.degraded(),
         skipped=skipped,
         problems=problems,
-        checks=await probe(agent) if deep else [],
+        checks=await probe(agent, disk) if deep else [],
     )
 
 
@@ -113,13 +114,13 @@ def _problems(agent: Reported, *, workspace_missing: bool) -> list[Problem]:
     return problems
 
 
-async def probe(agent: Reported) -> list[Check]:
+async def probe(agent: Reported, disk: Discovery) -> list[Check]:
     """Try each part of a memory for real and return what came of it."""
     return [
         await _probe_embedding(agent),
         await _probe_keyword(agent),
         await _probe_vectors(agent),
-        await _probe_files(agent),
+        _probe_files(agent, disk),
     ]
 
 
@@ -164,8 +165,7 @@ async def _probe_vectors(agent: Reported) -> Check:
     return Check("vectors", True, f"{agent.warm.count} by {choice.search.name}: {choice.reason}")
 
 
-async def _probe_files(agent: Reported) -> Check:
-    disk, _ = await agent.text.look()
+def _probe_files(agent: Reported, disk: Discovery) -> Check:
     if disk.workspace_missing:
         return Check("files", False, f"{agent.config.workspace} does not exist")
     return Check("files", True, f"{len(disk.files)} memory files readable, {len(disk.skipped)} left out")

@@ -34,16 +34,9 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class Ranked:
-    """A candidate with the score that orders it, bigger is better. Not frozen, as `Candidate`."""
+class Ranked(Candidate):
+    """A candidate with the score that orders it, bigger is better."""
 
-    id: str | int
-    path: str
-    start_line: int
-    end_line: int
-    snippet: str
-    vector_score: float | None
-    text_score: float | None
     score: float
 
 

@@ -104,9 +104,8 @@ def compare(
     return Changes(read, gone)
 
 
-def count_behind(disk: Discovery, rows: dict[str, FileRow], refused: dict[str, Found]) -> int:
+def count_behind(changes: Changes, rows: dict[str, FileRow]) -> int:
     """Return how many files are known to differ from the index; those merely to be hashed again don't count."""
-    changes = compare(disk, rows, refused)
     surely = [found for found in changes.read if not _looks_same(rows.get(found.path), found)]
     return len(surely) + len(changes.gone)
 
@@ -173,7 +172,7 @@ class TextSync:
     def see(self) -> tuple[Discovery, Changes]:
         """Return what is on disk now and how it differs from the index (blocking); changes nothing."""
         disk = self._scan()
-        return disk, compare(disk, self.rows, self.refused)
+        return disk, self.still_behind(disk)
 
     async def look(self) -> tuple[Discovery, Changes]:
         """Return what `see` returns, without blocking the loop."""

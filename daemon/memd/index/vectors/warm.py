@@ -43,8 +43,8 @@ class MatrixBudget:
         held = sum(size for _, size in self._holders.values())
         return f"<MatrixBudget {held} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
 
-    def admit(self, warm: WarmVectors, size_bytes: int) -> bool:
-        """Return whether an agent may hold a matrix of a size; others give theirs back to make room.
+    def admit(self, warm: WarmVectors, size_bytes: int) -> None:
+        """Make room for an agent's matrix: others give theirs back. One larger than the budget gets none.
 
         Args:
             warm: The agent's vectors, searched now.
@@ -52,14 +52,13 @@ class MatrixBudget:
         """
         self._holders.pop(id(warm), None)
         if size_bytes > self.limit_bytes:
-            return False
+            return
         held = sum(size for _, size in self._holders.values())
         while held + size_bytes > self.limit_bytes:
             _, (oldest, size) = self._holders.popitem(last=False)
             oldest.drop()
             held -= size
         self._holders[id(warm)] = (warm, size_bytes)
-        return True
 
 
 class WarmVectors:
@@ -89,20 +88,16 @@ class WarmVectors:
 
     def searcher(self) -> VectorSearch:
         """Return the path that answers a search made now."""
-        return self._choose(admit=True).search
+        self._budget.admit(self, needed_bytes(self.count, self.dims))
+        return self.choice().search
 
     def choice(self) -> Choice:
-        """Return the path that would answer and the reason, for status; changes nothing."""
-        return self._choose(admit=False)
-
-    def _choose(self, *, admit: bool) -> Choice:
-        needed = needed_bytes(self.count, self.dims)
-        fits = self._budget.admit(self, needed) if admit else needed <= self._budget.limit_bytes
+        """Return the path that answers and the reason, for status."""
         return choose_search(
             self._extension,
             self._matrix,
-            budget_bytes=self._budget.limit_bytes if fits else min(self._budget.limit_bytes, needed - 1),
-            needed_bytes=needed,
+            budget_bytes=self._budget.limit_bytes,
+            needed_bytes=needed_bytes(self.count, self.dims),
             enabled=self._extension.enabled,
         )
 
@@ -125,7 +120,7 @@ class WarmVectors:
 
     def forget(self) -> None:
         """Take over that the space's vectors were deleted."""
-        self._matrix.drop()
+        self.drop()
         self.count = 0
 
     def drop(self) -> None:

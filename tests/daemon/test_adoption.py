@@ -14,6 +14,7 @@ import pytest
 from memd.text.chunking import chunk_text
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
+from tests.support.indexes import OPENCLAW_SCHEMA
 from tests.support.models import minilm_path
 
 pytestmark = pytest.mark.model
@@ -53,19 +54,7 @@ def write_old_index(home: StateHome, model: str, vectors: dict[str, np.ndarray])
     """Write the index file the older releases would have written."""
     path = home.state / "memory" / "main.sqlite"
     db = apsw.Connection(str(path))
-    db.execute(
-        """CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-        CREATE TABLE files (path TEXT PRIMARY KEY, source TEXT NOT NULL DEFAULT 'memory', hash TEXT NOT NULL,
-          mtime INTEGER NOT NULL, size INTEGER NOT NULL);
-        CREATE TABLE chunks (id TEXT PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL DEFAULT 'memory',
-          start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash TEXT NOT NULL, model TEXT NOT NULL,
-          text TEXT NOT NULL, embedding TEXT NOT NULL, updated_at INTEGER NOT NULL);
-        CREATE TABLE embedding_cache (provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL,
-          hash TEXT NOT NULL, embedding TEXT NOT NULL, dims INTEGER, updated_at INTEGER NOT NULL,
-          PRIMARY KEY (provider, model, provider_key, hash));
-        CREATE VIRTUAL TABLE chunks_fts USING fts5(text, id UNINDEXED, path UNINDEXED, source UNINDEXED,
-          model UNINDEXED, start_line UNINDEXED, end_line UNINDEXED);"""
-    )
+    db.execute(OPENCLAW_SCHEMA)
     meta = {"model": model, "provider": "local", "providerKey": "k", "chunkTokens": 400, "chunkOverlap": 80}
     db.execute("INSERT INTO meta VALUES ('memory_index_meta_v1', ?)", (json.dumps(meta),))
     for name, text in NOTES.items():

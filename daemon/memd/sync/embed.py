@@ -18,7 +18,7 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.index.cache import SpaceKey, count_missing, forget_space, missing_hashes, store_vectors, trim
 from memd.index.connection import Database, IndexFile
 from memd.sync.reconcile import ProgressSink, ignore_progress
-from memd_client.errors import MemdError, ProviderFailedError
+from memd_client.errors import MemdError
 from memd_client.messages import Degraded
 
 log = structlog.get_logger(__name__)
@@ -153,7 +153,6 @@ class VectorFill:
         space = self.space
         hashes = [digest for digest, _ in missing]
         matrix = await self.provider.embed_batch([text for _, text in missing])
-        _check(matrix, len(hashes), self.provider.model)
         now_ms = self._clock()
 
         def store(db: Database) -> list[int]:
@@ -163,16 +162,3 @@ class VectorFill:
         await self._on_stored(ids, matrix)
         self.embedded += len(hashes)
         self._round += len(hashes)
-
-
-def _check(matrix: NDArray[np.float32], count: int, model: str) -> None:
-    """Refuse a reply that can't be stored.
-
-    Raises:
-        ProviderFailedError: Wrong count, or numbers that are not finite or zero.
-    """
-    if matrix.ndim != 2 or matrix.shape[0] != count:
-        raise ProviderFailedError(f"{model} returned {matrix.shape} vectors for {count} texts")
-    norms = np.linalg.norm(matrix, axis=1)
-    if not bool(np.isfinite(norms).all()) or not bool((norms > 0).all()):
-        raise ProviderFailedError(f"{model} returned a vector that is not finite or is zero")

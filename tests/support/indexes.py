@@ -36,7 +36,7 @@ def chunk(text: str, line: int = 1) -> Chunk:
 
 def file_row(path: str, source: str = "memory", mtime_ns: int = 1) -> FileRow:
     """Return a file's row."""
-    return FileRow(path, source, hash_of(path), mtime_ns, 10, 1, 1)
+    return FileRow(path, source, hash_of(path), mtime_ns, 10, 1, mtime_ns, 1)
 
 
 def new_index(path: Path | str = ":memory:", *, extension: bool = True) -> Database:

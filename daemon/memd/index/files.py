@@ -28,6 +28,7 @@ class FileRow:
     mtime_ns: int
     size: int
     inode: int
+    ctime_ns: int
     indexed_at: int
 
 
@@ -83,7 +84,7 @@ class Published:
 
 def load_files(db: Database) -> dict[str, FileRow]:
     """Return all file rows by path."""
-    rows = db.execute("SELECT path, source, hash, mtime_ns, size, inode, indexed_at FROM files")
+    rows = db.execute("SELECT path, source, hash, mtime_ns, size, inode, ctime_ns, indexed_at FROM files")
     return {row[0]: FileRow(*row) for row in rows}
 
 
@@ -100,12 +101,12 @@ def touch_file(db: Database, row: FileRow) -> None:
         row: The file as it is now.
     """
     db.execute(
-        """INSERT INTO files (path, source, hash, mtime_ns, size, inode, indexed_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?)
+        """INSERT INTO files (path, source, hash, mtime_ns, size, inode, ctime_ns, indexed_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (path) DO UPDATE SET source = excluded.source, hash = excluded.hash,
            mtime_ns = excluded.mtime_ns, size = excluded.size, inode = excluded.inode,
-           indexed_at = excluded.indexed_at""",
-        (row.path, row.source, row.hash, row.mtime_ns, row.size, row.inode, row.indexed_at),
+           ctime_ns = excluded.ctime_ns, indexed_at = excluded.indexed_at""",
+        (row.path, row.source, row.hash, row.mtime_ns, row.size, row.inode, row.ctime_ns, row.indexed_at),
     )
 
 

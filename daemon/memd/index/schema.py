@@ -71,7 +71,21 @@ def _create(db: Database) -> None:
     db.pragma("application_id", APPLICATION_ID)
 
 
-STEPS: tuple[Callable[[Database], None], ...] = (_create,)
+def _follow_transcripts(db: Database) -> None:
+    """Tell a file's every change by its ctime too, and keep what a transcript's lines were."""
+    db.execute(
+        """ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;
+
+        CREATE TABLE transcripts (
+          path TEXT PRIMARY KEY,
+          messages INTEGER NOT NULL,
+          redactions INTEGER NOT NULL,
+          line_map BLOB NOT NULL
+        ) STRICT;"""
+    )
+
+
+STEPS: tuple[Callable[[Database], None], ...] = (_create, _follow_transcripts)
 """Step n brings a file from `user_version` n to n + 1."""
 
 VERSION = len(STEPS)

@@ -19,13 +19,18 @@ from memd_client.messages import Skipped
 
 
 class Found(NamedTuple):
-    """One memory file on disk: its name in the index, where it is, and its stat."""
+    """One memory file or transcript as it is now: its name in the index, where it is, and its stat.
+
+    `ctime_ns` moves with every write, whatever a program then sets `mtime_ns` back to; it is 0 for what is no file.
+    """
 
     path: str
     location: str
     mtime_ns: int
     size: int
     inode: int
+    ctime_ns: int
+    source: str = "memory"
 
 
 @dataclass(slots=True)
@@ -105,7 +110,12 @@ def _walk(found: Discovery, folder: str, prefix: str, pattern: str | None, max_f
                         if pattern is None and facts.st_size <= max_file_bytes and before.isascii():
                             path = before + name
                             files[path] = Found(
-                                path, entry.path, facts.st_mtime_ns, facts.st_size, facts.st_ino
+                                path,
+                                entry.path,
+                                facts.st_mtime_ns,
+                                facts.st_size,
+                                facts.st_ino,
+                                facts.st_ctime_ns,
                             )
                             continue
                     _walk_entry(found, entry, before, prefix, pattern, max_file_bytes, pending)
@@ -165,7 +175,9 @@ def _take_stat(
     elif not path.isascii() and _shown(path) != path:
         found.skipped.append(Skipped(_shown(path), "its name is not UTF-8; rename it"))
     else:
-        found.files[path] = Found(path, location, facts.st_mtime_ns, facts.st_size, facts.st_ino)
+        found.files[path] = Found(
+            path, location, facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns
+        )
 
 
 def _take_extra(found: Discovery, root: str, extra: ExtraPath, max_file_bytes: int) -> None:

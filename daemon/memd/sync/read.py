@@ -16,13 +16,21 @@ READ_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file's text with the hash of its bytes and the stat it was read at."""
+    """A file's text with the hash of its bytes and the stat it was read at.
+
+    Attributes:
+        line_map: For a transcript, the line (or event number) that each line of `text` came from; else empty.
+        redactions: For a transcript, how many secrets were left out of `text`.
+    """
 
     text: str
     hash: str
     mtime_ns: int
     size: int
     inode: int
+    ctime_ns: int
+    line_map: tuple[int, ...] = ()
+    redactions: int = 0
 
 
 def read_file(found: Found) -> FileText:
@@ -47,6 +55,7 @@ def read_file(found: Found) -> FileText:
                 after.st_mtime_ns,
                 after.st_size,
                 after.st_ino,
+                after.st_ctime_ns,
             )
     raise FileUnreadableError(
         f"{found.path} is being written to; it is read again with the next change",

@@ -95,7 +95,8 @@ def compare(
             row.mtime_ns != found.mtime_ns
             or row.size != found.size
             or row.inode != found.inode
-            or row.indexed_at * 1_000_000 - row.mtime_ns < CLOCK_GRAIN_NS
+            or row.ctime_ns != found.ctime_ns
+            or row.indexed_at * 1_000_000 - row.ctime_ns < CLOCK_GRAIN_NS
         ):  # spelled out: this runs for every file in every search
             read.append(found)
     # Keys are subtracted in one step of C: this runs in a thread while a sync may change the rows.
@@ -272,8 +273,16 @@ class TextSync:
         except MemdError as error:
             await self._refuse(found, error)
             return True
-        source = "memory"
-        row = FileRow(found.path, source, file.hash, file.mtime_ns, file.size, file.inode, self._clock())
+        row = FileRow(
+            found.path,
+            found.source,
+            file.hash,
+            file.mtime_ns,
+            file.size,
+            file.inode,
+            file.ctime_ns,
+            self._clock(),
+        )
         self.refused.pop(found.path, None)
         if chunks is None:
             await self._index.write(lambda db: touch_file(db, row))

@@ -16,7 +16,7 @@ from memd_client.errors import FileMissingError, FileUnreadableError, PathRefuse
 
 
 def _found(path: Path) -> Found:
-    return Found("memory/a.md", str(path), 0, 0, 0)
+    return Found("memory/a.md", str(path), 0, 0, 0, 0)
 
 
 def test_text_and_hash_are_the_files(tmp_path: Path) -> None:

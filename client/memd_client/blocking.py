@@ -10,6 +10,8 @@ from . import discovery
 from .errors import ConnectionLostError, DaemonUnreachableError, FrameInvalidError, IdleTimeoutError
 from .link import Link, OnProgress, open_socket
 from .messages import (
+    CompactionDoneParams,
+    CompactionDoneReply,
     EmbedParams,
     EmbedReply,
     GetParams,
@@ -22,12 +24,13 @@ from .messages import (
     ModelReply,
     SearchParams,
     SearchReply,
+    SessionStartedParams,
+    SessionStartedReply,
     StatusParams,
     StatusReply,
-    from_wire,
-    to_wire,
 )
 from .session import CLIENT_VERSION
+from .wire import from_wire, to_wire
 
 TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
 if TYPE_CHECKING:
@@ -180,6 +183,16 @@ class Client:
     def model(self, ref: str, *, on_progress: OnProgress | None = None) -> ModelReply:
         """Make a model ready on disk: `minilm`, a path, or an `hf:` or `https:` reference."""
         return self._call_long("model", ModelParams(ref=ref), ModelReply, on_progress)
+
+    def session_started(self, session_key: str, *, agent: str | None = None) -> SessionStartedReply:
+        """Say that an agent's session begins: its memory is brought up to date, once for each key."""
+        params = SessionStartedParams(session_key=session_key, agent=agent or self.agent)
+        return self._call("session_started", params, SessionStartedReply, self.timeout_s)
+
+    def compaction_done(self, session_key: str = "", *, agent: str | None = None) -> CompactionDoneReply:
+        """Say that an agent's context was compacted: what its flush wrote is brought in."""
+        params = CompactionDoneParams(session_key=session_key, agent=agent or self.agent)
+        return self._call("compaction_done", params, CompactionDoneReply, self.timeout_s)
 
     def _call(self, method: str, params: Any, kind: type[T], timeout_s: float | None) -> T:
         """Send a request whose reply is expected soon."""

@@ -1,19 +1,16 @@
 """What travels between a client and the daemon: parameters and replies of every request.
 
 All times are milliseconds, all sizes bytes, line numbers start at 1 and ranges are inclusive. A newer
-daemon may add fields; `from_wire` leaves out what this version doesn't know.
+daemon may add fields; `wire.from_wire` leaves out what this version doesn't know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 PROTOCOL_VERSION = 1
 """The version this release speaks; `hello` refuses any other."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -81,6 +78,20 @@ class Check:
 
 
 @dataclass(frozen=True)
+class SessionsStatus:
+    """An agent's transcripts: how many are indexed, and how many of each era there are.
+
+    `left_out` counts sessions that are no memory, by kind; `redactions` the secrets left out of the index.
+    """
+
+    transcripts: int = 0
+    messages: int = 0
+    redactions: int = 0
+    eras: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class AgentStatus:
     """One agent's memory at a glance. The defaults are those of a memory that can't be opened."""
 
@@ -94,6 +105,7 @@ class AgentStatus:
     vectors: int = 0
     files_pending: int = 0
     chunks_pending: int = 0
+    oldest_pending_ms: int = 0
     provider: str = "none"
     model: str = ""
     dims: int = 0
@@ -101,6 +113,10 @@ class AgentStatus:
     vector_path_reason: str = "the index is not open"
     last_sync_ms: int | None = None
     syncing: bool = False
+    watch: str = "off"
+    watch_reason: str = ""
+    interval_minutes: int = 0
+    sessions: SessionsStatus | None = None
     generation: int = 0
     index_bytes: int = 0
     degraded: Degraded | None = None
@@ -161,7 +177,11 @@ class SearchParams:
 
 @dataclass(frozen=True)
 class Hit:
-    """One place in memory: an exact slice of a file around what matched."""
+    """One place in memory: an exact slice of a file around what matched.
+
+    In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` is how many places
+    hold this very text.
+    """
 
     path: str
     start_line: int
@@ -172,15 +192,20 @@ class Hit:
     snippet: str
     source: str
     citation: str
+    copies: int = 1
     explain: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Pending:
-    """What is known to have changed and is not in the answer yet."""
+    """What is known to have changed and is not in the answer yet.
+
+    `files` are to be read, `chunks` to be embedded; `oldest_ms` is how long the oldest of them has waited.
+    """
 
     files: int = 0
     chunks: int = 0
+    oldest_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -296,6 +321,38 @@ class ModelReply:
 
 
 @dataclass(frozen=True)
+class SessionStartedParams:
+    """An agent's session begins; `session_key` is OpenClaw's name for the conversation."""
+
+    session_key: str
+    agent: str | None = None
+
+
+@dataclass(frozen=True)
+class SessionStartedReply:
+    """Whether a sync was started for it: the first time for each key, where the settings want it."""
+
+    agent: str
+    syncing: bool
+
+
+@dataclass(frozen=True)
+class CompactionDoneParams:
+    """An agent's context was compacted."""
+
+    session_key: str = ""
+    agent: str | None = None
+
+
+@dataclass(frozen=True)
+class CompactionDoneReply:
+    """A sync was started, since a flush has usually just written notes."""
+
+    agent: str
+    syncing: bool
+
+
+@dataclass(frozen=True)
 class CancelParams:
     """The request of this connection to stop."""
 
@@ -328,56 +385,8 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "index": (IndexParams, IndexReply),
     "embed": (EmbedParams, EmbedReply),
     "model": (ModelParams, ModelReply),
+    "session_started": (SessionStartedParams, SessionStartedReply),
+    "compaction_done": (CompactionDoneParams, CompactionDoneReply),
     "cancel": (CancelParams, CancelReply),
 }
 """Every request by name: its parameters and its reply."""
-
-_NESTED: dict[str, tuple[type[Any], bool]] = {
-    "hits": (Hit, True),
-    "models": (ModelStatus, True),
-    "problems": (Problem, True),
-    "checks": (Check, True),
-    "skipped": (Skipped, True),
-    "degraded": (Degraded, False),
-    "pending": (Pending, False),
-    "error": (Problem, False),
-}
-
-
-def to_wire(message: Any) -> Any:
-    """Return a message as maps, lists and scalars for msgpack.
-
-    Args:
-        message: A message of this module, or anything inside one.
-    """
-    if is_dataclass(message) and not isinstance(message, type):
-        return {name: to_wire(getattr(message, name)) for name in type(message).__dataclass_fields__}
-    if isinstance(message, list | tuple):
-        return [to_wire(item) for item in message]
-    return message
-
-
-def from_wire(kind: type[T], value: Mapping[str, Any]) -> T:
-    """Return the reply of a type that arrived as a map.
-
-    Args:
-        kind: The reply type, from `REQUESTS`.
-        value: The map of the reply.
-
-    Raises:
-        TypeError: A field this version needs is missing.
-    """
-    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-    facts: dict[str, Any] = {}
-    for name, item in value.items():
-        if name not in known:
-            continue
-        if name == "agents" and isinstance(item, list):
-            row = AgentStatus if kind is StatusReply else IndexedAgent
-            facts[name] = [from_wire(row, each) for each in item]
-        elif name in _NESTED and item is not None:
-            nested, many = _NESTED[name]
-            facts[name] = [from_wire(nested, each) for each in item] if many else from_wire(nested, item)
-        else:
-            facts[name] = item
-    return kind(**facts)

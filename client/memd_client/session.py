@@ -17,7 +17,8 @@ from .errors import (
     ProtocolMismatchError,
 )
 from .framing import FrameDecoder, encode_frame
-from .messages import PROTOCOL_VERSION, CancelParams, HelloParams, HelloReply, Progress, from_wire, to_wire
+from .messages import PROTOCOL_VERSION, CancelParams, HelloParams, HelloReply, Progress
+from .wire import from_wire, to_wire
 
 TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
 if TYPE_CHECKING:

@@ -24,12 +24,16 @@ from memd.index.vectors.warm import WarmVectors, activate_space, load_facts
 from memd.openclaw import AgentConfig
 from memd.recall import Recall
 from memd.report import describe_agent
-from memd.sync.discover import Discovery, discover
+from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
 from memd.sync.inherit import inherit_vectors
 from memd.sync.read import lines_of, read_file
 from memd.sync.reconcile import ProgressSink, TextSync
+from memd.sync.right_of_way import RightOfWay
 from memd.sync.rules import describe_refusal, is_memory_path
+from memd.sync.schedule import Schedule
+from memd.sync.sources import Sources
+from memd.sync.watch import WatchState
 from memd_client.errors import (
     FileMissingError,
     MemdError,
@@ -65,6 +69,9 @@ class AgentMemory:
         config: The agent's resolved settings.
         index: Its open index.
         warm: Its vectors, ready to be searched.
+        sources: Its notes and transcripts.
+        right_of_way: Who is searching, of all agents.
+        watch_state: Tells how its folders are watched.
         choose: Chooses the embedding provider from the settings; called again when a model was pulled.
         openclaw_database: Where newer releases of OpenClaw keep the agent's data, vectors among it.
         daemon: The daemon's own settings.
@@ -76,7 +83,10 @@ class AgentMemory:
         config: AgentConfig,
         index: IndexFile,
         warm: WarmVectors,
+        sources: Sources,
         *,
+        right_of_way: RightOfWay,
+        watch_state: Callable[[], WatchState],
         choose: Callable[[], Awaitable[Selection]],
         openclaw_database: Path,
         daemon: DaemonSettings,
@@ -86,26 +96,30 @@ class AgentMemory:
         self.index_file = index
         self.warm = warm
         self.clock = clock
+        self.sources = sources
+        self.watch_state = watch_state
         self._choose = choose
         self._openclaw_database = openclaw_database
         self.notices: list[str] = []
-        self._daemon = daemon
         self._started_ms = clock()
-        self._max_file_bytes = daemon.max_file_mb * 1_048_576
         self._disk = trio.CapacityLimiter(DISK_THREADS)
         self._nursery: trio.Nursery | None = None
         self.selection = Selection(config.settings.provider, None)
         self.fill: VectorFill | None = None
         self.text = TextSync(
             index,
-            self.look_at_disk,
+            sources,
             tokens=config.settings.chunking.tokens,
             overlap=config.settings.chunking.overlap,
             clock=clock,
             disk=self._disk,
             on_published=self._on_published,
+            right_of_way=right_of_way,
         )
-        self._recall = Recall(config, index, warm, self.text, daemon=daemon, clock=clock)
+        self._recall = Recall(
+            config, index, warm, self.text, daemon=daemon, clock=clock, right_of_way=right_of_way
+        )
+        self.schedule = Schedule(self.text, config.settings.sync, clock=clock, disk=self._disk)
 
     def __repr__(self) -> str:
         return f"<AgentMemory {self.config.id}: {self.text!r}, {self.fill!r}>"
@@ -125,19 +139,14 @@ class AgentMemory:
                 await self.choose_again()
                 task_status.started()
                 if self.config.settings.enabled:
-                    nursery.start_soon(self._first_sync)
+                    self.text.sync_nowait()
+                    nursery.start_soon(self.schedule.run)
                 await trio.sleep_forever()
         finally:
             self._nursery = None
             with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self.sources.close)
                 await self.index_file.close()
-
-    async def _first_sync(self) -> None:
-        """Catch up with what changed while no daemon ran; its failure shows in status."""
-        try:
-            await self.text.sync()
-        except MemdError as error:
-            log.warning("agent.first_sync_failed", agent=self.config.id, code=error.code, error=error.message)
 
     async def choose_again(self) -> None:
         """Choose the provider anew, where the last choice had none: a model may have been pulled since."""
@@ -160,6 +169,7 @@ class AgentMemory:
         )
         self.warm.use_space(await self.index_file.read(lambda db: load_facts(db, fill.space.id)))
         await self._activate(fill)
+        await fill.load()
         self.fill = fill
         self._nursery.start_soon(self._run_fill, fill)
         fill.wake()
@@ -182,7 +192,7 @@ class AgentMemory:
         """Keep the warm vectors equal to the rows after each committed file."""
         self.warm.follow(published)
         if self.fill is not None:
-            self.fill.wake()
+            self.fill.wake(len(published.added_hashes) - len(published.added_vectors))
 
     async def _on_stored(self, ids: list[int], matrix: NDArray[np.float32]) -> None:
         """Take freshly stored vectors into the warm ones; a space's first ones make it answer."""
@@ -190,11 +200,6 @@ class AgentMemory:
         self.warm.add(ids, matrix)
         if first and self.fill is not None:
             await self._activate(self.fill)
-
-    def look_at_disk(self) -> Discovery:
-        """Return what is on disk now (blocking)."""
-        settings = self.config.settings
-        return discover(self.config.workspace, settings.extra_paths, self._max_file_bytes)
 
     # --- requests -----------------------------------------------------------------------------------
 
@@ -219,7 +224,7 @@ class AgentMemory:
         self._require_enabled()
 
         def load() -> GetReply:
-            disk = self.look_at_disk()
+            disk = self.sources.find_notes()
             found = disk.files.get(params.path)
             if found is None:
                 raise _refusal(params.path, disk)
@@ -257,8 +262,8 @@ class AgentMemory:
             agent=self.config.id,
             files=counts.files,
             chunks=counts.chunks,
-            files_changed=report.files_changed if report is not None else 0,
-            files_removed=report.files_removed if report is not None else 0,
+            files_changed=report.files_changed,
+            files_removed=report.files_removed,
             embedded=embedded,
             reused=max(0, self.warm.count - embedded),
             took_ms=round((trio.current_time() - started) * 1000, 1),
@@ -287,6 +292,17 @@ class AgentMemory:
             dims = int(matrix.shape[1]) if params.texts else 0
         return EmbedReply(provider.id, provider.model, len(params.texts), dims, packed)
 
+    def session_started(self, session_key: str) -> bool:
+        """Sync for a session that starts, once for each key; return whether a sync was asked for."""
+        self._require_enabled()
+        return self.schedule.session_started(session_key)
+
+    def compaction_done(self) -> bool:
+        """Sync after an agent's context was compacted; return whether a sync was asked for."""
+        self._require_enabled()
+        self.schedule.compacted()
+        return True
+
     async def status(self, deep: bool) -> AgentStatus:
         """Report on this memory; never raises for something that is merely wrong."""
         return await describe_agent(self, deep=deep)
@@ -303,6 +319,11 @@ class AgentMemory:
     def _require_enabled(self) -> None:
         if not self.config.settings.enabled:
             raise MemoryDisabledError(f"memory search is off for agent {self.config.id}")
+
+    @property
+    def agent_id(self) -> str:
+        """Whose memory this is."""
+        return self.config.id
 
     @property
     def workspace(self) -> Path:

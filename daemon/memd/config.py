@@ -184,6 +184,7 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `memory_budget_mb` bounds the matrices of all agents together; `model_keep_alive_minutes` is how long
     an unused model stays loaded (0: as long as the daemon runs); `model_threads` 0 means as many as fit.
+    `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first.
     """
 
     socket: str | None = None
@@ -194,6 +195,8 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     query_embed_timeout_ms: AtLeast1 = 2000
     catch_up_ms: AtLeast0 = 150
     max_file_mb: AtLeast1 = 16
+    max_agent_files: AtLeast1 = 20_000
+    max_agent_mb: AtLeast1 = 1024
 
 
 def load_daemon_settings(path: Path) -> tuple[DaemonSettings, tuple[ConfigInvalidError, ...]]:

@@ -24,6 +24,10 @@ from memd.index.vectors.warm import MatrixBudget, WarmVectors
 from memd.openclaw import AgentConfig, OpenClawHome, agent_id_of
 from memd.report import as_problem
 from memd.sync.reconcile import ProgressSink
+from memd.sync.right_of_way import RightOfWay
+from memd.sync.sessions.agent_sessions import AgentSessions
+from memd.sync.sources import SourceLimits, Sources
+from memd.sync.watch import Watcher, WatchPlan
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import (
     AgentStatus,
@@ -41,6 +45,8 @@ from memd_client.messages import (
 
 log = structlog.get_logger(__name__)
 
+MB = 1_048_576
+
 
 class ClosedMemory:
     """An agent whose index can't be opened: every request says why; other agents are unaffected."""
@@ -48,6 +54,11 @@ class ClosedMemory:
     def __init__(self, config: AgentConfig, error: MemdError) -> None:
         self.config = config
         self.error = error
+
+    @property
+    def agent_id(self) -> str:
+        """Whose memory this is."""
+        return self.config.id
 
     def _why(self) -> MemdError:
         """Return the error anew: one object raised again and again would gather tracebacks."""
@@ -66,6 +77,14 @@ class ClosedMemory:
         raise self._why()
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
+        """Raise why this memory is closed."""
+        raise self._why()
+
+    def session_started(self, session_key: str) -> bool:
+        """Raise why this memory is closed."""
+        raise self._why()
+
+    def compaction_done(self) -> bool:
         """Raise why this memory is closed."""
         raise self._why()
 
@@ -112,7 +131,10 @@ class Memory:
         self._models_dir = models_dir
         self._problems = problems
         self._clock = clock
-        self._budget = MatrixBudget(daemon.memory_budget_mb * 1_048_576)
+        self._budget = MatrixBudget(daemon.memory_budget_mb * MB)
+        self._limits = SourceLimits(daemon.max_file_mb * MB, daemon.max_agent_files, daemon.max_agent_mb * MB)
+        self._right_of_way = RightOfWay()
+        self._watcher = Watcher(self._hint, clock=clock)
         self._agents: dict[str, AgentMemory | ClosedMemory] = {}
 
     def __repr__(self) -> str:
@@ -202,7 +224,14 @@ class Memory:
         async with trio.open_nursery() as nursery:
             for config in self._home.agents.values():
                 await nursery.start(self._run_agent, config)
+            nursery.start_soon(self._watcher.run)
             task_status.started()
+
+    def _hint(self, agent_id: str, kind: str) -> None:
+        """Pass a watcher's hint on to whom it concerns."""
+        agent = self._agents.get(agent_id)
+        if isinstance(agent, AgentMemory):
+            agent.schedule.hint(kind)
 
     async def _run_agent(
         self, config: AgentConfig, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -218,6 +247,7 @@ class Memory:
             async with trio.open_nursery() as nursery:
                 await nursery.start(keep)
                 self._agents[config.id] = agent
+                self._watch(config)
                 started = True
                 task_status.started()
         except* MemdError as group:
@@ -231,6 +261,18 @@ class Memory:
             )
         if not started:
             task_status.started()
+        self._watcher.forget(config.id)
+
+    def _watch(self, config: AgentConfig) -> None:
+        """Have an agent's folders watched, where its settings want that."""
+        settings = config.settings
+        if not (settings.enabled and settings.sync.watch):
+            return
+        folders: tuple[Path, ...] = ()
+        if "sessions" in settings.sources:
+            home = self._home.state_dir / "agents" / config.id
+            folders = (home / "sessions", home / "agent")
+        self._watcher.watch(WatchPlan(config.id, config.workspace, settings.extra_paths, folders))
 
     async def _open(self, config: AgentConfig) -> AgentMemory:
         """Open one agent's index and put its memory together."""
@@ -239,11 +281,18 @@ class Memory:
             config.index_path, extension=extension, clock=self._clock, space_of=self._space_of
         )
         warm = WarmVectors(extension, self._budget)
+        settings = config.settings
+        sessions = None
+        if "sessions" in settings.sources:
+            sessions = AgentSessions(self._home.state_dir, config.id, self._limits.file_bytes)
         return AgentMemory(
             config,
             index,
             warm,
-            choose=lambda: choose_provider(config.settings, models=self._models, cache_dir=self._models_dir),
+            Sources(config.workspace, settings.extra_paths, self._limits, sessions),
+            right_of_way=self._right_of_way,
+            watch_state=lambda: self._watcher.state(config.id),
+            choose=lambda: choose_provider(settings, models=self._models, cache_dir=self._models_dir),
             openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / "openclaw-agent.sqlite",
             daemon=self._daemon,
             clock=self._clock,

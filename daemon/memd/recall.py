@@ -22,13 +22,21 @@ from memd.index.vectors.vector_search import VectorSearch
 from memd.index.vectors.warm import WarmVectors
 from memd.openclaw import AgentConfig
 from memd.search import Candidates, Found, Question, find_hits, find_meaning, find_words
+from memd.sync.changes import Changes, count_behind, oldest_change_ms
 from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
-from memd.sync.reconcile import Changes, TextSync
+from memd.sync.reconcile import TextSync
+from memd.sync.right_of_way import RightOfWay
 from memd.sync.verify import keep_current
 from memd.text.keywords import plan_match
 from memd_client.errors import MemdError, QueryEmptyError
 from memd_client.messages import Degraded, Pending, SearchParams, SearchReply
+
+FEW_TEXTS = 16
+"""Texts that a search waits to be embedded; more than that would not be done within its time anyway."""
+
+RESERVE = 0.2
+"""Share of a request's deadline that is kept for finding what the catch-up brought in."""
 
 
 class Recall:
@@ -41,6 +49,7 @@ class Recall:
         text: What keeps its text equal to the files.
         daemon: The daemon's own settings.
         clock: Wall time.
+        right_of_way: Told of every search under way, so that indexing steps aside.
     """
 
     def __init__(
@@ -52,7 +61,9 @@ class Recall:
         *,
         daemon: DaemonSettings,
         clock: Clock,
+        right_of_way: RightOfWay,
     ) -> None:
+        self._right_of_way = right_of_way
         self._config = config
         self._index = index
         self._warm = warm
@@ -79,15 +90,15 @@ class Recall:
         if not params.query.strip():
             raise QueryEmptyError("the query is empty")
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
-        ask = _Ask(self._prepare(params, fill), budget_s, by_meaning=fill is not None)
+        ask = _Ask(self._prepare(params, fill), self._text, budget_s, by_meaning=fill is not None)
         # Two threads, a core each: disk and words, vectors. Whichever comes last finishes: every further
         # hand-over to a thread costs time. Where files changed they are brought in, and all is found again.
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._ask_by_words, ask)
-            if fill is not None:
-                await self._ask_by_meaning(ask, fill)
-        found = ask.found if ask.found is not None else await self._index.read(ask.finish)
-        behind = ask.behind
+        with self._right_of_way.searching():
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._ask_by_words, ask, fill)
+                if fill is not None:
+                    await self._ask_by_meaning(ask, fill)
+            found = ask.found if ask.found is not None else await self._index.read(ask.finish)
         return SearchReply(
             agent=self._config.id,
             hits=found.hits,
@@ -99,11 +110,8 @@ class Recall:
             provider=fill.provider.id if fill is not None else "none",
             model=fill.provider.model if fill is not None else "",
             generation=found.generation,
-            pending=Pending(
-                files=len(behind.read) + len(behind.gone) if behind is not None else 0,
-                chunks=fill.pending if fill is not None else 0,
-            ),
-            partial=behind is not None,
+            pending=self._pending(ask, fill),
+            partial=ask.is_cut,
             timings={name: round(ms, 3) for name, ms in found.timings.items()} if params.explain else None,
         )
 
@@ -122,16 +130,39 @@ class Recall:
             min_score=params.min_score,
             scope=Scope(sources, params.path) if filtered else None,
             now_ms=self._clock(),
+            notes_scope=self._notes_scope(sources, params.path),
             explain=params.explain,
         )
 
-    async def _ask_by_words(self, ask: _Ask) -> None:
+    def _notes_scope(self, sources: tuple[str, ...] | None, path: str | None) -> Scope | None:
+        """Return the scope of notes alone, where transcripts may be found beside them."""
+        both = "sessions" in self._config.settings.sources and (sources is None or len(set(sources)) > 1)
+        return Scope(("memory",), path) if both else None
+
+    def _pending(self, ask: _Ask, fill: VectorFill | None) -> Pending:
+        """Return what is known to have changed and isn't in the answer."""
+        chunks = fill.pending if fill is not None else 0
+        if ask.behind is None and not chunks:
+            return Pending()
+        rows, since = self._text.rows, []
+        files = 0
+        if ask.behind is not None:
+            files = count_behind(ask.behind, rows)
+            since.append(oldest_change_ms(ask.behind, rows, self._text.last_sync_ms))
+        if chunks and fill is not None:
+            since.append(fill.oldest_ms)
+        now_ms = ask.question.now_ms
+        oldest = min((moment for moment in since if moment is not None), default=now_ms)
+        return Pending(files, chunks, max(0, now_ms - oldest))
+
+    async def _ask_by_words(self, ask: _Ask, fill: VectorFill | None) -> None:
         """Look at the disk, and find what the question's words bring up; bring changed files in first."""
 
         def look(db: Database) -> bool:
-            if self._config.settings.sync.on_search:
-                ask.disk, changes = self._text.see()
-                if changes:
+            ask.disk, changes = self._text.see()
+            if changes:
+                ask.behind = changes
+                if self._config.settings.sync.on_search:
                     return False
             ask.words = find_words(db, ask.question)
             if ask.meaning is not None or not ask.by_meaning:
@@ -139,16 +170,29 @@ class Recall:
             return True
 
         if not await self._index.read(look):
-            await self._catch_up(ask)
+            with self._right_of_way.waiting():
+                await self._catch_up(ask, fill)
 
-    async def _catch_up(self, ask: _Ask) -> None:
-        """Bring changed files in, within the time a search may spend, and keep what is still behind."""
+    async def _catch_up(self, ask: _Ask, fill: VectorFill | None) -> None:
+        """Bring changed files in, within the time a search may spend, and keep what is still behind.
+
+        A few new texts are embedded within it as well, unless the provider is failing.
+        """
         assert ask.disk is not None
-        wait_s = min(self._daemon.catch_up_ms / 1000, ask.budget_s / 2)
-        if await self._text.sync(wait_s=wait_s) is not None:
-            ask.disk = self._text.seen
-        else:
-            ask.behind = self._text.still_behind(ask.disk) or None
+        assert ask.behind is not None
+        patient = ask.budget_s < math.inf  # whoever names a deadline is ready to wait for it
+        wait_s = ask.budget_s * (1 - RESERVE) if patient else self._daemon.catch_up_ms / 1000
+        until = trio.current_time() + wait_s
+        try:
+            ask.behind = await self._text.catch_up(ask.disk, ask.behind, wait_s, patient=patient) or None
+        except MemdError as error:  # an index that can't be written still answers; its hits are checked
+            ask.degraded = Degraded(error.code, error.message, self._clock(), error.hint)
+            return
+        ask.is_cut = ask.behind is not None and count_behind(ask.behind, self._text.rows) > 0
+        if fill is not None and 0 < fill.pending <= FEW_TEXTS and fill.degraded is None:
+            with trio.move_on_at(until) as waiting:
+                await fill.settle()
+            ask.is_cut = ask.is_cut or waiting.cancelled_caught
 
     async def _ask_by_meaning(self, ask: _Ask, fill: VectorFill) -> None:
         """Find what is near to the question; without its vector the search goes on by words, and says why."""
@@ -195,12 +239,14 @@ class _Ask:
     `words` is set only once the disk was looked at and holds nothing new, so who sees it may finish.
     """
 
-    def __init__(self, question: Question, budget_s: float, *, by_meaning: bool) -> None:
+    def __init__(self, question: Question, text: TextSync, budget_s: float, *, by_meaning: bool) -> None:
         self.question = question
+        self._text = text
         self.budget_s = budget_s
         self.by_meaning = by_meaning
         self.disk: Discovery | None = None
         self.behind: Changes | None = None
+        self.is_cut = False
         self.degraded: Degraded | None = None
         self.search: VectorSearch | None = None
         self.words: Candidates | None = None
@@ -211,5 +257,5 @@ class _Ask:
         """Return the hits out of what was found so far; what the index has outrun is found again."""
         found = find_hits(db, self.question, self.search, self.words, self.meaning)
         if self.disk is not None:
-            found.hits = keep_current(found.hits, self.disk, self.behind)
+            found.hits = keep_current(found.hits, self.disk, self.behind, self._text.sources.load)
         return found

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import trio
 
+from memd.clock import Clock
 from memd.embedding.choose import Selection
 from memd.index.connection import Database, IndexFile
 from memd.index.files import Counts, count_all, generation
 from memd.index.keyword import find_keyword
+from memd.index.transcripts import TranscriptCounts, count_transcripts
 from memd.index.vectors.warm import WarmVectors
 from memd.openclaw import AgentConfig
+from memd.sync.changes import Changes, count_behind, oldest_change_ms
 from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
-from memd.sync.reconcile import TextSync, count_behind
+from memd.sync.reconcile import TextSync
+from memd.sync.sources import Sources
+from memd.sync.watch import WatchState
 from memd_client.errors import MemdError
-from memd_client.messages import AgentStatus, Check, Degraded, Problem
+from memd_client.messages import AgentStatus, Check, Degraded, Problem, SessionsStatus
 
 PROBE_TIMEOUT_S = 10.0
 """How long a deep status waits for the provider: a cold model loads within this."""
@@ -32,6 +38,9 @@ class Reported(Protocol):
     fill: VectorFill | None
     selection: Selection
     notices: list[str]
+    sources: Sources
+    clock: Clock
+    watch_state: Callable[[], WatchState]
 
     def degraded(self) -> Degraded | None:
         """Return why answers are less than the whole, if they are."""
@@ -51,14 +60,15 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     """
     config, text = agent.config, agent.text
 
-    def look(db: Database) -> tuple[Counts, int]:
-        return count_all(db), generation(db)
+    def look(db: Database) -> tuple[Counts, int, TranscriptCounts]:
+        return count_all(db), generation(db), count_transcripts(db)
 
-    (counts, at), (disk, changes) = await agent.index_file.read(look), await text.look()
+    (counts, at, transcripts), (disk, changes) = await agent.index_file.read(look), await text.look()
     provider = agent.selection.provider
     choice = agent.warm.choice()
-    problems = _problems(agent, workspace_missing=disk.workspace_missing)
-    skipped = disk.skipped + list(text.reasons.values())
+    problems = _problems(agent, disk)
+    watch = agent.watch_state()
+    skipped = disk.skipped + list(text.reasons)
     return AgentStatus(
         agent=config.id,
         workspace=str(config.workspace),
@@ -70,6 +80,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         vectors=agent.warm.count,
         files_pending=count_behind(changes, text.rows),
         chunks_pending=agent.fill.pending if agent.fill is not None else 0,
+        oldest_pending_ms=_oldest_pending_ms(agent, changes),
         provider=provider.id if provider is not None else "none",
         model=provider.model if provider is not None else "",
         dims=agent.warm.dims,
@@ -77,6 +88,10 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         vector_path_reason=choice.reason if provider is not None else "there is no embedding provider",
         last_sync_ms=text.last_sync_ms,
         syncing=text.syncing,
+        watch=watch.mode,
+        watch_reason=watch.reason,
+        interval_minutes=config.settings.sync.interval_minutes,
+        sessions=_sessions(agent, transcripts),
         generation=at,
         index_bytes=agent.index_file.size_bytes(),
         degraded=agent.degraded(),
@@ -86,7 +101,27 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     )
 
 
-def _problems(agent: Reported, *, workspace_missing: bool) -> list[Problem]:
+def _oldest_pending_ms(agent: Reported, changes: Changes) -> int:
+    """Return for how long the oldest of what is pending has waited, in milliseconds."""
+    since = [
+        oldest_change_ms(changes, agent.text.rows, agent.text.last_sync_ms),
+        agent.fill.oldest_ms if agent.fill is not None and agent.fill.pending else None,
+    ]
+    oldest = min((moment for moment in since if moment is not None), default=None)
+    return 0 if oldest is None else max(0, agent.clock() - oldest)
+
+
+def _sessions(agent: Reported, counts: TranscriptCounts) -> SessionsStatus | None:
+    """Return how an agent's transcripts are, or None where they aren't memory."""
+    seen = agent.sources.transcripts
+    if seen is None:
+        return None
+    return SessionsStatus(
+        counts.transcripts, counts.messages, counts.redactions, dict(seen.eras), dict(seen.left_out)
+    )
+
+
+def _problems(agent: Reported, disk: Discovery) -> list[Problem]:
     """Return what is wrong with an agent, each with its way out."""
     problems = [as_problem(error) for error in agent.config.problems]
     if agent.selection.problem is not None:
@@ -95,7 +130,18 @@ def _problems(agent: Reported, *, workspace_missing: bool) -> list[Problem]:
         Problem("openclaw_database", notice, "Nothing is lost: what could not be reused is embedded anew.")
         for notice in agent.notices
     )
-    if workspace_missing:
+    if agent.sources.transcripts is not None:
+        problems.extend(agent.sources.transcripts.problems)
+    if disk.beyond_limits:
+        problems.append(
+            Problem(
+                "memory_beyond_limits",
+                f"{disk.beyond_limits} files are beyond the limits of one agent and are not indexed,"
+                " the oldest first",
+                "Narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml.",
+            )
+        )
+    if disk.workspace_missing:
         problems.append(
             Problem(
                 "workspace_missing",

@@ -6,8 +6,9 @@ needs waiting (catching up with files, embedding the question) was done before b
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -16,12 +17,15 @@ from numpy.typing import NDArray
 
 from memd.config import Hybrid, Query
 from memd.index.connection import Database
+from memd.index.copies import count_copies, find_distinct, hashes_of
 from memd.index.files import ChunkRow, chunks_by_id, generation, load_texts
-from memd.index.keyword import Scope, find_keyword
+from memd.index.keyword import Scope
+from memd.index.transcripts import load_line_maps
 from memd.index.vectors.vector_search import VectorSearch, chunk_ids_of_vectors
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
 from memd.ranking.fusion import Candidate, Ranked, bm25_score, fuse_normalized, fuse_rrf, fuse_weighted
+from memd.ranking.seats import seat_notes
 from memd.text.keywords import MatchPlan
 from memd.text.snippets import Snippet, cut_snippet
 from memd_client.messages import Hit
@@ -50,7 +54,10 @@ puts nonsense at 0.1 to 0.21 and a loose paraphrase above 0.3; see docs/ranking.
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A search, prepared: what to match, what to compare with, how much to return."""
+    """A search, prepared: what to match, what to compare with, how much to return.
+
+    `notes_scope` is the scope of notes alone where transcripts may be found beside them, else None.
+    """
 
     query: str
     plan: MatchPlan
@@ -61,6 +68,7 @@ class Question:
     min_score: float | None
     scope: Scope | None
     now_ms: int
+    notes_scope: Scope | None = None
     explain: bool = False
 
 
@@ -92,12 +100,13 @@ def find_words(db: Database, question: Question) -> Candidates:
     started = perf_counter()
     plan = question.plan
     scores: dict[int, float] = {}
-    if plan.any is not None:
-        scores = dict(find_keyword(db, plan.any, CANDIDATES, question.scope))
-    # Whatever holds all words holds any: asking again is needed only where the list was cut.
-    if plan.strict is not None and (plan.any is None or len(scores) >= CANDIDATES):
-        for key, score in find_keyword(db, plan.strict, CANDIDATES, question.scope):
-            scores[key] = max(scores.get(key, 0.0), score)
+    for scope in _scopes(question):
+        some = dict(find_distinct(db, plan.any, CANDIDATES, scope)) if plan.any is not None else {}
+        # Whatever holds all words holds any: asking again is needed only where the list was cut.
+        if plan.strict is not None and (plan.any is None or len(some) >= CANDIDATES):
+            for key, score in find_distinct(db, plan.strict, CANDIDATES, scope):
+                some[key] = max(some.get(key, 0.0), score)
+        scores |= some
     return Candidates(generation(db), scores, (perf_counter() - started) * 1000)
 
 
@@ -105,10 +114,19 @@ def find_meaning(db: Database, question: Question, search: VectorSearch) -> Cand
     """Return what is nearest to the question's vector, by cosine."""
     started = perf_counter()
     assert question.vector is not None
-    nearest = dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, question.scope))
+    nearest: dict[int, float] = {}
+    for scope in _scopes(question):
+        nearest |= dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, scope))
     places = chunk_ids_of_vectors(db, question.space_id, list(nearest), question.scope)
     scores = {chunk_id: nearest[vector_id] for vector_id, chunk_id in places}
     return Candidates(generation(db), scores, (perf_counter() - started) * 1000)
+
+
+def _scopes(question: Question) -> tuple[Scope | None, ...]:
+    """Return what is looked through: notes a second time alone where transcripts could fill the list."""
+    if question.notes_scope is None:
+        return (question.scope,)
+    return question.scope, question.notes_scope
 
 
 def find_hits(
@@ -143,7 +161,11 @@ def find_hits(
         words = find_words(db, question)
     started = perf_counter()
     far = max(meaning.scores.values(), default=0.0) < FAR
-    ranked = [] if far and not words.scores else rank(db, question, words.scores, meaning.scores)
+    ranked: list[Ranked] = []
+    if words.scores or not far:
+        ranked = rank(db, question, *_fold_copies(db, words.scores, meaning.scores))
+        if question.notes_scope is not None:
+            ranked = _seat_notes(db, ranked)
     hits = cut_hits(db, question, ranked)
     timings = {
         "words_ms": words.took_ms,
@@ -152,6 +174,51 @@ def find_hits(
     }
     mode = "keyword" if not by_meaning else "hybrid" if by_words else "vector"
     return Found(hits, mode, now, not hits, timings)
+
+
+def _fold_copies(
+    db: Database, texts: dict[int, float], vectors: dict[int, float]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return both sides' scores with one chunk for each text: a note before a transcript, then the last path.
+
+    Copies have the same vector, so the same cosine, and the same BM25: only chunks of equal scores are looked at.
+    """
+    by_cosine: dict[float, list[int]] = defaultdict(list)
+    for key, score in vectors.items():
+        by_cosine[score].append(key)
+    by_bm25: dict[float, list[int]] = defaultdict(list)
+    for key, score in texts.items():
+        if key not in vectors:  # of a text whose vector was found, every place was
+            by_bm25[score].append(key)
+    suspects = [key for keys in (*by_cosine.values(), *by_bm25.values()) if len(keys) > 1 for key in keys]
+    if not suspects:
+        return texts, vectors
+    places: dict[str, list[int]] = defaultdict(list)
+    for key, digest in hashes_of(db, suspects).items():
+        places[digest].append(key)
+    texts, vectors = dict(texts), dict(vectors)
+    for keys in places.values():
+        if len(keys) == 1:
+            continue
+        rows = chunks_by_id(db, keys)
+        best = min(
+            sorted(rows, key=lambda row: row.path, reverse=True), key=lambda row: row.source != "memory"
+        )
+        for scores in (texts, vectors):
+            known = [scores.pop(row.id) for row in rows if row.id in scores]
+            if known:
+                scores[best.id] = max(known)
+    return texts, vectors
+
+
+def _seat_notes(db: Database, ranked: list[Ranked]) -> list[Ranked]:
+    """Return the ranking with seats for notes that have to do with the question."""
+    sources = {row.id: row.source for row in chunks_by_id(db, [int(item.id) for item in ranked])}
+    return seat_notes(
+        ranked,
+        lambda item: sources.get(int(item.id)) == "sessions",
+        lambda item: item.text_score is not None or (item.vector_score or 0.0) >= FAR,
+    )
 
 
 def rank(
@@ -215,26 +282,51 @@ def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, f
 
 
 def cut_hits(db: Database, question: Question, ranked: Sequence[Ranked]) -> list[Hit]:
-    """Return the best hits as snippets; a snippet inside one already shown is left out."""
+    """Return the best hits as snippets; a snippet inside one already shown only counts as a copy of it."""
     hits: list[Hit] = []
     for start in range(0, len(ranked), question.max_results):
         shown = ranked[start : start + question.max_results]
         keys = [int(item.id) for item in shown]
         contents = load_texts(db, keys)
         rows = {row.id: row for row in chunks_by_id(db, keys)}
+        transcripts = {row.path for row in rows.values() if row.source == "sessions"}
+        maps = load_line_maps(db, transcripts) if transcripts else {}
+        copies = count_copies(db, {row.hash for row in rows.values()}, question.scope)
         for item in shown:
             row = rows.get(int(item.id))
             if row is None:
                 continue
             cut = cut_snippet(contents[row.id], row.start_line, question.plan.words, SNIPPET_CHARACTERS)
-            if not any(_repeats(hit, row.path, cut) for hit in hits):
-                hits.append(_hit(question, item, row, cut))
-            if len(hits) >= question.max_results:
-                return hits
+            hit = _hit(question, item, row, _placed(cut, maps.get(row.path)), copies[row.hash])
+            if not _is_told(hits, hit):
+                if len(hits) >= question.max_results:
+                    return hits
+                hits.append(hit)
+        if len(hits) >= question.max_results:
+            return hits
     return hits
 
 
-def _hit(question: Question, item: Ranked, row: ChunkRow, cut: Snippet) -> Hit:
+def _placed(cut: Snippet, line_map: Sequence[int] | None) -> Snippet:
+    """Return a snippet with its real lines: those of the transcript, where its text was made from one."""
+    if line_map is None or cut.end_line > len(line_map):
+        return cut
+    return replace(cut, start_line=line_map[cut.start_line - 1], end_line=line_map[cut.end_line - 1])
+
+
+def _is_told(hits: list[Hit], new: Hit) -> bool:
+    """Return whether a hit shows nothing that an earlier one doesn't; another place of it is counted there."""
+    for place, hit in enumerate(hits):
+        if hit.path == new.path and hit.start_line <= new.start_line and new.end_line <= hit.end_line:
+            if new.snippet in hit.snippet:
+                return True
+        elif hit.snippet == new.snippet:
+            hits[place] = replace(hit, copies=hit.copies + new.copies)
+            return True
+    return False
+
+
+def _hit(question: Question, item: Ranked, row: ChunkRow, cut: Snippet, copies: int) -> Hit:
     """Return a candidate as it is shown."""
     return Hit(
         path=row.path,
@@ -246,15 +338,9 @@ def _hit(question: Question, item: Ranked, row: ChunkRow, cut: Snippet) -> Hit:
         snippet=cut.text,
         source=row.source,
         citation=_citation(row.path, cut.start_line, cut.end_line),
+        copies=copies,
         explain=_explain(item, row) if question.explain else None,
     )
-
-
-def _repeats(hit: Hit, path: str, cut: Snippet) -> bool:
-    """Return whether a snippet shows nothing that an earlier hit doesn't."""
-    if hit.path != path or cut.start_line < hit.start_line or cut.end_line > hit.end_line:
-        return False
-    return cut.text in hit.snippet
 
 
 def _citation(path: str, start_line: int, end_line: int) -> str:

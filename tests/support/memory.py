@@ -105,6 +105,16 @@ class FakeAgent:
         """Answer zeros."""
         return EmbedReply("fake", "fake", len(params.texts), 2, bytes(8 * len(params.texts)))
 
+    def session_started(self, session_key: str) -> bool:
+        """Ask for a sync unless the key is `known`."""
+        if self.failure is not None:
+            raise self.failure
+        return session_key != "known"
+
+    def compaction_done(self) -> bool:
+        """Ask for a sync."""
+        return True
+
     async def status(self, deep: bool) -> AgentStatus:
         """Answer a row, fail, or hang."""
         if self.hang_status:

@@ -39,7 +39,7 @@ def command(
     with session.client() as client:
         reply = client.get(path, agent=agent, from_line=from_line or 1, lines=lines)
     if as_json:
-        from memd_client.messages import to_wire
+        from memd_client.wire import to_wire
 
         session.output.document(to_wire(reply))
         return

@@ -36,7 +36,7 @@ def command(ctx: click.Context, session: Session, agent: str | None, force: bool
     with session.client() as client, session.output.progress(split, quiet=as_json) as show:
         reply = client.index(agent=agent, force=force, on_progress=show)
     if as_json:
-        from memd_client.messages import to_wire
+        from memd_client.wire import to_wire
 
         session.output.document(to_wire(reply))
     elif reply.agents:

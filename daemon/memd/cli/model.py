@@ -35,7 +35,7 @@ def pull(session: Session, ref: str, as_json: bool) -> None:
     with session.client() as client, session.output.progress(of_agent(""), quiet=as_json) as show:
         reply = client.model(_absolute(ref), on_progress=show)
     if as_json:
-        from memd_client.messages import to_wire
+        from memd_client.wire import to_wire
 
         session.output.document(to_wire(reply))
     else:

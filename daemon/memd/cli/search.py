@@ -72,7 +72,7 @@ def command(
             explain=explain,
         )
     if as_json:
-        from memd_client.messages import to_wire
+        from memd_client.wire import to_wire
 
         session.output.document(to_wire(reply))
     else:
@@ -109,7 +109,8 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
 def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
     """Return one hit: where it is, its score, and the text around what matched."""
     place = ((hit.path, "path"), f":{hit.start_line}-{hit.end_line}")
-    lines = [line(*place, f"  {hit.score:.2f}", (f"  {hit.source}", "quiet"))]
+    copies = f"  {hit.copies} copies" if hit.copies > 1 else ""
+    lines = [line(*place, f"  {hit.score:.2f}", (f"  {hit.source}{copies}", "quiet"))]
     if hit.explain is not None:
         parts: dict[str, Any] = {"vector": hit.vector_score, "text": hit.text_score, **hit.explain}
         lines.append(line(("score: ", "label"), *_listed(parts), indent=SNIPPET_INDENT))
@@ -140,6 +141,7 @@ def _notices(reply: SearchReply, now_ms: int) -> list[Line]:
     waiting = dotted(
         f"{count(reply.pending.files, 'changed file')} not read yet" if reply.pending.files else None,
         f"{count(reply.pending.chunks, 'chunk')} still without a vector" if reply.pending.chunks else None,
+        (f"the oldest for {span(reply.pending.oldest_ms)}", "quiet") if reply.pending.oldest_ms else None,
     )
     if waiting:
         lines.append(line(("pending: ", "warn"), *waiting))

@@ -24,7 +24,7 @@ from memd.cli.options import agent_option, examples, json_option
 from memd.cli.wording import ago, count, size, span
 
 if TYPE_CHECKING:
-    from memd_client.messages import AgentStatus, Check, ModelStatus, Problem, StatusReply
+    from memd_client.messages import AgentStatus, Check, ModelStatus, Problem, SessionsStatus, StatusReply
 
 VECTOR_PATHS = {"memory": "in memory", "sqlite-vec": "by sqlite-vec", "scan": "by a scan of the index"}
 """How the daemon's names for the three ways to compare vectors read in a sentence."""
@@ -45,7 +45,7 @@ def command(session: Session, agent: str | None, deep: bool, as_json: bool) -> N
     with session.client() as client:
         reply = client.status(agent=agent, deep=deep)
     if as_json:
-        from memd_client.messages import to_wire
+        from memd_client.wire import to_wire
 
         session.output.document(to_wire(reply))
     else:
@@ -156,7 +156,9 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         row("indexed", *dotted(count(agent.files, "file"), count(agent.chunks, "chunk"), _vectors(agent))),
         row("pending", *_pending(agent)),
         row("last sync", *dotted(ago(agent.last_sync_ms, now_ms), "running now" if agent.syncing else None)),
+        row("watching", *_watching(agent)),
         row("sources", ", ".join(agent.sources) or "none"),
+        *_session_lines(agent.sessions),
         row("provider", *_provider(agent)),
         row("vectors", *_vector_path(agent)),
         row("index", *_index_file(agent)),
@@ -178,7 +180,38 @@ def _pending(agent: AgentStatus) -> tuple[Piece, ...]:
     return dotted(
         f"{count(agent.files_pending, 'file')} to read" if agent.files_pending else None,
         f"{count(agent.chunks_pending, 'chunk')} to embed" if agent.chunks_pending else None,
+        f"the oldest for {span(agent.oldest_pending_ms)}" if agent.oldest_pending_ms else None,
     )
+
+
+def _watching(agent: AgentStatus) -> tuple[Piece, ...]:
+    """Return how changes are noticed between searches."""
+    words: dict[str, Piece] = {
+        "events": "by the system's file events",
+        "polling": ("by looking again and again", "warn"),
+    }
+    return dotted(
+        words.get(agent.watch, "off: changes are found by the next search or sync"),
+        (agent.watch_reason, "quiet") if agent.watch_reason else None,
+        f"synced every {agent.interval_minutes} min" if agent.interval_minutes else None,
+    )
+
+
+def _session_lines(sessions: SessionsStatus | None) -> list[Line]:
+    """Return how an agent's transcripts are, where they are memory."""
+    if sessions is None:
+        return []
+    eras = {"jsonl": "files", "sqlite": "OpenClaw's database"}
+    facts = dotted(
+        f"{count(sessions.transcripts, 'transcript')} with {count(sessions.messages, 'message')}",
+        *(f"{number:,} in {eras.get(era, era)}" for era, number in sessions.eras.items() if number),
+        f"{count(sessions.redactions, 'secret')} left out" if sessions.redactions else None,
+    )
+    lines = [row("sessions", *facts)]
+    if sessions.left_out:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(sessions.left_out.items()))
+        lines.append(line((f"no memory: {kinds}", "quiet"), indent=LABEL_INDENT))
+    return lines
 
 
 def _provider(agent: AgentStatus) -> tuple[Piece, ...]:

@@ -78,6 +78,16 @@ def count_missing(db: Database, space_id: str) -> int:
     )
 
 
+def oldest_missing_ms(db: Database, space_id: str) -> int | None:
+    """Return when the oldest chunk without a vector in a space was written, or None where every one has its."""
+    row = db.execute(
+        """SELECT min(c.updated_at) FROM chunks AS c WHERE NOT EXISTS
+             (SELECT 1 FROM embedding_cache AS e WHERE e.provider_key = ? AND e.hash = c.hash)""",
+        (space_id,),
+    ).fetchall()[0]
+    return None if row[0] is None else int(row[0])
+
+
 def count_vectors(db: Database, space_id: str) -> int:
     """Return how many vectors of a space are in use: those that search compares with."""
     return get_int(

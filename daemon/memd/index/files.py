@@ -156,6 +156,7 @@ def forget_file(db: Database, path: str) -> Published:
     rows: list[tuple[int, str]] = list(db.execute("SELECT id, hash FROM chunks WHERE path = ?", (path,)))
     _delete_chunks(db, [key for key, _ in rows])
     db.execute("DELETE FROM files WHERE path = ?", (path,))
+    db.execute("DELETE FROM transcripts WHERE path = ?", (path,))
     leaving = _hashes_unused(db, {digest for _, digest in rows})
     return _follow(db, path, 0, len(rows), (), leaving)
 
@@ -224,8 +225,8 @@ def _hashes_unused(db: Database, hashes: Iterable[str]) -> tuple[str, ...]:
 def _follow(
     db: Database, path: str, added: int, removed: int, arriving: tuple[str, ...], leaving: tuple[str, ...]
 ) -> Published:
-    """Count the change, and let the vectors in `chunks_vec` follow it."""
-    generation_now = bump_generation(db)
+    """Count the change, if it is one, and let the vectors in `chunks_vec` follow it."""
+    generation_now = bump_generation(db) if added or removed else generation(db)
     space = active_space(db)
     if space is None or not (arriving or leaving):
         space_id = None if space is None else space.id

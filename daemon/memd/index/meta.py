@@ -9,6 +9,7 @@ from memd.index.database import Database
 
 ACTIVE_SPACE = "active_space"
 GENERATION = "generation"
+LAST_SYNC = "last_sync_ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,14 @@ def set_active_space(db: Database, space_id: str, dims: int) -> None:
         dims: Length of its vectors.
     """
     set_meta(db, ACTIVE_SPACE, json.dumps([space_id, dims]))
+
+
+def find_last_sync(db: Database) -> int | None:
+    """Return when the last sync that looked at everything began, in epoch milliseconds."""
+    value = find_meta(db, LAST_SYNC)
+    return None if value is None else int(value)
+
+
+def set_last_sync(db: Database, started_ms: int) -> None:
+    """Note when a sync that looked at everything began."""
+    set_meta(db, LAST_SYNC, str(started_ms))

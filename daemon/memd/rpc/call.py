@@ -34,6 +34,10 @@ ProgressSink = Callable[[str, int, int, str], None]
 class AgentMemory(Protocol):
     """One agent's memory, as the methods see it. Every call may raise a `MemdError`."""
 
+    @property
+    def agent_id(self) -> str:
+        """Its agent."""
+
     async def search(self, params: SearchParams) -> SearchReply:
         """Find what answers a question."""
 
@@ -45,6 +49,12 @@ class AgentMemory(Protocol):
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Turn texts into vectors."""
+
+    def session_started(self, session_key: str) -> bool:
+        """Sync for a session that starts; say whether a sync was asked for."""
+
+    def compaction_done(self) -> bool:
+        """Sync after a compaction; say whether a sync was asked for."""
 
     async def status(self, deep: bool) -> AgentStatus:
         """Report; `deep` probes as well."""

@@ -10,9 +10,21 @@ import msgspec
 import structlog
 
 from memd.rpc.call import Call
-from memd.rpc.methods import cancel, embed, get, hello, index, model, search, status
+from memd.rpc.methods import (
+    cancel,
+    compaction_done,
+    embed,
+    get,
+    hello,
+    index,
+    model,
+    search,
+    session_started,
+    status,
+)
 from memd_client.errors import BadParamsError, MemdError, MethodUnknownError
-from memd_client.messages import REQUESTS, to_wire
+from memd_client.messages import REQUESTS
+from memd_client.wire import to_wire
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +38,8 @@ HANDLERS: dict[str, Handler] = {
     "index": index.handle,
     "embed": embed.handle,
     "model": model.handle,
+    "session_started": session_started.handle,
+    "compaction_done": compaction_done.handle,
     "cancel": cancel.handle,
 }
 """Every request's method. The types of its parameters and reply stand in `messages.REQUESTS`."""

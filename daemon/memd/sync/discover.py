@@ -35,11 +35,19 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Discovery:
-    """All memory files of an agent at one moment, and what was left out and why."""
+    """All memory files and transcripts of an agent at one moment, and what was left out and why.
+
+    Attributes:
+        files: By their path in the index.
+        skipped: What can't be taken, each with its reason.
+        workspace_missing: Whether there is no workspace.
+        beyond_limits: How many files the limits on files and bytes left out.
+    """
 
     files: dict[str, Found] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     workspace_missing: bool = False
+    beyond_limits: int = 0
 
 
 def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: int) -> Discovery:

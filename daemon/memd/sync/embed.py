@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from memd.clock import Clock
 from memd.embedding.provider import EmbeddingProvider
-from memd.index.cache import SpaceKey, count_missing, forget_space, missing_hashes, store_vectors, trim
+from memd.index.cache import (
+    SpaceKey,
+    count_missing,
+    forget_space,
+    missing_hashes,
+    oldest_missing_ms,
+    store_vectors,
+    trim,
+)
 from memd.index.connection import Database, IndexFile
 from memd.sync.reconcile import ProgressSink, ignore_progress
 from memd_client.errors import MemdError
@@ -69,13 +77,27 @@ class VectorFill:
         self._round = 0  # texts embedded since there was last nothing to do
         self.embedded = 0
         self.pending = 0
+        self.oldest_ms: int | None = None
 
     def __repr__(self) -> str:
         state = "idle" if self._idle.is_set() else f"{self.pending} pending"
         return f"<VectorFill {self.provider.id}/{self.provider.model}, {state}>"
 
-    def wake(self) -> None:
-        """Say that texts may be missing."""
+    async def load(self) -> None:
+        """Count what an earlier run left undone."""
+        space_id = self.space.id
+        self.pending = await self._index.read(lambda db: count_missing(db, space_id))
+        self.oldest_ms = await self._index.read(lambda db: oldest_missing_ms(db, space_id))
+
+    def wake(self, texts: int = 0) -> None:
+        """Say that texts may be missing.
+
+        Args:
+            texts: How many are known to have come.
+        """
+        self.pending += texts
+        if texts and self.oldest_ms is None:
+            self.oldest_ms = self._clock()
         if self._idle.is_set():
             self._idle = trio.Event()
         self._wake.set()
@@ -108,6 +130,8 @@ class VectorFill:
                 await self._index.write(lambda db: trim(db, self._cache_entries))
                 self.degraded = None
                 self._pauses = 0
+                if not self._wake.is_set():
+                    self.oldest_ms = None
             except MemdError as error:
                 self.note_failure(error)
             if not self._wake.is_set():

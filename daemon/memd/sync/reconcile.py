@@ -1,26 +1,31 @@
 """Disk versus rows: what to read, what to forget; text first, so that keyword search knows it at once.
 
 One `TextSync` an agent. Its `run` task is the only writer of text; everybody else asks it to run and
-waits as long as they like. A search that asks while a sync is under way joins the next one.
+waits as long as they like. A search that asks while a sync is under way joins the next one, or, where that
+sync is a long one, has the few files that changed since it began taken in between.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import structlog
 import trio
 
 from memd.clock import Clock
-from memd.index.connection import Database, IndexFile
-from memd.index.files import FileRow, Published, forget_file, load_files, publish_file, touch_file
+from memd.index.connection import IndexFile
+from memd.index.files import FileRow, Published
 from memd.index.keyword import tidy
+from memd.index.meta import find_last_sync, set_last_sync
+from memd.sync.changes import Changes, looks_same
 from memd.sync.discover import Discovery, Found
-from memd.sync.read import FileText, read_file
-from memd.text.chunking import Chunk, chunk_text
-from memd_client.errors import FileMissingError, MemdError
+from memd.sync.right_of_way import RightOfWay
+from memd.sync.rows import FileRows, Taken
+from memd.sync.sources import Sources
+from memd_client.errors import MemdError
 from memd_client.messages import Skipped
 
 log = structlog.get_logger(__name__)
@@ -28,28 +33,23 @@ log = structlog.get_logger(__name__)
 ProgressSink = Callable[[str, int, int, str], None]
 """Takes (stage, done, total, detail); never blocks."""
 
-CLOCK_GRAIN_NS = 20_000_000
-"""A file indexed this soon after its last write may have been written again with the same time: it is
-hashed. Kernels stamp files by a clock of 1 to 10 ms; twice that is safe."""
-
 TIDY_FILES = 50
 """Changed files in one pass after which the keyword index is worth merging: a question is answered 0.6 ms sooner at
 15,000 chunks."""
 
+UNSETTLED_S = 0.2
+"""How soon a file that was being written to is looked at again."""
+
+SMALL_PASS_FILES = 64
+"""A pass with no more left to do is worth a search's waiting; in a longer one only newer files are taken in
+between, at most as many."""
+
+REMEMBER_MS = 10_000
+"""How often the time of the last sync is written down: it tells the next run since when something waits."""
+
 
 def ignore_progress(stage: str, done: int, total: int, detail: str) -> None:
     """Take progress nobody asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What differs between disk and rows: files to read, newest first, and rows whose file is gone."""
-
-    read: list[Found]
-    gone: list[FileRow]
-
-    def __bool__(self) -> bool:
-        return bool(self.read or self.gone)
 
 
 @dataclass(slots=True)
@@ -62,117 +62,97 @@ class TextReport:
 
 @dataclass(slots=True)
 class _Request:
-    """One caller's wish for a text pass that starts after now."""
+    """One caller's wish for a text pass that starts after now; a search brings along what it saw."""
 
-    force: bool
-    progress: ProgressSink
+    force: bool = False
+    progress: ProgressSink = ignore_progress
+    disk: Discovery | None = None
     done: trio.Event = field(default_factory=trio.Event)
     report: TextReport = field(default_factory=TextReport)
     error: MemdError | None = None
 
 
-def compare(
-    disk: Discovery, rows: dict[str, FileRow], refused: dict[str, Found], *, force: bool = False
-) -> Changes:
-    """Return what differs between disk and rows, by (mtime, size, inode) alone.
+@dataclass(slots=True)
+class _Extra:
+    """A few files a search wants taken in while a long pass is under way."""
 
-    Args:
-        disk: What is there now.
-        rows: What the index holds, by path.
-        refused: Files that were read and refused (not UTF-8, binary), as they were then.
-        force: Take every file as changed.
-
-    Returns:
-        Files to read, newest first, and rows to forget.
-    """
-    read = []
-    for path, found in disk.files.items():
-        row = rows.get(path)
-        if force or row is None:
-            if force or refused.get(path) != found:
-                read.append(found)
-        elif (
-            row.mtime_ns != found.mtime_ns
-            or row.size != found.size
-            or row.inode != found.inode
-            or row.ctime_ns != found.ctime_ns
-            or row.indexed_at * 1_000_000 - row.ctime_ns < CLOCK_GRAIN_NS
-        ):  # spelled out: this runs for every file in every search
-            read.append(found)
-    # Keys are subtracted in one step of C: this runs in a thread while a sync may change the rows.
-    gone = [row for path in sorted(rows.keys() - disk.files.keys()) if (row := rows.get(path)) is not None]
-    read.sort(key=lambda found: (-found.mtime_ns, found.path))
-    return Changes(read, gone)
-
-
-def count_behind(changes: Changes, rows: dict[str, FileRow]) -> int:
-    """Return how many files are known to differ from the index; those merely to be hashed again don't count."""
-    surely = [found for found in changes.read if not _looks_same(rows.get(found.path), found)]
-    return len(surely) + len(changes.gone)
-
-
-def _looks_same(row: FileRow | None, found: Found) -> bool:
-    """Return whether a file's stat is the one it was indexed with."""
-    return row is not None and (row.mtime_ns, row.size, row.inode) == (
-        found.mtime_ns,
-        found.size,
-        found.inode,
-    )
+    files: list[Found]
+    done: trio.Event = field(default_factory=trio.Event)
 
 
 class TextSync:
-    """Keeps one agent's text rows equal to the files.
+    """Keeps one agent's rows equal to the disk.
 
     Args:
         index: The agent's index.
-        scan: Reads the disk (blocking; runs in a thread).
-        tokens: Chunk size in tokens.
-        overlap: Tokens shared with the chunk before.
+        sources: Finds what there is, and reads it.
+        tokens: Chunk size.
+        overlap: What a chunk shares with the one before, in tokens.
         clock: Wall time.
-        disk: Threads that read files.
-        on_published: Called after each committed file with what changed, before the pass is reported done.
+        disk: Limits the threads that read and chunk.
+        on_published: Told of every committed change of a file.
+        right_of_way: Who is searching: a pass steps aside for them.
     """
 
     def __init__(
         self,
         index: IndexFile,
-        scan: Callable[[], Discovery],
+        sources: Sources,
         *,
         tokens: int,
         overlap: int,
         clock: Clock,
         disk: trio.CapacityLimiter,
         on_published: Callable[[Published], None],
+        right_of_way: RightOfWay,
     ) -> None:
         self._index = index
-        self._scan = scan
-        self._tokens = tokens
-        self._overlap = overlap
+        self.sources = sources
         self._clock = clock
-        self._on_published = on_published
         self._disk = disk
-        self._waiting: list[_Request] = []
+        self._rows = FileRows(
+            index,
+            sources,
+            tokens=tokens,
+            overlap=overlap,
+            clock=clock,
+            disk=disk,
+            on_published=on_published,
+        )
+        self._right_of_way = right_of_way
         self._wake = trio.Event()
-        self.rows: dict[str, FileRow] = {}
-        self.refused: dict[str, Found] = {}
-        self.reasons: dict[str, Skipped] = {}
+        self._waiting: list[_Request] = []
+        self._extras: deque[_Extra] = deque()
+        self._todo: dict[str, Found] = {}
+        self._left = 0
+        self._unsettled: set[str] = set()
+        self._remembered_ms = 0
         self.skipped: list[Skipped] = []
-        self.workspace_missing = False
-        self.seen: Discovery | None = None
         self.last_sync_ms: int | None = None
         self.syncing = False
 
     def __repr__(self) -> str:
-        state = "syncing" if self.syncing else "idle"
+        state = f"{self._left} files to go" if self.syncing else "idle"
         return f"<TextSync {state}, {len(self.rows)} files, {len(self._waiting)} waiting>"
 
+    @property
+    def rows(self) -> Mapping[str, FileRow]:
+        """What is indexed, by path."""
+        return self._rows.by_path
+
+    @property
+    def reasons(self) -> Collection[Skipped]:
+        """Files that were read and can't be indexed, each with its reason."""
+        return self._rows.reasons.values()
+
     async def load(self) -> None:
-        """Read the rows the index holds."""
-        self.rows = await self._index.read(load_files)
+        """Read what the index holds."""
+        await self._rows.load()
+        self.last_sync_ms = await self._index.read(find_last_sync)
 
     def see(self) -> tuple[Discovery, Changes]:
         """Return what is on disk now and how it differs from the index (blocking); changes nothing."""
-        disk = self._scan()
+        disk = self.sources.find()
         return disk, self.still_behind(disk)
 
     async def look(self) -> tuple[Discovery, Changes]:
@@ -181,49 +161,81 @@ class TextSync:
 
     def still_behind(self, disk: Discovery) -> Changes:
         """Return how a disk looked at earlier differs from the rows as they are now."""
-        return compare(disk, self.rows, self.refused)
+        return self._rows.behind(disk)
 
-    async def sync(
-        self, *, force: bool = False, progress: ProgressSink = ignore_progress, wait_s: float = math.inf
-    ) -> TextReport | None:
+    async def sync(self, *, force: bool = False, progress: ProgressSink = ignore_progress) -> TextReport:
         """Have a text pass run that starts after this call, and wait for it.
 
         Args:
             force: Read and chunk every file again.
             progress: Hears (stage, files done, files in all, path).
-            wait_s: How long to wait; the pass goes on without the waiter.
-
-        Returns:
-            What the pass did, or None where it took longer.
 
         Raises:
             MemdError: The pass failed as a whole (an index that can't be written).
         """
-        request = _Request(force, progress)
+        request = self._request(_Request(force, progress))
+        await request.done.wait()
+        if request.error is not None:
+            raise request.error
+        return request.report
+
+    def sync_nowait(self) -> None:
+        """Have a text pass run that starts after this call."""
+        self._request(_Request())
+
+    async def catch_up(
+        self, disk: Discovery, changes: Changes, wait_s: float, *, patient: bool = False
+    ) -> Changes:
+        """Bring in what a search saw to have changed, within the time it may spend.
+
+        Args:
+            disk: What it saw; from within the search.
+            changes: How that differed from the rows.
+            wait_s: How long to wait; the work goes on without the waiter.
+            patient: Whether to wait for a long pass as well; else only for what it doesn't know of.
+
+        Returns:
+            How the disk seen still differs from the rows: nothing, where all was brought in.
+
+        Raises:
+            MemdError: The index can't be written.
+        """
+        with trio.move_on_after(wait_s):
+            if patient or self._left <= SMALL_PASS_FILES:
+                request = self._request(_Request(disk=disk))
+                await request.done.wait()
+                if request.error is not None:
+                    raise request.error
+            else:
+                newer = [found for found in changes.read if self._todo.get(found.path) != found]
+                if newer:
+                    extra = _Extra(newer[:SMALL_PASS_FILES])
+                    self._extras.append(extra)
+                    await extra.done.wait()
+        return self.still_behind(disk)
+
+    def _request(self, request: _Request) -> _Request:
+        """Put a wish for a pass in the queue."""
         self._waiting.append(request)
         self._wake.set()
-        with trio.move_on_after(wait_s):
-            await request.done.wait()
-            if request.error is not None:
-                raise request.error
-            return request.report
-        return None
+        return request
+
+    # --- the one task that writes -------------------------------------------------------------------
 
     async def run(self) -> None:
         """Serve requests until cancelled; a failing pass is reported to its waiters and ends nothing."""
         while True:
-            await self._wake.wait()
+            with trio.move_on_after(UNSETTLED_S if self._unsettled else math.inf):
+                await self._wake.wait()
             self._wake = trio.Event()
             batch, self._waiting = self._waiting, []
             self.syncing = True
             try:
-                report = await self._pass(
-                    force=any(request.force for request in batch),
-                    sinks=[request.progress for request in batch],
-                )
+                report = await self._pass(batch)
                 for request in batch:
                     request.report = report
             except MemdError as error:
+                self._unsettled.clear()
                 log.warning(
                     "sync.pass_failed", index=str(self._index.path), code=error.code, error=error.message
                 )
@@ -231,94 +243,89 @@ class TextSync:
                     request.error = error
             finally:
                 self.syncing = False
+                self._todo, self._left = {}, 0
                 for request in batch:
                     request.done.set()
+                for extra in self._extras:
+                    extra.done.set()
+                self._extras.clear()
 
-    async def _pass(self, *, force: bool, sinks: Iterable[ProgressSink]) -> TextReport:
+    async def _pass(self, batch: list[_Request]) -> TextReport:
         """Bring the rows to what is on disk now: forget first, then read, newest first."""
-        sinks = list(sinks)
+        force = any(request.force for request in batch)
         report = TextReport()
-        disk = await trio.to_thread.run_sync(self._scan, limiter=self._disk)
-        changes = compare(disk, self.rows, self.refused, force=force)
+        started_ms = self._clock()
+        disk, changes = await self._survey(batch, force)
+        self._unsettled.clear()
+        self._todo = {found.path: found for found in changes.read}
+        self._left = len(changes.gone) + len(changes.read)
         for row in changes.gone:
-            await self._forget(row)
+            await self._give_way(report)
+            await self._rows.forget(row)
             report.files_removed += 1
-        self.refused = {path: found for path, found in self.refused.items() if path in disk.files}
+            self._left -= 1
         total = len(changes.read)
         for done, found in enumerate(changes.read, start=1):
-            if await self._take(found, force=force):
-                report.files_changed += 1
-            for sink in sinks:
-                sink("text", done, total, found.path)
+            await self._give_way(report)
+            await self._take(found, report, force=force)
+            self._todo.pop(found.path, None)
+            self._left -= 1
+            for request in batch:
+                request.progress("text", done, total, found.path)
+        await self._take_extras(report)
         if report.files_changed + report.files_removed >= TIDY_FILES:
             await self._index.write(tidy)
-        self.reasons = {path: why for path, why in self.reasons.items() if path in self.refused}
-        self.skipped = disk.skipped + list(self.reasons.values())
-        self.workspace_missing = disk.workspace_missing
-        self.seen = disk
-        self.last_sync_ms = self._clock()
+        self._rows.keep_refused(disk)
+        self.skipped = [*disk.skipped, *self.reasons]
+        await self._remember(started_ms)
         return report
 
-    async def _take(self, found: Found, *, force: bool) -> bool:
-        """Read one file and publish it; a file that can't be read is listed and the others go on."""
-        try:
-            file, chunks = await trio.to_thread.run_sync(
-                self._read_and_chunk, found, force, limiter=self._disk
-            )
-        except FileMissingError:
-            row = self.rows.get(found.path)
-            if row is not None:
-                await self._forget(row)
-            return True
-        except MemdError as error:
-            await self._refuse(found, error)
-            return True
-        row = FileRow(
-            found.path,
-            found.source,
-            file.hash,
-            file.mtime_ns,
-            file.size,
-            file.inode,
-            file.ctime_ns,
-            self._clock(),
-        )
-        self.refused.pop(found.path, None)
-        if chunks is None:
-            await self._index.write(lambda db: touch_file(db, row))
-            self.rows[row.path] = row
-            return False
-        published = await self._index.write(lambda db: publish_file(db, row, chunks, row.indexed_at))
-        self.rows[row.path] = row
-        self._on_published(published)
-        return True
+    async def _survey(self, batch: list[_Request], force: bool) -> tuple[Discovery, Changes]:
+        """Return what is on disk and what to do about it.
 
-    def _read_and_chunk(self, found: Found, force: bool) -> tuple[FileText, list[Chunk] | None]:
-        """Return a file's text and chunks; None for chunks where the text is what the index holds."""
-        file = read_file(found)
-        row = self.rows.get(found.path)
-        if not force and row is not None and row.hash == file.hash:
-            return file, None
-        return file, chunk_text(file.text, self._tokens, self._overlap) if file.text.strip() else []
+        What searches just saw is good enough to read files by, not to forget any: one that was made since
+        would be forgotten with it.
+        """
+        seen = [request.disk for request in batch]
+        last = seen[-1] if seen else None
+        if last is not None and None not in seen and not force:
+            changes = self.still_behind(last)
+            if not changes.gone:
+                return last, changes
 
-    async def _refuse(self, found: Found, error: MemdError) -> None:
-        """List a file that can't be indexed and forget what was known of it."""
-        log.warning(
-            "sync.file_refused", path=found.path, code=error.code, reason=error.data.get("reason", "")
-        )
-        if error.data.get("reason") != "moving":
-            self.refused[found.path] = found
-        self.reasons[found.path] = Skipped(found.path, f"{error.message}. {error.hint}")
-        row = self.rows.get(found.path)
-        if row is not None and error.data.get("reason") != "moving":
-            await self._forget(row)
+        def survey() -> tuple[Discovery, Changes]:
+            disk = self.sources.find()
+            return disk, self._rows.behind(disk, force=force)
 
-    async def _forget(self, row: FileRow) -> None:
-        """Remove a file's rows."""
+        return await trio.to_thread.run_sync(survey, limiter=self._disk)
 
-        def forget(db: Database) -> Published:
-            return forget_file(db, row.path)
+    async def _give_way(self, report: TextReport) -> None:
+        """Let searches go first, and take in what they asked for."""
+        await self._take_extras(report)
+        await self._right_of_way.step_aside()
 
-        published = await self._index.write(forget)
-        self.rows.pop(row.path, None)
-        self._on_published(published)
+    async def _take_extras(self, report: TextReport) -> None:
+        """Take in what searches have asked for meanwhile."""
+        while self._extras:
+            extra = self._extras.popleft()
+            for found in extra.files:
+                if not looks_same(self.rows.get(found.path), found):
+                    await self._take(found, report)
+            extra.done.set()
+
+    async def _take(self, found: Found, report: TextReport, *, force: bool = False) -> None:
+        """Take one file in, and count what came of it."""
+        taken = await self._rows.take(found, force=force)
+        if taken is Taken.CHANGED:
+            report.files_changed += 1
+        elif taken is Taken.GONE:
+            report.files_removed += 1
+        elif taken is Taken.MOVING:
+            self._unsettled.add(found.path)
+
+    async def _remember(self, started_ms: int) -> None:
+        """Note when this pass began, now and then for the next run of the daemon too."""
+        self.last_sync_ms = started_ms
+        if started_ms - self._remembered_ms >= REMEMBER_MS:
+            self._remembered_ms = started_ms
+            await self._index.write(lambda db: set_last_sync(db, started_ms))

@@ -163,6 +163,7 @@ MAIN = AgentStatus(
     vector_path_reason="2.0 MB of a budget of 512 MB",
     last_sync_ms=NOW_MS - 125_000,
     syncing=False,
+    watch="events",
     generation=41,
     index_bytes=5_300_000,
 )

@@ -9,7 +9,8 @@ from dataclasses import fields
 import pytest
 
 from memd.cli.output import Output, Stream
-from memd_client.messages import GetReply, to_wire
+from memd_client.messages import GetReply
+from memd_client.wire import to_wire
 from tests.unit.cli.stage import memctl
 
 

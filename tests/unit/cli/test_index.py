@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 
-from memd_client.messages import IndexedAgent, IndexReply, Problem, Progress, Skipped, to_wire
+from memd_client.messages import IndexedAgent, IndexReply, Problem, Progress, Skipped
+from memd_client.wire import to_wire
 from tests.unit.cli.stage import OUTAGE, indexed, memctl
 
 TABLE = """\

@@ -8,7 +8,8 @@ import os
 import pytest
 
 from memd_client.errors import DownloadFailedError
-from memd_client.messages import ModelReply, Progress, to_wire
+from memd_client.messages import ModelReply, Progress
+from memd_client.wire import to_wire
 from tests.unit.cli.stage import memctl
 
 READY = ModelReply("minilm", "/home/ann/.cache/memd/models/minilm.gguf", 45_900_000)

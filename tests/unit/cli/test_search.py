@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from memd_client.messages import Hit, Pending, SearchReply, to_wire
+from memd_client.messages import Hit, Pending, SearchReply
+from memd_client.wire import to_wire
 from tests.unit.cli.stage import KEYS, LEASE, OUTAGE, found, memctl
 
 HITS = """\

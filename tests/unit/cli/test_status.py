@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 
-from memd_client.messages import AgentStatus, Check, Problem, Skipped, StatusReply, to_wire
+from memd_client.messages import AgentStatus, Check, Problem, SessionsStatus, Skipped, StatusReply
+from memd_client.wire import to_wire
 from tests.unit.cli.stage import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
 
 TOLD = Problem(OUTAGE.code, OUTAGE.reason, OUTAGE.hint)
@@ -26,6 +27,7 @@ main  ready
   indexed     54 files · 1,300 chunks · 1,300 vectors of 384 dimensions
   pending     nothing
   last sync   2 min ago
+  watching    by the system's file events
   sources     memory
   provider    local · minilm
   vectors     in memory (2.0 MB of a budget of 512 MB)
@@ -50,9 +52,12 @@ work  needs attention
               try: Correct memorySearch.remote.apiKey.
   workspace   /home/ann/work
   indexed     54 files · 1,300 chunks · 1 vector of 384 dimensions
-  pending     2 files to read · 1,299 chunks to embed
+  pending     2 files to read · 1,299 chunks to embed · the oldest for 4.0 s
   last sync   never · running now
+  watching    by looking again and again · no inotify instance is free · synced every 5 min
   sources     memory, sessions
+  sessions    8 transcripts with 412 messages · 6 in files · 2 in OpenClaw's database · 3 secrets left out
+              no memory: 4 cron, 1 heartbeat
   provider    none: keyword search only
   vectors     by a scan of the index
   index       /home/ann/.openclaw/memory/main.sqlite · 5.3 MB · generation 41
@@ -82,6 +87,11 @@ def troubled() -> StatusReply:
         vectors=1,
         files_pending=2,
         chunks_pending=1299,
+        oldest_pending_ms=4000,
+        watch="polling",
+        watch_reason="no inotify instance is free",
+        interval_minutes=5,
+        sessions=SessionsStatus(8, 412, 3, {"jsonl": 6, "sqlite": 2}, {"cron": 4, "heartbeat": 1}),
         provider="none",
         model="",
         vector_path="scan",

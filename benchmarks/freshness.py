@@ -1,0 +1,396 @@
+"""What freshness costs: a search right after a write, a sync with nothing to do, searches beside a full index.
+
+    python -m benchmarks.freshness [write reconcile full agents] [--mode keyword|meaning|both] [--json]
+
+write      a random edit among 1,300 files, then the search for it: stale answers, and how long the answer took
+reconcile  a sync and a search where nothing changed, at 1,300 files; what the look at the disk takes of it
+full       searches while a full index of 15,000 chunks runs, against the same searches before it
+agents     searches of 19 agents while the twentieth takes in 10,000 new files, against the same before it
+
+`--mode meaning` uses the local MiniLM model. The vectors that are there at the start are random ones (embedding the
+corpus would take minutes); whatever is written while it runs is embedded for real. Every question is new, so its
+vector is computed, too. The watcher is off, so that nothing but the search itself can have brought a change in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import random
+import shutil
+import statistics
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.latency import WARM_UP, make_corpus, make_vocabulary, store_random_vectors
+from memd_client import Client
+from memd_client.errors import ConnectionLostError
+from memd_client.messages import Hit
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+
+BAR_WRITE_MS = 60.0
+BAR_RECONCILE_MS = 100.0
+BAR_RATIO = 3.0
+BAR_BUSY_MS = 100.0
+MOST_HYBRID = 300
+"""Answers with meaning that are wanted of a time in which vectors are computed: enough for a p95."""
+
+BUSY_LINES = 20
+"""Of each of the 10,000 new files: most notes are short."""
+
+
+@dataclass
+class Row:
+    """One line of the table: times in milliseconds, what they are held against, and what else was seen."""
+
+    name: str
+    p50: float
+    p95: float
+    p99: float
+    count: int
+    bar_p95: float | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        bar = "" if self.bar_p95 is None else f"  bar {self.bar_p95:.0f}"
+        notes = "  ".join(f"{name} {value}" for name, value in self.notes.items())
+        times = f"p50 {self.p50:7.2f}  p95 {self.p95:7.2f}  p99 {self.p99:7.2f} ms"
+        return f"{self.name:<38} {times}  n {self.count:<5}{bar}  {notes}".rstrip()
+
+
+def row(name: str, took_s: list[float], bar_p95: float | None = None, **notes: Any) -> Row:
+    """Return the line of a list of times in seconds."""
+    cuts = statistics.quantiles([each * 1000 for each in took_s], n=100, method="inclusive")
+    p50, p95, p99 = (round(cuts[place], 3) for place in (49, 94, 98))
+    return Row(name, p50, p95, p99, len(took_s), bar_p95, notes)
+
+
+class Questions:
+    """New questions without end: some words out of a range of ranks, the frequent ones first."""
+
+    def __init__(self, words: int = 5, ranks: tuple[int, int] = (50, 3000)) -> None:
+        self._words = make_vocabulary()[0][slice(*ranks)]
+        self._count = words
+        self._chance = random.Random(11)
+
+    def __call__(self) -> str:
+        return " ".join(self._chance.choices(self._words, k=self._count))
+
+
+def corpus(chunks: int, files: int) -> Callable[[StateHome], None]:
+    """Return what writes a corpus of that size into a home."""
+    return lambda home: make_corpus(home, chunks, files, random.Random(7))
+
+
+def memory_search(mode: str) -> dict[str, Any]:
+    """Return the agents' settings of a mode."""
+    provider: dict[str, Any] = {"provider": "none"}
+    if mode == "meaning":
+        provider = {"provider": "local", "local": {"modelPath": "minilm"}}
+    return {**provider, "sync": {"watch": False}}
+
+
+@contextmanager
+def prepared(mode: str, fill: Callable[[StateHome], None], *others: str) -> Iterator[DaemonProcess]:
+    """Run a daemon over a home that is indexed, in `meaning` mode with a vector for every chunk.
+
+    Args:
+        mode: `keyword` or `meaning`.
+        fill: Writes the notes.
+        others: Agents beside `main`.
+    """
+    with StateHome() as home:
+        home.configure(agents_config(home.state, *others, memory_search=memory_search("keyword")))
+        fill(home)
+        with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
+            client.index()
+        if mode == "meaning":
+            for index in (home.state / "memory").glob("*.sqlite"):
+                store_random_vectors(index, np.random.default_rng(7))
+            home.configure(agents_config(home.state, *others, memory_search=memory_search(mode)))
+        with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
+            for agent in client.index().agents:
+                if agent.error or agent.degraded:
+                    sys.exit(f"{agent.agent}: {agent.error or agent.degraded}")
+            yield daemon
+
+
+def timed(run: Callable[[], object]) -> float:
+    """Return how many seconds something took."""
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+def repeated(run: Callable[[], object], rounds: int) -> list[float]:
+    """Return how long each of several calls took, after a few uncounted ones."""
+    for _ in range(WARM_UP):
+        run()
+    return [timed(run) for _ in range(rounds)]
+
+
+class Trials:
+    """Edits of a workspace, each followed by the search for it.
+
+    Args:
+        workspace: The workspace; each of its notes gets a word of its own.
+        client: A client of the daemon.
+        chance: Which edit comes next, and where.
+    """
+
+    def __init__(self, workspace: Path, client: Client, chance: random.Random) -> None:
+        self._workspace = workspace
+        self._client = client
+        self._chance = chance
+        self._text = Questions()
+        self._frequent = Questions(2, (10, 50))  # their matches cost time; they don't outweigh a rare word
+        self._number = 0
+        self.words: dict[Path, str] = {}
+        self.took_s: list[float] = []
+        self.stale: list[str] = []
+        self.seen: Counter[str] = Counter()
+        for path in sorted((workspace / "memory").rglob("*.md")):
+            self._append(path)
+
+    def one(self) -> None:
+        """Do one edit and search for it; note whether the answer knew."""
+        kind = self._chance.choice(("new", "append", "rewrite", "rename", "delete"))
+        path = self._chance.choice(list(self.words))
+        gone: str | None = None
+        if kind == "new":
+            path = self._workspace / "memory" / "new" / f"{len(self.took_s):05d}.md"
+            path.parent.mkdir(exist_ok=True)
+            self._append(path)
+        elif kind == "append":
+            self._append(path)
+        elif kind == "rewrite":
+            gone = self.words[path]
+            path.write_text("")
+            self._append(path)
+        elif kind == "rename":
+            to = path.with_name(f"moved-{len(self.took_s):05d}.md")
+            path.rename(to)
+            self.words[to] = self.words.pop(path)
+            path = to
+        else:
+            path.unlink()
+            gone = self.words.pop(path)
+        self._check(kind, path, self.words.get(path), gone)
+
+    def _append(self, path: Path) -> None:
+        self._number += 1
+        word = self.words[path] = f"zq{self._number:06d}zq"
+        with path.open("a") as file:
+            file.write(f"\nDecided: the {word} goes to {self._text()}.\n")
+
+    def _check(self, kind: str, path: Path, word: str | None, gone: str | None) -> None:
+        question = f"{word or gone} {self._frequent()}"
+        started = time.perf_counter()
+        reply = self._client.search(question, explain=True)
+        self.took_s.append(time.perf_counter() - started)
+        name = path.relative_to(self._workspace).as_posix()
+        hits = [hit for hit in reply.hits if hit.path == name and _shows(hit, path, word)]
+        astray = [hit.path for hit in reply.hits if not (self._workspace / hit.path).is_file()]
+        if astray or bool(hits) != (word is not None):
+            self.stale.append(f"{kind} {name}: {reply.pending}, astray {astray}")
+        if gone is not None and any(gone in hit.snippet for hit in self._client.search(gone).hits):
+            self.stale.append(f"{kind} {name} still shows what is gone")
+        self.seen["partial"] += reply.partial
+        self.seen["files pending"] += reply.pending.files > 0
+        self.seen["chunks pending"] += reply.pending.chunks > 0
+        self.seen["by meaning"] += any(hit.vector_score is not None for hit in hits)
+        self.seen["asked for"] += word is not None
+        if reply.degraded is not None:
+            self.seen[f"degraded {reply.degraded.code}"] += 1
+
+
+def _shows(hit: Hit, path: Path, word: str | None) -> bool:
+    """Return whether the chunk of a hit holds a word of its file; its snippet may show others of the question."""
+    line = 0 if word is None else path.read_text().partition(word)[0].count("\n") + 1
+    first, last = (hit.explain or {})["chunk_lines"]
+    return bool(first <= line <= last)
+
+
+def measure_write(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
+    """Write, then search, a thousand times."""
+    with prepared(mode, corpus(wanted.files * 2, wanted.files)) as daemon, daemon.client() as client:
+        trials = Trials(daemon.home.workspace(), client, random.Random(5))
+        client.index()
+        for _ in range(wanted.trials):
+            trials.one()
+        for line in trials.stale[:10]:
+            print(f"STALE: {line}", file=sys.stderr)
+        notes: dict[str, Any] = {"stale": len(trials.stale), **trials.seen}
+        if mode == "keyword":
+            del notes["by meaning"]
+        yield row("search right after a write", trials.took_s, BAR_WRITE_MS, **notes)
+
+
+def measure_reconcile(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
+    """Sync and search where nothing changed."""
+    with prepared(mode, corpus(wanted.files * 2, wanted.files)) as daemon, daemon.client() as client:
+        ask = Questions()
+        yield row("sync without a change", repeated(client.index, 60), BAR_RECONCILE_MS)
+        question = ask()
+        yield row("search without a change, same question", repeated(lambda: client.search(question), 200))
+        yield row("search without a change, new questions", repeated(lambda: client.search(ask()), 200))
+        parts: dict[str, list[float]] = {}
+        for _ in range(100):
+            for name, took_ms in (client.search(ask(), explain=True).timings or {}).items():
+                parts.setdefault(name, []).append(took_ms / 1000)
+        for name, took_s in parts.items():
+            yield row(f"  of it {name}", took_s)
+
+
+def search_beside(
+    daemon: DaemonProcess,
+    work: Callable[[Client], object],
+    search: Callable[[], object],
+    enough: Callable[[float], bool],
+    *,
+    again: bool,
+) -> tuple[list[float], int]:
+    """Search as long as other work goes on, or until it is enough.
+
+    Args:
+        daemon: Who does both.
+        work: What a second client asks for; given up at the end, as a full index with embeddings takes minutes.
+        search: One search.
+        enough: Says after how many seconds it is.
+        again: Whether the work begins anew when it is done.
+
+    Returns:
+        How long each search took, and how often the work was done.
+    """
+    ended, rounds, took = threading.Event(), [0], list[float]()
+
+    def keep_busy(client: Client) -> None:
+        try:
+            while not ended.is_set():
+                work(client)
+                rounds[0] += 1
+                if not again:
+                    ended.set()
+        except ConnectionLostError:  # closed below
+            ended.set()
+
+    with daemon.client(timeout_s=600) as client:
+        thread = threading.Thread(target=keep_busy, args=(client,))
+        thread.start()
+        started = time.perf_counter()
+        while not ended.is_set() and not enough(time.perf_counter() - started):
+            took.append(timed(search))
+        ended.set()
+    thread.join()
+    return took, rounds[0]
+
+
+def against_idle(name: str, idle: list[float], busy: list[float], **notes: Any) -> Iterator[Row]:
+    """Yield the two lines of a comparison; the second says how much slower it is."""
+    before, beside = row(f"{name}, idle", idle), row(f"{name}, busy", busy, BAR_BUSY_MS, **notes)
+    beside.notes["p95 ratio"] = f"{beside.p95 / before.p95:.1f} (bar {BAR_RATIO:.0f})"
+    yield before
+    yield beside
+
+
+def measure_full(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
+    """Search while a full index runs, again and again: first its text, then its vectors."""
+    with prepared(mode, corpus(wanted.chunks, wanted.chunks // 50)) as daemon, daemon.client() as client:
+        ask, took = Questions(), dict[str, list[float]]()
+
+        def search() -> None:
+            started = time.perf_counter()
+            reply = client.search(ask())
+            took.setdefault(reply.mode, []).append(time.perf_counter() - started)
+
+        def enough(seconds: float) -> bool:
+            found = len(took.get("hybrid", ())) >= MOST_HYBRID or mode == "keyword"
+            return bool(seconds > (wanted.busy_s if found else 4 * wanted.busy_s))
+
+        repeated(search, 300)
+        idle = took.popitem()[1]
+        took.clear()
+        _, rounds = search_beside(daemon, lambda other: other.index(force=True), search, enough, again=True)
+        left = client.status().agents[0].chunks_pending
+        for kind, busy in took.items():
+            name = f"full index of {wanted.chunks}, {kind} answers"
+            yield from against_idle(name, idle, busy, **{"full indexes": rounds, "chunks left": left})
+
+
+def measure_agents(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
+    """Search other agents' memories while one takes in many new files."""
+    others = [f"agent{number:02d}" for number in range(19)]
+
+    def fill(home: StateHome) -> None:
+        make_corpus(home, 300, 100, random.Random(7))
+        for agent in others:
+            shutil.copytree(home.workspace(), home.workspace(agent))
+
+    with prepared(mode, fill, *others) as daemon, daemon.client() as client:
+        ask, turn = Questions(), itertools.cycle(others)
+        for agent in others:
+            client.search(ask(), agent=agent)
+        idle = repeated(lambda: client.search(ask(), agent=next(turn)), 400)
+        for number in range(wanted.new_files):
+            text = "\n".join(ask() for _ in range(BUSY_LINES))
+            daemon.home.note(f"memory/new/{number // 500:02d}/{number:05d}.md", text)
+        busy, rounds = search_beside(
+            daemon,
+            lambda other: other.index("main"),
+            lambda: client.search(ask(), agent=next(turn)),
+            lambda seconds: seconds > wanted.busy_s,
+            again=False,
+        )
+        known = client.status("main").agents[0]
+        notes = {"done": rounds, "files pending": known.files_pending, "chunks pending": known.chunks_pending}
+        yield from against_idle(f"19 agents, another takes {wanted.new_files}", idle, busy, **notes)
+
+
+PARTS: Mapping[str, Callable[[str, argparse.Namespace], Iterator[Row]]] = {
+    "write": measure_write,
+    "reconcile": measure_reconcile,
+    "full": measure_full,
+    "agents": measure_agents,
+}
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], default=[], help="what to measure; all by default"
+    )
+    parser.add_argument("--mode", choices=("keyword", "meaning", "both"), default="both")
+    parser.add_argument("--files", type=int, default=1300)
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--chunks", type=int, default=15_000)
+    parser.add_argument(
+        "--busy-s", type=float, default=20.0, help="longest time of searching beside other work"
+    )
+    parser.add_argument("--new-files", type=int, default=10_000)
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    wanted = parser.parse_args()
+    for mode in ("keyword", "meaning") if wanted.mode == "both" else (wanted.mode,):
+        for part in wanted.parts or PARTS:
+            if not wanted.json:
+                print(f"--- {part}, {mode}", flush=True)
+            for line in PARTS[part](mode, wanted):
+                facts = {"part": part, "mode": mode, **asdict(line)}
+                print(json.dumps(facts) if wanted.json else line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Chunks with the same text: found by the hash of it, so that a thousand copies of one entry are one hit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+
+from memd.index.database import Database
+from memd.index.keyword import Scope, find_keyword, scope_sql
+
+MOST_COPIES = 6400
+"""How many matches are looked through for different texts: beyond that a search would take its time for copies."""
+
+
+def find_distinct(
+    db: Database, match: str, limit: int, scope: Scope | None = None
+) -> list[tuple[int, float]]:
+    """Return the chunks that match, best first, each text once as far as copies crowded others out.
+
+    Args:
+        db: A connection.
+        match: As `find_keyword` takes it.
+        limit: Most results; copies count as one where they would have filled the list.
+        scope: Limits to sources or a path prefix.
+
+    Returns:
+        (chunk id, negated BM25), as `find_keyword` returns them.
+    """
+    found = find_keyword(db, match, limit, scope)
+    asked = limit
+    # Copies have exactly equal scores, so a list of different scores holds none.
+    while len(found) == asked and len({score for _, score in found}) < limit and asked < MOST_COPIES:
+        hashes = hashes_of(db, [key for key, _ in found])
+        if len(set(hashes.values())) >= limit:
+            break
+        asked = min(asked * 4, MOST_COPIES)
+        found = find_keyword(db, match, asked, scope)
+    return found if asked == limit else _first_of_each(db, found, limit)
+
+
+def _first_of_each(db: Database, found: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
+    """Return the first chunk of each text."""
+    hashes = hashes_of(db, [key for key, _ in found])
+    firsts: dict[str, tuple[int, float]] = {}
+    for key, score in found:
+        firsts.setdefault(hashes[key], (key, score))
+        if len(firsts) == limit:
+            break
+    return list(firsts.values())
+
+
+def hashes_of(db: Database, ids: Collection[int]) -> dict[int, str]:
+    """Return the hashes of chunks' texts by chunk id."""
+    row = db.execute(  # one row, as in `keyword.find_keyword`
+        """SELECT json_group_array(c.id), json_group_array(c.hash)
+           FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
+        (json.dumps(list(ids)),),
+    ).fetchall()[0]
+    return dict(zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True))
+
+
+def count_copies(db: Database, hashes: Collection[str], scope: Scope | None) -> dict[str, int]:
+    """Return in how many chunks in scope each text stands."""
+    condition, values = scope_sql(scope)
+    rows = db.execute(
+        f"""SELECT wanted.value, (SELECT count(*) FROM chunks AS c WHERE c.hash = wanted.value AND {condition})
+            FROM json_each(:hashes) AS wanted""",
+        {**values, "hashes": json.dumps(sorted(hashes))},
+    )
+    return {str(digest): int(count) for digest, count in rows}

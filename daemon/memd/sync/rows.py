@@ -1,0 +1,182 @@
+"""What the index holds of each file, and how one file gets into it or out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import structlog
+import trio
+
+from memd.clock import Clock
+from memd.index.connection import Database, IndexFile
+from memd.index.files import FileRow, Published, forget_file, load_files, publish_file, touch_file
+from memd.index.transcripts import store_transcript
+from memd.sync.changes import Changes, compare
+from memd.sync.discover import Discovery, Found
+from memd.sync.read import FileText
+from memd.sync.sources import Sources
+from memd.text.chunking import Chunk, chunk_text
+from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
+from memd_client.messages import Skipped
+
+log = structlog.get_logger(__name__)
+
+SETTLE_MS = 1000
+"""A file that had text and is empty was most likely caught between truncating and writing: it is believed
+to be empty when it has been so for this long."""
+
+
+class Taken(Enum):
+    """What came of taking a file in."""
+
+    CHANGED = "changed"
+    SAME = "same"
+    GONE = "gone"
+    MOVING = "moving"
+    """It was being written to: to be tried again soon."""
+
+
+class FileRows:
+    """One agent's files as the index holds them. Only the task that syncs changes them.
+
+    Args:
+        index: The agent's index.
+        sources: Reads the files.
+        tokens: Chunk size.
+        overlap: What a chunk shares with the one before, in tokens.
+        clock: Wall time.
+        disk: Limits the threads that read and chunk.
+        on_published: Told of every committed change of a file.
+
+    Attributes:
+        by_path: What is indexed.
+        refused: Files that can't be indexed, as they were when they were read.
+        reasons: Why, in words.
+    """
+
+    def __init__(
+        self,
+        index: IndexFile,
+        sources: Sources,
+        *,
+        tokens: int,
+        overlap: int,
+        clock: Clock,
+        disk: trio.CapacityLimiter,
+        on_published: Callable[[Published], None],
+    ) -> None:
+        self._index = index
+        self._sources = sources
+        self._tokens = tokens
+        self._overlap = overlap
+        self._clock = clock
+        self._disk = disk
+        self._on_published = on_published
+        self.by_path: dict[str, FileRow] = {}
+        self.refused: dict[str, Found] = {}
+        self.reasons: dict[str, Skipped] = {}
+
+    def __repr__(self) -> str:
+        return f"<FileRows {len(self.by_path)} files, {len(self.refused)} refused>"
+
+    async def load(self) -> None:
+        """Read the rows the index holds."""
+        self.by_path = await self._index.read(load_files)
+
+    def behind(self, disk: Discovery, *, force: bool = False) -> Changes:
+        """Return how a disk differs from the rows as they are now; all of it with `force`."""
+        return compare(disk, self.by_path, self.refused, force=force)
+
+    def keep_refused(self, disk: Discovery) -> None:
+        """Forget the refusal of files that are gone."""
+        self.refused = {path: found for path, found in self.refused.items() if path in disk.files}
+        self.reasons = {path: why for path, why in self.reasons.items() if path in self.refused}
+
+    async def take(self, found: Found, *, force: bool = False) -> Taken:
+        """Read one file and publish it; one that can't be read is listed instead.
+
+        Args:
+            found: The file as it was seen; what counts is what it is when it is read.
+            force: Chunk it again even where its text is what the index holds.
+        """
+        try:
+            file, chunks = await trio.to_thread.run_sync(
+                self._read_and_chunk, found, force, limiter=self._disk
+            )
+        except FileMissingError:
+            row = self.by_path.get(found.path)
+            if row is not None:
+                await self.forget(row)
+            return Taken.GONE
+        except MemdError as error:
+            if error.data.get("reason") == "moving":
+                return Taken.MOVING
+            await self._refuse(found, error)
+            return Taken.CHANGED
+        self.refused.pop(found.path, None)
+        row = FileRow(
+            found.path,
+            found.source,
+            file.hash,
+            file.mtime_ns,
+            file.size,
+            file.inode,
+            file.ctime_ns,
+            self._clock(),
+        )
+        if chunks is None:
+            await self._index.write(lambda db: touch_file(db, row))
+            self.by_path[row.path] = row
+            return Taken.SAME
+        published = await self._index.write(lambda db: _publish(db, row, chunks, file))
+        self.by_path[row.path] = row
+        self._on_published(published)
+        return Taken.CHANGED
+
+    def _read_and_chunk(self, found: Found, force: bool) -> tuple[FileText, list[Chunk] | None]:
+        """Return a file's text and chunks; None for chunks where the text is what the index holds."""
+        file = self._sources.load(found)
+        row = self.by_path.get(found.path)
+        if row is None or row.hash != file.hash:
+            if not file.text.strip() and row is not None and row.size:
+                self._believe_empty(file, found.path)
+        elif not force:
+            return file, None
+        return file, chunk_text(file.text, self._tokens, self._overlap) if file.text.strip() else []
+
+    def _believe_empty(self, file: FileText, path: str) -> None:
+        """Raise where a file has been without text for so short that somebody may be rewriting it."""
+        if 0 <= self._clock() - file.ctime_ns // 1_000_000 < SETTLE_MS:
+            raise FileUnreadableError(
+                f"{path} has just been emptied", data={"path": path, "reason": "moving"}
+            )
+
+    async def _refuse(self, found: Found, error: MemdError) -> None:
+        """List a file that can't be indexed and forget what was known of it."""
+        log.warning(
+            "sync.file_refused", path=found.path, code=error.code, reason=error.data.get("reason", "")
+        )
+        self.refused[found.path] = found
+        self.reasons[found.path] = Skipped(found.path, f"{error.message}. {error.hint}")
+        row = self.by_path.get(found.path)
+        if row is not None:
+            await self.forget(row)
+
+    async def forget(self, row: FileRow) -> None:
+        """Remove a file's rows."""
+
+        def forget(db: Database) -> Published:
+            return forget_file(db, row.path)
+
+        published = await self._index.write(forget)
+        self.by_path.pop(row.path, None)
+        self._on_published(published)
+
+
+def _publish(db: Database, row: FileRow, chunks: list[Chunk], file: FileText) -> Published:
+    """Replace a file's chunks, and for a transcript what its lines were."""
+    published = publish_file(db, row, chunks, row.indexed_at)
+    if file.line_map:
+        store_transcript(db, row.path, file.line_map, file.redactions)
+    return published

@@ -1,0 +1,159 @@
+"""When an agent's text is brought up to date without a search asking: hints, intervals, session events.
+
+None of it decides what is true: a search looks at the disk itself. This is what makes that look find little
+to do, and vectors be there already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+
+import trio
+
+from memd.clock import Clock
+from memd.config import Sync
+from memd.sync.reconcile import TextSync
+from memd.sync.session_growth import has_grown
+
+SESSION_DEBOUNCE_S = 5.0
+"""Quiet time after which a transcript's growth is looked at: a turn of talk is some seconds of writes."""
+
+LONGEST_DEBOUNCE = 4
+"""A file that is written to without end is synced after this many times the quiet time all the same."""
+
+FULL_EVERY_S = 600.0
+"""How often everything is looked at whatever the watcher said: a lost event costs ten minutes at most, and
+only where nobody searches meanwhile."""
+
+SESSION_KEYS = 1000
+"""Session keys remembered: each session's start syncs once."""
+
+
+class Debounced:
+    """An action that follows a burst of hints, once it has been quiet for a while.
+
+    Args:
+        quiet_s: How long it must be quiet.
+        action: What to do; never raises.
+    """
+
+    def __init__(self, quiet_s: float, action: Callable[[], None]) -> None:
+        self._quiet_s = quiet_s
+        self._action = action
+        self._hinted = trio.Event()
+
+    def hint(self) -> None:
+        """Say that something may have happened."""
+        self._hinted.set()
+
+    async def run(self) -> None:
+        """Act after each burst until cancelled."""
+        while True:
+            await self._hinted.wait()
+            latest = trio.current_time() + self._quiet_s * LONGEST_DEBOUNCE
+            while self._hinted.is_set():
+                self._hinted = trio.Event()
+                with trio.move_on_at(min(latest, trio.current_time() + self._quiet_s)):
+                    await self._hinted.wait()
+                if trio.current_time() >= latest:
+                    break
+            self._hinted = trio.Event()
+            self._action()
+
+
+class Schedule:
+    """Decides when one agent's text is synced.
+
+    Args:
+        text: What syncs.
+        settings: When it shall.
+        clock: Wall time.
+        disk: Limits the threads that look at transcripts.
+    """
+
+    def __init__(self, text: TextSync, settings: Sync, *, clock: Clock, disk: trio.CapacityLimiter) -> None:
+        self._text = text
+        self._settings = settings
+        self._clock = clock
+        self._disk = disk
+        self._notes = Debounced(settings.watch_debounce_ms / 1000, text.sync_nowait)
+        self._growth = trio.Event()
+        self._transcripts = Debounced(SESSION_DEBOUNCE_S, lambda: self._growth.set())
+        self._keys: OrderedDict[str, None] = OrderedDict()
+
+    def hint(self, kind: str) -> None:
+        """Take the watcher's hint.
+
+        Args:
+            kind: `memory` for notes, `sessions` for transcripts.
+        """
+        (self._transcripts if kind == "sessions" else self._notes).hint()
+
+    def session_started(self, session_key: str) -> bool:
+        """Sync once for each session that starts, where the settings want it.
+
+        Returns:
+            Whether a sync was asked for.
+        """
+        if not self._settings.on_session_start or session_key in self._keys:
+            return False
+        self._keys[session_key] = None
+        if len(self._keys) > SESSION_KEYS:
+            self._keys.popitem(last=False)
+        self._text.sync_nowait()
+        return True
+
+    def compacted(self) -> None:
+        """Sync after an agent's context was compacted: its flush has just written notes."""
+        self._text.sync_nowait()
+
+    async def run(self) -> None:
+        """Serve hints and intervals until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._notes.run)
+            nursery.start_soon(self._transcripts.run)
+            nursery.start_soon(self._follow_growth)
+            nursery.start_soon(self._every, self._settings.interval_minutes * 60.0 or math.inf)
+            nursery.start_soon(self._every, FULL_EVERY_S)
+
+    async def _every(self, pause_s: float) -> None:
+        """Sync again and again; a sync that any other reason brought about since counts."""
+        wait_s = self._due_in_s(pause_s)
+        while True:
+            before_ms = self._text.last_sync_ms
+            await trio.sleep(wait_s)
+            if self._text.last_sync_ms == before_ms:
+                self._text.sync_nowait()
+                wait_s = pause_s
+            else:
+                wait_s = self._due_in_s(pause_s)
+
+    def _due_in_s(self, pause_s: float) -> float:
+        """Return how long until a sync is due; the last one may have been in an earlier run of the daemon."""
+        if self._text.last_sync_ms is None or pause_s == math.inf:
+            return pause_s
+        passed_s = (self._clock() - self._text.last_sync_ms) / 1000
+        # A wall clock that was set back must not put the next sync off for ever.
+        return max(0.0, pause_s - passed_s) if passed_s >= 0 else pause_s
+
+    async def _follow_growth(self) -> None:
+        """Sync when transcripts have grown enough since they were indexed."""
+        while True:
+            await self._growth.wait()
+            self._growth = trio.Event()
+            if await trio.to_thread.run_sync(self._has_grown, limiter=self._disk):
+                self._text.sync_nowait()
+
+    def _has_grown(self) -> bool:
+        """Return whether transcripts differ enough from what is indexed (blocking)."""
+        _, changes = self._text.see()
+        if any(row.source == "sessions" for row in changes.gone):
+            return True
+        rows = self._text.rows
+        return any(
+            has_grown(found, rows.get(found.path), self._settings.sessions)
+            for found in changes.read
+            if found.source == "sessions"
+        )

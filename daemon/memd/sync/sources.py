@@ -1,0 +1,102 @@
+"""Everything an agent remembers from, as one: its notes, and its transcripts where they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memd.config import ExtraPath
+from memd.sync.discover import Discovery, Found, discover
+from memd.sync.read import FileText, read_file
+from memd.sync.sessions.session_source import SessionSource, Transcripts
+from memd_client.errors import FileMissingError
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLimits:
+    """How much one agent may have indexed: bytes of one file, files in all, bytes in all."""
+
+    file_bytes: int
+    files: int
+    total_bytes: int
+
+
+class Sources:
+    """One agent's sources.
+
+    Args:
+        workspace: Where its Markdown is; may be missing.
+        extra_paths: Folders or files beside it.
+        limits: How much is taken; of more than that the newest.
+        sessions: Its transcripts, or None where they aren't memory.
+
+    Attributes:
+        transcripts: What the last look at the transcripts told, or None.
+    """
+
+    def __init__(
+        self,
+        workspace: Path,
+        extra_paths: Sequence[ExtraPath],
+        limits: SourceLimits,
+        sessions: SessionSource | None,
+    ) -> None:
+        self._workspace = workspace
+        self._extra_paths = extra_paths
+        self._limits = limits
+        self._sessions = sessions
+        self.transcripts: Transcripts | None = None
+
+    def find(self) -> Discovery:
+        """Return every file and transcript there is now, within the limits (blocking)."""
+        disk = self.find_notes()
+        if self._sessions is not None:
+            self.transcripts = self._sessions.find()
+            disk.files.update(self.transcripts.found)
+            disk.skipped.extend(self.transcripts.skipped)
+            _cap(disk, self._limits)
+        return disk
+
+    def find_notes(self) -> Discovery:
+        """Return the notes alone: what may be read line by line (blocking)."""
+        disk = discover(self._workspace, self._extra_paths, self._limits.file_bytes)
+        _cap(disk, self._limits)
+        return disk
+
+    def load(self, found: Found) -> FileText:
+        """Return the text of something found (blocking).
+
+        Raises:
+            FileMissingError: It is gone.
+            FileUnreadableError: It can't be read, or doesn't hold still.
+            PathRefusedError: It became a link or something that is not a file.
+        """
+        if found.source == "memory":
+            return read_file(found)
+        if self._sessions is None:
+            raise FileMissingError(f"{found.path} is no longer indexed", data={"path": found.path})
+        return self._sessions.load(found)
+
+    def close(self) -> None:
+        """Let go of whatever is open (blocking)."""
+        if self._sessions is not None:
+            self._sessions.close()
+
+
+def _cap(disk: Discovery, limits: SourceLimits) -> None:
+    """Leave out what is beyond the limits: notes stay before transcripts, the newest before the oldest."""
+    files = disk.files
+    if len(files) <= limits.files and sum([found.size for found in files.values()]) <= limits.total_bytes:
+        return
+    room_files, room_bytes = limits.files, limits.total_bytes
+    kept: dict[str, Found] = {}
+    ranked = sorted(files.values(), key=lambda found: (found.source != "memory", -found.mtime_ns, found.path))
+    for found in ranked:
+        if room_files < 1 or found.size > room_bytes:
+            break
+        kept[found.path] = found
+        room_files -= 1
+        room_bytes -= found.size
+    disk.beyond_limits = len(files) - len(kept)
+    disk.files = kept

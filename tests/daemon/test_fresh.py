@@ -1,0 +1,189 @@
+"""With a watcher that never fires, a search still answers from what is on disk at that moment."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import example, given, settings
+
+from memd_client import Client
+from tests.support.daemon import DaemonProcess
+from tests.support.edits import Edit, EditedMemory, Look, differences, hammer, run_script, scripts
+from tests.support.homes import StateHome
+
+UNWATCHED = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}}
+
+PATIENT = "catch_up_ms = 20000\n"
+"""A busy machine must not make an answer partial here; what happens then has tests of its own."""
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[StateHome]:
+    with StateHome(UNWATCHED) as home:
+        (home.root / "memd.toml").write_text(PATIENT)
+        yield home
+
+
+@pytest.fixture(scope="module")
+def client(home: StateHome) -> Iterator[Client]:
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        yield client
+        assert not [event for event in daemon.events() if event.get("level") in ("error", "critical")]
+
+
+def check_script(home: StateHome, client: Client, script: list[Edit | Look]) -> None:
+    """Do a script on an empty workspace and hold every answer against the disk."""
+    memory = EditedMemory(home.workspace())
+
+    def look(step: Look) -> None:
+        assert differences(client, memory, step) == []
+
+    run_script(memory, script, look)
+    files = memory.files()
+    if all(text.strip() for text in files.values()):
+        agent = client.status().agents[0]
+        assert (agent.files, agent.files_pending) == (len(files), 0)
+
+
+def once_searched(*edits: Edit) -> list[Edit | Look]:
+    """Return a script with a search after each edit."""
+    return [step for edit in edits for step in (edit, Look())]
+
+
+NOTE = "memory/a.md"
+
+
+@settings(max_examples=60, deadline=None)
+@given(script=scripts())
+@example(script=once_searched(Edit("write", NOTE), Edit("append", NOTE), Edit("shorten", NOTE)))
+@example(script=once_searched(Edit("write", NOTE), Edit("swap_words", NOTE), Edit("swap_words", NOTE)))
+@example(script=[Edit("write", NOTE), *[Look(-1, every=False), Edit("swap_words", NOTE)] * 30])
+@example(script=once_searched(Edit("write", NOTE), *[Edit("wait"), Edit("swap_words_and_time", NOTE)] * 2))
+@example(
+    script=once_searched(Edit("write", NOTE), *[Edit("wait"), Edit("swap_words_by_replacing", NOTE)] * 2)
+)
+@example(script=once_searched(Edit("write_long", NOTE), Edit("replace", NOTE), Edit("delete", NOTE)))
+@example(script=once_searched(Edit("write", NOTE), Edit("empty", NOTE), Edit("append", NOTE)))
+@example(
+    script=once_searched(Edit("write", NOTE), Edit("spoil", NOTE), Edit("write", NOTE), Edit("link", NOTE))
+)
+@example(script=once_searched(Edit("write", "MEMORY.md"), Edit("rename", "MEMORY.md", "memory.md")))
+@example(
+    script=once_searched(
+        Edit("write", NOTE), Edit("write", "memory/b.md"), Edit("rename", NOTE, "memory/b.md")
+    )
+)
+@example(script=once_searched(Edit("write", "memory/sub/deep/c.md"), Edit("rename", "memory/sub", "attic")))
+@example(script=once_searched(Edit("write", "memory/sub/deep/c.md"), Edit("remove", "memory/sub")))
+@example(
+    script=once_searched(Edit("write", "memory/sub/a.md"), Edit("rename", "memory/sub", "memory/.hidden"))
+)
+@example(
+    script=once_searched(Edit("write", NOTE), Edit("make_folder", NOTE), Edit("write", f"{NOTE}/inside.md"))
+)
+@example(script=once_searched(Edit("write", f"{NOTE}/inside.md"), Edit("remove", NOTE), Edit("write", NOTE)))
+@example(
+    script=once_searched(
+        Edit("write", NOTE), Edit("move_workspace"), Edit("write", "USER.md"), Edit("move_workspace")
+    )
+)
+@example(script=once_searched(Edit("write", "memory/caf\u00e9.md"), Edit("write", "memory/cafe\u0301.md")))
+def test_after_every_edit_a_search_tells_what_is_on_disk(
+    home: StateHome, client: Client, script: list[Edit | Look]
+) -> None:
+    check_script(home, client, script)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None)
+@given(script=scripts(longest=25))
+def test_after_a_thousand_scripts_a_search_tells_what_is_on_disk(
+    home: StateHome, client: Client, script: list[Edit | Look]
+) -> None:
+    check_script(home, client, script)
+
+
+def test_every_change_makes_the_generation_grow_and_nothing_else_does(
+    home: StateHome, client: Client
+) -> None:
+    memory = EditedMemory(home.workspace())
+    edits = [
+        Edit("write", NOTE),
+        Edit("append", NOTE),
+        Edit("rename", NOTE, "memory/b.md"),
+        Edit("touch", "memory/b.md"),
+    ]
+    generations = [client.search("zqzq").generation]
+    for edit in [*edits, Edit("delete", "memory/b.md")]:
+        memory.do(edit)
+        generations.append(client.search("zqzq").generation)
+        assert client.search("zqzq").generation == generations[-1]
+    grew = [later > earlier for earlier, later in itertools.pairwise(generations)]
+    assert grew == [True, True, True, False, True]
+
+
+def test_a_place_of_a_hit_can_be_read_as_it_was_shown(home: StateHome, client: Client) -> None:
+    memory = EditedMemory(home.workspace())
+    memory.do(Edit("write_long", NOTE))
+    memory.do(Edit("write_crlf", "memory/b.md"))
+    for word in memory.words:
+        for hit in client.search(word).hits:
+            lines = client.get(hit.path, from_line=hit.start_line, lines=hit.end_line - hit.start_line + 1)
+            assert hit.snippet in lines.text
+            assert word in hit.snippet
+
+
+def test_a_catch_up_that_takes_too_long_is_cut_and_counted(home: StateHome, client: Client) -> None:
+    memory = EditedMemory(home.workspace())
+    memory.do(Edit("write", NOTE))
+    assert differences(client, memory) == []
+    for number in range(600):
+        memory.do(Edit("write", f"memory/bulk/{number:03d}.md"))
+    memory.do(Edit("delete", NOTE))
+    newest, gone = memory.words[-1], memory.words[0]
+
+    cut = client.search(newest, deadline_ms=40)
+    assert cut.partial
+    assert 0 < cut.pending.files <= 601
+    assert (
+        client.search(gone, deadline_ms=40).hits == []
+    )  # what is gone is not shown, however far the index is
+
+    assert differences(client, memory, Look(-1)) == []
+    whole = client.search(newest)
+    assert (whole.partial, whole.pending.files) == (False, 0)
+    assert whole.generation > cut.generation
+
+
+def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(
+    home: StateHome, client: Client
+) -> None:
+    memory = EditedMemory(home.workspace())
+    writers = {
+        "memory/truncated.md": "write",
+        "memory/appended.md": "append",
+        "memory/replaced.md": "replace",
+    }
+    for path in writers:
+        memory.do(Edit("write", path))
+    stop = threading.Event()
+    with ThreadPoolExecutor(len(writers)) as pool:
+        counts = [
+            pool.submit(hammer, memory, path, stop.is_set, way, seed)
+            for seed, (path, way) in enumerate(writers.items())
+        ]
+        try:
+            searches = 0
+            while searches < 150 or len(memory.words) < 1500:
+                searches += 1
+                reply = client.search("note about little", max_results=50, deadline_ms=200)
+                assert {hit.path for hit in reply.hits} <= set(writers)
+        finally:
+            stop.set()
+        assert all(count.result() for count in counts)
+    memory.words[:] = memory.words[-300:]
+    assert differences(client, memory) == []

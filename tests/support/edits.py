@@ -1,0 +1,422 @@
+"""Random edits of a memory: scripts of them, doing them, and what a search must find afterwards.
+
+The disk itself is the model: what is memory is read off it with the rules spelled out once more, and a search
+must agree. Every write brings words nobody wrote before, so a word is found exactly while it stands in a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import random
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from memd_client import Client
+from memd_client.messages import Hit
+
+LETTERS = "bcdfghjklmnpqrtv"
+"""Of words: without vowels there is no English ending that a stemmer could take off."""
+
+WORD = re.compile("zq[bcdfghjklmnpqrtv]{6}")
+
+FOLDERS = ("memory", "memory/sub", "memory/sub/deep", "memory/a.md", "memory/.hidden", "attic")
+
+FILES = (
+    "memory/a.md",
+    "memory/b.md",
+    "memory/B.md",
+    "memory/sub/a.md",
+    "memory/sub/deep/c.md",
+    "memory/a.md/inside.md",
+    "memory/sub",
+    "MEMORY.md",
+    "memory.md",
+    "USER.md",
+    "memory/日記.md",
+    "memory/caf\u00e9.md",
+    "memory/cafe\u0301.md",
+    "memory/SHOUT.MD",
+    "memory/plain.txt",
+    "memory/.hidden/x.md",
+    "memory/node_modules/x.md",
+    "attic/x.md",
+    "stray.md",
+)
+"""Where scripts write: memory, what looks like it, and names that are a file now and a folder later."""
+
+BODY = "\n".join(f"- Nothing of note on line {number} of a note that has many lines." for number in range(90))
+"""Enough for several chunks."""
+
+SEARCH_DEADLINE_MS = 20_000
+"""The daemon may take its time to catch up: what is looked for here is what it answers then."""
+
+PAST_GRAIN_S = 0.025
+"""Longer than the grain of any clock that stamps files."""
+
+_numbers = itertools.count()
+
+
+def fresh_word() -> str:
+    """Return a word that no file ever held, always of the same length."""
+    number = next(_numbers)
+    return "zq" + "".join(LETTERS[(number >> shift) & 15] for shift in range(20, -4, -4))
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit: a method of `EditedMemory`, where, and for some where to."""
+
+    name: str
+    path: str = ""
+    to: str = ""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Searches for one word, or for every word there ever was beginning with that one: only the first catches up.
+
+    `first` is the word's place among all that were written, counted around.
+    """
+
+    first: int = 0
+    every: bool = True
+
+
+EVERYTHING = Look()
+
+WRITES = ("write", "write_long", "write_crlf", "replace")
+CHANGES = (
+    "append",
+    "append_to_end",
+    "swap_words",
+    "swap_words_and_time",
+    "swap_words_by_replacing",
+    "touch",
+    "empty",
+    "shorten",
+    "spoil",
+    "link",
+    "delete",
+)
+MOVES = ("rename", "rename", "rename", "copy")
+WHOLES = ("make_folder", "remove")
+OTHERS = ("move_workspace", "wait")
+
+
+def edits(names: Sequence[str] = WRITES + CHANGES * 2 + MOVES + WHOLES + OTHERS) -> st.SearchStrategy[Edit]:
+    """Return a strategy of single edits.
+
+    Args:
+        names: Which ones; one that is named twice comes twice as often.
+    """
+    places = st.sampled_from(FILES + FOLDERS)
+    return st.builds(_edit, st.sampled_from(names), st.sampled_from(FILES), places, places)
+
+
+def _edit(name: str, file: str, place: str, to: str) -> Edit:
+    """Return an edit with the places it needs."""
+    if name in OTHERS:
+        return Edit(name)
+    if name in MOVES:
+        return Edit(name, place, to)
+    return Edit(name, place if name in WHOLES else file)
+
+
+def scripts(*, looks: bool = True, longest: int = 14) -> st.SearchStrategy[list[Edit | Look]]:
+    """Return a strategy of scripts; each begins with something to edit.
+
+    Args:
+        looks: Whether searches stand between edits, so that some come upon several edits and some upon one.
+        longest: Most steps after the first ones.
+    """
+    step: st.SearchStrategy[Edit | Look] = edits()
+    if looks:
+        step = st.one_of(edits(), st.builds(Look, st.integers(-3, 10), st.booleans()))
+    begin = st.lists(edits(WRITES), min_size=1, max_size=3)
+    rest = st.lists(step, min_size=4, max_size=longest)
+    return st.builds(lambda first, then: [*first, *then], begin, rest)
+
+
+class EditedMemory:
+    """A workspace under edit, and every word that was ever written to it.
+
+    What changes or moves a file that isn't there takes the next one there is, and an edit that can't be done (a
+    file's folder is a file, a folder to rename isn't empty) does nothing, so any sequence of edits is a script.
+
+    Args:
+        workspace: The workspace; whatever it holds is removed.
+    """
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self._away = workspace.with_name(workspace.name + "-away")
+        self._outside = workspace.with_name(workspace.name + "-outside.md")
+        self.words: list[str] = []
+        for path in (workspace, self._away):
+            shutil.rmtree(path, ignore_errors=True)
+        workspace.mkdir(parents=True)
+
+    def do(self, edit: Edit) -> None:
+        """Do one edit, or nothing where it can't be done."""
+        arguments = [path for path in (edit.path, edit.to) if path]
+        with contextlib.suppress(OSError):
+            getattr(self, edit.name)(*arguments)
+
+    # --- writes -------------------------------------------------------------------------------------
+
+    def write(self, path: str) -> None:
+        """Write a short file in place."""
+        self._put(path, f"# A note\n\nIt is about {self._word()} and little else.\n")
+
+    def write_long(self, path: str) -> None:
+        """Write a file of several chunks, with words at its start, its middle and its end."""
+        lines = BODY.split("\n")
+        for place in (0, 45, 89):
+            lines[place] = f"## Part {place} says {self._word()}"
+        self._put(path, "\n".join(lines))
+
+    def write_crlf(self, path: str) -> None:
+        """Write lines that end as on Windows, and characters that are line ends to some programs only."""
+        self._put(path, f"one\r\ntwo {self._word()}\u2028still two\x0bstill two\r\n\r\n{self._word()}")
+
+    def replace(self, path: str) -> None:
+        """Save as editors do: write a temporary file, then put it in place of the old one."""
+        self._put_in_place(self._at(path), f"saved anew: {self._word()}\n")
+
+    # --- changes ------------------------------------------------------------------------------------
+
+    def append(self, path: str) -> None:
+        """Add a line at the end."""
+        with self._existing(path).open("a", encoding="utf-8", newline="") as file:
+            file.write(f"\nadded {self._word()}\n")
+
+    def append_to_end(self, path: str) -> None:
+        """Add text to the last line."""
+        with self._existing(path).open("a", encoding="utf-8", newline="") as file:
+            file.write(f" {self._word()}")
+
+    def swap_words(self, path: str) -> None:
+        """Rewrite a file with other words and the same size."""
+        location = self._existing(path)
+        text = location.read_bytes().decode("utf-8", "replace")
+        location.write_text(self._swapped(text), encoding="utf-8", newline="")
+
+    def swap_words_and_time(self, path: str) -> None:
+        """Rewrite a file with other words, the same size and the old modification time."""
+        location = self._existing(path)
+        facts = location.stat()
+        self.swap_words(path)
+        os.utime(location, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+    def swap_words_by_replacing(self, path: str) -> None:
+        """Put another file of the same size and time in place of the old one."""
+        location = self._existing(path)
+        facts = location.stat()
+        text = self._swapped(location.read_bytes().decode("utf-8", "replace"))
+        self._put_in_place(location, text, times=(facts.st_atime_ns, facts.st_mtime_ns))
+
+    def touch(self, path: str) -> None:
+        """Set the modification time and change nothing else."""
+        os.utime(self._existing(path))
+
+    def empty(self, path: str) -> None:
+        """Take everything out of a file."""
+        self._existing(path).write_bytes(b"")
+
+    def shorten(self, path: str) -> None:
+        """Cut a file in half."""
+        location = self._existing(path)
+        os.truncate(location, location.stat().st_size // 2)
+
+    def spoil(self, path: str) -> None:
+        """Make a file one that is no UTF-8 text, so that it can't be indexed."""
+        with self._existing(path).open("ab") as file:
+            file.write(b"\xff\n")
+
+    def link(self, path: str) -> None:
+        """Put a symbolic link in a file's place; links are not followed."""
+        location = self._existing(path)
+        self._outside.write_text(f"outside is {self._word()}\n")
+        location.unlink()
+        location.symlink_to(self._outside)
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or a link."""
+        self._near(path, of=lambda place: place.is_symlink() or place.is_file()).unlink()
+
+    # --- moves --------------------------------------------------------------------------------------
+
+    def rename(self, path: str, to: str) -> None:
+        """Rename a file or a folder, over another file where there is one."""
+        self._at(to).parent.mkdir(parents=True, exist_ok=True)
+        self._near(path).replace(self._at(to))
+
+    def copy(self, path: str, to: str) -> None:
+        """Copy a file or a folder, times and all."""
+        source, target = self._near(path), self._at(to)
+        if target.is_relative_to(source):
+            raise FileExistsError(to)
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder, in the place of a file where there is one."""
+        if self._at(path).is_file():
+            self._at(path).unlink()
+        self._at(path).mkdir(parents=True)
+
+    def remove(self, path: str) -> None:
+        """Remove a folder with all it holds."""
+        shutil.rmtree(self._near(path, of=lambda place: place.is_dir() and not place.is_symlink()))
+
+    def move_workspace(self) -> None:
+        """Move the workspace away; or back, in the place of what was made there meanwhile."""
+        if self._away.exists():
+            shutil.rmtree(self.workspace, ignore_errors=True)
+            self._away.rename(self.workspace)
+        else:
+            self.workspace.rename(self._away)
+
+    def wait(self) -> None:
+        """Let the files grow so old that no later write can have the time of an earlier one."""
+        time.sleep(PAST_GRAIN_S)
+
+    # --- the model ----------------------------------------------------------------------------------
+
+    def files(self) -> dict[str, str]:
+        """Return the text of every file that is memory now, by its path."""
+        places = [self._at(name) for name in ("MEMORY.md", "memory.md", "USER.md")]
+        places.extend(_markdown_below(self._at("memory")))
+        found = {}
+        for location in places:
+            if location.is_file() and not location.is_symlink():
+                with contextlib.suppress(UnicodeDecodeError):
+                    found[location.relative_to(self.workspace).as_posix()] = location.read_bytes().decode()
+        return found
+
+    # --- parts --------------------------------------------------------------------------------------
+
+    def _at(self, path: str) -> Path:
+        return self.workspace / path
+
+    def _existing(self, path: str) -> Path:
+        """Return a file that is there: the one named, or else the next one by name."""
+        return self._near(path, of=lambda place: place.is_file() and not place.is_symlink())
+
+    def _near(self, path: str, of: Callable[[Path], bool] = os.path.lexists) -> Path:
+        """Return the entry named, or else the next one of its kind."""
+        entries = sorted(place for place in self.workspace.rglob("*") if of(place))
+        if not entries:
+            raise FileNotFoundError(path)
+        return next((place for place in entries if place >= self._at(path)), entries[0])
+
+    def _word(self) -> str:
+        word = fresh_word()
+        self.words.append(word)
+        return word
+
+    def _swapped(self, text: str) -> str:
+        return WORD.sub(lambda _: self._word(), text)
+
+    def _put(self, path: str, text: str) -> None:
+        location = self._at(path)
+        location.parent.mkdir(parents=True, exist_ok=True)
+        location.write_text(text, encoding="utf-8", newline="")
+
+    def _put_in_place(self, location: Path, text: str, times: tuple[int, int] | None = None) -> None:
+        location.parent.mkdir(parents=True, exist_ok=True)
+        temporary = location.with_name(location.name + ".tmp")
+        temporary.write_text(text, encoding="utf-8", newline="")
+        if times is not None:
+            os.utime(temporary, ns=times)
+        temporary.replace(location)
+
+
+def _markdown_below(folder: Path) -> Iterator[Path]:
+    """Yield the Markdown below a folder, but nothing out of folders that hold other people's files."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for entry in folder.iterdir():
+        if entry.is_symlink():
+            continue
+        if entry.is_dir():
+            if not entry.name.startswith(".") and entry.name != "node_modules":
+                yield from _markdown_below(entry)
+        elif entry.suffix.lower() == ".md":
+            yield entry
+
+
+def differences(client: Client, memory: EditedMemory, look: Look = EVERYTHING) -> list[str]:
+    """Search for words and return in what the answers differ from the disk.
+
+    Args:
+        client: A client of the daemon.
+        memory: The workspace, which nobody edits meanwhile.
+        look: What to search for.
+    """
+    files = memory.files()
+    settled = all(
+        text.strip() for text in files.values()
+    )  # an emptied file may be waited for: it may be half a save
+    start = look.first % len(memory.words) if memory.words else 0
+    words = memory.words[start:] + memory.words[:start] or [fresh_word()]
+    found: list[str] = []
+    for word in words if look.every else words[:1]:
+        reply = client.search(word, max_results=50, deadline_ms=SEARCH_DEADLINE_MS)
+        holders = {path for path, text in files.items() if word in text}
+        paths = {hit.path for hit in reply.hits}
+        if bool(paths) != bool(holders) or not paths <= holders:
+            found.append(f"{word} is in {sorted(holders)}, found in {sorted(paths)}; {reply.pending}")
+        if settled and (reply.pending.files or reply.partial):
+            found.append(f"asked for {word}: {reply.pending}, partial {reply.partial}")
+        found += [problem for hit in reply.hits if (problem := _misplaced(hit, files, word))]
+    return found
+
+
+def _misplaced(hit: Hit, files: dict[str, str], word: str) -> str | None:
+    """Return what is wrong with a hit's place; None where its snippet is exactly those lines' text."""
+    lines = files.get(hit.path, "").split("\n")[hit.start_line - 1 : hit.end_line]
+    exact = hit.snippet in "\n".join(lines) and hit.snippet.count("\n") == hit.end_line - hit.start_line
+    if exact and word in hit.snippet:
+        return None
+    return f"{hit.citation} shows {hit.snippet!r} for {word}; the file holds {lines!r} there"
+
+
+def run_script(memory: EditedMemory, script: list[Edit | Look], look: Callable[[Look], None]) -> None:
+    """Do a script, and look for everything at its end."""
+    for step in script:
+        if isinstance(step, Look):
+            look(step)
+        else:
+            memory.do(step)
+    look(EVERYTHING)
+
+
+def hammer(memory: EditedMemory, path: str, until: Callable[[], bool], way: str, seed: int) -> int:
+    """Edit one file again and again in one way, until told to end; return how often.
+
+    Args:
+        memory: Whose file it is; several threads may edit one memory, each a file of its own.
+        path: The file.
+        until: Says when to end.
+        way: `write` (truncate and write), `append` or `replace`.
+        seed: Of the pauses' number: after some edits the next one follows at once, after some it waits.
+    """
+    chance, count = random.Random(seed), 0
+    while not until():
+        getattr(memory, way)(path)
+        count += 1
+        for _ in range(chance.randrange(3)):
+            os.sched_yield()
+    return count

@@ -1,0 +1,32 @@
+"""Which line of a transcript an indexed line was."""
+
+from __future__ import annotations
+
+from memd.index.database import transaction
+from memd.index.files import forget_file
+from memd.index.transcripts import count_transcripts, load_line_maps, store_transcript
+from tests.support.indexes import new_index, publish
+
+PATH = "sessions/s.jsonl"
+
+
+def test_a_line_map_comes_back_as_it_was_stored() -> None:
+    db = new_index(extension=False)
+    with transaction(db):
+        store_transcript(db, PATH, [2, 3, 5, 2**40], 4)
+    assert list(load_line_maps(db, [PATH, "sessions/other.jsonl"])[PATH]) == [2, 3, 5, 2**40]
+    with transaction(db):
+        store_transcript(db, PATH, [2], 1)
+    assert list(load_line_maps(db, [PATH])[PATH]) == [2]
+    counts = count_transcripts(db)
+    assert (counts.transcripts, counts.messages, counts.redactions) == (1, 1, 1)
+
+
+def test_a_forgotten_transcript_takes_its_map_along() -> None:
+    db = new_index(extension=False)
+    publish(db, PATH, ["User: hello"], source="sessions")
+    with transaction(db):
+        store_transcript(db, PATH, [1], 0)
+        forget_file(db, PATH)
+    assert load_line_maps(db, [PATH]) == {}
+    assert count_transcripts(db).transcripts == 0

@@ -1,0 +1,75 @@
+"""An agent's sources as one, within limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memd.sync.discover import Found
+from memd.sync.read import FileText
+from memd.sync.sessions.session_source import Transcripts
+from memd.sync.sources import SourceLimits, Sources
+from memd_client.errors import FileMissingError
+
+WIDE = SourceLimits(1_000_000, 100, 10_000_000)
+
+
+class TwoTranscripts:
+    """A session source with two transcripts of 50 bytes, newer than any note."""
+
+    def find(self) -> Transcripts:
+        """Return both."""
+        names = ("sessions/one.jsonl", "sessions/two.jsonl")
+        return Transcripts(
+            {
+                name: Found(name, f"/x/{name}", 2**62 + at, 50, 1, 1, "sessions")
+                for at, name in enumerate(names)
+            }
+        )
+
+    def load(self, found: Found) -> FileText:
+        """Return what was said."""
+        return FileText("User: hello", "hash", 1, 50, 1, 1, (3,), 1)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def note(workspace: Path, name: str, size: int = 10) -> None:
+    """Write a note of a size."""
+    path = workspace / "memory" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x" * size)
+
+
+def test_transcripts_stand_beside_notes_but_are_no_notes(tmp_path: Path) -> None:
+    note(tmp_path, "a.md")
+    sources = Sources(tmp_path, (), WIDE, TwoTranscripts())
+    assert set(sources.find().files) == {"memory/a.md", "sessions/one.jsonl", "sessions/two.jsonl"}
+    assert set(sources.find_notes().files) == {"memory/a.md"}
+
+
+def test_each_is_read_in_its_own_way(tmp_path: Path) -> None:
+    note(tmp_path, "a.md")
+    sources = Sources(tmp_path, (), WIDE, TwoTranscripts())
+    found = sources.find().files
+    assert sources.load(found["memory/a.md"]).text == "x" * 10
+    assert sources.load(found["sessions/one.jsonl"]).line_map == (3,)
+    with pytest.raises(FileMissingError):
+        Sources(tmp_path, (), WIDE, None).load(found["sessions/one.jsonl"])
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [SourceLimits(1_000_000, 3, 10_000_000), SourceLimits(1_000_000, 100, 80)],
+    ids=["files", "bytes"],
+)
+def test_beyond_the_limits_notes_stay_before_transcripts_and_the_rest_is_counted(
+    tmp_path: Path, limits: SourceLimits
+) -> None:
+    note(tmp_path, "a.md")
+    note(tmp_path, "b.md")
+    disk = Sources(tmp_path, (), limits, TwoTranscripts()).find()
+    assert set(disk.files) == {"memory/a.md", "memory/b.md", "sessions/two.jsonl"}
+    assert disk.beyond_limits == 1

@@ -32,8 +32,8 @@ from memd.text.keywords import plan_match
 from memd_client.errors import MemdError, QueryEmptyError
 from memd_client.messages import Degraded, Pending, SearchParams, SearchReply
 
-FEW_TEXTS = 16
-"""Texts that a search waits to be embedded; more than that would not be done within its time anyway."""
+EMBED_WAIT_S = 0.04
+"""How long a search without a deadline of its own waits for new vectors: words find the new text already."""
 
 RESERVE = 0.2
 """Share of a request's deadline that is kept for finding what the catch-up brought in."""
@@ -189,7 +189,11 @@ class Recall:
             ask.degraded = Degraded(error.code, error.message, self._clock(), error.hint)
             return
         ask.is_cut = ask.behind is not None and count_behind(ask.behind, self._text.rows) > 0
-        if fill is not None and 0 < fill.pending <= FEW_TEXTS and fill.degraded is None:
+        if fill is None or not fill.pending or fill.degraded is not None:
+            return
+        if not patient:
+            until = min(until, trio.current_time() + EMBED_WAIT_S)
+        if fill.needs_s() <= until - trio.current_time():
             with trio.move_on_at(until) as waiting:
                 await fill.settle()
             ask.is_cut = ask.is_cut or waiting.cancelled_caught

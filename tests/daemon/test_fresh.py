@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 
 from memd_client import Client
+from tests.support.answers import differences
 from tests.support.daemon import DaemonProcess
-from tests.support.edits import Edit, EditedMemory, Look, differences, hammer, run_script, scripts
+from tests.support.edits import Edit, EditedMemory, Look, hammer, run_script, scripts
 from tests.support.homes import StateHome
 
 UNWATCHED = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}}
@@ -55,6 +57,17 @@ def once_searched(*edits: Edit) -> list[Edit | Look]:
 
 
 NOTE = "memory/a.md"
+
+BULK = 600
+"""Files that take longer to read than an impatient search waits."""
+
+HOUR_NS = 3_600_000_000_000
+
+
+def write_bulk(memory: EditedMemory) -> None:
+    """Write more than is indexed in a moment."""
+    for number in range(BULK):
+        memory.do(Edit("write", f"memory/bulk/{number:03d}.md"))
 
 
 @settings(max_examples=60, deadline=None)
@@ -141,22 +154,63 @@ def test_a_catch_up_that_takes_too_long_is_cut_and_counted(home: StateHome, clie
     memory = EditedMemory(home.workspace())
     memory.do(Edit("write", NOTE))
     assert differences(client, memory) == []
-    for number in range(600):
-        memory.do(Edit("write", f"memory/bulk/{number:03d}.md"))
+    write_bulk(memory)
     memory.do(Edit("delete", NOTE))
-    newest, gone = memory.words[-1], memory.words[0]
+    gone, *_, newest = memory.words
 
     cut = client.search(newest, deadline_ms=40)
+
     assert cut.partial
-    assert 0 < cut.pending.files <= 601
+    assert 0 < cut.pending.files <= BULK + 1
+    assert cut.pending.oldest_ms > 0
     assert (
         client.search(gone, deadline_ms=40).hits == []
     )  # what is gone is not shown, however far the index is
-
-    assert differences(client, memory, Look(-1)) == []
+    client.index()
     whole = client.search(newest)
-    assert (whole.partial, whole.pending.files) == (False, 0)
+    assert (whole.partial, whole.pending.files, whole.pending.oldest_ms) == (False, 0, 0)
     assert whole.generation > cut.generation
+    assert differences(client, memory) == []
+
+
+def test_a_search_that_may_take_its_time_waits_for_the_sync_under_way(
+    home: StateHome, client: Client
+) -> None:
+    memory = EditedMemory(home.workspace())
+    assert differences(client, memory) == []
+    write_bulk(memory)
+    client.search("anything", deadline_ms=40)  # a long sync is under way from here on
+
+    reply = client.search(memory.words[0], deadline_ms=20_000)  # the newest are read first
+
+    assert [hit.path for hit in reply.hits] == ["memory/bulk/000.md"]
+    assert (reply.partial, reply.pending.files) == (False, 0)
+
+
+def test_what_is_written_during_a_long_sync_is_found_at_once(home: StateHome, client: Client) -> None:
+    memory = EditedMemory(home.workspace())
+    assert differences(client, memory) == []
+    write_bulk(memory)
+    client.search("anything", deadline_ms=40)
+    for way in ("write", "append", "swap_words", "replace"):
+        memory.do(Edit(way, NOTE))
+        assert [hit.path for hit in client.search(memory.words[-1], deadline_ms=2000).hits] == [NOTE]
+    client.index()
+    assert differences(client, memory) == []
+
+
+def test_a_file_is_pending_since_it_came_not_since_it_was_written(home: StateHome, client: Client) -> None:
+    memory = EditedMemory(home.workspace())
+    memory.do(Edit("write", NOTE))
+    client.index()
+    copied = home.note("memory/copied.md", "a copy that keeps its old time\n")
+    facts = copied.stat()
+    os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns - HOUR_NS))
+
+    agent = client.status().agents[0]
+
+    assert agent.files_pending == 1
+    assert 0 <= agent.oldest_pending_ms < 60_000
 
 
 def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(

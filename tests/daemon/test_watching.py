@@ -7,9 +7,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,15 +16,13 @@ from hypothesis import given, settings
 
 from memd_client import Client
 from memd_client.messages import AgentStatus
+from tests.support.answers import SOON_S, differences, eventually
 from tests.support.daemon import DaemonProcess
-from tests.support.edits import Edit, EditedMemory, Look, differences, scripts
+from tests.support.edits import Edit, EditedMemory, Look, scripts
 from tests.support.homes import StateHome, agents_config
 
 SYNC = {"watch": True, "watchDebounceMs": 50, "onSearch": False}
 """Searches bring nothing in here: what they find, the watcher brought."""
-
-SOON_S = 15.0
-"""How long a change may take to be indexed on a busy machine; it usually takes a third of a second."""
 
 
 def watched(**more: Any) -> dict[str, Any]:
@@ -40,14 +37,6 @@ def watching(home: StateHome) -> Iterator[DaemonProcess]:
         daemon.wait_for(lambda status: all(agent.watch == "events" for agent in status.agents), SOON_S)
         yield daemon
         assert not [event for event in daemon.events() if event.get("level") in ("error", "critical")]
-
-
-def eventually(problems: Callable[[], list[str]]) -> None:
-    """Return once there is no problem; fail with those there are when it takes too long."""
-    deadline = time.monotonic() + SOON_S
-    while found := problems():
-        assert time.monotonic() < deadline, found
-        time.sleep(0.02)
 
 
 def wait_indexed(daemon: DaemonProcess, files: int, agent: int = 0) -> AgentStatus:
@@ -75,9 +64,16 @@ def check_script(shared: tuple[StateHome, Client], script: list[Edit | Look]) ->
     for step in script:
         assert isinstance(step, Edit)
         memory.do(step)
-    eventually(lambda: differences(client, memory))
-    indexed = client.status().agents[0]
-    assert (indexed.files, indexed.files_pending) == (len(memory.files()), 0)
+
+    def behind() -> list[str]:
+        row = client.status().agents[0]
+        if (row.files, row.files_pending) != (len(memory.files()), 0):
+            return [
+                f"{row.files} files indexed, {row.files_pending} pending; on disk {sorted(memory.files())}"
+            ]
+        return differences(client, memory)
+
+    eventually(behind)
 
 
 @settings(max_examples=12, deadline=None)
@@ -228,11 +224,12 @@ def test_a_daemon_that_watches_ends_at_once() -> None:
 
 def test_without_the_watcher_nothing_is_watched_and_said_so() -> None:
     search = {"provider": "none", "sync": {"watch": False}}
-    with StateHome({"agents": {"defaults": {"memorySearch": search}}}) as home, DaemonProcess(home) as daemon:
+    unwatched = {"agents": {"defaults": {"memorySearch": search}}}
+    with StateHome(unwatched) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+        client.index()
         home.note("memory/a.md", "one\n")
-        with daemon.client() as client:
-            row = client.status().agents[0]
-            assert (row.watch, row.files_pending) == ("off", 1)
+        row = client.status().agents[0]
+        assert (row.watch, row.files, row.files_pending) == ("off", 0, 1)
 
 
 NO_INOTIFY = """#!/bin/sh
@@ -241,10 +238,10 @@ exec "{python}" "$@"
 """
 
 
-def _limited(python: Path, home: StateHome) -> Mapping[str, str]:
-    """Write what runs a program in a user namespace that has no inotify instance left; skip where that can't be."""
+def _python_without_inotify(home: StateHome) -> str:
+    """Return a Python in a user namespace that has no inotify instance left; skip where that can't be made."""
     inner, outer = home.root / "inner", home.root / "outer"
-    inner.write_text(NO_INOTIFY.format(python=python))
+    inner.write_text(NO_INOTIFY.format(python=sys.executable))
     outer.write_text(f'#!/bin/sh\nexec unshare --user --map-current-user "{inner}" "$@"\n')
     for script in (inner, outer):
         script.chmod(0o755)
@@ -252,7 +249,7 @@ def _limited(python: Path, home: StateHome) -> Mapping[str, str]:
         subprocess.run([outer, "-c", "pass"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"no user namespaces: {error}")
-    return {"executable": str(outer)}
+    return str(outer)
 
 
 def test_without_an_inotify_instance_left_files_are_polled_and_status_says_so(
@@ -260,8 +257,7 @@ def test_without_an_inotify_instance_left_files_are_polled_and_status_says_so(
 ) -> None:
     with StateHome(watched()) as home:
         home.note("memory/a.md", "one\n")
-        for name, value in _limited(Path(sys.executable), home).items():
-            monkeypatch.setattr(sys, name, value)
+        monkeypatch.setattr(sys, "executable", _python_without_inotify(home))
         with DaemonProcess(home) as daemon:
             status = daemon.wait_for(lambda status: status.agents[0].watch == "polling", SOON_S)
             assert "inotify" in status.agents[0].watch_reason

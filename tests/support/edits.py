@@ -1,7 +1,7 @@
-"""Random edits of a memory: scripts of them, doing them, and what a search must find afterwards.
+"""Random edits of a memory: scripts of them, doing them, and what is memory on the disk afterwards.
 
-The disk itself is the model: what is memory is read off it with the rules spelled out once more, and a search
-must agree. Every write brings words nobody wrote before, so a word is found exactly while it stands in a file.
+The disk itself is the model: what is memory is read off it with the rules spelled out once more. Every write
+brings words nobody wrote before, so a search must find a word exactly while it stands in a file.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hypothesis import strategies as st
-
-from memd_client import Client
-from memd_client.messages import Hit
 
 LETTERS = "bcdfghjklmnpqrtv"
 """Of words: without vowels there is no English ending that a stemmer could take off."""
@@ -54,9 +51,6 @@ FILES = (
 
 BODY = "\n".join(f"- Nothing of note on line {number} of a note that has many lines." for number in range(90))
 """Enough for several chunks."""
-
-SEARCH_DEADLINE_MS = 20_000
-"""The daemon may take its time to catch up: what is looked for here is what it answers then."""
 
 PAST_GRAIN_S = 0.025
 """Longer than the grain of any clock that stamps files."""
@@ -355,42 +349,6 @@ def _markdown_below(folder: Path) -> Iterator[Path]:
                 yield from _markdown_below(entry)
         elif entry.suffix.lower() == ".md":
             yield entry
-
-
-def differences(client: Client, memory: EditedMemory, look: Look = EVERYTHING) -> list[str]:
-    """Search for words and return in what the answers differ from the disk.
-
-    Args:
-        client: A client of the daemon.
-        memory: The workspace, which nobody edits meanwhile.
-        look: What to search for.
-    """
-    files = memory.files()
-    settled = all(
-        text.strip() for text in files.values()
-    )  # an emptied file may be waited for: it may be half a save
-    start = look.first % len(memory.words) if memory.words else 0
-    words = memory.words[start:] + memory.words[:start] or [fresh_word()]
-    found: list[str] = []
-    for word in words if look.every else words[:1]:
-        reply = client.search(word, max_results=50, deadline_ms=SEARCH_DEADLINE_MS)
-        holders = {path for path, text in files.items() if word in text}
-        paths = {hit.path for hit in reply.hits}
-        if bool(paths) != bool(holders) or not paths <= holders:
-            found.append(f"{word} is in {sorted(holders)}, found in {sorted(paths)}; {reply.pending}")
-        if settled and (reply.pending.files or reply.partial):
-            found.append(f"asked for {word}: {reply.pending}, partial {reply.partial}")
-        found += [problem for hit in reply.hits if (problem := _misplaced(hit, files, word))]
-    return found
-
-
-def _misplaced(hit: Hit, files: dict[str, str], word: str) -> str | None:
-    """Return what is wrong with a hit's place; None where its snippet is exactly those lines' text."""
-    lines = files.get(hit.path, "").split("\n")[hit.start_line - 1 : hit.end_line]
-    exact = hit.snippet in "\n".join(lines) and hit.snippet.count("\n") == hit.end_line - hit.start_line
-    if exact and word in hit.snippet:
-        return None
-    return f"{hit.citation} shows {hit.snippet!r} for {word}; the file holds {lines!r} there"
 
 
 def run_script(memory: EditedMemory, script: list[Edit | Look], look: Callable[[Look], None]) -> None:

@@ -2,7 +2,7 @@
 
 The file's name says how it loads (`loads-*.gguf` in `LOADING`), a text says how it is embedded: ``crash``,
 ``hang``, ``refuse``, ``nan``, ``zero``, ``crash-once FLAG``, ``hang-once FLAG``, ``gate FLAG`` (waits until
-the file FLAG is there). Anything else gets a vector that depends on the text alone. Every start and
+the file FLAG is there), ``long FLAG`` (likewise, but can be interrupted). Anything else gets a vector that depends on the text alone. Every start and
 every text is a line in ``<model file>.log``.
 """
 
@@ -71,7 +71,7 @@ def _load(model: str) -> wire.Message:
     return {"kind": "ready", "dims": DIMS, "window": 512}
 
 
-def _embed(request: wire.Message) -> wire.Message:
+def _embed(request: wire.Message, interrupts: child.Interrupts) -> wire.Message:
     command, _, flag = request["text"].partition(" ")
     first = command.endswith("-once") and not os.path.exists(flag)
     if first:
@@ -81,6 +81,10 @@ def _embed(request: wire.Message) -> wire.Message:
     if command == "hang" or (command == "hang-once" and first):
         signal.pause()
     while command == "gate" and not os.path.exists(flag):
+        time.sleep(0.002)
+    while command == "long" and not os.path.exists(flag):
+        if interrupts.is_interrupted():
+            return {"kind": "interrupted", "id": request["id"]}
         time.sleep(0.002)
     data = vector_of(request["text"])
     if command == "refuse":
@@ -98,7 +102,8 @@ def main(model: str) -> None:
     """Serve like the real child."""
     child.die_with_parent()
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
-    threading.Thread(target=child._follow, args=(sys.stdin.buffer, waiting), daemon=True).start()
+    interrupts = child.Interrupts()
+    threading.Thread(target=child._follow, args=(sys.stdin.buffer, waiting, interrupts), daemon=True).start()
     _note(model, "start")
     reply = _load(model)
     while True:
@@ -108,7 +113,8 @@ def main(model: str) -> None:
             os._exit(1)
         request = waiting.get()
         _note(model, request["text"])
-        reply = _embed(request)
+        interrupts.under_way = request["id"]
+        reply = _embed(request, interrupts)
 
 
 if __name__ == "__main__":

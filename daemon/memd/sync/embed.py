@@ -38,6 +38,12 @@ lets agents take turns."""
 LOOK_AHEAD_TEXTS = 512
 """Texts read from the index at once: the look for missing ones walks all chunks, so it is shared by many."""
 
+FIRST_GUESS_S = 0.02
+"""How long a text is thought to take before any was embedded: a short note with a small local model."""
+
+PACE = 0.2
+"""Weight of the last batch in the time a text takes: it follows within some batches, and one odd one passes."""
+
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 """Pauses between tries while a provider fails: they double from the first to the longest."""
@@ -78,6 +84,7 @@ class VectorFill:
         self.embedded = 0
         self.pending = 0
         self.oldest_ms: int | None = None
+        self._text_s = FIRST_GUESS_S
 
     def __repr__(self) -> str:
         state = "idle" if self._idle.is_set() else f"{self.pending} pending"
@@ -101,6 +108,10 @@ class VectorFill:
         if self._idle.is_set():
             self._idle = trio.Event()
         self._wake.set()
+
+    def needs_s(self) -> float:
+        """Return about how long what is pending will take, by the texts embedded lately."""
+        return self.pending * self._text_s
 
     async def settle(self, progress: ProgressSink = ignore_progress) -> None:
         """Wait until nothing is missing or the provider fails; the caller looks at `degraded`.
@@ -176,7 +187,9 @@ class VectorFill:
         """Embed and store one batch of (hash, text)."""
         space = self.space
         hashes = [digest for digest, _ in missing]
+        started = trio.current_time()
         matrix = await self.provider.embed_batch([text for _, text in missing])
+        self._text_s += PACE * ((trio.current_time() - started) / len(missing) - self._text_s)
         now_ms = self._clock()
 
         def store(db: Database) -> list[int]:

@@ -20,9 +20,9 @@ from memd.clock import Clock
 from memd.sync.filesystems import Mounts, load_mounts
 from memd.sync.poll import Snapshot, find_changes, look
 from memd.sync.watch_arming import Arming
-from memd.sync.watch_events import EventSource, FileEvents
-from memd.sync.watch_folders import Kind as Kind
+from memd.sync.watch_events import STEP_MS, EventSource, FileEvents
 from memd.sync.watch_folders import Hint, Layout, Survey, survey
+from memd.sync.watch_folders import Kind as Kind
 from memd.sync.watch_folders import WatchPlan as WatchPlan
 
 log = structlog.get_logger(__name__)
@@ -69,8 +69,9 @@ class Watcher:
     Args:
         on_hint: Hears whom a change may concern. More is told than happened, and the same more than once.
         clock: Wall time, for `since_ms`.
-        arm: Makes a source of events out of folders (blocking).
+        arm: Makes a source of events out of folders and a step in milliseconds (blocking).
         mounts: Tells what is mounted where (blocking).
+        step_ms: How often a source of events is asked what happened.
         poll_s: Least seconds between two looks where events won't do.
         retry_s: Seconds between two tries at events where a limit is in the way.
         recheck_s: Seconds between two looks at the folders when nothing happens.
@@ -81,8 +82,9 @@ class Watcher:
         on_hint: HintSink,
         *,
         clock: Clock,
-        arm: Callable[[Sequence[str]], EventSource] = FileEvents,
+        arm: Callable[[Sequence[str], int], EventSource] = FileEvents,
         mounts: Callable[[], Mounts] = load_mounts,
+        step_ms: int = STEP_MS,
         poll_s: float = POLL_S,
         retry_s: float = RETRY_S,
         recheck_s: float = RECHECK_S,
@@ -100,6 +102,7 @@ class Watcher:
             on_hints=self._hint,
             on_state=self._note_states,
             arm=arm,
+            step_ms=step_ms,
             mounts=mounts,
             threads=self._threads,
             retry_s=retry_s,

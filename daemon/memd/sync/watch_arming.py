@@ -13,25 +13,32 @@ import structlog
 import trio
 
 from memd.sync.filesystems import Mounts
-from memd.sync.watch_events import STEP_MS, EventsFailed, EventSource, Seen, out_of_descriptors, read_changes
+from memd.sync.watch_events import EventsFailed, EventSource, Seen, out_of_descriptors, read_changes
 from memd.sync.watch_folders import NO_DESCRIPTOR, Hint, Identity, Layout, WatchPlan, survey
 
 log = structlog.get_logger(__name__)
 
-OVERLAP_S = 3 * STEP_MS / 1000
+OVERLAP_STEPS = 3
 """How long a watch goes on beside the next one: as long as its last changes may take to be told. It is the
 least time between two armings too, so that a burst of new folders costs few of them."""
 
 ARM_SHARE = 20
-"""How many times further apart armings are than one of them takes: at most 5 % of a core goes there."""
+"""How many times longer the rest after a look at the folders is than the look, with what was armed: at most 5 %
+of a core goes there."""
+
+LONGEST_REST_S = 10.0
+"""The most such a rest takes: a busy machine makes looks long that cost little."""
 
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 10.0
-"""Pauses before events are armed again after a failure: they double from the first to the longest. A watch
-that lives as long as the longest has recovered."""
+"""Pauses before events are armed again after a failure: they double from the first to the longest. When the last
+one is over and nothing fails for as long as the longest, all is well again."""
 
 FAILURES_BRIDGED = 2
 """Failures in a row before polling takes over."""
+
+RACES_EXPECTED = 5
+"""How often in a row a folder may go while it is being armed before that counts as a failure."""
 
 
 @dataclass(eq=False, slots=True)
@@ -47,13 +54,15 @@ class _Watch:
 class Arming:
     """Events over the folders of all plans.
 
-    `down` says why there are none, `polled` for which agents they are not the whole truth, and why.
+    `down` says why there are none, `polled` for which agents they are not the whole truth, and why. `odd` are
+    folders that hold a name that ends a watch, or may.
 
     Args:
         plans: What matters to each agent; may change, followed by `look_again`.
         on_hints: Hears whom changes may concern.
         on_state: Called when `down` or `polled` moved.
-        arm: Makes a source of events out of folders (blocking).
+        arm: Makes a source of events out of folders and a step in milliseconds (blocking).
+        step_ms: How often a source is asked what happened.
         mounts: Tells what is mounted where (blocking).
         threads: Has room for two watches and one look.
         retry_s: Seconds between two tries where a limit is in the way.
@@ -66,7 +75,8 @@ class Arming:
         *,
         on_hints: Callable[[Iterable[Hint]], None],
         on_state: Callable[[], None],
-        arm: Callable[[Sequence[str]], EventSource],
+        arm: Callable[[Sequence[str], int], EventSource],
+        step_ms: int,
         mounts: Callable[[], Mounts],
         threads: trio.CapacityLimiter,
         retry_s: float,
@@ -76,6 +86,8 @@ class Arming:
         self._on_hints = on_hints
         self._on_state = on_state
         self._arm = arm
+        self._step_ms = step_ms
+        self._overlap_s = OVERLAP_STEPS * step_ms / 1000
         self._mounts = mounts
         self._threads = threads
         self._retry_s = retry_s
@@ -84,12 +96,12 @@ class Arming:
         self.polled: dict[str, str] = {}
         self.odd: frozenset[str] = frozenset()
         self._watch: _Watch | None = None
-        self._suspects: frozenset[str] = frozenset()
         self._marked: set[Hint] = set()
         self._stale = False
         self._again = trio.Event()
         self._rest_until = 0.0
         self._failures = 0
+        self._races = 0
         self._settles_at = 0.0
 
     @property
@@ -123,8 +135,10 @@ class Arming:
 
     async def _follow(self, nursery: trio.Nursery) -> None:
         """Arm the folders there are now, unless they are."""
-        layout = await self._survey()
-        self.odd, self._suspects = layout.odd, frozenset()
+        started_s = trio.current_time()
+        suspects = self.odd
+        layout = await self._survey(suspects)
+        self.odd = layout.odd | (self.odd - suspects)
         if layout.polled != self.polled:
             self.polled = layout.polled
             self._on_state()
@@ -133,11 +147,19 @@ class Arming:
         if old is not None and armed == old.armed and not self._stale:
             old.layout = layout
         elif armed:
-            old = await self._arm_beside(layout, armed, nursery)
+            try:
+                old = await self._arm_beside(layout, armed, nursery)
+            except EventsFailed as failure:
+                self._marked |= concerned
+                if self._watch is None or not failure.is_limit:
+                    raise
+                await self._make_room(self._watch)
+                return
             concerned |= self._everybody() if old is None else layout.hints_since(old.layout)
         elif old is not None:
             self._watch = None
             nursery.start_soon(self._retire, old)
+        self._rest(min(ARM_SHARE * (trio.current_time() - started_s), LONGEST_REST_S))
         self._settle()
         self._on_hints(concerned)
 
@@ -145,9 +167,9 @@ class Arming:
         """Return all hints there are: whoever has a plan may have missed something."""
         return {hint for plan in self._plans.values() for hint in plan.hints}
 
-    async def _survey(self) -> Layout:
+    async def _survey(self, suspects: frozenset[str]) -> Layout:
         """Return the folders that matter now."""
-        plans, suspects = tuple(self._plans.values()), self.odd | self._suspects
+        plans = tuple(self._plans.values())
 
         def look() -> Layout:
             return survey(plans, self._mounts(), suspects, "listened")
@@ -166,31 +188,30 @@ class Arming:
         started_s = trio.current_time()
         stale, self._stale = self._stale, False
         try:
-            source = await self._arm_source(list(armed))
+            source = await trio.to_thread.run_sync(
+                self._arm, list(armed), self._step_ms, limiter=self._threads
+            )
         except EventsFailed:
             self._stale |= stale
             raise
+        self._races = 0
         old, self._watch = self._watch, _Watch(source, layout, armed)
         nursery.start_soon(self._listen, self._watch)
         if old is not None:
             nursery.start_soon(self._retire, old)
         took_s = trio.current_time() - started_s
         log.debug("watch.armed", folders=len(armed), took_ms=round(took_s * 1000))
-        self._rest_until = trio.current_time() + max(OVERLAP_S, ARM_SHARE * took_s)
+        self._rest(self._overlap_s)
         self._again.set()  # one more look finds what came while this one was armed
         return old
 
-    async def _arm_source(self, folders: list[str]) -> EventSource:
-        """Return an armed source; where a limit is in the way, the old one goes first."""
-        try:
-            return await trio.to_thread.run_sync(self._arm, folders, limiter=self._threads)
-        except EventsFailed as failure:
-            if self._watch is None or not failure.is_limit:
-                raise
-        old, self._watch = self._watch, None
+    async def _make_room(self, old: _Watch) -> None:
+        """End a watch that may be what the next one lacks, and arm that one in a moment."""
+        self._watch = None
         old.source.stop()
         await old.ended.wait()
-        return await trio.to_thread.run_sync(self._arm, folders, limiter=self._threads)
+        self._rest(self._overlap_s)  # a thread of its own gives back what it held
+        self._again.set()
 
     async def _listen(self, watch: _Watch) -> None:
         """Pass a watch's changes on until it is stopped or fails."""
@@ -212,7 +233,7 @@ class Arming:
             watch.ended.set()
         if failure is not None and watch is self._watch:
             self._watch = None
-            self._suspects = frozenset(watch.armed)
+            self.odd |= watch.armed.keys()  # one of them may hold what ended it
             self._fail(failure)
 
     def _pass_on(self, watch: _Watch, seen: Seen) -> None:
@@ -224,23 +245,31 @@ class Arming:
 
     async def _retire(self, watch: _Watch) -> None:
         """Stop a watch when all it knew before the next one was armed is told."""
-        await trio.sleep(OVERLAP_S)
+        await trio.sleep(self._overlap_s)
         watch.source.stop()
 
     def _fail(self, failure: EventsFailed) -> None:
         """Note a failure, and when to try again."""
+        self._again.set()
+        if failure.is_race and self._races < RACES_EXPECTED:
+            self._races += 1
+            self._rest(self._overlap_s)
+            return
         self._failures += 1
         pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._failures - 1, 16))
         if failure.is_limit:
             pause_s = self._retry_s
-        elif self._failures > 1 or not failure.is_race:
+        else:
             log.warning("watch.failed", error=failure.reason, pause_s=pause_s)
-        self._rest_until = trio.current_time() + pause_s
+        self._rest(pause_s)
         self._settles_at = self._rest_until + (0.0 if failure.is_limit else LONGEST_PAUSE_S)
         if (failure.is_limit or self._failures > FAILURES_BRIDGED) and self.down != failure.reason:
             self.down = failure.reason
             self._on_state()
-        self._again.set()
+
+    def _rest(self, pause_s: float) -> None:
+        """Do nothing for so long, or longer where that was said before."""
+        self._rest_until = max(self._rest_until, trio.current_time() + pause_s)
 
     def _settle(self) -> None:
         """Forget failures that lie far enough back; a limit that was no longer in the way is gone."""

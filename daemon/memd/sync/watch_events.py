@@ -27,6 +27,9 @@ idle watcher costs."""
 OWN_POLL_MS = 2000
 """For kernels without inotify, where watchfiles polls by itself."""
 
+WATCH_DESCRIPTORS = 3
+"""What an armed watch holds: an inotify instance, and two to wait for it and to be woken."""
+
 INOTIFY_LIMITS = Path("/proc/sys/fs/inotify")
 
 RawChange = tuple[int, str]
@@ -69,14 +72,16 @@ class FileEvents:
 
     Args:
         folders: They exist; none is a link to another one.
+        step_ms: How often it is asked what happened.
 
     Raises:
         EventsFailed: It can't be armed.
 
-    Resources: three descriptors and a thread, however many folders and files, until `close`.
+    Resources: `WATCH_DESCRIPTORS` and a thread, however many folders and files, until `close`.
     """
 
-    def __init__(self, folders: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], step_ms: int = STEP_MS) -> None:
+        self._step_ms = step_ms
         self._stop = threading.Event()
         self._count = len(folders)
         try:
@@ -97,7 +102,7 @@ class FileEvents:
     def wait(self) -> set[RawChange] | None:
         """Return the next changes; they are told within three steps."""
         try:
-            changes = self._notify.watch(STEP_MS, STEP_MS, 0, self._stop)
+            changes = self._notify.watch(self._step_ms, self._step_ms, 0, self._stop)
         except (RuntimeError, OSError, ValueError) as error:
             self.close()
             raise explain(error) from error
@@ -129,7 +134,7 @@ def explain(error: Exception) -> EventsFailed:
             is_limit=True,
         )
     if "os error 24" in text:
-        if _has_descriptor():
+        if _has_descriptors():
             return EventsFailed(
                 "the user's limit of inotify instances is used up"
                 f"{_limit('max_user_instances')}; raise it, e.g. `sysctl fs.inotify.max_user_instances=512`",
@@ -155,12 +160,17 @@ def out_of_descriptors() -> EventsFailed:
     )
 
 
-def _has_descriptor() -> bool:
-    """Return whether this process may open one more file."""
+def _has_descriptors() -> bool:
+    """Return whether this process may open as many files as a watch needs."""
+    opened: list[int] = []
     try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(WATCH_DESCRIPTORS):
+            opened.append(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
         return error.errno not in NO_DESCRIPTOR
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
     return True
 
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
+from typing import Any
 
-from memd.text.spaces import SPACES, WHITESPACE
+from memd.text.scaffolding import SCHEDULED, SUBAGENT, is_heartbeat, without_headers, without_scaffolding
+from memd.text.spaces import WHITESPACE
 
 _RUN = re.compile(f"[{WHITESPACE}]+")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
+
+_MACHINE_PROVENANCE = ("inter_session", "internal_system")
+
+_RUN_NAMES = ("sessionKey", "runId")
+_KEY_KINDS = {"cron": "cron", "subagent": "subagent", "heartbeat": "heartbeat", "internal": "internal"}
 
 
 def flatten_transcript(jsonl: str) -> tuple[str, list[int]]:
@@ -26,44 +34,143 @@ def flatten_transcript(jsonl: str) -> tuple[str, list[int]]:
     said: list[str] = []
     sources: list[int] = []
     for number, line in enumerate(jsonl.split("\n"), start=1):
-        if not line.strip(SPACES):
-            continue
-        spoken = _read_line(line)
+        spoken = flatten_record(line)
         if spoken is not None:
             said.append(spoken)
             sources.append(number)
     return "\n".join(said), sources
 
 
-def _read_line(line: str) -> str | None:
-    """Return what one line of a transcript says, with who said it, or None."""
+def flatten_record(record: str) -> str | None:
+    """Return what one record of a transcript says, as one line with who said it, or None.
+
+    Args:
+        record: A line of a `.jsonl` file, or an event of the database; anything else gives None.
+    """
+    message = _message_of(_parse(record))
+    if message is None:
+        return None
+    role = message["role"]
+    text = _text_of(message.get("content"), role)
+    return f"{_SPEAKERS[role]}: {text}" if text else None
+
+
+def kind_of_key(session_key: str) -> str | None:
+    """Return what kind of session a key names that is no memory, or None for a conversation.
+
+    Args:
+        session_key: `agent:main:cron:<job>:run:<id>`, `agent:main:main:heartbeat`, ...
+
+    Returns:
+        `cron`, `heartbeat`, `subagent`, `dreaming`, `internal` or None.
+    """
+    parts = session_key.strip().lower().split(":")
+    if parts[0] == "agent":
+        parts = parts[2:]
+    if not parts:
+        return None
+    if parts[0].startswith("dreaming"):
+        return "dreaming"
+    if parts[-1] == "heartbeat":
+        return "heartbeat"
+    if "subagent" in parts[:-1]:
+        return "subagent"
+    return _KEY_KINDS.get(parts[0])
+
+
+def kind_of_opening(records: Iterable[str]) -> tuple[str | None, bool]:
+    """Return what kind of session begins with some records, as far as they tell.
+
+    A heartbeat that opens a session says little: heartbeats also run in the middle of conversations. Only a session
+    that holds no other message of the user's is one.
+
+    Args:
+        records: The first records of a transcript.
+
+    Returns:
+        (`cron`, `heartbeat`, `subagent`, `dreaming` or None for a conversation; whether later records can't change
+        that).
+    """
+    kind = None
+    for line in records:
+        record = _parse(line)
+        named = _kind_named_by(record)
+        if named is not None:
+            return named, True
+        message = _message_of(record)
+        if message is None or message["role"] != "user":
+            continue
+        said = _first_text(message.get("content"))
+        if said.startswith(SCHEDULED):
+            return "cron", True
+        if said.startswith(SUBAGENT):
+            return "subagent", True
+        if is_heartbeat(said):
+            kind = "heartbeat"
+        elif _text_of(message.get("content"), "user"):
+            return None, True
+    return kind, False
+
+
+def _parse(record: str) -> Any:
+    """Return a record's value, or None where it is no JSON."""
     try:
-        record = json.loads(line, parse_constant=_refuse)
+        return json.loads(record, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
+
+
+def _message_of(record: Any) -> dict[str, Any] | None:
+    """Return the message of a record where the user or the assistant said it, or None."""
     if not isinstance(record, dict) or record.get("type") != "message":
         return None
     message = record.get("message")
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or message.get("display") is False:
         return None
     role = message.get("role")
-    speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
-    text = _text_of(message.get("content")) if speaker is not None else ""
-    return f"{speaker}: {text}" if text else None
+    if not isinstance(role, str) or role not in _SPEAKERS:
+        return None
+    provenance = message.get("provenance")
+    if role == "user" and isinstance(provenance, dict) and provenance.get("kind") in _MACHINE_PROVENANCE:
+        return None
+    return message
 
 
-def _text_of(content: object) -> str:
+def _kind_named_by(record: Any) -> str | None:
+    """Return `cron` or `dreaming` where a record names such a run as the one it belongs to, else None."""
+    if not isinstance(record, dict):
+        return None
+    for holder in (record, record.get("data")):
+        if isinstance(holder, dict):
+            key, run = (value if isinstance(value := holder.get(name), str) else "" for name in _RUN_NAMES)
+            if kind_of_key(key) in ("cron", "dreaming"):
+                return kind_of_key(key)
+            if kind_of_key(run) == "dreaming":
+                return "dreaming"
+    return None
+
+
+def _text_of(content: object, role: str) -> str:
     """Return the text of a message: a string, or a list of which only the text blocks count."""
+    return " ".join(text for raw in _texts(content) if (text := _squeeze(without_scaffolding(raw, role))))
+
+
+def _texts(content: object) -> list[str]:
+    """Return the texts of a message as they stand."""
     if isinstance(content, str):
-        return _squeeze(content)
+        return [content]
     if not isinstance(content, list):
-        return ""
-    texts = [
-        _squeeze(block["text"])
+        return []
+    return [
+        block["text"]
         for block in content
         if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
     ]
-    return " ".join(text for text in texts if text)
+
+
+def _first_text(content: object) -> str:
+    """Return the first text of a message without headers and events before it."""
+    return next((text for raw in _texts(content) if (text := without_headers(raw))), "")
 
 
 def _squeeze(text: str) -> str:

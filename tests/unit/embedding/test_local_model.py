@@ -104,6 +104,28 @@ def test_endless_word_is_embedded(minilm: Path) -> None:
     assert np.isfinite(embed(minilm, "0123456789abcdef" * 1024)).all()
 
 
+def test_a_text_given_up_for_a_query_gets_the_vector_it_would_have_had(minilm: Path) -> None:
+    long = " ".join(f"line {number} about the gateway" for number in range(80))
+    alone, query = embed(minilm, long), embed(minilm, "which port")
+
+    async def body() -> None:
+        async with running_owner(SETTINGS) as owner:
+            provider = provider_of(owner, minilm)
+            vectors: list[FloatArray] = []
+
+            async def index() -> None:
+                vectors.append(await provider.embed_batch([long] * 4))
+
+            await provider.embed_query("warm up")
+            async with trio.open_nursery() as indexing:
+                indexing.start_soon(index)
+                for _ in range(6):
+                    assert np.array_equal(await provider.embed_query("which port"), query[0])
+            assert all(np.array_equal(row, alone[0]) for row in vectors[0])
+
+    trio.run(body)
+
+
 def test_killed_process_of_the_real_model_is_replaced(minilm: Path) -> None:
     async def body() -> None:
         async with running_owner(SETTINGS) as owner:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
 from memd.embedding.model.policy import ModelStatus, RunnerSettings
+from memd.embedding.model.runner import MAX_INTERRUPTIONS
 from memd_client.errors import (
     LocalExtraMissingError,
     MemdError,
@@ -162,6 +163,41 @@ def test_queries_overtake_texts_and_wait_for_one_at_most(model: Path) -> None:
     run(model, test)
 
 
+def test_a_query_has_the_text_under_way_given_up_and_embedded_after_it(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        flag = model.with_name("flag")
+        long = f"long {flag}"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hold.embed, long, "text")
+            await wait_until(lambda: long in fake.log_of(model))
+            assert (await hold.embed("query", "query")).tobytes() == fake.vector_of("query")
+            flag.touch()
+        assert fake.log_of(model) == ["start", long, "query", long]
+        assert only(owner).restarts == 0
+
+    run(model, test)
+
+
+def test_questions_without_end_do_not_keep_a_text_from_its_vector(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        flag = model.with_name("flag")
+        long = f"long {flag}"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hold.embed, long, "text")
+            await wait_until(lambda: fake.log_of(model).count(long) == 1)
+            for number in range(1, MAX_INTERRUPTIONS + 1):
+                await hold.embed(f"query {number}", "query")
+                times = number + 1
+                await wait_until(lambda: fake.log_of(model).count(long) == times)  # noqa: B023
+            nursery.start_soon(hold.embed, "one more", "query")
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert "one more" not in fake.log_of(model)
+            flag.touch()
+        assert fake.log_of(model)[-2:] == [long, "one more"]
+
+    run(model, test)
+
+
 def test_cancelled_requests_leave_the_process_and_the_others_alone(model: Path) -> None:
     async def test(owner: ModelOwner, hold: ModelHold) -> None:
         flag = model.with_name("flag")
@@ -203,7 +239,7 @@ def test_idle_process_is_stopped_and_started_again_on_need(model: Path) -> None:
         await hold.embed("warm", "text")
         pid = only(owner).pid
         await wait_until(lambda: only(owner).state == "idle" and only(owner).pid is None)
-        assert pid is None or not is_running(pid)
+        await wait_until(lambda: pid is None or not is_running(pid))
         assert (await hold.embed("again", "query")).size == fake.DIMS
         assert only(owner).restarts == 0
 

@@ -98,6 +98,22 @@ def prepared(text: str, *, word_piece: bool) -> str:
     return text if text.isascii() or not word_piece else unicodedata.normalize("NFD", text)
 
 
+class InterruptedTextError(Exception):
+    """The owner wants something else first."""
+
+
+class Interrupts:
+    """Which text is under way, and which one is to be given up; two threads look at it."""
+
+    def __init__(self) -> None:
+        self.under_way = 0
+        self.unwanted = 0
+
+    def is_interrupted(self) -> bool:
+        """Return whether the text under way is to be given up."""
+        return self.unwanted == self.under_way
+
+
 class LoadedModel:
     """llama.cpp with one model: texts in, raw vectors out.
 
@@ -105,9 +121,10 @@ class LoadedModel:
         path: The GGUF file.
         context: Tokens of the context; one window's length.
         threads: Threads that compute.
+        interrupts: Asked some hundred times a text whether to give it up, which costs nothing to speak of.
     """
 
-    def __init__(self, path: str, context: int, threads: int) -> None:
+    def __init__(self, path: str, context: int, threads: int, interrupts: Interrupts) -> None:
         import llama_cpp
 
         options: dict[str, Any] = {
@@ -125,6 +142,10 @@ class LoadedModel:
             if "context" not in str(error):
                 raise
             self._llama = llama_cpp.Llama(path, flash_attn=False, **options)
+        self._interrupts = interrupts
+        # Kept here: llama.cpp holds a bare pointer to it.
+        self._ask = llama_cpp.ggml_abort_callback(lambda _: interrupts.is_interrupted())
+        llama_cpp.llama_set_abort_callback(self._llama._ctx.ctx, self._ask, None)
         self._llama.verbose = False
         logging.getLogger("llama-cpp-python").setLevel(logging.ERROR)  # from here on errors only
         if self._llama.pooling_type() not in POOLED:
@@ -148,7 +169,12 @@ class LoadedModel:
         for piece, count in cut_windows(text, self._count_tokens, self.window):
             if count == 0:
                 raise UnusableModelError("a text without tokens")
-            total += count * np.asarray(self._llama.embed(piece, truncate=False))
+            try:
+                total += count * np.asarray(self._llama.embed(piece, truncate=False))
+            except RuntimeError:
+                if self._interrupts.is_interrupted():
+                    raise InterruptedTextError from None
+                raise
             tokens, windows = tokens + count, windows + 1
         return (total / tokens).astype("<f4").tobytes(), tokens, windows
 
@@ -156,14 +182,14 @@ class LoadedModel:
         return len(self._llama.tokenize(text.encode("utf-8")))
 
 
-def _load(path: str, context: int, threads: int) -> LoadedModel | wire.Message:
+def _load(path: str, context: int, threads: int, interrupts: Interrupts) -> LoadedModel | wire.Message:
     """Return the model, or the `failed` message that says why there is none."""
     try:
         import llama_cpp  # noqa: F401 - here, so that its absence is an answer and not a crash
     except (ImportError, OSError, RuntimeError) as error:  # a missing or broken shared library is any of them
         return {"kind": "failed", "reason": "extra", "message": f"{type(error).__name__}: {error}"}
     try:
-        return LoadedModel(path, context, threads)
+        return LoadedModel(path, context, threads, interrupts)
     except (ValueError, RuntimeError, UnusableModelError) as error:
         return {"kind": "failed", "reason": "model", "message": str(error)}
 
@@ -172,16 +198,21 @@ def _answer(model: LoadedModel, request: wire.Message) -> wire.Message:
     """Return the reply to one request."""
     try:
         data, tokens, windows = model.embed(request["text"])
+    except InterruptedTextError:
+        return {"kind": "interrupted", "id": request["id"]}
     except Exception as error:
         return {"kind": "refused", "id": request["id"], "message": type(error).__name__}
     return {"kind": "vector", "id": request["id"], "data": data, "tokens": tokens, "windows": windows}
 
 
-def _follow(requests: BinaryIO, waiting: queue.SimpleQueue[wire.Message]) -> None:
-    """Queue the requests; end the process the moment the owner closes its end or speaks gibberish."""
+def _follow(requests: BinaryIO, waiting: queue.SimpleQueue[wire.Message], interrupts: Interrupts) -> None:
+    """Queue the texts, pass interrupts on; end the process the moment the owner closes its end or speaks gibberish."""
     try:
         while (message := wire.read_message(requests)) is not None:
-            waiting.put(message)
+            if message["kind"] == "interrupt":
+                interrupts.unwanted = message["id"]
+            else:
+                waiting.put(message)
     finally:
         os._exit(0)
 
@@ -198,14 +229,17 @@ def main(arguments: list[str]) -> int:
 
     path, context, threads = arguments
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
-    threading.Thread(target=_follow, args=(sys.stdin.buffer, waiting), daemon=True).start()
-    model = _load(path, int(context), int(threads))
+    interrupts = Interrupts()
+    threading.Thread(target=_follow, args=(sys.stdin.buffer, waiting, interrupts), daemon=True).start()
+    model = _load(path, int(context), int(threads), interrupts)
     if isinstance(model, dict):
         reply(model)
         return 1
     reply({"kind": "ready", "dims": model.dims, "window": model.window})
     while True:
-        reply(_answer(model, waiting.get()))
+        request = waiting.get()
+        interrupts.under_way = request["id"]
+        reply(_answer(model, request))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ class Job:
         self.text = text
         self.kind = kind
         self.tries = 0
+        self.interruptions = 0
         self.abandoned = False
         self.vector: FloatArray | None = None
         self.error: MemdError | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -56,6 +57,8 @@ class ModelProcess:
         self._tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
         self._sender, self._replies = trio.open_memory_channel[wire.Message](8)
         self._requests = 0
+        self._interruptible = 0
+        self._sending = trio.Lock()
         self.gone = trio.Event()
         self.dims = 0
         self.window = 0
@@ -143,12 +146,13 @@ class ModelProcess:
             raise self._broken("answered with something else than its model's size")
         self.dims, self.window = dims, window
 
-    async def embed(self, text: str, timeout_s: float) -> FloatArray:
-        """Return a text's raw vector (dims,).
+    async def embed(self, text: str, timeout_s: float, *, interruptible: bool = False) -> FloatArray | None:
+        """Return a text's raw vector (dims,), or None where `interrupt` made the child give it up.
 
         Args:
             text: Without lone surrogates.
             timeout_s: How long the child may take; then it counts as hung.
+            interruptible: Whether it may be given up.
 
         Raises:
             ProviderFailedError: This text can't be embedded; the child is well.
@@ -161,9 +165,15 @@ class ModelProcess:
             raise ProviderFailedError(
                 f"a text of {len(text)} characters can't be embedded: {error}"
             ) from None
-        reply = await self._receive(timeout_s, "embed a text", frame)
+        self._interruptible = self._requests if interruptible else 0
+        try:
+            reply = await self._receive(timeout_s, "embed a text", frame)
+        finally:
+            self._interruptible = 0
         if reply.get("id") != self._requests:
             raise self._broken("answered a question nobody asked")
+        if reply["kind"] == "interrupted":
+            return None
         if reply["kind"] == "refused":
             raise ProviderFailedError(
                 f"the model can't embed a text of {len(text)} characters: {reply.get('message')}"
@@ -173,12 +183,22 @@ class ModelProcess:
             raise self._broken("sent a vector of the wrong size")
         return np.frombuffer(data, dtype="<f4").astype(np.float32)
 
+    async def interrupt(self) -> None:
+        """Have the child give up the text it has, where that may be; whoever waits for it is told."""
+        wanted = self._interruptible
+        if not wanted:
+            return
+        with contextlib.suppress(OSError, *_CLOSED):  # who waits for the text hears of a dead child
+            async with self._sending:
+                await self._stdin.send_all(wire.encode({"kind": "interrupt", "id": wanted}))
+
     async def _receive(self, timeout_s: float, task: str, frame: bytes = b"") -> wire.Message:
         """Send a frame, where there is one, and return the reply; sending counts against the time too."""
         with trio.move_on_after(timeout_s):
             try:
                 if frame:
-                    await self._stdin.send_all(frame)
+                    async with self._sending:
+                        await self._stdin.send_all(frame)
                 return await self._replies.receive()
             except (*_CLOSED, trio.EndOfChannel):
                 raise self._broken(f"ended while it was to {task}") from None

@@ -35,6 +35,10 @@ log = structlog.get_logger(__name__)
 MAX_TRIES: Final = 2
 """A text that was in the child when it died is tried once more: it may be the cause."""
 
+MAX_INTERRUPTIONS: Final = 3
+"""A text is given up for a query that comes, as often as this; then it is embedded to its end, so that questions
+without end don't keep the index from its vectors."""
+
 REFUSAL_SECONDS: Final = 60.0
 """How long a permanent error is believed while the file stays the same: the extra may get installed."""
 
@@ -79,6 +83,7 @@ class ModelRunner:
         self._fingerprint = fingerprint
         self._queue = JobQueue()
         self._wake = trio.Event()
+        self._query_came = trio.Event()
         self._process: ModelProcess | None = None
         self._state: State = "idle"
         self._problem: MemdError | None = None
@@ -106,7 +111,7 @@ class ModelRunner:
         )
 
     async def embed(self, text: str, kind: Kind) -> FloatArray:
-        """Return a text's raw vector (dims,): after the queries before it, and one text at most.
+        """Return a text's raw vector (dims,): after the queries before it; a query has the text before it given up.
 
         Raises:
             LocalExtraMissingError, ModelMissingError, ModelInvalidError: The model can't be loaded.
@@ -124,6 +129,8 @@ class ModelRunner:
         job = Job(text, kind)
         self._queue.push(job)
         self._wake.set()
+        if kind == "query":
+            self._query_came.set()
         try:
             with trio.move_on_after(self._settings.patience_s(kind)):
                 return await job.result()
@@ -211,6 +218,7 @@ class ModelRunner:
             self._process = process
             try:
                 if await self._load(process):
+                    nursery.start_soon(self._interrupt_for_queries, process)
                     await self._serve(process)
             finally:
                 self._process = None
@@ -240,8 +248,15 @@ class ModelRunner:
             if process.gone.is_set():
                 break
             job = self._queue.pop()
+            may_stop = job.kind == "text" and job.interruptions < MAX_INTERRUPTIONS
             try:
-                job.finish(await process.embed(job.text, self._settings.timeout_s(job.kind)))
+                timeout_s = self._settings.timeout_s(job.kind)
+                vector = await process.embed(job.text, timeout_s, interruptible=may_stop)
+                if vector is not None:
+                    job.finish(vector)
+                elif not job.abandoned:
+                    job.interruptions += 1
+                    self._queue.push_back(job)
                 self._backoff.succeeded()
                 self._problem = None
             except ProviderFailedError as error:
@@ -257,6 +272,13 @@ class ModelRunner:
             self._died(ModelChildError(f"the model process of {self.name} ended while it was idle"))
         else:
             log.info("embedding.model_unloaded", model=self.name, idle_s=self._settings.keep_alive_s)
+
+    async def _interrupt_for_queries(self, process: ModelProcess) -> None:
+        """Have the child give up its text whenever a query comes."""
+        while True:
+            await self._query_came.wait()
+            self._query_came = trio.Event()
+            await process.interrupt()
 
     def _wake_up(self) -> None:
         self._wake.set()

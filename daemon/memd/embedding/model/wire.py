@@ -1,8 +1,9 @@
 """Frames between the owner and the model child: a 4-byte big-endian length, then one msgpack map.
 
-Requests: ``{"kind": "embed", "id", "text"}``. Replies: ``ready`` (once, after loading), ``failed``
-(instead of it), ``vector`` (raw float32 bytes, little-endian) and ``refused`` (this text can't be
-embedded). One request is under way at a time. The child imports this module and nothing else of ours.
+Requests: ``{"kind": "embed", "id", "text"}`` and ``{"kind": "interrupt", "id"}`` (give that text up, if it is
+under way). Replies: ``ready`` (once, after loading), ``failed`` (instead of it), ``vector`` (raw float32 bytes,
+little-endian), ``refused`` (this text can't be embedded) and ``interrupted``. One text is under way at a time; an
+interrupt has no reply of its own. The child imports this module and nothing else of ours.
 """
 
 from __future__ import annotations

@@ -1,0 +1,52 @@
+"""Zstandard frames to bytes, never to more than was allowed."""
+
+from __future__ import annotations
+
+from memd_client.errors import FileUnreadableError
+
+_STEP = 1024
+"""Bytes taken in at once. A frame made to harm unpacks to 32,768 times its size: 32 MB a step at most."""
+
+
+def decompress(data: bytes, limit: int, path: str) -> bytes:
+    """Return what one Zstandard frame holds.
+
+    Args:
+        data: The frame.
+        limit: Most bytes it may hold, whatever it says itself.
+        path: What it is, for messages.
+
+    Raises:
+        FileUnreadableError: It is damaged, or holds more, or the library for it isn't installed.
+    """
+    try:
+        import zstandard
+    except ImportError:
+        raise FileUnreadableError(
+            f"{path} is compressed, and the package zstandard isn't installed",
+            hint="Install it beside memd: pip install zstandard.",
+            data={"path": path, "reason": "zstd_missing"},
+        ) from None
+    parts: list[bytes] = []
+    size = 0
+    try:
+        unpack = zstandard.ZstdDecompressor().decompressobj()
+        for start in range(0, len(data), _STEP):
+            part = unpack.decompress(data[start : start + _STEP])
+            size += len(part)
+            if size > limit:
+                raise FileUnreadableError(
+                    f"{path} is too big: it unpacks to more than {limit / 1_048_576:.0f} MB",
+                    hint="Nothing to do: it is left out and everything else is searched.",
+                    data={"path": path, "reason": "too_big"},
+                )
+            parts.append(part)
+            if unpack.eof:
+                return b"".join(parts)
+    except (zstandard.ZstdError, MemoryError):
+        pass
+    raise FileUnreadableError(
+        f"{path} is damaged: what is compressed in it can't be unpacked",
+        hint="Restore it from a backup; until then it is left out and everything else is searched.",
+        data={"path": path, "reason": "damaged"},
+    )

@@ -1,0 +1,116 @@
+"""What waited before a restart waits after it, and nothing is done twice."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from memd_client.messages import AgentStatus, StatusReply
+from tests.support.answers import differences
+from tests.support.daemon import DaemonProcess
+from tests.support.edits import Edit, EditedMemory
+from tests.support.homes import StateHome
+from tests.support.models import minilm_path
+
+WORDS = "apple river stone cloud garden window bread paper horse light winter music".split()
+
+
+def settings(**more: Any) -> dict[str, Any]:
+    """Return settings of a memory that nothing but a search or `index` brings up to date."""
+    sync = {"watch": False, "onSearch": False}
+    return {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": sync, **more}}}}
+
+
+MINILM = settings(provider="local", local={"modelPath": "minilm"})
+
+
+def first(status: StatusReply) -> AgentStatus:
+    """Return the state of the one agent."""
+    return status.agents[0]
+
+
+def test_what_was_written_while_no_daemon_ran_is_pending_or_known_at_once() -> None:
+    with StateHome(settings()) as home:
+        memory = EditedMemory(home.workspace())
+        for number in range(20):
+            memory.do(Edit("write", f"memory/before/{number}.md"))
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+        for number in range(300):
+            memory.do(Edit("write", f"memory/meanwhile/{number}.md"))
+        memory.do(Edit("delete", "memory/before/3.md"))
+        memory.do(Edit("swap_words_and_time", "memory/before/4.md"))
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            status = first(client.status())
+            # 319 files in the end; what isn't done yet is counted, the one that changed and the one that went too.
+            assert status.files_pending == 0 or status.files + status.files_pending >= 319
+            daemon.wait_for(lambda status: first(status).files_pending == 0)
+            assert differences(client, memory) == []
+            assert first(client.status()).files == 319
+
+
+def test_the_first_search_after_a_restart_never_shows_what_went_while_no_daemon_ran() -> None:
+    with StateHome(settings()) as home:
+        memory = EditedMemory(home.workspace())
+        for number in range(200):
+            memory.do(Edit("write", f"memory/{number}.md"))
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+        gone = memory.words[7]
+        memory.do(Edit("delete", "memory/7.md"))
+        for number in range(100, 200):
+            memory.do(Edit("replace", f"memory/{number}.md"))
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            assert client.search(gone).hits == []
+            reply = client.search(memory.words[150])  # its file holds another word by now
+            assert reply.hits == []
+
+
+def test_a_missing_model_is_told_the_same_before_and_after() -> None:
+    with StateHome(settings(provider="local", local={"modelPath": "/nowhere/model.gguf"})) as home:
+        home.note("MEMORY.md", "The gateway listens on port 8443.\n")
+        told = []
+        for _ in range(2):
+            with DaemonProcess(home) as daemon, daemon.client() as client:
+                daemon.wait_for(lambda status: first(status).files == 1)
+                reply = client.search("gateway port")
+                assert reply.hits
+                assert reply.degraded is not None
+                status = first(client.status())
+                told.append((reply.degraded.code, reply.pending, status.files_pending, status.chunks_pending))
+        assert told[0] == told[1]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_vectors_that_were_pending_are_pending_and_none_is_computed_twice(end: str) -> None:
+    minilm_path()
+    chance = random.Random(1)
+    with StateHome(MINILM) as home:
+        (home.root / "memd.toml").write_text(
+            "model_threads = 1\n"
+        )  # two would wait for each other on a busy machine
+        for number in range(300):
+            words = " ".join(chance.choices(WORDS, k=30))
+            home.note(f"memory/{number:03d}.md", f"Entry {number}: {words}\n")
+        daemon = DaemonProcess(home).start()
+        begun = first(
+            daemon.wait_for(lambda status: first(status).vectors >= 40 and first(status).files == 300)
+        )
+        assert begun.chunks_pending > 0
+        getattr(daemon, end)()
+        with DaemonProcess(home) as daemon, daemon.client(timeout_s=300) as client:
+            after = first(client.status())
+            assert after.vectors >= begun.vectors
+            assert 0 < after.chunks_pending <= begun.chunks_pending
+            assert after.vectors + after.chunks_pending >= after.chunks
+            assert after.oldest_pending_ms >= begun.oldest_pending_ms
+            reply = client.search("entry")
+            assert reply.pending.chunks > 0
+            assert reply.pending.oldest_ms >= begun.oldest_pending_ms
+            done = client.index().agents[0]
+            assert done.embedded <= after.chunks_pending
+            whole = first(client.status())
+            assert (whole.vectors, whole.chunks_pending) == (whole.chunks, 0)

@@ -1,0 +1,72 @@
+"""A watcher at work, and the hints it gave."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from memd.sync.watch import Kind, Watcher, WatchPlan
+
+STEP_MS = 40
+"""Fewer than the daemon's, so that tests wait less."""
+
+DEADLINE_S = 20.0
+"""Longer than any wait here takes on a machine that has other things to do."""
+
+
+class Heard:
+    """The hints so far."""
+
+    def __init__(self) -> None:
+        self.hints: list[tuple[str, Kind]] = []
+        self._more = trio.Event()
+
+    def __call__(self, agent: str, kind: Kind) -> None:
+        self.hints.append((agent, kind))
+        self._more.set()
+        self._more = trio.Event()
+
+    async def next(self, agent: str, kind: Kind = "memory") -> list[tuple[str, Kind]]:
+        """Wait for a hint that comes after this call, and return all that came until then."""
+        so_far = len(self.hints)
+        with trio.fail_after(DEADLINE_S):
+            while (agent, kind) not in self.hints[so_far:]:
+                await self._more.wait()
+        return self.hints[so_far:]
+
+
+def workspace_at(root: Path, *folders: str) -> Path:
+    """Return a workspace with a memory folder, and further folders below it."""
+    for folder in ("memory", *(f"memory/{name}" for name in folders)):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    return root
+
+
+async def reached(state: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
+    """Wait for a state the watcher comes to by itself."""
+    with trio.fail_after(deadline_s):
+        while not state():  # noqa: ASYNC110 - threads and the file system send no event
+            await trio.sleep(0.01)
+
+
+def armed(watcher: Watcher) -> int:
+    """Return how many folders are armed, as the watcher says."""
+    return int(repr(watcher).rpartition(", ")[2].split()[0])
+
+
+@asynccontextmanager
+async def watching(*plans: WatchPlan, **options: Any) -> AsyncIterator[tuple[Watcher, Heard]]:
+    """Run a watcher over the plans; each is watched when the body begins."""
+    heard = Heard()
+    watcher = Watcher(heard, clock=lambda: 1_000, **{"step_ms": STEP_MS, **options})
+    async with trio.open_nursery() as nursery:
+        for plan in plans:
+            watcher.watch(plan)
+        await nursery.start(watcher.run)
+        await reached(lambda: {agent for agent, _ in heard.hints} == {plan.agent for plan in plans})
+        yield watcher, heard
+        nursery.cancel_scope.cancel()

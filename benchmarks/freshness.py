@@ -229,6 +229,8 @@ def measure_write(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
         client.index()
         for _ in range(wanted.trials):
             trials.one()
+            while client.status().agents[0].chunks_pending:  # people don't write thirty notes a second
+                time.sleep(0.01)
         for line in trials.stale[:10]:
             print(f"STALE: {line}", file=sys.stderr)
         notes: dict[str, Any] = {"stale": len(trials.stale), **trials.seen}

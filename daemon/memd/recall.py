@@ -27,7 +27,7 @@ from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
 from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
-from memd.sync.verify import keep_current
+from memd.sync.verify import keep_current, keep_existing
 from memd.text.keywords import plan_match
 from memd_client.errors import MemdError, QueryEmptyError
 from memd_client.messages import Degraded, Pending, SearchParams, SearchReply
@@ -90,7 +90,8 @@ class Recall:
         if not params.query.strip():
             raise QueryEmptyError("the query is empty")
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
-        ask = _Ask(self._prepare(params, fill), self._text, budget_s, by_meaning=fill is not None)
+        question = self._prepare(params, fill)
+        ask = _Ask(question, self._text, str(self._config.workspace), budget_s, by_meaning=fill is not None)
         # Two threads, a core each: disk and words, vectors. Whichever comes last finishes: every further
         # hand-over to a thread costs time. Where files changed they are brought in, and all is found again.
         with self._right_of_way.searching():
@@ -142,7 +143,7 @@ class Recall:
     def _pending(self, ask: _Ask, fill: VectorFill | None) -> Pending:
         """Return what is known to have changed and isn't in the answer."""
         chunks = fill.pending if fill is not None else 0
-        if ask.behind is None and not chunks:
+        if not ask.behind and not chunks:
             return Pending()
         rows, since = self._text.rows, []
         files = 0
@@ -159,11 +160,12 @@ class Recall:
         """Look at the disk, and find what the question's words bring up; bring changed files in first."""
 
         def look(db: Database) -> bool:
-            ask.disk, changes = self._text.see()
-            if changes:
-                ask.behind = changes
-                if self._config.settings.sync.on_search:
-                    return False
+            try:
+                ask.disk, ask.behind = self._text.see()
+            except MemdError as error:
+                ask.degraded = self._degraded_by(error)
+            if ask.behind and self._config.settings.sync.on_search:
+                return False
             ask.words = find_words(db, ask.question)
             if ask.meaning is not None or not ask.by_meaning:
                 ask.found = ask.finish(db)
@@ -186,7 +188,7 @@ class Recall:
         try:
             ask.behind = await self._text.catch_up(ask.disk, ask.behind, wait_s, patient=patient) or None
         except MemdError as error:  # an index that can't be written still answers; its hits are checked
-            ask.degraded = Degraded(error.code, error.message, self._clock(), error.hint)
+            ask.degraded = self._degraded_by(error)
             return
         ask.is_cut = ask.behind is not None and count_behind(ask.behind, self._text.rows) > 0
         if fill is None or not fill.pending or fill.degraded is not None:
@@ -197,6 +199,10 @@ class Recall:
             with trio.move_on_at(until) as waiting:
                 await fill.settle()
             ask.is_cut = ask.is_cut or waiting.cancelled_caught
+
+    def _degraded_by(self, error: MemdError) -> Degraded:
+        """Return what a failure means to this answer."""
+        return Degraded(error.code, error.message, self._clock(), error.hint)
 
     async def _ask_by_meaning(self, ask: _Ask, fill: VectorFill) -> None:
         """Find what is near to the question; without its vector the search goes on by words, and says why."""
@@ -243,9 +249,12 @@ class _Ask:
     `words` is set only once the disk was looked at and holds nothing new, so who sees it may finish.
     """
 
-    def __init__(self, question: Question, text: TextSync, budget_s: float, *, by_meaning: bool) -> None:
+    def __init__(
+        self, question: Question, text: TextSync, workspace: str, budget_s: float, *, by_meaning: bool
+    ) -> None:
         self.question = question
         self._text = text
+        self._workspace = workspace
         self.budget_s = budget_s
         self.by_meaning = by_meaning
         self.disk: Discovery | None = None
@@ -262,4 +271,6 @@ class _Ask:
         found = find_hits(db, self.question, self.search, self.words, self.meaning)
         if self.disk is not None:
             found.hits = keep_current(found.hits, self.disk, self.behind, self._text.sources.load)
+        else:
+            found.hits = keep_existing(found.hits, self._workspace)
         return found

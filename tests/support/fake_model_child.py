@@ -2,8 +2,8 @@
 
 The file's name says how it loads (`loads-*.gguf` in `LOADING`), a text says how it is embedded: ``crash``,
 ``hang``, ``refuse``, ``nan``, ``zero``, ``crash-once FLAG``, ``hang-once FLAG``, ``gate FLAG`` (waits until
-the file FLAG is there), ``long FLAG`` (likewise, but can be interrupted). Anything else gets a vector that depends on the text alone. Every start and
-every text is a line in ``<model file>.log``.
+the file FLAG is there), ``long FLAG`` (likewise, but can be interrupted). Anything else gets a vector that
+depends on the text alone. Every start and every text is a line in ``<model file>.log``.
 """
 
 from __future__ import annotations

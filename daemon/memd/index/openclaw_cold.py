@@ -79,7 +79,9 @@ def read_embedded_archives(db: Database, shape: Shape, session_id: str) -> list[
 def _name_of(known: dict[str, object]) -> str:
     """Return the name of an archive's file, without its folders; often that is a hash in a column beside it."""
     texts = [
-        value.replace("\\", "/").rpartition("/")[2] for value in known.values() if isinstance(value, str)
+        value.replace("\\", "/").rpartition("/")[2]
+        for value in known.values()
+        if isinstance(value, str) and "\0" not in value
     ]
     named = [text for text in texts if text.endswith(_ENDING) and len(text) > len(_ENDING)]
     hashes = [text + _ENDING for text in texts if len(text) == 64 and set(text) <= _HEX]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,8 +35,8 @@ PAGE_ROWS = 256
 PAGE_BYTES = 1_048_576
 """Where a page of events ends: so much is read at once, then OpenClaw may fold its log."""
 
-_Where = tuple[int, int, int, str]
-"""(last event's number, its time, the session's time, its rewrites): while these stand, so does its size."""
+_Facts = tuple[object, ...]
+"""What the listing tells of a session: while it stands, its events needn't be counted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class OpenClawSessions:
         self._identity: tuple[int, int] | None = None
         self._shape: Shape | None = None
         self._schema = self._seen = -1
-        self._sizes: dict[str, tuple[_Where, tuple[int, int]]] = {}
+        self._built: dict[str, tuple[_Facts, SessionRow]] = {}
 
     def __repr__(self) -> str:
         return f"<OpenClawSessions {'open' if self._db is not None else 'closed'}>"
@@ -117,6 +117,7 @@ class OpenClawSessions:
                 return None
             check_version(view.db)
             rows = list(self._rows(view, None))
+            self._built = {row.session_id: self._built[row.session_id] for row in rows}
             self._seen = version
             return rows
 
@@ -126,14 +127,17 @@ class OpenClawSessions:
             if view is None:
                 return None
             check_version(view.db)
-            self._sizes.pop(session_id, None)
+            self._built.pop(session_id, None)
             return next(iter(list(self._rows(view, session_id))), None)
 
     def correct(self, row: SessionRow) -> None:
         """Take over a session's size as another connection has just seen it."""
-        known = self._sizes.get(row.session_id)
+        known = self._built.get(row.session_id)
         if known is not None:
-            self._sizes[row.session_id] = (known[0], (row.events, row.size_bytes))
+            self._built[row.session_id] = (
+                known[0],
+                replace(known[1], events=row.events, size_bytes=row.size_bytes),
+            )
 
     def measure(self, session_id: str, up_to_seq: int) -> tuple[int, int]:
         """Return how many events a session has up to a number, and how much room they take."""
@@ -177,7 +181,7 @@ class OpenClawSessions:
         db, self._db = self._db, None
         self._identity = self._shape = None
         self._schema = self._seen = -1
-        self._sizes.clear()
+        self._built.clear()
         if db is not None:
             db.close(True)
 
@@ -243,33 +247,36 @@ class OpenClawSessions:
         """Yield one session or all of them."""
         cold = find_cold_archives(view.db, view.shape, session_id)
         statement = _listing(view.shape, one=session_id is not None)
-        for row in view.db.execute(statement, () if session_id is None else (session_id,)):
-            key, last_seq, last_ms, changed_ms, rewritten, session_key, spawned_by, created_via = row
+        for key, *facts in view.db.execute(statement, () if session_id is None else (session_id,)):
             archives = cold.get(str(key), ())
-            if not isinstance(key, str) or (last_seq is None and not archives):
+            if not isinstance(key, str) or (facts[0] is None and not archives):
                 continue
-            where = (as_number(last_seq), as_number(last_ms), as_number(changed_ms), str(rewritten or ""))
-            events, size = (0, 0) if last_seq is None else self._measured(view, key, where)
-            yield SessionRow(
-                session_id=key,
-                session_key=str(session_key or ""),
-                created_via=str(created_via or ""),
-                spawned_by=str(spawned_by or ""),
-                events=events,
-                size_bytes=size,
-                last_seq=max([where[0], *(archive.last_seq for archive in archives)]),
-                last_ms=where[1] or where[2],
-                rewritten=where[3],
-                changed=zlib.crc32(f"{where[2]} {where[3]} {archives}".encode()),
-                cold=archives,
-            )
+            told = (*facts, archives)
+            known = self._built.get(key)
+            if known is None or known[0] != told:
+                known = self._built[key] = (told, _build(view, key, facts, archives))
+            yield known[1]
 
-    def _measured(self, view: _View, session_id: str, where: _Where) -> tuple[int, int]:
-        """Return how many events a session has and their room, counting again only what has changed."""
-        known = self._sizes.get(session_id)
-        if known is None or known[0] != where:
-            known = self._sizes[session_id] = (where, _measure(view, session_id, None))
-        return known[1]
+
+def _build(
+    view: _View, session_id: str, facts: Sequence[object], cold: tuple[ColdArchive, ...]
+) -> SessionRow:
+    """Return a session out of what the listing tells of it; its events are counted."""
+    last_seq, last_ms, changed_ms, rewritten, session_key, spawned_by, created_via = facts
+    events, size = (0, 0) if last_seq is None else _measure(view, session_id, None)
+    return SessionRow(
+        session_id=session_id,
+        session_key=str(session_key or ""),
+        created_via=str(created_via or ""),
+        spawned_by=str(spawned_by or ""),
+        events=events,
+        size_bytes=size,
+        last_seq=max([as_number(last_seq), *(archive.last_seq for archive in cold)]),
+        last_ms=as_number(last_ms) or as_number(changed_ms),
+        rewritten=str(rewritten or ""),
+        changed=zlib.crc32(f"{changed_ms} {rewritten} {cold}".encode()),
+        cold=cold,
+    )
 
 
 def _listing(shape: Shape, *, one: bool) -> str:

@@ -6,6 +6,7 @@ file, strings instead of path objects.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Sequence
@@ -15,7 +16,12 @@ from typing import NamedTuple
 
 from memd.config import ExtraPath
 from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, extra_key, is_markdown, is_walked, matches_pattern
+from memd_client.errors import FileUnreadableError
 from memd_client.messages import Skipped
+
+
+NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+"""Errors that say nothing about the folder or file asked for."""
 
 
 class Found(NamedTuple):
@@ -60,7 +66,10 @@ def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: 
 
     Returns:
         Files by their index path: relative to the workspace, with `..` only for extra paths outside it.
-        Nothing is raised: what can't be read is in `skipped`.
+        What can't be read is in `skipped`.
+
+    Raises:
+        FileUnreadableError: No file descriptor is left to look with; what is on disk can't be known.
     """
     found = Discovery()
     root = str(workspace)
@@ -78,6 +87,23 @@ def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: 
     return found
 
 
+def check_descriptors(error: OSError) -> None:
+    """Raise where an error says nothing about the disk, only that this process can't look at it.
+
+    Args:
+        error: What looking raised. Taken for an empty folder it would have every file in it forgotten.
+
+    Raises:
+        FileUnreadableError: No file descriptor is left.
+    """
+    if error.errno in NO_DESCRIPTOR:
+        raise FileUnreadableError(
+            f"the files can't be looked at: {error.strerror}",
+            hint="Raise the daemon's limit of open files (`LimitNOFILE=` of the service, or `ulimit -n`).",
+            data={"reason": "descriptors"},
+        ) from None
+
+
 def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
     """Add the workspace's own memory files; two names of one file (case-insensitive disks) count once."""
     identities: set[tuple[int, int]] = set()
@@ -85,6 +111,7 @@ def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
         with os.scandir(root) as entries:
             named = {entry.name: entry for entry in entries if entry.name in ROOT_FILES}
     except OSError as error:
+        check_descriptors(error)
         found.skipped.append(Skipped(".", f"workspace can't be listed: {error.strerror}"))
         return
     for name in ROOT_FILES:
@@ -114,7 +141,10 @@ def _walk(found: Discovery, folder: str, prefix: str, pattern: str | None, max_f
                     if name[-3:] == ".md" and name.isascii() and entry.is_file(follow_symlinks=False):
                         # The usual case, without a call more than it needs: this line decides what looking
                         # at the disk costs in every search.
-                        facts = entry.stat(follow_symlinks=False)
+                        try:
+                            facts = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue  # deleted just now; the others of this folder are still there
                         if pattern is None and facts.st_size <= max_file_bytes and before.isascii():
                             path = before + name
                             files[path] = Found(
@@ -130,6 +160,7 @@ def _walk(found: Discovery, folder: str, prefix: str, pattern: str | None, max_f
         except FileNotFoundError:
             continue
         except OSError as error:
+            check_descriptors(error)
             found.skipped.append(Skipped(_shown(before), f"folder can't be listed: {error.strerror}"))
 
 

@@ -10,7 +10,8 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memd.sync.watch_folders import NO_DESCRIPTOR, Folder, Hint, Interest, Layout
+from memd.sync.discover import NO_DESCRIPTOR
+from memd.sync.watch_folders import Folder, Hint, Interest, Layout
 
 Facts = tuple[int, ...]
 """What a change moves: of a file (inode, mtime, size, ctime), of a folder its inode alone."""

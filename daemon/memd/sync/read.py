@@ -7,7 +7,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from memd.sync.discover import Found
+from memd.sync.discover import NO_DESCRIPTOR, Found
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
 READ_TRIES = 3
@@ -125,8 +125,9 @@ def _read_bytes(found: Found) -> tuple[bytes, os.stat_result, os.stat_result]:
     except OSError as error:
         if os.path.islink(found.location):
             raise PathRefusedError(f"{found.path} is a symbolic link", data={"path": found.path}) from None
+        reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
         raise FileUnreadableError(
-            f"{found.path} can't be read: {error.strerror}", data={"path": found.path, "reason": "os"}
+            f"{found.path} can't be read: {error.strerror}", data={"path": found.path, "reason": reason}
         ) from None
     try:
         before = os.fstat(handle)

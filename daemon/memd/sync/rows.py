@@ -27,6 +27,10 @@ SETTLE_MS = 1000
 to be empty when it has been so for this long."""
 
 
+NOT_THE_FILES_FAULT = ("moving", "descriptors")
+"""Reasons why a file can't be read that pass by themselves: it is tried again, and its rows stay."""
+
+
 class Taken(Enum):
     """What came of taking a file in."""
 
@@ -34,7 +38,7 @@ class Taken(Enum):
     SAME = "same"
     GONE = "gone"
     MOVING = "moving"
-    """It was being written to: to be tried again soon."""
+    """It was being written to, or could not be opened just then: to be tried again soon."""
 
 
 class FileRows:
@@ -110,7 +114,7 @@ class FileRows:
                 await self.forget(row)
             return Taken.GONE
         except MemdError as error:
-            if error.data.get("reason") == "moving":
+            if error.data.get("reason") in NOT_THE_FILES_FAULT:
                 return Taken.MOVING
             await self._refuse(found, error)
             return Taken.CHANGED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from memd.sync.changes import Changes
@@ -31,6 +32,20 @@ def keep_current(
         elif hit.path in disk.files:
             kept.append(hit)
     return kept
+
+
+def keep_existing(hits: list[Hit], workspace: str) -> list[Hit]:
+    """Return the hits whose file is there, where nothing more can be known (blocking; needs no descriptor).
+
+    Args:
+        hits: What the index says.
+        workspace: Where their paths start; transcripts pass.
+    """
+    return [
+        hit
+        for hit in hits
+        if hit.source != "memory" or os.path.lexists(os.path.normpath(os.path.join(workspace, hit.path)))
+    ]
 
 
 def _still_holds(hit: Hit, found: Found, load: Callable[[Found], FileText]) -> bool:

@@ -14,7 +14,8 @@ import trio
 
 from memd.sync.filesystems import Mounts
 from memd.sync.watch_events import EventsFailed, EventSource, Seen, out_of_descriptors, read_changes
-from memd.sync.watch_folders import NO_DESCRIPTOR, Hint, Identity, Layout, WatchPlan, survey
+from memd.sync.discover import NO_DESCRIPTOR
+from memd.sync.watch_folders import Hint, Identity, Layout, WatchPlan, survey
 
 log = structlog.get_logger(__name__)
 

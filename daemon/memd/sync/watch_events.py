@@ -18,7 +18,8 @@ from watchfiles import Change
 from watchfiles._rust_notify import RustNotify
 
 from memd.sync.rules import is_walked
-from memd.sync.watch_folders import NO_DESCRIPTOR, Hint, Layout
+from memd.sync.discover import NO_DESCRIPTOR
+from memd.sync.watch_folders import Hint, Layout
 
 STEP_MS = 250
 """How often watchfiles looks at what the kernel reported. It bounds how long a stop takes and sets what an

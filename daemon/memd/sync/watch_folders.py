@@ -6,7 +6,6 @@ above is among them, so that a root that comes, goes or is renamed is seen. Link
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from memd.config import ExtraPath
+from memd.sync.discover import NO_DESCRIPTOR
 from memd.sync.filesystems import Mounts
 from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, is_markdown, is_walked
 
@@ -27,9 +27,6 @@ Identity = tuple[int, int]
 """Device and inode: what a folder is, whatever it is called."""
 
 Survey = Literal["listened", "polled", "all"]
-
-NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
-"""Errors that say nothing about the folder asked for."""
 
 ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
 

@@ -20,6 +20,14 @@ _RUN_NAMES = ("sessionKey", "runId")
 _KEY_KINDS = {"cron": "cron", "subagent": "subagent", "heartbeat": "heartbeat", "internal": "internal"}
 
 
+def _refuse(constant: str) -> object:
+    """Refuse `NaN` and `Infinity`, which Python reads and JSON does not have."""
+    raise ValueError(constant)
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse).decode
+
+
 def flatten_transcript(jsonl: str) -> tuple[str, list[int]]:
     """Return the talk in a transcript as plain lines.
 
@@ -115,7 +123,7 @@ def kind_of_opening(records: Iterable[str]) -> tuple[str | None, bool]:
 def _parse(record: str) -> Any:
     """Return a record's value, or None where it is no JSON."""
     try:
-        return json.loads(record, parse_constant=_refuse)
+        return _decode(record)
     except (ValueError, RecursionError):
         return None
 
@@ -179,8 +187,3 @@ def _squeeze(text: str) -> str:
     A lone surrogate, which JSON can spell, becomes U+FFFD: it could neither be stored nor sent.
     """
     return _LONE_SURROGATE.sub("\ufffd", _RUN.sub(" ", text).strip(" "))
-
-
-def _refuse(constant: str) -> object:
-    """Refuse `NaN` and `Infinity`, which Python reads and JSON does not have."""
-    raise ValueError(constant)

@@ -163,37 +163,32 @@ def test_queries_overtake_texts_and_wait_for_one_at_most(model: Path) -> None:
     run(model, test)
 
 
-def test_a_query_has_the_text_under_way_given_up_and_embedded_after_it(model: Path) -> None:
+def test_a_query_has_the_text_under_way_given_up_but_not_again_and_again(model: Path) -> None:
     async def test(owner: ModelOwner, hold: ModelHold) -> None:
         flag = model.with_name("flag")
         long = f"long {flag}"
         async with trio.open_nursery() as nursery:
             nursery.start_soon(hold.embed, long, "text")
-            await wait_until(lambda: long in fake.log_of(model))
-            assert (await hold.embed("query", "query")).tobytes() == fake.vector_of("query")
-            flag.touch()
-        assert fake.log_of(model) == ["start", long, "query", long]
-        assert only(owner).restarts == 0
-
-    run(model, test)
-
-
-def test_questions_without_end_do_not_keep_a_text_from_its_vector(model: Path) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
-        flag = model.with_name("flag")
-        long = f"long {flag}"
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(hold.embed, long, "text")
-            await wait_until(lambda: fake.log_of(model).count(long) == 1)
             for number in range(1, MAX_INTERRUPTIONS + 1):
-                await hold.embed(f"query {number}", "query")
-                times = number + 1
-                await wait_until(lambda: fake.log_of(model).count(long) == times)  # noqa: B023
+                await wait_until(lambda: fake.log_of(model).count(long) == number)  # noqa: B023
+                assert (await hold.embed(f"query {number}", "query")).size == fake.DIMS
+            await wait_until(lambda: fake.log_of(model).count(long) == MAX_INTERRUPTIONS + 1)
             nursery.start_soon(hold.embed, "one more", "query")
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert "one more" not in fake.log_of(model)
             flag.touch()
-        assert fake.log_of(model)[-2:] == [long, "one more"]
+        assert fake.log_of(model) == [
+            "start",
+            long,
+            "query 1",
+            long,
+            "query 2",
+            long,
+            "query 3",
+            long,
+            "one more",
+        ]
+        assert only(owner).restarts == 0
 
     run(model, test)
 

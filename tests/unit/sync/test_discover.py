@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
+import pytest
+
 from memd.config import ExtraPath
 from memd.sync.discover import Discovery, discover
+from memd_client.errors import FileUnreadableError
 
 LIMIT = 1_048_576
 
 
 def _reasons(found: Discovery) -> dict[str, str]:
     return {row.path: row.reason for row in found.skipped}
+
+
+def test_a_process_without_descriptors_does_not_take_the_disk_for_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "a.md").write_text("a")
+
+    def refuse(folder: str) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("os.scandir", refuse)
+    with pytest.raises(FileUnreadableError, match="Too many open files"):
+        discover(tmp_path, (), 1000)
 
 
 def test_memory_files_are_found_at_any_depth(tmp_path: Path) -> None:

@@ -7,19 +7,29 @@ import json
 import os
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from memd.index.openclaw_cold import ColdArchive
 from memd.sync.sessions.zstd import decompress
 from memd_client.errors import FileUnreadableError
 
-Records = list[tuple[int, str]]
-"""(number of the event, its JSON), in order."""
+
+class ColdRecord(NamedTuple):
+    """One event out of an archive: its number and its JSON.
+
+    `numbered` says whether the archive itself has the number; else it is the line's.
+    """
+
+    number: int
+    text: str
+    numbered: bool
+
 
 UNPACKED_TIMES = 4
 """An archive may unpack to so many times what a transcript may have: it also holds what OpenClaw searches by."""
 
 
-def read_archive(folder: Path, archive: ColdArchive, max_bytes: int) -> Records:
+def read_archive(folder: Path, archive: ColdArchive, max_bytes: int) -> list[ColdRecord]:
     """Return the events of an archive that is a file.
 
     Args:
@@ -49,7 +59,7 @@ def read_archive(folder: Path, archive: ColdArchive, max_bytes: int) -> Records:
     return unpack_archive(data, path, max_bytes)
 
 
-def unpack_archive(data: bytes, path: str, max_bytes: int) -> Records:
+def unpack_archive(data: bytes, path: str, max_bytes: int) -> list[ColdRecord]:
     """Return the events of an archive.
 
     Args:
@@ -68,7 +78,7 @@ def unpack_archive(data: bytes, path: str, max_bytes: int) -> Records:
     ]
 
 
-def _record_of(number: int, line: str) -> tuple[int, str] | None:
+def _record_of(number: int, line: str) -> ColdRecord | None:
     """Return the event in a line of an archive, or None where the line is something else."""
     try:
         value = json.loads(line)
@@ -77,12 +87,12 @@ def _record_of(number: int, line: str) -> tuple[int, str] | None:
     if not isinstance(value, dict):
         return None
     if "kind" not in value:
-        return number, line
+        return ColdRecord(number, line, False)
     row = value.get("row")
     if value["kind"] != "event" or not isinstance(row, dict) or not isinstance(row.get("event_json"), str):
         return None
     seq = row.get("seq")
-    return seq if isinstance(seq, int) else number, row["event_json"]
+    return ColdRecord(seq if isinstance(seq, int) else number, row["event_json"], isinstance(seq, int))
 
 
 def _unreadable(path: str, why: str, reason: str) -> FileUnreadableError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memd.index.openclaw_schema import OpenClawDatabaseError
 from memd.index.openclaw_sessions import Event, OpenClawSessions, SessionRow
 from memd.sync.read import READ_TRIES
-from memd.sync.sessions.cold import Records, read_archive, unpack_archive
+from memd.sync.sessions.cold import ColdRecord, read_archive, unpack_archive
 from memd.sync.sessions.session_source import describe_size
 from memd.sync.sessions.talk import Recent, Talk
 from memd.sync.sessions.zstd import decompress
@@ -148,7 +148,7 @@ class SessionReader:
 
     def _cold_records(self, row: SessionRow, reading: Reading, path: str) -> Iterator[tuple[int, str]]:
         """Yield the events of a session's archives; where they can't be read, what is hot is all there is."""
-        records: Records = []
+        records: list[ColdRecord] = []
         try:
             if any(archive.embedded for archive in row.cold):
                 with self._lock:
@@ -163,10 +163,10 @@ class SessionReader:
             if not row.events:
                 raise
             self._bad_cold[path] = error.message
-        reading.cold_seqs = frozenset(seq for seq, _ in records)
-        for seq, text in records:
-            self._count(reading, seq, text, path)
-            yield seq, text
+        reading.cold_seqs = frozenset(record.number for record in records if record.numbered)
+        for number, text, _ in records:
+            self._count(reading, number, text, path)
+            yield number, text
 
     def _hot_records(self, row: SessionRow, reading: Reading, path: str) -> Iterator[tuple[int, str]]:
         """Yield the events of the table that weren't read yet."""

@@ -14,8 +14,8 @@ from memd.index.openclaw_schema import OpenClawDatabaseError
 from memd.index.openclaw_sessions import OpenClawSessions, SessionRow
 from memd.sync.discover import Found
 from memd.sync.read import FileText
-from memd.sync.sessions.session_source import PREFIX, Transcripts, describe_size, path_of
 from memd.sync.sessions.session_reader import SessionReader
+from memd.sync.sessions.session_source import PREFIX, Transcripts, describe_size, path_of
 from memd.text.transcripts import kind_of_key
 from memd_client.messages import Problem
 
@@ -43,6 +43,7 @@ class SqliteSessions:
         self._finding = Lock()
         self._listing = OpenClawSessions(database)
         self._listed: Transcripts | None = None
+        self._known: dict[str, tuple[SessionRow, str | None, Found]] = {}
         self._reason = ""
         self._reader = SessionReader(database, cold, max_file_bytes)
 
@@ -90,6 +91,7 @@ class SqliteSessions:
         """Let go of both connections and of what was kept."""
         with self._finding:
             self._listing.close()
+            self._known.clear()
         self._reader.close()
 
     # --- finding ------------------------------------------------------------------------------------
@@ -115,11 +117,15 @@ class SqliteSessions:
     def _list(self, rows: list[SessionRow]) -> Transcripts:
         """Return the sessions of the database that are memory, and what is left out."""
         listed = Transcripts()
+        seen: dict[str, tuple[SessionRow, str | None, Found]] = {}
         lost = 0
         for row in rows:
             path = path_of(row.session_id)
-            kind = _kind_of(row)
-            found = self._found(row)
+            known = self._known.get(row.session_id)
+            if known is None or known[0] is not row or row.cold:
+                known = (row, _kind_of(row), self._found(row))
+            seen[row.session_id] = known
+            kind, found = known[1:]
             missing = any(not archive.embedded and not self._cold_bytes(archive) for archive in row.cold)
             lost += missing and kind is None
             if not _is_plain(row.session_id):
@@ -132,6 +138,7 @@ class SqliteSessions:
                 listed.skip(path, "its cold history can't be found")
             else:
                 listed.found[path] = found
+        self._known = seen
         if lost:
             listed.problems.append(
                 Problem(
@@ -180,7 +187,7 @@ class SqliteSessions:
         return Problem(
             "openclaw_database",
             f"the sessions in {self._database} can't be read: {error.reason}; notes and older transcripts are searched",
-            "Upgrade memd to a release that knows this version of OpenClaw; nothing is lost meanwhile."
+            "Upgrade memd to a release that knows this OpenClaw, or mend the file; nothing is lost meanwhile."
             if error.unknown
             else "Nothing to do: the next search tries again.",
         )

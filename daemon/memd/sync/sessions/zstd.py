@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from memd_client.errors import FileUnreadableError
 
 _STEP = 1024
@@ -19,6 +22,42 @@ def decompress(data: bytes, limit: int, path: str) -> bytes:
     Raises:
         FileUnreadableError: It is damaged, or holds more, or the library for it isn't installed.
     """
+    parts: list[bytes] = []
+    size = 0
+    for part in _unpack(data, path):
+        size += len(part)
+        if size > limit:
+            raise FileUnreadableError(
+                f"{path} is too big: it unpacks to more than {limit / 1_048_576:.0f} MB",
+                hint="Nothing to do: it is left out and everything else is searched.",
+                data={"path": path, "reason": "too_big"},
+            )
+        parts.append(part)
+    return b"".join(parts)
+
+
+def decompress_beginning(data: bytes, limit: int) -> bytes:
+    """Return the beginning of what a Zstandard frame holds, of which only the beginning may be there.
+
+    Args:
+        data: The frame, or its beginning.
+        limit: How many bytes to return at most; nothing where it can't be unpacked.
+    """
+    unpacked = b""
+    with contextlib.suppress(FileUnreadableError):
+        for part in _unpack(data, ""):
+            unpacked += part
+            if len(unpacked) >= limit:
+                break
+    return unpacked[:limit]
+
+
+def _unpack(data: bytes, path: str) -> Iterator[bytes]:
+    """Yield what a frame holds, part by part.
+
+    Raises:
+        FileUnreadableError: It is damaged, or the library for it isn't installed.
+    """
     try:
         import zstandard
     except ImportError:
@@ -27,24 +66,12 @@ def decompress(data: bytes, limit: int, path: str) -> bytes:
             hint="Install it beside memd: pip install zstandard.",
             data={"path": path, "reason": "zstd_missing"},
         ) from None
-    parts: list[bytes] = []
-    size = 0
-    try:
-        unpack = zstandard.ZstdDecompressor().decompressobj()
+    unpack = zstandard.ZstdDecompressor().decompressobj()
+    with contextlib.suppress(zstandard.ZstdError, MemoryError):
         for start in range(0, len(data), _STEP):
-            part = unpack.decompress(data[start : start + _STEP])
-            size += len(part)
-            if size > limit:
-                raise FileUnreadableError(
-                    f"{path} is too big: it unpacks to more than {limit / 1_048_576:.0f} MB",
-                    hint="Nothing to do: it is left out and everything else is searched.",
-                    data={"path": path, "reason": "too_big"},
-                )
-            parts.append(part)
+            yield unpack.decompress(data[start : start + _STEP])
             if unpack.eof:
-                return b"".join(parts)
-    except (zstandard.ZstdError, MemoryError):
-        pass
+                return
     raise FileUnreadableError(
         f"{path} is damaged: what is compressed in it can't be unpacked",
         hint="Restore it from a backup; until then it is left out and everything else is searched.",

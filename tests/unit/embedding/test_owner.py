@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -14,53 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.model.policy import ModelStatus, RunnerSettings
+from memd.embedding.model.policy import RunnerSettings
 from memd.embedding.model.runner import MAX_INTERRUPTIONS
 from memd_client.errors import (
-    LocalExtraMissingError,
-    MemdError,
     ModelChildError,
-    ModelInvalidError,
-    ModelMissingError,
     ProviderFailedError,
     ShuttingDownError,
 )
 from tests.support import fake_model_child as fake
 from tests.support.models import is_running, running_owner, wait_until
-
-Test = Callable[[ModelOwner, ModelHold], Awaitable[None]]
-PATIENT = RunnerSettings(command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, load_timeout_s=20)
-HURRIED = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout_s=0.6, load_timeout_s=20)
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return fake.write_model(tmp_path / "model.gguf")
-
-
-def run(path: Path, test: Test, settings: RunnerSettings = PATIENT) -> None:
-    """Run a test with an owner and a hold on one model."""
-
-    async def body() -> None:
-        async with running_owner(settings) as owner:
-            await test(owner, owner.hold(ModelFile(path, "fake"), chunk_tokens=400))
-
-    trio.run(body)
-
-
-def only(owner: ModelOwner) -> ModelStatus:
-    [status] = owner.status()
-    return status
-
-
-def pid_of(owner: ModelOwner) -> int:
-    pid = only(owner).pid
-    assert pid is not None
-    return pid
-
-
-def starts(path: Path) -> int:
-    return fake.log_of(path).count("start")
+from tests.unit.embedding.owning import HURRIED, PATIENT, only, pid_of, run, starts
 
 
 def test_model_is_loaded_when_the_first_text_waits_and_not_before(model: Path) -> None:
@@ -239,96 +201,6 @@ def test_idle_process_is_stopped_and_started_again_on_need(model: Path) -> None:
         assert only(owner).restarts == 0
 
     run(model, test, settings)
-
-
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [
-        ("loads-without-extra.gguf", LocalExtraMissingError),
-        ("loads-no-embedding.gguf", ModelInvalidError),
-    ],
-)
-def test_permanent_failure_starts_one_process_until_the_file_changes(
-    tmp_path: Path, name: str, error: type[MemdError]
-) -> None:
-    path = fake.write_model(tmp_path / name)
-
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
-        for _ in range(4):
-            with pytest.raises(error):
-                await hold.embed("text", "text")
-        assert starts(path) == 1
-        assert only(owner).state == "failed"
-        assert only(owner).problem
-        os.utime(path, ns=(1, 1))
-        with pytest.raises(error):
-            await hold.embed("text", "text")
-        assert starts(path) == 2
-
-    run(path, test)
-
-
-def test_missing_file_is_named_without_a_process_and_found_when_it_comes(tmp_path: Path) -> None:
-    path = tmp_path / "later.gguf"
-
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
-        with pytest.raises(ModelMissingError, match=r"later\.gguf"):
-            await hold.embed("text", "query")
-        assert only(owner).state == "failed"
-        fake.write_model(path)
-        assert (await hold.embed("text", "query")).size == fake.DIMS
-
-    run(path, test)
-
-
-def test_file_that_is_no_gguf_is_named_without_a_process(tmp_path: Path) -> None:
-    path = tmp_path / "notes.gguf"
-    path.write_text("# Notes")
-
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
-        with pytest.raises(ModelInvalidError, match=r"notes\.gguf is not a GGUF file"):
-            await hold.embed("text", "text")
-        assert starts(path) == 0
-
-    run(path, test)
-
-
-def test_file_that_was_replaced_does_not_fill_the_space_of_the_old_one(model: Path) -> None:
-    async def body() -> None:
-        async with running_owner(PATIENT) as owner:
-            hold = owner.hold(ModelFile(model, "fake", fingerprint="0" * 16), chunk_tokens=400)
-            with pytest.raises(ModelInvalidError, match="another file"):
-                await hold.embed("text", "text")
-
-    trio.run(body)
-
-
-def test_model_that_crashes_while_loading_is_tried_twice_and_its_last_words_are_kept(tmp_path: Path) -> None:
-    path = fake.write_model(tmp_path / "loads-and-crashes.gguf")
-
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
-        with pytest.raises(ModelChildError, match="load the model"):
-            await hold.embed("text", "text")
-        assert starts(path) == 2
-        # Two more deaths, and a question is answered at once rather than after the back-off.
-        with pytest.raises(ModelChildError):
-            await hold.embed("text", "text")
-        with pytest.raises(ModelChildError, match="started again in"):
-            await hold.embed("question", "query")
-        assert starts(path) == 4
-
-    run(path, test, HURRIED)
-
-
-def test_hang_while_loading_ends_at_the_load_deadline(tmp_path: Path) -> None:
-    path = fake.write_model(tmp_path / "loads-never.gguf")
-    settings = RunnerSettings(command=fake.COMMAND, load_timeout_s=0.5)
-
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
-        with pytest.raises(ModelChildError, match=r"did not load the model in 0\.5 s"):
-            await hold.embed("text", "text")
-
-    run(path, test, settings)
 
 
 @pytest.mark.parametrize("text", ["refuse"])

@@ -33,7 +33,7 @@ from memd.sync.right_of_way import RightOfWay
 from memd.sync.rules import describe_refusal, is_memory_path
 from memd.sync.schedule import Schedule
 from memd.sync.sources import Sources
-from memd.sync.watch import WatchState
+from memd.sync.watching.watcher import WatchState
 from memd_client.errors import (
     FileMissingError,
     MemdError,

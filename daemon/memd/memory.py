@@ -27,7 +27,7 @@ from memd.sync.reconcile import ProgressSink
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.sessions.agent_sessions import AgentSessions
 from memd.sync.sources import SourceLimits, Sources
-from memd.sync.watch import Watcher, WatchPlan
+from memd.sync.watching.watcher import Watcher, WatchPlan
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import (
     AgentStatus,

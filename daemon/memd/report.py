@@ -20,7 +20,7 @@ from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
 from memd.sync.reconcile import TextSync
 from memd.sync.sources import Sources
-from memd.sync.watch import WatchState
+from memd.sync.watching.watcher import WatchState
 from memd_client.errors import MemdError
 from memd_client.messages import AgentStatus, Check, Degraded, Problem, SessionsStatus
 

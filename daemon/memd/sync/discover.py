@@ -19,7 +19,6 @@ from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, extra_key, is_markdown, i
 from memd_client.errors import FileUnreadableError
 from memd_client.messages import Skipped
 
-
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """Errors that say nothing about the folder or file asked for."""
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.sync.filesystems import Mounts
-from memd.sync.poll import Snapshot, find_changes, look
-from memd.sync.watch_folders import Hint, WatchPlan, survey
+from memd.sync.watching.filesystems import Mounts
+from memd.sync.watching.folders import Hint, WatchPlan, survey
+from memd.sync.watching.poll import Snapshot, find_changes, look
 
 
 class Scene:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memd.sync.discover import NO_DESCRIPTOR
-from memd.sync.watch_folders import Folder, Hint, Interest, Layout
+from memd.sync.watching.folders import Folder, Hint, Interest, Layout
 
 Facts = tuple[int, ...]
 """What a change moves: of a file (inode, mtime, size, ctime), of a folder its inode alone."""

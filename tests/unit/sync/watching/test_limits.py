@@ -16,11 +16,11 @@ import trio
 from trio.testing import MockClock
 from watchfiles._rust_notify import RustNotify
 
-from memd.sync.filesystems import Mounts
-from memd.sync.watch import Watcher, WatchPlan, WatchState
-from memd.sync.watch_arming import LONGEST_PAUSE_S, RACES_EXPECTED
-from memd.sync.watch_events import EventsFailed, FileEvents, RawChange
-from memd.sync.watch_folders import Kind
+from memd.sync.watching.arming import LONGEST_PAUSE_S, RACES_EXPECTED
+from memd.sync.watching.events import EventsFailed, FileEvents, RawChange
+from memd.sync.watching.filesystems import Mounts
+from memd.sync.watching.folders import Kind
+from memd.sync.watching.watcher import Watcher, WatchPlan, WatchState
 from tests.support.tree import ROOT
 from tests.support.watching import Heard, armed, reached, watching, workspace_at
 
@@ -86,7 +86,7 @@ def test_a_limit_turns_to_polling_and_back(
             (memory / "new" / "note.md").write_text("y")
             await heard.next("ann")
 
-    monkeypatch.setattr("memd.sync.watch_events.RustNotify", notify)
+    monkeypatch.setattr("memd.sync.watching.events.RustNotify", notify)
     with structlog.testing.capture_logs() as logs:
         trio.run(main)
     events = [row["event"] for row in logs if row["log_level"] != "debug"]
@@ -121,7 +121,9 @@ def test_pauses_grow_while_events_fail_and_polling_bridges_them(tmp_path: Path) 
 
 def test_looks_are_as_far_apart_as_they_are_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given looks that take 50 ms each, by the clock that measures them
-    monkeypatch.setattr("memd.sync.watch.time", SimpleNamespace(perf_counter=count(0, 0.05).__next__))
+    monkeypatch.setattr(
+        "memd.sync.watching.watcher.time", SimpleNamespace(perf_counter=count(0, 0.05).__next__)
+    )
     clock = MockClock(rate=100)
     asked_s: list[float] = []
 

@@ -17,13 +17,13 @@ import structlog
 import trio
 
 from memd.clock import Clock
-from memd.sync.filesystems import Mounts, load_mounts
-from memd.sync.poll import Snapshot, find_changes, look
-from memd.sync.watch_arming import Arming
-from memd.sync.watch_events import STEP_MS, EventSource, FileEvents
-from memd.sync.watch_folders import Hint, Layout, Survey, survey
-from memd.sync.watch_folders import Kind as Kind
-from memd.sync.watch_folders import WatchPlan as WatchPlan
+from memd.sync.watching.arming import Arming
+from memd.sync.watching.events import STEP_MS, EventSource, FileEvents
+from memd.sync.watching.filesystems import Mounts, load_mounts
+from memd.sync.watching.folders import Hint, Layout, Survey, survey
+from memd.sync.watching.folders import Kind as Kind
+from memd.sync.watching.folders import WatchPlan as WatchPlan
+from memd.sync.watching.poll import Snapshot, find_changes, look
 
 log = structlog.get_logger(__name__)
 

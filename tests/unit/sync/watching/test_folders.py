@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memd.config import ExtraPath
-from memd.sync.filesystems import Mounts
-from memd.sync.watch_folders import Interest, Layout, WatchPlan, survey
+from memd.sync.watching.filesystems import Mounts
+from memd.sync.watching.folders import Interest, Layout, WatchPlan, survey
 
 LOCAL = Mounts()
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import structlog
 import trio
 
-from memd.sync.filesystems import Mounts
-from memd.sync.watch_events import EventsFailed, EventSource, Seen, out_of_descriptors, read_changes
 from memd.sync.discover import NO_DESCRIPTOR
-from memd.sync.watch_folders import Hint, Identity, Layout, WatchPlan, survey
+from memd.sync.watching.events import EventsFailed, EventSource, Seen, out_of_descriptors, read_changes
+from memd.sync.watching.filesystems import Mounts
+from memd.sync.watching.folders import Hint, Identity, Layout, WatchPlan, survey
 
 log = structlog.get_logger(__name__)
 

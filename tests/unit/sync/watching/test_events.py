@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from watchfiles import Change
 
-from memd.sync import watch_events
-from memd.sync.filesystems import Mounts
-from memd.sync.watch_events import WATCH_DESCRIPTORS, EventsFailed, FileEvents, explain, read_changes
-from memd.sync.watch_folders import Layout, WatchPlan, survey
+from memd.sync.watching import events
+from memd.sync.watching.events import WATCH_DESCRIPTORS, EventsFailed, FileEvents, explain, read_changes
+from memd.sync.watching.filesystems import Mounts
+from memd.sync.watching.folders import Layout, WatchPlan, survey
 
 DESCRIPTORS = Path("/proc/self/fd")
 
@@ -116,7 +116,7 @@ def test_a_limit_is_named_with_the_way_out(text: str, says: str) -> None:
 def test_a_process_without_descriptors_is_told_from_a_user_without_instances(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watch_events, "_has_descriptors", lambda: False)
+    monkeypatch.setattr(events, "_has_descriptors", lambda: False)
     failure = explain(RuntimeError("Error creating recommended watcher: Too many open files (os error 24)"))
     assert failure.is_limit
     assert "`LimitNOFILE=` of the service, or `ulimit -n`" in failure.reason

@@ -12,8 +12,8 @@ import pytest
 import trio
 
 from memd.config import ExtraPath
-from memd.sync.watch import Watcher, WatchPlan, WatchState
-from memd.sync.watch_events import STEP_MS, FileEvents
+from memd.sync.watching.events import STEP_MS, FileEvents
+from memd.sync.watching.watcher import Watcher, WatchPlan, WatchState
 from tests.support.watching import Heard, armed, reached, watching, workspace_at
 
 FILES = 200

@@ -17,9 +17,9 @@ from typing import Protocol
 from watchfiles import Change
 from watchfiles._rust_notify import RustNotify
 
-from memd.sync.rules import is_walked
 from memd.sync.discover import NO_DESCRIPTOR
-from memd.sync.watch_folders import Hint, Layout
+from memd.sync.rules import is_walked
+from memd.sync.watching.folders import Hint, Layout
 
 STEP_MS = 250
 """How often watchfiles looks at what the kernel reported. It bounds how long a stop takes and sets what an

@@ -250,18 +250,27 @@ def start_and_wait(
         except DaemonUnreachableError:
             pass
         else:
-            _started[:] = [each for each in (*_started, process) if each.poll() is None]
+            _keep_until_it_ends(process)
             return connection
         now = time.monotonic()
         if ended not in (None, EXIT_ALREADY_RUNNING):
             raise _start_failed(socket, f"the daemon ended with status {ended}")
         if now > deadline:
-            _started.append(process)
+            _keep_until_it_ends(process)
             raise _start_failed(socket, f"the daemon did not answer in {timeout_s:g} s")
         if ended == EXIT_ALREADY_RUNNING and now - started > START_AGAIN_S:
             process = start_daemon(socket, command)
             started = now
         threading.Event().wait(START_POLL_S)
+
+
+def _keep_until_it_ends(process: subprocess.Popen[bytes]) -> None:
+    """Hold on to a daemon, and let go of those that have ended; other threads do the same meanwhile."""
+    _started.append(process)
+    for each in list(_started):
+        if each.poll() is not None:
+            with contextlib.suppress(ValueError):  # another thread was quicker
+                _started.remove(each)
 
 
 def _start_failed(socket: str, what: str) -> MemdError:

@@ -67,11 +67,16 @@ def read_shape(db: Database) -> Shape:
     """Return the shape of a database.
 
     Raises:
-        OpenClawDatabaseError: It lacks what every known release has.
+        OpenClawDatabaseError: It lacks what every known release has, or isn't UTF-8 as all of them are.
     """
     empty = get_int(db, "SELECT count(*) FROM sqlite_schema") == 0
+    if db.execute("PRAGMA encoding").get != "UTF-8":
+        raise OpenClawDatabaseError("its texts aren't UTF-8", unknown=True)
     for table, needed in _NEEDED.items() if not empty else ():
-        missing = sorted(needed - set(_columns(db, table)))
+        columns = _columns(db, table)
+        if not columns:
+            raise OpenClawDatabaseError(f"it has no table {table}", unknown=True)
+        missing = sorted(needed - set(columns))
         if missing:
             raise OpenClawDatabaseError(f"its table {table} has no {', '.join(missing)}", unknown=True)
     packed = "event_zstd" in _columns(db, "transcript_events")
@@ -104,13 +109,40 @@ def check_version(db: Database) -> None:
     """
     versions = {get_int(db, "PRAGMA user_version")}
     if "schema_version" in _columns(db, "schema_meta"):
-        versions |= {as_number(row[0]) for row in db.execute("SELECT schema_version FROM schema_meta")}
+        noted = db.execute("SELECT schema_version FROM schema_meta WHERE schema_version IS NOT NULL")
+        versions |= {as_number(row[0]) for row in noted}
     for version in sorted(versions, reverse=True):
         if version not in KNOWN_SCHEMAS:
             raise OpenClawDatabaseError(
                 f"it has schema version {version}, and this release reads {KNOWN_SCHEMAS[0]} to {KNOWN_SCHEMAS[-1]}",
                 unknown=True,
             )
+
+
+def write_listing(shape: Shape, *, one: bool) -> str:
+    """Return the statement that lists sessions.
+
+    Ids are found by one step down the index each, not by a walk over all events: a history may have a million.
+
+    Args:
+        shape: The database's.
+        one: Whether one session is listed, its id being bound, or all.
+    """
+    cold = f" UNION SELECT {shape.cold_id} FROM {COLD}" if shape.cold_id else ""
+    every = f"""hot(id) AS (
+            SELECT min(session_id) FROM transcript_events
+            UNION ALL
+            SELECT (SELECT min(session_id) FROM transcript_events WHERE session_id > hot.id) FROM hot
+            WHERE hot.id IS NOT NULL
+        ),
+        i(id) AS (SELECT id FROM hot WHERE id IS NOT NULL{cold})"""
+    return f"""WITH RECURSIVE {"i(id) AS (SELECT ?)" if one else every}
+        SELECT i.id, l.seq, l.created_at, {shape.changed_at}, {shape.rewritten}, w.session_key, {shape.spawned_by},
+            (SELECT created_via FROM session_nodes n WHERE n.session_key = w.session_key)
+        FROM i
+        LEFT JOIN transcript_events l ON l.session_id = i.id
+            AND l.seq = (SELECT max(seq) FROM transcript_events WHERE session_id = i.id)
+        LEFT JOIN session_windows w ON w.session_id = i.id"""
 
 
 def quoted(name: str) -> str:

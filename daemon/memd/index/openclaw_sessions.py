@@ -20,12 +20,12 @@ import apsw
 from memd.index.database import Database, connect_read_only, get_int
 from memd.index.openclaw_cold import ColdArchive, find_cold_archives, read_embedded_archives
 from memd.index.openclaw_schema import (
-    COLD,
     OpenClawDatabaseError,
     Shape,
     as_number,
     check_version,
     read_shape,
+    write_listing,
 )
 
 BUSY_MS = 100
@@ -139,11 +139,6 @@ class OpenClawSessions:
                 replace(known[1], events=row.events, size_bytes=row.size_bytes),
             )
 
-    def measure(self, session_id: str, up_to_seq: int) -> tuple[int, int]:
-        """Return how many events a session has up to a number, and how much room they take."""
-        with self._snapshot() as view:
-            return (0, 0) if view is None else _measure(view, session_id, up_to_seq)
-
     def read_events(self, session_id: str, after_seq: int | None) -> list[Event]:
         """Return the next events of a session, some at a time; none where there are no more.
 
@@ -157,12 +152,13 @@ class OpenClawSessions:
             if view is None:
                 return page
             cursor = view.db.execute(
-                f"""SELECT seq, {_room(view.shape)}, event_json, {view.shape.packed} FROM transcript_events
+                f"""SELECT seq, {_room(view.shape)}, CAST(event_json AS BLOB), {view.shape.packed}
+                    FROM transcript_events
                     WHERE session_id = ?1 AND (?2 IS NULL OR seq > ?2) ORDER BY seq LIMIT ?3""",
                 (session_id, after_seq, PAGE_ROWS),
             )
             for seq, size_bytes, text, blob in cursor:
-                said = text if isinstance(text, str) else None
+                said = text.decode("utf-8", "replace") if isinstance(text, bytes) else None
                 packed = blob if isinstance(blob, bytes) else None
                 page.append(Event(int(seq), as_number(size_bytes), said, packed))
                 size += as_number(size_bytes)
@@ -246,7 +242,7 @@ class OpenClawSessions:
     def _rows(self, view: _View, session_id: str | None) -> Iterator[SessionRow]:
         """Yield one session or all of them."""
         cold = find_cold_archives(view.db, view.shape, session_id)
-        statement = _listing(view.shape, one=session_id is not None)
+        statement = write_listing(view.shape, one=session_id is not None)
         for key, *facts in view.db.execute(statement, () if session_id is None else (session_id,)):
             archives = cold.get(str(key), ())
             if not isinstance(key, str) or (facts[0] is None and not archives):
@@ -263,7 +259,7 @@ def _build(
 ) -> SessionRow:
     """Return a session out of what the listing tells of it; its events are counted."""
     last_seq, last_ms, changed_ms, rewritten, session_key, spawned_by, created_via = facts
-    events, size = (0, 0) if last_seq is None else _measure(view, session_id, None)
+    events, size = (0, 0) if last_seq is None else _measure(view, session_id)
     return SessionRow(
         session_id=session_id,
         session_key=str(session_key or ""),
@@ -279,38 +275,15 @@ def _build(
     )
 
 
-def _listing(shape: Shape, *, one: bool) -> str:
-    """Return the statement that lists sessions.
-
-    Ids are found by one step down the index each, not by a walk over all events: a history may have a million.
-    """
-    cold = f" UNION SELECT {shape.cold_id} FROM {COLD}" if shape.cold_id else ""
-    every = f"""hot(id) AS (
-            SELECT min(session_id) FROM transcript_events
-            UNION ALL
-            SELECT (SELECT min(session_id) FROM transcript_events WHERE session_id > hot.id) FROM hot
-            WHERE hot.id IS NOT NULL
-        ),
-        i(id) AS (SELECT id FROM hot WHERE id IS NOT NULL{cold})"""
-    return f"""WITH RECURSIVE {"i(id) AS (SELECT ?)" if one else every}
-        SELECT i.id, l.seq, l.created_at, {shape.changed_at}, {shape.rewritten}, w.session_key, {shape.spawned_by},
-            (SELECT created_via FROM session_nodes n WHERE n.session_key = w.session_key)
-        FROM i
-        LEFT JOIN transcript_events l ON l.session_id = i.id
-            AND l.seq = (SELECT max(seq) FROM transcript_events WHERE session_id = i.id)
-        LEFT JOIN session_windows w ON w.session_id = i.id"""
-
-
 def _room(shape: Shape) -> str:
     """Return how much room an event takes, as it stands in statements; a length is read without its text."""
     return f"coalesce(octet_length(event_json), {shape.packed_bytes}, 0)"
 
 
-def _measure(view: _View, session_id: str, up_to_seq: int | None) -> tuple[int, int]:
-    """Return how many events a session has, all of them or up to a number, and how much room they take."""
+def _measure(view: _View, session_id: str) -> tuple[int, int]:
+    """Return how many events a session has, and how much room they take."""
     row = view.db.execute(
-        f"""SELECT count(*), coalesce(sum({_room(view.shape)}), 0)
-            FROM transcript_events WHERE session_id = ?1 AND (?2 IS NULL OR seq <= ?2)""",
-        (session_id, up_to_seq),
+        f"SELECT count(*), coalesce(sum({_room(view.shape)}), 0) FROM transcript_events WHERE session_id = ?",
+        (session_id,),
     ).fetchall()[0]
     return as_number(row[0]), as_number(row[1])

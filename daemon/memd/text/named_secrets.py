@@ -51,6 +51,7 @@ _NO_PASSWORDS = frozenset({"1password", "lastpass", "bitwarden", "string", "unde
 _SIGN = re.compile(r"[!@#$%^&*+=?~](?!$)")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
+_QUOTES = ("'", '"', "`")
 _CLOSING = ".,:;!?)]}|，。；）"
 
 
@@ -81,7 +82,9 @@ def redact_named(text: str) -> tuple[str, int]:
         ):
             continue
         start, end = match.span("secret")
-        value = _NEXT_PARAMETER.split(match["secret"], maxsplit=1)[0].rstrip(_CLOSING)
+        value = _NEXT_PARAMETER.split(match["secret"], maxsplit=1)[0]
+        if text[end : end + 1] not in _QUOTES:
+            value = value.rstrip(_CLOSING)
         kind = "secret" if name[0] in _TOKENS else "password"
         if may_be_token(value) if kind == "secret" else may_be_password(value):
             kept.append(f"{text[done:start]}{MARK}{kind}]")

@@ -70,7 +70,12 @@ _AROUND_SILENT = SPACES + "*_`.!\"'"
 
 
 def without_scaffolding(text: str, role: str) -> str:
-    """Return what the user or the assistant said themselves in a text; empty where that is nothing."""
+    """Return what the user or the assistant said themselves in a text; empty where that is nothing.
+
+    Args:
+        text: A text of a message, as it stands in the transcript.
+        role: `user` or `assistant`.
+    """
     if role == "assistant":
         return _without_silence(_without_blocks(text, _INJECTED + _THOUGHTS))
     text = without_headers(text)
@@ -78,7 +83,11 @@ def without_scaffolding(text: str, role: str) -> str:
 
 
 def without_headers(text: str) -> str:
-    """Return a message of the user without what channels and the runtime put before and around it."""
+    """Return a message of the user without what channels and the runtime put before and around it.
+
+    Args:
+        text: A text of the message, as it stands in the transcript.
+    """
     text = _without_blocks(text, _INJECTED)
     if "(untrusted" in text:
         text = _without_metadata(text)
@@ -154,7 +163,11 @@ def _without_silence(text: str) -> str:
 
 
 def is_heartbeat(text: str) -> bool:
-    """Return whether a message of the user is a heartbeat's prompt."""
+    """Return whether a message of the user is a heartbeat's prompt.
+
+    Args:
+        text: A text of the message, without headers.
+    """
     if text.startswith("[OpenClaw heartbeat"):
         return True
     if "HEARTBEAT_OK" not in text:

@@ -21,6 +21,9 @@ from memd.text.named_secrets import MARK, is_mixed, is_written_out, redact_named
 _SHORTEST = 10
 """No text shorter than this, with what names it, holds a secret."""
 
+_MOST_PASSES = 8
+"""Where one secret was cut out, another one may stand free: the rules are tried again until nothing is found."""
+
 _SHORTEST_RUN = 15
 """Most secrets are a run of at least so many characters without a space, and most lines of talk have none."""
 
@@ -216,6 +219,17 @@ def redact(text: str) -> tuple[str, int]:
         (the text with `[redacted:<name>]` in the place of each secret, how many there were). Doing it again
         changes nothing.
     """
+    count = 0
+    for _ in range(_MOST_PASSES):
+        text, found = _redact_once(text)
+        count += found
+        if not found:
+            break
+    return text, count
+
+
+def _redact_once(text: str) -> tuple[str, int]:
+    """Return a text after every rule was tried once, and how many secrets were found."""
     if len(text) < _SHORTEST:
         return text, 0
     count = 0

@@ -290,7 +290,9 @@ def test_whatever_happens_to_a_file_it_reads_as_a_whole(edits: list[tuple[str, i
         source = source_of(home)
         for name, number in edits:
             data = location.read_bytes()
-            added = "".join(f"{message('user', f'word {n} of {number}')}\n" for n in range(number)).encode()
+            added = "".join(
+                f"{message('user', f'word {n} of {number}')}\n" for n in range(number % 4)
+            ).encode()
             if name == "append":
                 location.write_bytes(data + added)
             elif name == "cut":

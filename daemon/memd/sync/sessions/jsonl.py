@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from memd.sync.discover import Found
+from memd.sync.discover import Found, check_descriptors
 from memd.sync.read import READ_TRIES, FileText
 from memd.sync.sessions.kinds import SessionKinds
 from memd.sync.sessions.session_source import PREFIX, Transcripts, describe_size
@@ -102,6 +102,7 @@ class JsonlSessions:
             except (FileNotFoundError, NotADirectoryError):
                 pass
             except OSError as error:
+                check_descriptors(error)
                 transcripts.skip("sessions", f"folder can't be listed: {error.strerror}")
             self._kinds.forget_all_but(names)
         transcripts.eras["jsonl"] = len(transcripts.found)

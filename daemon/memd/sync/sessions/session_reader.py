@@ -32,6 +32,7 @@ class Reading:
     Attributes:
         talk: Its talk so far.
         sha: Of the numbers and texts of all events so far.
+        cold_sha: The same, after the archives.
         row: What the session was when it was read; None before.
         last_seq: The last event of the table that was read, or None.
         size: (events of the table, their room) up to that one.
@@ -41,6 +42,7 @@ class Reading:
 
     talk: Talk = field(default_factory=Talk)
     sha: _Hash = field(default_factory=hashlib.sha256)
+    cold_sha: _Hash = field(default_factory=hashlib.sha256)
     row: SessionRow | None = None
     last_seq: int | None = None
     size: tuple[int, int] = (0, 0)
@@ -98,7 +100,7 @@ class SessionReader:
             raise FileUnreadableError(
                 f"{path} can't be read from {self._path}: {error.reason}",
                 hint="Nothing to do: the next search or sync tries again.",
-                data={"path": path, "reason": "database"},
+                data={"path": path, "reason": "moving" if error.busy else "database"},
             ) from None
         self._recent.keep(path, reading)
         raise FileUnreadableError(
@@ -129,22 +131,37 @@ class SessionReader:
         """Return a reading of all of a session: one that goes on where that is right, else a new one."""
         if reading.row == row:
             return reading
-        if not self._goes_on(row, reading):
+        if not self._goes_on(row, reading, path):
             reading = Reading()
             reading.talk = reading.talk.with_records(self._cold_records(row, reading, path))
         reading.talk = reading.talk.with_records(self._hot_records(row, reading, path))
         reading.row = row
         return reading
 
-    def _goes_on(self, row: SessionRow, reading: Reading) -> bool:
-        """Return whether a session has only grown since it was read."""
-        before = reading.row
-        if before is None or reading.last_seq is None or row.events <= reading.size[0]:
+    def _goes_on(self, row: SessionRow, reading: Reading, path: str) -> bool:
+        """Return whether a session has only grown since it was read: all that was read still stands there.
+
+        Reading it again is cheap beside taking it apart, and an event can be rewritten in its place.
+        """
+        if (
+            reading.row is None
+            or reading.last_seq is None
+            or reading.row.cold != row.cold
+            or path in self._bad_cold
+        ):
             return False
-        if (before.cold, before.rewritten) != (row.cold, row.rewritten):
+        sha, size, seq = reading.cold_sha.copy(), (0, 0), None
+        for event in self._events(row.session_id, None):
+            if event.seq > reading.last_seq:
+                break
+            seq = event.seq
+            size = (size[0] + 1, size[1] + event.size_bytes)
+            if seq not in reading.cold_seqs:
+                _hash(sha, seq, _text_of(event))
+        if seq != reading.last_seq or sha.digest() != reading.sha.digest():
             return False
-        with self._lock:
-            return self._database.measure(row.session_id, reading.last_seq) == reading.size
+        reading.size = size  # an event may have been compressed where it stands
+        return True
 
     def _cold_records(self, row: SessionRow, reading: Reading, path: str) -> Iterator[tuple[int, str]]:
         """Yield the events of a session's archives; where they can't be read, what is hot is all there is."""
@@ -167,21 +184,27 @@ class SessionReader:
         for number, text, _ in records:
             self._count(reading, number, text, path)
             yield number, text
+        reading.cold_sha = reading.sha.copy()
 
     def _hot_records(self, row: SessionRow, reading: Reading, path: str) -> Iterator[tuple[int, str]]:
         """Yield the events of the table that weren't read yet."""
+        for event in self._events(row.session_id, reading.last_seq):
+            reading.last_seq = event.seq
+            reading.size = (reading.size[0] + 1, reading.size[1] + event.size_bytes)
+            if event.seq not in reading.cold_seqs:
+                text = _text_of(event)
+                self._count(reading, event.seq, text, path)
+                yield event.seq, text
+
+    def _events(self, session_id: str, after_seq: int | None) -> Iterator[Event]:
+        """Yield the events of the table after a number, page by page."""
         while True:
             with self._lock:
-                page = self._database.read_events(row.session_id, reading.last_seq)
+                page = self._database.read_events(session_id, after_seq)
             if not page:
                 return
-            for event in page:
-                text = _text_of(event, path)
-                reading.last_seq = event.seq
-                reading.size = (reading.size[0] + 1, reading.size[1] + event.size_bytes)
-                if event.seq not in reading.cold_seqs:
-                    self._count(reading, event.seq, text, path)
-                    yield event.seq, text
+            yield from page
+            after_seq = page[-1].seq
 
     def _count(self, reading: Reading, seq: int, text: str, path: str) -> None:
         """Count an event in.
@@ -189,9 +212,7 @@ class SessionReader:
         Raises:
             FileUnreadableError: The transcript is too big.
         """
-        data = text.encode("utf-8", "surrogatepass")
-        reading.sha.update(b"%d %d\n" % (seq, len(data)) + data)
-        reading.unpacked += len(data)
+        reading.unpacked += _hash(reading.sha, seq, text)
         if reading.unpacked > self._max_bytes:
             raise FileUnreadableError(
                 f"{path} is {describe_size(reading.unpacked, self._max_bytes)}",
@@ -199,20 +220,26 @@ class SessionReader:
             )
 
 
+def _hash(sha: _Hash, seq: int, text: str) -> int:
+    """Take an event into a hash; return how many bytes it has."""
+    data = text.encode("utf-8", "surrogatepass")
+    sha.update(b"%d %d\n" % (seq, len(data)))
+    sha.update(data)
+    return len(data)
+
+
 def _covers(reading: Reading, row: SessionRow, after: SessionRow) -> bool:
     """Return whether a reading is all of a session as it is after it was read: unmoved, or grown and all seen."""
-    if after == row:
-        return reading.size == (row.events, row.size_bytes)
     grown = after.events > row.events and (after.cold, after.rewritten) == (row.cold, row.rewritten)
-    return grown and reading.size == (after.events, after.size_bytes)
+    return (after == row or grown) and reading.size == (after.events, after.size_bytes)
 
 
-def _text_of(event: Event, path: str) -> str:
+def _text_of(event: Event) -> str:
     """Return an event's JSON; one that is damaged is nothing, and ends nothing."""
     if event.packed is None:
         return event.text or ""
     try:
-        return decompress(event.packed, MAX_EVENT_BYTES, path).decode("utf-8", "replace")
+        return decompress(event.packed, MAX_EVENT_BYTES, f"event {event.seq}").decode("utf-8", "replace")
     except FileUnreadableError as error:
         if error.data.get("reason") == "zstd_missing":
             raise

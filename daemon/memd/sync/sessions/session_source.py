@@ -66,8 +66,11 @@ class SessionSource(Protocol):
         """Return the transcripts there are now.
 
         This runs inside every search: it looks at names, sizes and times, and reads a transcript's first lines at
-        most once. It never raises: what can't be read is in `skipped` or `problems`. While a store is busy, what
-        was found last time is returned. The object belongs to the caller.
+        most once. What can't be read is in `skipped` or `problems`. While a store is busy, what was found last
+        time is returned. The object belongs to the caller.
+
+        Raises:
+            FileUnreadableError: No file descriptor is left to look with.
         """
 
     def load(self, found: Found) -> FileText:

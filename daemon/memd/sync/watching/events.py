@@ -222,9 +222,14 @@ def read_changes(layout: Layout, changes: Iterable[RawChange]) -> Seen:
                 seen.hints.add(interest.hint)
                 if change == Change.added and os.path.isdir(path):
                     seen.replan.add(interest.hint)
-            elif interest.is_tree and change == Change.added and is_walked(name) and _is_folder(path):
-                seen.hints.add(interest.hint)
-                seen.replan.add(interest.hint)
+            elif interest.is_tree and is_walked(name):
+                if change == Change.deleted and ".sqlite" not in name:
+                    # Perhaps a folder that came and went before the folders were looked at again. (A workspace
+                    # may hold indexes: what SQLite deletes beside them is nobody's folder.)
+                    seen.hints.add(interest.hint)
+                elif change == Change.added and _is_folder(path):
+                    seen.hints.add(interest.hint)
+                    seen.replan.add(interest.hint)
     return seen
 
 

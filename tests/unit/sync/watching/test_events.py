@@ -160,6 +160,13 @@ def test_what_can_not_matter_concerns_nobody(tmp_path: Path) -> None:
     assert read_changes(layout, beside).hints == set()
 
 
+def test_a_folder_that_went_before_it_was_known_is_hinted(tmp_path: Path) -> None:
+    workspace = _workspace(tmp_path / "ws")
+    layout = _layout(workspace, tmp_path / "sessions")
+    seen = read_changes(layout, [(Change.deleted, str(workspace / "memory" / "tree"))])
+    assert seen.hints == {("ann", "memory")}
+
+
 def test_a_log_that_holds_nothing_is_a_readers(tmp_path: Path) -> None:
     sessions = tmp_path / "agent"
     sessions.mkdir()

@@ -1,0 +1,141 @@
+"""OpenClaw writes to its database while we read it: its commits are seen, and nothing of its work is hindered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memd.index import openclaw_sessions
+from memd.index.openclaw_sessions import OpenClawSessions
+from memd.sync.sessions.sqlite import SqliteSessions
+from memd_client.errors import FileMissingError, FileUnreadableError
+from tests.support.transcripts import (
+    OpenClawDatabase,
+    TranscriptHome,
+    conversation,
+    message,
+)
+
+LIMIT = 1_048_576
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> TranscriptHome:
+    """Return an empty home."""
+    return TranscriptHome(tmp_path)
+
+
+@pytest.fixture
+def openclaw(home: TranscriptHome) -> Iterator[OpenClawDatabase]:
+    """Return OpenClaw at work on its database."""
+    with home.open_database() as database:
+        yield database
+
+
+@pytest.fixture
+def source(home: TranscriptHome) -> Iterator[SqliteSessions]:
+    """Return the source under test."""
+    source = SqliteSessions(home.database, home.cold, LIMIT)
+    yield source
+    source.close()
+
+
+def text_of(source: SqliteSessions, session_id: str) -> str:
+    """Return the talk of a session that is found."""
+    return source.load(source.find().found[f"sessions/{session_id}.jsonl"]).text
+
+
+def test_a_commit_of_another_connection_is_seen_and_never_hindered(
+    openclaw: OpenClawDatabase, source: SqliteSessions
+) -> None:
+    openclaw.add_session("a", conversation("a", 5))
+    for number in range(5):
+        found = source.find().found["sessions/a.jsonl"]
+        assert source.load(found).inode == found.inode
+        openclaw.append("a", [message("user", f"more {number}")])
+        busy, _, _ = openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+        assert busy == 0
+        assert source.find().found["sessions/a.jsonl"].inode == found.inode + 1
+    openclaw.db.execute("VACUUM")
+    openclaw.db.execute("ALTER TABLE session_windows ADD COLUMN later TEXT")
+    assert text_of(source, "a").endswith("User: more 4")
+
+
+def test_a_commit_in_the_middle_of_a_read_is_not_hindered(
+    openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openclaw.add_session("a", conversation("a", 5))
+    (found,) = source.find().found.values()
+    busy: list[object] = []
+
+    def flatten(record: str) -> str | None:
+        openclaw.append("b", [record])
+        busy.append(openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0])
+        return None
+
+    monkeypatch.setattr("memd.sync.sessions.talk.flatten_record", flatten)
+    source.load(found)
+    assert busy == [0] * 16
+
+
+def test_where_nothing_was_committed_nothing_is_listed_again(
+    openclaw: OpenClawDatabase, source: SqliteSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openclaw.add_session("a", conversation("a", 1))
+    first = source.find()
+    monkeypatch.setattr(SqliteSessions, "_list", None)
+    assert source.find() == first
+
+
+def test_a_database_that_is_locked_keeps_what_was_found(
+    openclaw: OpenClawDatabase, home: TranscriptHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openclaw_sessions, "BUSY_MS", 1)
+    openclaw.db.pragma("journal_mode", "delete")
+    openclaw.add_session("a", conversation("a", 1))
+    source = SqliteSessions(home.database, home.cold, LIMIT)
+    first = source.find()
+    openclaw.db.execute("BEGIN EXCLUSIVE")
+    assert source.find() == first
+    with pytest.raises(FileUnreadableError) as caught:
+        source.load(first.found["sessions/a.jsonl"])
+    assert "locked" in caught.value.message
+    assert caught.value.data["reason"] == "moving"
+    new = SqliteSessions(home.database, home.cold, LIMIT)
+    assert [problem.code for problem in new.find().problems] == ["openclaw_database"]
+    openclaw.db.execute("COMMIT")
+    assert new.find().found == source.find().found == first.found
+    new.close()
+    source.close()
+
+
+def test_a_database_that_is_replaced_or_vanishes_is_noticed(
+    home: TranscriptHome, source: SqliteSessions
+) -> None:
+    with home.open_database() as openclaw:
+        openclaw.add_session("a", conversation("a", 1))
+    (found,) = source.find().found.values()
+    for leftover in home.database.parent.iterdir():
+        leftover.unlink()
+    assert source.find().found == {}
+    with pytest.raises(FileMissingError):
+        source.load(found)
+    with home.open_database() as openclaw:
+        openclaw.add_session("b", conversation("b", 1))
+        assert set(source.find().found) == {"sessions/b.jsonl"}
+        assert text_of(source, "b")
+
+
+def test_nothing_can_be_written_through_our_connection(
+    openclaw: OpenClawDatabase, home: TranscriptHome
+) -> None:
+    database = OpenClawSessions(home.database)
+    database.look()
+    assert database._db is not None
+    with pytest.raises(apsw.ReadOnlyError):
+        database._db.execute("DELETE FROM transcript_events")
+    assert repr(database) == "<OpenClawSessions open>"
+    database.close()

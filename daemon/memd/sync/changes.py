@@ -54,6 +54,8 @@ def compare(
             read.append(found)
     # Keys are subtracted in one step of C: this runs in a thread while a sync may change the rows.
     gone = [row for path in sorted(rows.keys() - disk.files.keys()) if (row := rows.get(path)) is not None]
+    if disk.unseen:
+        gone = [row for row in gone if row.source not in disk.unseen]
     read.sort(key=lambda found: (-found.mtime_ns, found.path))
     return Changes(read, gone)
 

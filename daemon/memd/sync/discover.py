@@ -47,12 +47,14 @@ class Discovery:
         skipped: What can't be taken, each with its reason.
         workspace_missing: Whether there is no workspace.
         beyond_limits: How many files the limits on files and bytes left out.
+        unseen: Sources that can't be looked at just now: what isn't found there isn't gone.
     """
 
     files: dict[str, Found] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     workspace_missing: bool = False
     beyond_limits: int = 0
+    unseen: frozenset[str] = frozenset()
 
 
 def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: int) -> Discovery:

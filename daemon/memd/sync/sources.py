@@ -55,6 +55,8 @@ class Sources:
             self.transcripts = self._sessions.find()
             disk.files.update(self.transcripts.found)
             disk.skipped.extend(self.transcripts.skipped)
+            if not self.transcripts.complete:
+                disk.unseen = frozenset({"sessions"})
             _cap(disk, self._limits)
         return disk
 

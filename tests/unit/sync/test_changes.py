@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memd.index.files import FileRow
 from memd.sync.changes import CLOCK_GRAIN_NS, compare, count_behind, oldest_change_ms
 from memd.sync.discover import Discovery, Found
@@ -49,6 +51,14 @@ def test_the_newest_comes_first_and_what_is_gone_is_named() -> None:
     assert [file.path for file in changes.read] == ["memory/c.md", "memory/b.md"]
     assert [gone.path for gone in changes.gone] == [PATH]
     assert count_behind(changes, {PATH: row()}) == 3
+
+
+def test_what_can_not_be_looked_at_just_now_is_not_gone() -> None:
+    transcript = replace(row("sessions/s.jsonl"), source="sessions")
+    rows = {"sessions/s.jsonl": transcript, PATH: row()}
+    assert [gone.path for gone in compare(disk(), rows, {}).gone] == [PATH, "sessions/s.jsonl"]
+    unseen = Discovery(unseen=frozenset({"sessions"}))
+    assert [gone.path for gone in compare(unseen, rows, {}).gone] == [PATH]
 
 
 def test_a_refused_file_is_tried_again_only_once_it_changed() -> None:

@@ -105,7 +105,9 @@ def test_a_database_that_is_locked_keeps_what_was_found(
     assert "locked" in caught.value.message
     assert caught.value.data["reason"] == "moving"
     new = SqliteSessions(home.database, home.cold, LIMIT)
-    assert [problem.code for problem in new.find().problems] == ["openclaw_database"]
+    unseen = new.find()
+    assert [problem.code for problem in unseen.problems] == ["openclaw_database"]
+    assert (unseen.found, unseen.complete) == ({}, False)
     openclaw.db.execute("COMMIT")
     assert new.find().found == source.find().found == first.found
     new.close()

@@ -53,6 +53,7 @@ class AgentSessions:
             files.skipped + rows.skipped,
             files.problems + rows.problems,
             kinds=rows.kinds,
+            complete=rows.complete,
         )
         for session_id, kind in files.kinds.items():
             if path_of(session_id) not in rows.found:

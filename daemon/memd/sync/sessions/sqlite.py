@@ -66,6 +66,7 @@ class SqliteSessions:
             )
             if error is not None:
                 found.problems.append(self._problem(error))
+                found.complete = error.unknown or self._listed is not None
         for path, reason in self._reader.bad_cold().items():
             if path in found.found:
                 found.skip(path + " (cold history)", reason)

@@ -9,7 +9,8 @@ agents     searches of 19 agents while the twentieth takes in 10,000 new files, 
 
 `--mode meaning` uses the local MiniLM model. The vectors that are there at the start are random ones (embedding the
 corpus would take minutes); whatever is written while it runs is embedded for real. Every question is new, so its
-vector is computed, too. The watcher is off, so that nothing but the search itself can have brought a change in.
+vector is computed, too, and each edit comes when no vector is missing. The watcher is off, so that nothing but the
+search itself can have brought a change in.
 """
 
 from __future__ import annotations
@@ -23,19 +24,17 @@ import statistics
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.latency import WARM_UP, make_corpus, make_vocabulary, store_random_vectors
+from benchmarks.latency import WARM_UP, make_corpus, store_random_vectors
+from benchmarks.write_trials import Questions, Trials
 from memd_client import Client
 from memd_client.errors import ConnectionLostError
-from memd_client.messages import Hit
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 
@@ -74,18 +73,6 @@ def row(name: str, took_s: list[float], bar_p95: float | None = None, **notes: A
     cuts = statistics.quantiles([each * 1000 for each in took_s], n=100, method="inclusive")
     p50, p95, p99 = (round(cuts[place], 3) for place in (49, 94, 98))
     return Row(name, p50, p95, p99, len(took_s), bar_p95, notes)
-
-
-class Questions:
-    """New questions without end: some words out of a range of ranks, the frequent ones first."""
-
-    def __init__(self, words: int = 5, ranks: tuple[int, int] = (50, 3000)) -> None:
-        self._words = make_vocabulary()[0][slice(*ranks)]
-        self._count = words
-        self._chance = random.Random(11)
-
-    def __call__(self) -> str:
-        return " ".join(self._chance.choices(self._words, k=self._count))
 
 
 def corpus(chunks: int, files: int) -> Callable[[StateHome], None]:
@@ -140,103 +127,41 @@ def repeated(run: Callable[[], object], rounds: int) -> list[float]:
     return [timed(run) for _ in range(rounds)]
 
 
-class Trials:
-    """Edits of a workspace, each followed by the search for it.
-
-    Args:
-        workspace: The workspace; each of its notes gets a word of its own.
-        client: A client of the daemon.
-        chance: Which edit comes next, and where.
-    """
-
-    def __init__(self, workspace: Path, client: Client, chance: random.Random) -> None:
-        self._workspace = workspace
-        self._client = client
-        self._chance = chance
-        self._text = Questions()
-        self._frequent = Questions(2, (10, 50))  # their matches cost time; they don't outweigh a rare word
-        self._number = 0
-        self.words: dict[Path, str] = {}
-        self.took_s: list[float] = []
-        self.stale: list[str] = []
-        self.seen: Counter[str] = Counter()
-        for path in sorted((workspace / "memory").rglob("*.md")):
-            self._append(path)
-
-    def one(self) -> None:
-        """Do one edit and search for it; note whether the answer knew."""
-        kind = self._chance.choice(("new", "append", "rewrite", "rename", "delete"))
-        path = self._chance.choice(list(self.words))
-        gone: str | None = None
-        if kind == "new":
-            path = self._workspace / "memory" / "new" / f"{len(self.took_s):05d}.md"
-            path.parent.mkdir(exist_ok=True)
-            self._append(path)
-        elif kind == "append":
-            self._append(path)
-        elif kind == "rewrite":
-            gone = self.words[path]
-            path.write_text("")
-            self._append(path)
-        elif kind == "rename":
-            to = path.with_name(f"moved-{len(self.took_s):05d}.md")
-            path.rename(to)
-            self.words[to] = self.words.pop(path)
-            path = to
-        else:
-            path.unlink()
-            gone = self.words.pop(path)
-        self._check(kind, path, self.words.get(path), gone)
-
-    def _append(self, path: Path) -> None:
-        self._number += 1
-        word = self.words[path] = f"zq{self._number:06d}zq"
-        with path.open("a") as file:
-            file.write(f"\nDecided: the {word} goes to {self._text()}.\n")
-
-    def _check(self, kind: str, path: Path, word: str | None, gone: str | None) -> None:
-        question = f"{word or gone} {self._frequent()}"
-        started = time.perf_counter()
-        reply = self._client.search(question, explain=True)
-        self.took_s.append(time.perf_counter() - started)
-        name = path.relative_to(self._workspace).as_posix()
-        hits = [hit for hit in reply.hits if hit.path == name and _shows(hit, path, word)]
-        astray = [hit.path for hit in reply.hits if not (self._workspace / hit.path).is_file()]
-        if astray or bool(hits) != (word is not None):
-            self.stale.append(f"{kind} {name}: {reply.pending}, astray {astray}")
-        if gone is not None and any(gone in hit.snippet for hit in self._client.search(gone).hits):
-            self.stale.append(f"{kind} {name} still shows what is gone")
-        self.seen["partial"] += reply.partial
-        self.seen["files pending"] += reply.pending.files > 0
-        self.seen["chunks pending"] += reply.pending.chunks > 0
-        self.seen["by meaning"] += any(hit.vector_score is not None for hit in hits)
-        self.seen["asked for"] += word is not None
-        if reply.degraded is not None:
-            self.seen[f"degraded {reply.degraded.code}"] += 1
-
-
-def _shows(hit: Hit, path: Path, word: str | None) -> bool:
-    """Return whether the chunk of a hit holds a word of its file; its snippet may show others of the question."""
-    line = 0 if word is None else path.read_text().partition(word)[0].count("\n") + 1
-    first, last = (hit.explain or {})["chunk_lines"]
-    return bool(first <= line <= last)
-
-
 def measure_write(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
     """Write, then search, a thousand times."""
-    with prepared(mode, corpus(wanted.files * 2, wanted.files)) as daemon, daemon.client() as client:
-        trials = Trials(daemon.home.workspace(), client, random.Random(5))
-        client.index()
-        for _ in range(wanted.trials):
-            trials.one()
-            while client.status().agents[0].chunks_pending:  # people don't write thirty notes a second
-                time.sleep(0.01)
-        for line in trials.stale[:10]:
-            print(f"STALE: {line}", file=sys.stderr)
-        notes: dict[str, Any] = {"stale": len(trials.stale), **trials.seen}
-        if mode == "keyword":
-            del notes["by meaning"]
-        yield row("search right after a write", trials.took_s, BAR_WRITE_MS, **notes)
+    made: list[Trials] = []
+
+    def fill(home: StateHome) -> None:
+        make_corpus(home, wanted.files * 2, wanted.files, random.Random(7))
+        made.append(Trials(home.workspace(), random.Random(5)))
+
+    with prepared(mode, fill) as daemon, daemon.client() as client:
+        trials = [made[0].one(client) for _ in range(wanted.trials) if settled(client)]
+    for trial in trials:
+        if trial.stale:
+            print(f"STALE: {trial.kind} {trial.path}: {trial.stale}", file=sys.stderr)
+    kinds = sorted({trial.kind for trial in trials})
+    for name, some in [
+        ("a write", trials),
+        *((kind, [t for t in trials if t.kind == kind]) for kind in kinds),
+    ]:
+        notes = {
+            "stale": sum(bool(trial.stale) for trial in some),
+            "partial": sum(trial.reply.partial for trial in some),
+            "files pending": sum(trial.reply.pending.files > 0 for trial in some),
+            "degraded": sum(trial.reply.degraded is not None for trial in some),
+        }
+        if mode == "meaning":
+            notes["chunks pending"] = sum(trial.reply.pending.chunks > 0 for trial in some)
+            notes["by meaning"] = sum(trial.by_meaning for trial in some)
+        yield row(f"search after {name}", [trial.took_s for trial in some], BAR_WRITE_MS, **notes)
+
+
+def settled(client: Client) -> bool:
+    """Return once no vector is missing: people don't write thirty notes a second."""
+    while client.status().agents[0].chunks_pending:
+        time.sleep(0.01)
+    return True
 
 
 def measure_reconcile(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:

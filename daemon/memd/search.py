@@ -6,7 +6,6 @@ needs waiting (catching up with files, embedding the question) was done before b
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from memd.config import Hybrid, Query
 from memd.index.connection import Database
-from memd.index.copies import count_copies, find_distinct, hashes_of
+from memd.index.copies import count_copies, find_best_copy, find_distinct
 from memd.index.files import ChunkRow, chunks_by_id, generation, load_texts
 from memd.index.keyword import Scope
 from memd.index.transcripts import load_line_maps
@@ -117,8 +116,12 @@ def find_meaning(db: Database, question: Question, search: VectorSearch) -> Cand
     nearest: dict[int, float] = {}
     for scope in _scopes(question):
         nearest |= dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, scope))
-    places = chunk_ids_of_vectors(db, question.space_id, list(nearest), question.scope)
-    scores = {chunk_id: nearest[vector_id] for vector_id, chunk_id in places}
+    scores: dict[int, float] = {}
+    told: set[int] = set()
+    for vector_id, chunk_id in chunk_ids_of_vectors(db, question.space_id, list(nearest), question.scope):
+        if vector_id not in told:  # of copies the first stands for all, on the side of words as well
+            told.add(vector_id)
+            scores[chunk_id] = nearest[vector_id]
     return Candidates(generation(db), scores, (perf_counter() - started) * 1000)
 
 
@@ -163,7 +166,7 @@ def find_hits(
     far = max(meaning.scores.values(), default=0.0) < FAR
     ranked: list[Ranked] = []
     if words.scores or not far:
-        ranked = rank(db, question, *_fold_copies(db, words.scores, meaning.scores))
+        ranked = rank(db, question, words.scores, meaning.scores)
         if question.notes_scope is not None:
             ranked = _seat_notes(db, ranked)
     hits = cut_hits(db, question, ranked)
@@ -174,41 +177,6 @@ def find_hits(
     }
     mode = "keyword" if not by_meaning else "hybrid" if by_words else "vector"
     return Found(hits, mode, now, not hits, timings)
-
-
-def _fold_copies(
-    db: Database, texts: dict[int, float], vectors: dict[int, float]
-) -> tuple[dict[int, float], dict[int, float]]:
-    """Return both sides' scores with one chunk for each text: a note before a transcript, then the last path.
-
-    Copies have the same vector, so the same cosine, and the same BM25: only chunks of equal scores are looked at.
-    """
-    by_cosine: dict[float, list[int]] = defaultdict(list)
-    for key, score in vectors.items():
-        by_cosine[score].append(key)
-    by_bm25: dict[float, list[int]] = defaultdict(list)
-    for key, score in texts.items():
-        if key not in vectors:  # of a text whose vector was found, every place was
-            by_bm25[score].append(key)
-    suspects = [key for keys in (*by_cosine.values(), *by_bm25.values()) if len(keys) > 1 for key in keys]
-    if not suspects:
-        return texts, vectors
-    places: dict[str, list[int]] = defaultdict(list)
-    for key, digest in hashes_of(db, suspects).items():
-        places[digest].append(key)
-    texts, vectors = dict(texts), dict(vectors)
-    for keys in places.values():
-        if len(keys) == 1:
-            continue
-        rows = chunks_by_id(db, keys)
-        best = min(
-            sorted(rows, key=lambda row: row.path, reverse=True), key=lambda row: row.source != "memory"
-        )
-        for scores in (texts, vectors):
-            known = [scores.pop(row.id) for row in rows if row.id in scores]
-            if known:
-                scores[best.id] = max(known)
-    return texts, vectors
 
 
 def _seat_notes(db: Database, ranked: list[Ranked]) -> list[Ranked]:
@@ -284,17 +252,19 @@ def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, f
 def cut_hits(db: Database, question: Question, ranked: Sequence[Ranked]) -> list[Hit]:
     """Return the best hits as snippets; a snippet inside one already shown only counts as a copy of it."""
     hits: list[Hit] = []
+    shown: set[str] = set()
     for start in range(0, len(ranked), question.max_results):
-        shown = ranked[start : start + question.max_results]
-        keys = [int(item.id) for item in shown]
-        contents = load_texts(db, keys)
-        rows = {row.id: row for row in chunks_by_id(db, keys)}
+        page = ranked[start : start + question.max_results]
+        rows = {row.id: row for row in chunks_by_id(db, [int(item.id) for item in page])}
+        copies = count_copies(db, {row.hash for row in rows.values()}, question.scope)
+        for row in [row for row in rows.values() if copies[row.hash] > 1]:
+            rows[row.id] = find_best_copy(db, row.hash, question.scope) or row
         transcripts = {row.path for row in rows.values() if row.source == "sessions"}
         maps = load_line_maps(db, transcripts) if transcripts else {}
-        copies = count_copies(db, {row.hash for row in rows.values()}, question.scope)
-        for item in shown:
-            row = rows.get(int(item.id))
-            if row is None:
+        contents = load_texts(db, [row.id for row in rows.values()])
+        for item in page:
+            row = rows.get(int(item.id), NOWHERE)
+            if row.id not in contents or row.hash in shown:
                 continue
             cut = cut_snippet(contents[row.id], row.start_line, question.plan.words, SNIPPET_CHARACTERS)
             hit = _hit(question, item, row, _placed(cut, maps.get(row.path)), copies[row.hash])
@@ -302,6 +272,7 @@ def cut_hits(db: Database, question: Question, ranked: Sequence[Ranked]) -> list
                 if len(hits) >= question.max_results:
                     return hits
                 hits.append(hit)
+                shown.add(row.hash)
         if len(hits) >= question.max_results:
             return hits
     return hits

@@ -16,6 +16,7 @@ from tests.support.answers import differences
 from tests.support.daemon import DaemonProcess
 from tests.support.edits import Edit, EditedMemory, Look, hammer, run_script, scripts
 from tests.support.homes import StateHome
+from tests.support.models import minilm_path
 
 UNWATCHED = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}}
 
@@ -241,3 +242,23 @@ def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(
         assert all(count.result() for count in counts)
     memory.words[:] = memory.words[-300:]
     assert differences(client, memory) == []
+
+
+@pytest.mark.model
+def test_a_short_note_is_found_by_its_meaning_in_the_very_next_search() -> None:
+    minilm_path()
+    local = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}
+    with StateHome({"agents": {"defaults": {"memorySearch": local}}}) as home:
+        for number in range(20):
+            home.note(f"memory/old-{number}.md", f"Invoice number {number} was paid in March.\n")
+        with DaemonProcess(home) as daemon, daemon.client(timeout_s=120) as client:
+            client.index()
+            for turn in range(20):
+                path = f"memory/new-{turn}.md"
+                home.note(path, f"On day {turn} our cat was ill and the vet gave her medicine.\n")
+
+                reply = client.search(f"sick pet {turn}", max_results=40, deadline_ms=20_000)
+
+                assert reply.pending.chunks == 0
+                found = {hit.path: hit.vector_score for hit in reply.hits}
+                assert found.get(path) is not None, f"turn {turn}: {found}"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 
 from memd.index.database import Database
+from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
 
 MOST_COPIES = 6400
@@ -57,6 +58,20 @@ def hashes_of(db: Database, ids: Collection[int]) -> dict[int, str]:
         (json.dumps(list(ids)),),
     ).fetchall()[0]
     return dict(zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True))
+
+
+def find_best_copy(db: Database, digest: str, scope: Scope | None) -> ChunkRow | None:
+    """Return the chunk that stands for all in scope with one text: a note's before a transcript's, the last path's.
+
+    Dated notes sort by their date, so that is the newest one.
+    """
+    condition, values = scope_sql(scope)
+    found = db.execute(
+        f"""SELECT c.id FROM chunks AS c WHERE c.hash = :hash AND {condition}
+            ORDER BY c.source <> 'memory', c.path DESC, c.id LIMIT 1""",
+        {**values, "hash": digest},
+    ).fetchone()
+    return None if found is None else chunks_by_id(db, [int(found[0])])[0]
 
 
 def count_copies(db: Database, hashes: Collection[str], scope: Scope | None) -> dict[str, int]:

@@ -30,6 +30,7 @@ from memd.sync.inherit import inherit_vectors
 from memd.sync.read import lines_of, read_file
 from memd.sync.reconcile import ProgressSink, TextSync
 from memd.sync.right_of_way import RightOfWay
+from memd.sync.rows import FileRows
 from memd.sync.rules import describe_refusal, is_memory_path
 from memd.sync.schedule import Schedule
 from memd.sync.sources import Sources
@@ -106,7 +107,7 @@ class AgentMemory:
         self._nursery: trio.Nursery | None = None
         self.selection = Selection(config.settings.provider, None)
         self.fill: VectorFill | None = None
-        self.text = TextSync(
+        rows = FileRows(
             index,
             sources,
             tokens=config.settings.chunking.tokens,
@@ -114,8 +115,8 @@ class AgentMemory:
             clock=clock,
             disk=self._disk,
             on_published=self._on_published,
-            right_of_way=right_of_way,
         )
+        self.text = TextSync(index, sources, rows, clock=clock, disk=self._disk, right_of_way=right_of_way)
         self._recall = Recall(
             config, index, warm, self.text, daemon=daemon, clock=clock, right_of_way=right_of_way
         )

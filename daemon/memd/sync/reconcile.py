@@ -17,7 +17,7 @@ import trio
 
 from memd.clock import Clock
 from memd.index.connection import IndexFile
-from memd.index.files import FileRow, Published
+from memd.index.files import FileRow
 from memd.index.keyword import tidy
 from memd.index.meta import find_last_sync, set_last_sync
 from memd.sync.changes import Changes, looks_same
@@ -85,12 +85,10 @@ class TextSync:
 
     Args:
         index: The agent's index.
-        sources: Finds what there is, and reads it.
-        tokens: Chunk size.
-        overlap: What a chunk shares with the one before, in tokens.
+        sources: Finds what there is.
+        rows: What the index holds; nobody else changes it.
         clock: Wall time.
-        disk: Limits the threads that read and chunk.
-        on_published: Told of every committed change of a file.
+        disk: Limits the threads that look at the disk.
         right_of_way: Who is searching: a pass steps aside for them.
     """
 
@@ -98,27 +96,17 @@ class TextSync:
         self,
         index: IndexFile,
         sources: Sources,
+        rows: FileRows,
         *,
-        tokens: int,
-        overlap: int,
         clock: Clock,
         disk: trio.CapacityLimiter,
-        on_published: Callable[[Published], None],
         right_of_way: RightOfWay,
     ) -> None:
         self._index = index
         self.sources = sources
         self._clock = clock
         self._disk = disk
-        self._rows = FileRows(
-            index,
-            sources,
-            tokens=tokens,
-            overlap=overlap,
-            clock=clock,
-            disk=disk,
-            on_published=on_published,
-        )
+        self._rows = rows
         self._right_of_way = right_of_way
         self._wake = trio.Event()
         self._waiting: list[_Request] = []

@@ -18,7 +18,7 @@ from memd.sync.discover import Found
 from memd.sync.read import FileText, read_file
 from memd.sync.reconcile import SMALL_PASS_FILES, TextSync
 from memd.sync.right_of_way import RightOfWay
-from memd.sync.rows import SETTLE_MS
+from memd.sync.rows import SETTLE_MS, FileRows
 from memd.sync.sources import SourceLimits, Sources
 from tests.support.indexes import EXTENSION
 
@@ -47,16 +47,23 @@ class Scene:
         self.published: list[Published] = []
         self.sources = SlowSources(self.workspace)
         self.index = index
-        self.text = TextSync(
+        disk = trio.CapacityLimiter(2)
+        rows = FileRows(
             index,
             self.sources,
             tokens=400,
             overlap=80,
-            clock=lambda: wall_clock_ms() + self.offset_ms,
-            disk=trio.CapacityLimiter(2),
+            clock=self.clock,
+            disk=disk,
             on_published=self.published.append,
-            right_of_way=RightOfWay(),
         )
+        self.text = TextSync(
+            index, self.sources, rows, clock=self.clock, disk=disk, right_of_way=RightOfWay()
+        )
+
+    def clock(self) -> int:
+        """Return wall time, which a test may put forward."""
+        return wall_clock_ms() + self.offset_ms
 
     def note(self, name: str, text: str) -> Path:
         """Write a note."""

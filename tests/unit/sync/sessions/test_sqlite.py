@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from pathlib import Path
 
 import apsw
 import pytest
@@ -25,35 +23,9 @@ from tests.support.transcripts import (
     conversation,
     message,
 )
+from tests.unit.sync.sessions.reading import LIMIT, text_of
 
-LIMIT = 1_048_576
 HEARTBEAT_KEY = "agent:main:main:heartbeat"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> TranscriptHome:
-    """Return an empty home."""
-    return TranscriptHome(tmp_path)
-
-
-@pytest.fixture
-def openclaw(home: TranscriptHome) -> Iterator[OpenClawDatabase]:
-    """Return OpenClaw at work on its database."""
-    with home.open_database() as database:
-        yield database
-
-
-@pytest.fixture
-def source(home: TranscriptHome) -> Iterator[SqliteSessions]:
-    """Return the source under test."""
-    source = SqliteSessions(home.database, home.cold, LIMIT)
-    yield source
-    source.close()
-
-
-def text_of(source: SqliteSessions, session_id: str) -> str:
-    """Return the talk of a session that is found."""
-    return source.load(source.find().found[f"sessions/{session_id}.jsonl"]).text
 
 
 # --- what is found ----------------------------------------------------------------------------------

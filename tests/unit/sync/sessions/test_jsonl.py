@@ -25,12 +25,6 @@ UUID = "0b9c7f0e-5a52-4c7e-9d0f-3a2b1c4d5e6f"
 HEARTBEAT = "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK."
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> TranscriptHome:
-    """Return an empty home."""
-    return TranscriptHome(tmp_path)
-
-
 def source_of(home: TranscriptHome) -> JsonlSessions:
     """Return the source under test."""
     return JsonlSessions(home.sessions, LIMIT)

@@ -17,19 +17,6 @@ LIMIT = 1_048_576
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> TranscriptHome:
-    """Return an empty home."""
-    return TranscriptHome(tmp_path)
-
-
-@pytest.fixture
-def openclaw(home: TranscriptHome) -> Iterator[OpenClawDatabase]:
-    """Return OpenClaw at work on its database."""
-    with home.open_database() as database:
-        yield database
-
-
-@pytest.fixture
 def source(home: TranscriptHome) -> Iterator[AgentSessions]:
     """Return the source under test."""
     source = AgentSessions(home.state, "main", LIMIT)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import apsw
 import pytest
 
@@ -18,34 +15,7 @@ from tests.support.transcripts import (
     conversation,
     message,
 )
-
-LIMIT = 1_048_576
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> TranscriptHome:
-    """Return an empty home."""
-    return TranscriptHome(tmp_path)
-
-
-@pytest.fixture
-def openclaw(home: TranscriptHome) -> Iterator[OpenClawDatabase]:
-    """Return OpenClaw at work on its database."""
-    with home.open_database() as database:
-        yield database
-
-
-@pytest.fixture
-def source(home: TranscriptHome) -> Iterator[SqliteSessions]:
-    """Return the source under test."""
-    source = SqliteSessions(home.database, home.cold, LIMIT)
-    yield source
-    source.close()
-
-
-def text_of(source: SqliteSessions, session_id: str) -> str:
-    """Return the talk of a session that is found."""
-    return source.load(source.find().found[f"sessions/{session_id}.jsonl"]).text
+from tests.unit.sync.sessions.reading import LIMIT, text_of
 
 
 def test_a_commit_of_another_connection_is_seen_and_never_hindered(

@@ -15,7 +15,6 @@ from memd.config import DaemonSettings
 from memd.embedding.choose import choose_provider
 from memd.embedding.model.header import load_fingerprint
 from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.pull import pull_model
 from memd.embedding.model.reference import parse_reference
 from memd.embedding.space import local_space, space_of
 from memd.index.connection import IndexFile
@@ -208,6 +207,8 @@ class Memory:
             DownloadFailedError: It can't be had.
             ChecksumMismatchError: What came is not it.
         """
+        from memd.embedding.model.pull import pull_model  # here: HTTP costs an idle daemon 4 MB
+
         path = await pull_model(ref, self._models_dir, progress)
         for agent in self._agents.values():
             if isinstance(agent, AgentMemory):

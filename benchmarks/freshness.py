@@ -65,7 +65,7 @@ class Row:
         bar = "" if self.bar_p95 is None else f"  bar {self.bar_p95:.0f}"
         notes = "  ".join(f"{name} {value}" for name, value in self.notes.items())
         times = f"p50 {self.p50:7.2f}  p95 {self.p95:7.2f}  p99 {self.p99:7.2f} ms"
-        return f"{self.name:<38} {times}  n {self.count:<5}{bar}  {notes}".rstrip()
+        return f"{self.name:<42} {times}  n {self.count:<5}{bar}  {notes}".rstrip()
 
 
 def row(name: str, took_s: list[float], bar_p95: float | None = None, **notes: Any) -> Row:

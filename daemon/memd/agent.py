@@ -193,7 +193,8 @@ class AgentMemory:
         """Keep the warm vectors equal to the rows after each committed file."""
         self.warm.follow(published)
         if self.fill is not None:
-            self.fill.wake(len(published.added_hashes) - len(published.added_vectors))
+            texts = len(published.added_hashes) - len(published.added_vectors)
+            self.fill.wake(texts, published.added_characters if texts else 0)
 
     async def _on_stored(self, ids: list[int], matrix: NDArray[np.float32]) -> None:
         """Take freshly stored vectors into the warm ones; a space's first ones make it answer."""

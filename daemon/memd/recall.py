@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 import trio
@@ -99,6 +100,8 @@ class Recall:
                 nursery.start_soon(self._ask_by_words, ask, fill)
                 if fill is not None:
                     await self._ask_by_meaning(ask, fill)
+            if ask.found is None and ask.search is not None and ask.has_new_vectors:
+                ask.meaning, ask.search = None, self._warm.searcher()
             found = ask.found if ask.found is not None else await self._index.read(ask.finish)
         return SearchReply(
             agent=self._config.id,
@@ -113,7 +116,7 @@ class Recall:
             generation=found.generation,
             pending=self._pending(ask, fill),
             partial=ask.is_cut,
-            timings={name: round(ms, 3) for name, ms in found.timings.items()} if params.explain else None,
+            timings=ask.timings(found) if params.explain else None,
         )
 
     def _prepare(self, params: SearchParams, fill: VectorFill | None) -> Question:
@@ -160,10 +163,12 @@ class Recall:
         """Look at the disk, and find what the question's words bring up; bring changed files in first."""
 
         def look(db: Database) -> bool:
+            started = perf_counter()
             try:
                 ask.disk, ask.behind = self._text.see()
             except MemdError as error:
                 ask.degraded = self._degraded_by(error)
+            ask.look_ms = (perf_counter() - started) * 1000
             if ask.behind and self._config.settings.sync.on_search:
                 return False
             ask.words = find_words(db, ask.question)
@@ -199,6 +204,7 @@ class Recall:
             with trio.move_on_at(until) as waiting:
                 await fill.settle()
             ask.is_cut = ask.is_cut or waiting.cancelled_caught
+            ask.has_new_vectors = True
 
     def _degraded_by(self, error: MemdError) -> Degraded:
         """Return what a failure means to this answer."""
@@ -260,11 +266,18 @@ class _Ask:
         self.disk: Discovery | None = None
         self.behind: Changes | None = None
         self.is_cut = False
+        self.has_new_vectors = False
+        self.look_ms = 0.0
         self.degraded: Degraded | None = None
         self.search: VectorSearch | None = None
         self.words: Candidates | None = None
         self.meaning: Candidates | None = None
         self.found: Found | None = None
+
+    def timings(self, found: Found) -> dict[str, float]:
+        """Return what the parts of the search took, in milliseconds."""
+        parts = {"look_ms": self.look_ms, **found.timings}
+        return {name: round(took_ms, 3) for name, took_ms in parts.items()}
 
     def finish(self, db: Database) -> Found:
         """Return the hits out of what was found so far; what the index has outrun is found again."""

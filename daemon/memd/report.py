@@ -63,7 +63,8 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     def look(db: Database) -> tuple[Counts, int, TranscriptCounts]:
         return count_all(db), generation(db), count_transcripts(db)
 
-    (counts, at, transcripts), (disk, changes) = await agent.index_file.read(look), await text.look()
+    # In this order: a file indexed in between is then pending and counted, never neither.
+    (disk, changes), (counts, at, transcripts) = await text.look(), await agent.index_file.read(look)
     provider = agent.selection.provider
     choice = agent.warm.choice()
     problems = _problems(agent, disk)

@@ -123,7 +123,7 @@ def test_a_file_is_followed_through_save_after_save() -> None:
     with StateHome(watched()) as home:
         memory = EditedMemory(home.workspace())
         with watching(home) as daemon, daemon.client() as client:
-            for _ in range(10):
+            for _ in range(5):
                 for _ in range(5):
                     memory.do(Edit("replace", "memory/a.md"))
                     memory.do(Edit("swap_words_and_time", "MEMORY.md"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,7 @@ class Published:
         chunks_removed: Chunks that were deleted.
         added_hashes: Hashes of chunks that no chunk had before.
         removed_hashes: Hashes that no chunk has any more.
+        added_characters: Length of the texts of `added_hashes`.
         space_id: The active vector space, or None.
         added_vectors: Ids of vectors of that space, stored before, that came into use.
         added_matrix: (len(added_vectors), dims), those vectors; None where there are none.
@@ -80,6 +81,7 @@ class Published:
     added_vectors: tuple[int, ...] = ()
     added_matrix: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     removed_vectors: tuple[int, ...] = ()
+    added_characters: int = 0
 
 
 def load_files(db: Database) -> dict[str, FileRow]:
@@ -143,7 +145,9 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
         "UPDATE chunks SET source = ? WHERE path = ? AND source <> ?", (row.source, row.path, row.source)
     )
     touch_file(db, row)
-    return _follow(db, row.path, len(new), len(gone), arriving, _hashes_unused(db, leaving))
+    published = _follow(db, row.path, len(new), len(gone), arriving, _hashes_unused(db, leaving))
+    lengths = {chunk.hash: len(chunk.text) for chunk in new}
+    return replace(published, added_characters=sum(lengths[digest] for digest in arriving))
 
 
 def forget_file(db: Database, path: str) -> Published:

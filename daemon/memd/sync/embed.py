@@ -38,11 +38,17 @@ lets agents take turns."""
 LOOK_AHEAD_TEXTS = 512
 """Texts read from the index at once: the look for missing ones walks all chunks, so it is shared by many."""
 
-FIRST_GUESS_S = 0.02
-"""How long a text is thought to take before any was embedded: a short note with a small local model."""
+TEXT_S = 0.006
+"""What a text takes however short it is, about: with a small local model."""
+
+FIRST_GUESS_S = 0.00005
+"""What a character is thought to take before any was embedded."""
 
 PACE = 0.2
-"""Weight of the last batch in the time a text takes: it follows within some batches, and one odd one passes."""
+"""Weight of the last batch in what a character takes: it follows within some batches, and one odd one passes."""
+
+CHUNK_CHARACTERS = 1600
+"""Length of a text that is known only to be missing: a full chunk."""
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
@@ -84,7 +90,8 @@ class VectorFill:
         self.embedded = 0
         self.pending = 0
         self.oldest_ms: int | None = None
-        self._text_s = FIRST_GUESS_S
+        self._characters = 0
+        self._character_s = FIRST_GUESS_S
 
     def __repr__(self) -> str:
         state = "idle" if self._idle.is_set() else f"{self.pending} pending"
@@ -95,14 +102,17 @@ class VectorFill:
         space_id = self.space.id
         self.pending = await self._index.read(lambda db: count_missing(db, space_id))
         self.oldest_ms = await self._index.read(lambda db: oldest_missing_ms(db, space_id))
+        self._characters = self.pending * CHUNK_CHARACTERS
 
-    def wake(self, texts: int = 0) -> None:
+    def wake(self, texts: int = 0, characters: int = 0) -> None:
         """Say that texts may be missing.
 
         Args:
             texts: How many are known to have come.
+            characters: How long they are together.
         """
         self.pending += texts
+        self._characters += characters
         if texts and self.oldest_ms is None:
             self.oldest_ms = self._clock()
         if self._idle.is_set():
@@ -111,7 +121,7 @@ class VectorFill:
 
     def needs_s(self) -> float:
         """Return about how long what is pending will take, by the texts embedded lately."""
-        return self.pending * self._text_s
+        return self.pending * TEXT_S + self._characters * self._character_s
 
     async def settle(self, progress: ProgressSink = ignore_progress) -> None:
         """Wait until nothing is missing or the provider fails; the caller looks at `degraded`.
@@ -142,7 +152,7 @@ class VectorFill:
                 self.degraded = None
                 self._pauses = 0
                 if not self._wake.is_set():
-                    self.oldest_ms = None
+                    self.oldest_ms, self._characters = None, 0
             except MemdError as error:
                 self.note_failure(error)
             if not self._wake.is_set():
@@ -183,13 +193,19 @@ class VectorFill:
                     break
             self.pending = await self._index.read(lambda db: count_missing(db, space.id))
 
+    def _note_pace(self, took_s: float, texts: int, characters: int) -> None:
+        """Note how long texts took, for the guess how long the next will."""
+        self._characters = max(0, self._characters - characters)
+        pace_s = max(0.0, took_s - texts * TEXT_S) / max(1, characters)
+        self._character_s += PACE * (pace_s - self._character_s)
+
     async def _embed(self, missing: list[tuple[str, str]]) -> None:
         """Embed and store one batch of (hash, text)."""
         space = self.space
         hashes = [digest for digest, _ in missing]
         started = trio.current_time()
         matrix = await self.provider.embed_batch([text for _, text in missing])
-        self._text_s += PACE * ((trio.current_time() - started) / len(missing) - self._text_s)
+        self._note_pace(trio.current_time() - started, len(missing), sum(len(text) for _, text in missing))
         now_ms = self._clock()
 
         def store(db: Database) -> list[int]:

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import trio
 
-LONGEST_STOP_S = 0.05
-"""How long one file may be held up: with searches back to back a sync still goes through twenty files a second."""
+LONGEST_STOP_S = 0.02
+"""How long one file may be held up: with searches back to back a sync still goes through fifty files a second."""
 
 
 class RightOfWay:

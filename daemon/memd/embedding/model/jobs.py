@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Literal
 
@@ -29,7 +30,7 @@ class Job:
         self.text = text
         self.kind = kind
         self.tries = 0
-        self.interruptions = 0
+        self.first_tried = math.inf
         self.abandoned = False
         self.vector: FloatArray | None = None
         self.error: MemdError | None = None

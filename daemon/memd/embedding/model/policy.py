@@ -23,7 +23,9 @@ class RunnerSettings:
 
     `keep_alive_s` is how long an unused model stays loaded, 0 as long as the daemon runs. `threads` 0
     means as many as there are physical cores, up to 8. `query_timeout_s`, `text_timeout_s` and
-    `load_timeout_s` are what the child may take before it counts as hung and is killed.
+    `load_timeout_s` are what the child may take before it counts as hung and is killed. `interruptible_s` is how
+    long a text may be put off by queries that come while it is embedded; then it is embedded to its end, so that
+    questions without end don't keep the index from its vectors.
     """
 
     keep_alive_s: float = 1800.0
@@ -31,6 +33,7 @@ class RunnerSettings:
     query_timeout_s: float = 2.0
     text_timeout_s: float = 60.0
     load_timeout_s: float = 120.0
+    interruptible_s: float = 2.0
     command: Sequence[str] = CHILD_COMMAND
 
     def timeout_s(self, kind: Kind) -> float:

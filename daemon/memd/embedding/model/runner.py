@@ -35,10 +35,6 @@ log = structlog.get_logger(__name__)
 MAX_TRIES: Final = 2
 """A text that was in the child when it died is tried once more: it may be the cause."""
 
-MAX_INTERRUPTIONS: Final = 3
-"""A text is given up for a query that comes, as often as this; then it is embedded to its end, so that questions
-without end don't keep the index from its vectors."""
-
 REFUSAL_SECONDS: Final = 60.0
 """How long a permanent error is believed while the file stays the same: the extra may get installed."""
 
@@ -248,14 +244,15 @@ class ModelRunner:
             if process.gone.is_set():
                 break
             job = self._queue.pop()
-            may_stop = job.kind == "text" and job.interruptions < MAX_INTERRUPTIONS
+            now = trio.current_time()
+            job.first_tried = min(job.first_tried, now)
+            may_stop = job.kind == "text" and now - job.first_tried < self._settings.interruptible_s
             try:
                 timeout_s = self._settings.timeout_s(job.kind)
                 vector = await process.embed(job.text, timeout_s, interruptible=may_stop)
                 if vector is not None:
                     job.finish(vector)
                 elif not job.abandoned:
-                    job.interruptions += 1
                     self._queue.push_back(job)
                 self._backoff.succeeded()
                 self._problem = None

@@ -125,13 +125,17 @@ def test_queries_overtake_texts_and_wait_for_one_at_most(model: Path) -> None:
 
 
 def test_a_query_has_the_text_under_way_given_up_but_not_for_ever(model: Path) -> None:
+    manners = RunnerSettings(
+        command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, interruptible_s=0.05
+    )
+
     async def test(owner: ModelOwner, hold: ModelHold) -> None:
         flag = model.with_name("flag")
         long = f"long {flag}"
         async with trio.open_nursery() as nursery:
             nursery.start_soon(hold.embed, long, "text")
             await wait_until(lambda: fake.log_of(model).count(long) == 1)
-            await trio.sleep(2 * settings.interruptible_s)
+            await trio.sleep(2 * manners.interruptible_s)
             assert (await hold.embed("query", "query")).tobytes() == fake.vector_of("query")
             await wait_until(lambda: fake.log_of(model).count(long) == 2)
             nursery.start_soon(hold.embed, "one more", "query")
@@ -141,10 +145,7 @@ def test_a_query_has_the_text_under_way_given_up_but_not_for_ever(model: Path) -
         assert fake.log_of(model) == ["start", long, "query", long, "one more"]
         assert only(owner).restarts == 0
 
-    settings = RunnerSettings(
-        command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, interruptible_s=0.05
-    )
-    run(model, test, settings)
+    run(model, test, manners)
 
 
 def test_cancelled_requests_leave_the_process_and_the_others_alone(model: Path) -> None:

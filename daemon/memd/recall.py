@@ -28,7 +28,7 @@ from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
 from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
-from memd.sync.verify import keep_current, keep_existing
+from memd.sync.verify import check_against, check_by_name
 from memd.text.keywords import plan_match
 from memd_client.errors import MemdError, QueryEmptyError
 from memd_client.messages import Degraded, Pending, SearchParams, SearchReply
@@ -281,9 +281,8 @@ class _Ask:
 
     def finish(self, db: Database) -> Found:
         """Return the hits out of what was found so far; what the index has outrun is found again."""
-        found = find_hits(db, self.question, self.search, self.words, self.meaning)
         if self.disk is not None:
-            found.hits = keep_current(found.hits, self.disk, self.behind, self._text.sources.load)
+            is_there = check_against(self.disk, self.behind, self._text.sources.load)
         else:
-            found.hits = keep_existing(found.hits, self._workspace)
-        return found
+            is_there = check_by_name(self._workspace)
+        return find_hits(db, self.question, self.search, self.words, self.meaning, is_there=is_there)

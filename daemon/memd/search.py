@@ -6,7 +6,7 @@ needs waiting (catching up with files, embedding the question) was done before b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memd.config import Hybrid, Query
 from memd.index.connection import Database
-from memd.index.copies import count_copies, find_best_copy, find_distinct
+from memd.index.copies import count_copies, find_copies, find_distinct
 from memd.index.files import ChunkRow, chunks_by_id, generation, load_texts
 from memd.index.keyword import Scope
 from memd.index.transcripts import load_line_maps
@@ -138,6 +138,8 @@ def find_hits(
     search: VectorSearch | None,
     words: Candidates | None = None,
     meaning: Candidates | None = None,
+    *,
+    is_there: Callable[[Hit], bool] = lambda _: True,
 ) -> Found:
     """Return the hits of a question, best first.
 
@@ -147,6 +149,8 @@ def find_hits(
         search: The vector path in use, or None where vectors are not to be asked.
         words: What was found by words already; found anew where the index has changed since.
         meaning: What was found by meaning already, likewise.
+        is_there: Says whether a hit's text is still on disk; others are left out, another place of the same text
+            taking their seat.
 
     Returns:
         At most `max_results` hits. None at all, with `abstained`, where nothing is relevant.
@@ -169,7 +173,7 @@ def find_hits(
         ranked = rank(db, question, words.scores, meaning.scores)
         if question.notes_scope is not None:
             ranked = _seat_notes(db, ranked)
-    hits = cut_hits(db, question, ranked)
+    hits = cut_hits(db, question, ranked, is_there)
     timings = {
         "words_ms": words.took_ms,
         "meaning_ms": meaning.took_ms,
@@ -249,7 +253,9 @@ def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, f
     return MEANING_SHARE, 1 - MEANING_SHARE
 
 
-def cut_hits(db: Database, question: Question, ranked: Sequence[Ranked]) -> list[Hit]:
+def cut_hits(
+    db: Database, question: Question, ranked: Sequence[Ranked], is_there: Callable[[Hit], bool]
+) -> list[Hit]:
     """Return the best hits as snippets; a snippet inside one already shown only counts as a copy of it."""
     hits: list[Hit] = []
     shown: set[str] = set()
@@ -257,18 +263,21 @@ def cut_hits(db: Database, question: Question, ranked: Sequence[Ranked]) -> list
         page = ranked[start : start + question.max_results]
         rows = {row.id: row for row in chunks_by_id(db, [int(item.id) for item in page])}
         copies = count_copies(db, {row.hash for row in rows.values()}, question.scope)
-        for row in [row for row in rows.values() if copies[row.hash] > 1]:
-            rows[row.id] = find_best_copy(db, row.hash, question.scope) or row
-        transcripts = {row.path for row in rows.values() if row.source == "sessions"}
-        maps = load_line_maps(db, transcripts) if transcripts else {}
-        contents = load_texts(db, [row.id for row in rows.values()])
+        contents = load_texts(db, list(rows))
         for item in page:
             row = rows.get(int(item.id), NOWHERE)
             if row.id not in contents or row.hash in shown:
                 continue
-            cut = cut_snippet(contents[row.id], row.start_line, question.plan.words, SNIPPET_CHARACTERS)
-            hit = _hit(question, item, row, _placed(cut, maps.get(row.path)), copies[row.hash])
-            if not _is_told(hits, hit):
+            places = [row] if copies[row.hash] == 1 else find_copies(db, row.hash, question.scope)
+            hit = next(
+                (
+                    hit
+                    for place in places
+                    if is_there(hit := _cut(db, question, item, place, contents[row.id], copies[row.hash]))
+                ),
+                None,
+            )
+            if hit is not None and not _is_told(hits, hit):
                 if len(hits) >= question.max_results:
                     return hits
                 hits.append(hit)
@@ -276,6 +285,13 @@ def cut_hits(db: Database, question: Question, ranked: Sequence[Ranked]) -> list
         if len(hits) >= question.max_results:
             return hits
     return hits
+
+
+def _cut(db: Database, question: Question, item: Ranked, row: ChunkRow, text: str, copies: int) -> Hit:
+    """Return a candidate as it is shown where it stands."""
+    cut = cut_snippet(text, row.start_line, question.plan.words, SNIPPET_CHARACTERS)
+    line_map = load_line_maps(db, [row.path]).get(row.path) if row.source == "sessions" else None
+    return _hit(question, item, row, _placed(cut, line_map), copies)
 
 
 def _placed(cut: Snippet, line_map: Sequence[int] | None) -> Snippet:

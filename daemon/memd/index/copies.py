@@ -60,18 +60,17 @@ def hashes_of(db: Database, ids: Collection[int]) -> dict[int, str]:
     return dict(zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True))
 
 
-def find_best_copy(db: Database, digest: str, scope: Scope | None) -> ChunkRow | None:
-    """Return the chunk that stands for all in scope with one text: a note's before a transcript's, the last path's.
-
-    Dated notes sort by their date, so that is the newest one.
+def find_copies(db: Database, digest: str, scope: Scope | None) -> list[ChunkRow]:
+    """Return the chunks in scope with one text, the one that stands for all first: a note's before a transcript's,
+    the last path's (dated notes sort by their date, so that is the newest one).
     """
     condition, values = scope_sql(scope)
     found = db.execute(
         f"""SELECT c.id FROM chunks AS c WHERE c.hash = :hash AND {condition}
-            ORDER BY c.source <> 'memory', c.path DESC, c.id LIMIT 1""",
+            ORDER BY c.source <> 'memory', c.path DESC, c.id""",
         {**values, "hash": digest},
-    ).fetchone()
-    return None if found is None else chunks_by_id(db, [int(found[0])])[0]
+    )
+    return chunks_by_id(db, [int(row[0]) for row in found])
 
 
 def count_copies(db: Database, hashes: Collection[str], scope: Scope | None) -> dict[str, int]:

@@ -11,41 +11,38 @@ from memd.sync.read import FileText
 from memd_client.errors import MemdError
 from memd_client.messages import Hit
 
+Check = Callable[[Hit], bool]
+"""Says whether a hit's text is on disk (blocking: may read the file)."""
 
-def keep_current(
-    hits: list[Hit], disk: Discovery, behind: Changes | None, load: Callable[[Found], FileText]
-) -> list[Hit]:
-    """Return the hits whose text is on disk (blocking: reads the files that changed).
+
+def check_against(disk: Discovery, behind: Changes | None, load: Callable[[Found], FileText]) -> Check:
+    """Return a check of hits against a look at the disk; files that changed since they were indexed are read.
 
     Args:
-        hits: What the index says.
         disk: The files and transcripts there are, from this very request.
         behind: What the index doesn't know yet, or None where it knows everything.
         load: Reads one.
     """
     changed = {found.path: found for found in behind.read} if behind is not None else {}
-    kept = []
-    for hit in hits:
-        if hit.path in changed:
-            if _still_holds(hit, changed[hit.path], load):
-                kept.append(hit)
-        elif hit.path in disk.files:
-            kept.append(hit)
-    return kept
+
+    def is_there(hit: Hit) -> bool:
+        found = changed.get(hit.path)
+        return hit.path in disk.files if found is None else _still_holds(hit, found, load)
+
+    return is_there
 
 
-def keep_existing(hits: list[Hit], workspace: str) -> list[Hit]:
-    """Return the hits whose file is there, where nothing more can be known (blocking; needs no descriptor).
+def check_by_name(workspace: str) -> Check:
+    """Return a check that a hit's file is there, where nothing more can be known; it needs no descriptor.
 
     Args:
-        hits: What the index says.
         workspace: Where their paths start; transcripts pass.
     """
-    return [
-        hit
-        for hit in hits
-        if hit.source != "memory" or os.path.lexists(os.path.normpath(os.path.join(workspace, hit.path)))
-    ]
+
+    def is_there(hit: Hit) -> bool:
+        return hit.source != "memory" or os.path.lexists(os.path.normpath(os.path.join(workspace, hit.path)))
+
+    return is_there
 
 
 def _still_holds(hit: Hit, found: Found, load: Callable[[Found], FileText]) -> bool:

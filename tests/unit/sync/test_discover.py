@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,39 @@ LIMIT = 1_048_576
 
 def _reasons(found: Discovery) -> dict[str, str]:
     return {row.path: row.reason for row in found.skipped}
+
+
+def test_a_file_deleted_while_its_folder_is_listed_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    for number in range(20):
+        (memory / f"{number:02d}.md").write_text("note")
+    scandir = os.scandir
+    monkeypatch.setattr("os.scandir", lambda folder: _Listing(scandir(folder), memory / "07.md"))
+    found = discover(tmp_path, (), LIMIT)
+    assert len(found.files) == 19
+
+
+class _Listing:
+    """A folder's listing during which one of its files is deleted, right after its name was told."""
+
+    def __init__(self, entries: Any, doomed: Path) -> None:
+        self._entries = entries
+        self._doomed = doomed
+
+    def __enter__(self) -> _Listing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._entries.close()
+
+    def __iter__(self) -> Iterator[os.DirEntry[str]]:
+        for entry in self._entries:
+            if entry.path == str(self._doomed):
+                self._doomed.unlink()
+            yield entry
 
 
 def test_a_process_without_descriptors_does_not_take_the_disk_for_empty(

@@ -20,7 +20,7 @@ from memd.embedding.space import local_space, space_of
 from memd.index.connection import IndexFile
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
-from memd.openclaw import AgentConfig, OpenClawHome, agent_id_of
+from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.report import as_problem
 from memd.sync.reconcile import ProgressSink
 from memd.sync.right_of_way import RightOfWay
@@ -294,7 +294,7 @@ class Memory:
             right_of_way=self._right_of_way,
             watch_state=lambda: self._watcher.state(config.id),
             choose=lambda: choose_provider(settings, models=self._models, cache_dir=self._models_dir),
-            openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / "openclaw-agent.sqlite",
+            openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / OPENCLAW_DATABASE,
             daemon=self._daemon,
             clock=self._clock,
         )

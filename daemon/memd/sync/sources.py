@@ -50,21 +50,25 @@ class Sources:
 
     def find(self) -> Discovery:
         """Return every file and transcript there is now, within the limits (blocking)."""
-        disk = self.find_notes()
+        disk = self._discover()
         if self._sessions is not None:
             self.transcripts = self._sessions.find()
             disk.files.update(self.transcripts.found)
             disk.skipped.extend(self.transcripts.skipped)
             if not self.transcripts.complete:
                 disk.unseen = frozenset({"sessions"})
-            _cap(disk, self._limits)
+        _cap(disk, self._limits)
         return disk
 
     def find_notes(self) -> Discovery:
         """Return the notes alone: what may be read line by line (blocking)."""
-        disk = discover(self._workspace, self._extra_paths, self._limits.file_bytes)
+        disk = self._discover()
         _cap(disk, self._limits)
         return disk
+
+    def _discover(self) -> Discovery:
+        """Return every note there is now, whatever the limits on all together."""
+        return discover(self._workspace, self._extra_paths, self._limits.file_bytes)
 
     def load(self, found: Found) -> FileText:
         """Return the text of something found (blocking).

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memd.openclaw import OPENCLAW_DATABASE
 from memd.sync.discover import Found
 from memd.sync.read import FileText
 from memd.sync.sessions.jsonl import JsonlSessions, find_session_id
 from memd.sync.sessions.session_source import PREFIX, Transcripts, path_of
 from memd.sync.sessions.sqlite import SqliteSessions
-
-DATABASE_FILE = "openclaw-agent.sqlite"
 
 OUTLIVED_MS = 60_000
 """A file that was written so long after the last event of its session is where the conversation went on: an older
@@ -28,7 +27,7 @@ class AgentSessions:
 
     def __init__(self, state_dir: Path, agent_id: str, max_file_bytes: int) -> None:
         home = state_dir / "agents" / agent_id
-        database = home / "agent" / DATABASE_FILE
+        database = home / "agent" / OPENCLAW_DATABASE
         self._database = str(database)
         self._jsonl = JsonlSessions(home / "sessions", max_file_bytes)
         self._sqlite = SqliteSessions(database, home / "sessions" / "cold", max_file_bytes)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from memd.sync.discover import Found, check_descriptors
+from memd.sync.discover import NO_DESCRIPTOR, Found, check_descriptors
 from memd.sync.read import READ_TRIES, FileText
 from memd.sync.sessions.kinds import SessionKinds
 from memd.sync.sessions.session_source import PREFIX, Transcripts, describe_size
@@ -230,7 +230,8 @@ class JsonlSessions:
             raise FileMissingError(f"{found.path} is gone", data={"path": found.path}) from None
         except OSError as error:
             why = f"is a {_LINK}" if os.path.islink(found.location) else f"can't be read: {error.strerror}"
-            raise _unreadable(found.path, why, "os") from None
+            reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
+            raise _unreadable(found.path, why, reason) from None
 
 
 def _records(data: bytes, first: int) -> Iterator[tuple[int, str]]:

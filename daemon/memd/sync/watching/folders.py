@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from memd.config import ExtraPath
+from memd.openclaw import OPENCLAW_DATABASE
 from memd.sync.discover import NO_DESCRIPTOR
 from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, is_markdown, is_walked
 from memd.sync.watching.filesystems import Mounts
@@ -29,8 +30,6 @@ Identity = tuple[int, int]
 Survey = Literal["listened", "polled", "all"]
 
 ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
-
-SESSION_DATABASE = "openclaw-agent.sqlite"
 
 ELSEWHERE = "where changes made elsewhere raise no file events"
 ODD_NAME = "holds a file name that is not UTF-8, which file events can't carry: rename that file"
@@ -82,7 +81,7 @@ class Interest(NamedTuple):
 def is_transcript(name: str) -> bool:
     """Return whether a file may hold a session, rotations and the database's log included."""
     # The shared memory beside the database moves whenever it is read, by the daemon too.
-    return ".jsonl" in name or (name.startswith(SESSION_DATABASE) and not name.endswith("-shm"))
+    return ".jsonl" in name or (name.startswith(OPENCLAW_DATABASE) and not name.endswith("-shm"))
 
 
 @dataclass(slots=True)

@@ -23,15 +23,16 @@ from memd.index.vectors.vector_search import VectorSearch
 from memd.index.vectors.warm import WarmVectors
 from memd.openclaw import AgentConfig
 from memd.search import Candidates, Found, Question, find_hits, find_meaning, find_words
-from memd.sync.changes import Changes, count_behind, oldest_change_ms
+from memd.sync.changes import Changes, count_behind
 from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
+from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.verify import check_against, check_by_name
 from memd.text.keywords import plan_match
 from memd_client.errors import MemdError, QueryEmptyError
-from memd_client.messages import Degraded, Pending, SearchParams, SearchReply
+from memd_client.messages import Degraded, SearchParams, SearchReply
 
 EMBED_WAIT_S = 0.04
 """How long a search without a deadline of its own waits for new vectors: words find the new text already."""
@@ -114,7 +115,9 @@ class Recall:
             provider=fill.provider.id if fill is not None else "none",
             model=fill.provider.model if fill is not None else "",
             generation=found.generation,
-            pending=self._pending(ask, fill),
+            pending=count_pending(
+                ask.behind, self._text.rows, self._text.last_sync_ms, fill, ask.question.now_ms
+            ),
             partial=ask.is_cut,
             timings=ask.timings(found) if params.explain else None,
         )
@@ -142,22 +145,6 @@ class Recall:
         """Return the scope of notes alone, where transcripts may be found beside them."""
         both = "sessions" in self._config.settings.sources and (sources is None or len(set(sources)) > 1)
         return Scope(("memory",), path) if both else None
-
-    def _pending(self, ask: _Ask, fill: VectorFill | None) -> Pending:
-        """Return what is known to have changed and isn't in the answer."""
-        chunks = fill.pending if fill is not None else 0
-        if not ask.behind and not chunks:
-            return Pending()
-        rows, since = self._text.rows, []
-        files = 0
-        if ask.behind is not None:
-            files = count_behind(ask.behind, rows)
-            since.append(oldest_change_ms(ask.behind, rows, self._text.last_sync_ms))
-        if chunks and fill is not None:
-            since.append(fill.oldest_ms)
-        now_ms = ask.question.now_ms
-        oldest = min((moment for moment in since if moment is not None), default=now_ms)
-        return Pending(files, chunks, max(0, now_ms - oldest))
 
     async def _ask_by_words(self, ask: _Ask, fill: VectorFill | None) -> None:
         """Look at the disk, and find what the question's words bring up; bring changed files in first."""

@@ -15,9 +15,9 @@ from memd.index.keyword import find_keyword
 from memd.index.transcripts import TranscriptCounts, count_transcripts
 from memd.index.vectors.warm import WarmVectors
 from memd.openclaw import AgentConfig
-from memd.sync.changes import Changes, count_behind, oldest_change_ms
 from memd.sync.discover import Discovery
 from memd.sync.embed import VectorFill
+from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.sources import Sources
 from memd.sync.watching.watcher import WatchState
@@ -69,6 +69,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     choice = agent.warm.choice()
     problems = _problems(agent, disk)
     watch = agent.watch_state()
+    pending = count_pending(changes, text.rows, text.last_sync_ms, agent.fill, agent.clock())
     skipped = disk.skipped + list(text.reasons)
     return AgentStatus(
         agent=config.id,
@@ -79,9 +80,9 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         files=counts.files,
         chunks=counts.chunks,
         vectors=agent.warm.count,
-        files_pending=count_behind(changes, text.rows),
-        chunks_pending=agent.fill.pending if agent.fill is not None else 0,
-        oldest_pending_ms=_oldest_pending_ms(agent, changes),
+        files_pending=pending.files,
+        chunks_pending=pending.chunks,
+        oldest_pending_ms=pending.oldest_ms,
         provider=provider.id if provider is not None else "none",
         model=provider.model if provider is not None else "",
         dims=agent.warm.dims,
@@ -100,16 +101,6 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         problems=problems,
         checks=await probe(agent, disk) if deep else [],
     )
-
-
-def _oldest_pending_ms(agent: Reported, changes: Changes) -> int:
-    """Return for how long the oldest of what is pending has waited, in milliseconds."""
-    since = [
-        oldest_change_ms(changes, agent.text.rows, agent.text.last_sync_ms),
-        agent.fill.oldest_ms if agent.fill is not None and agent.fill.pending else None,
-    ]
-    oldest = min((moment for moment in since if moment is not None), default=None)
-    return 0 if oldest is None else max(0, agent.clock() - oldest)
 
 
 def _sessions(agent: Reported, counts: TranscriptCounts) -> SessionsStatus | None:

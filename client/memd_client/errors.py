@@ -6,71 +6,24 @@ again. A code is never renamed and never reused. Each class brings a ``hint``: w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
-
-class MemdError(Exception):
-    """The root of all errors; also what an unknown code from a newer daemon becomes.
-
-    Args:
-        message: One sentence that names the thing that went wrong.
-        hint: The way out, where it is more exact than the class's own.
-        data: Small structured facts (never memory text, keys or tokens).
-    """
-
-    code: ClassVar[str] = "internal"
-    hint: str = "This is a defect of memd: the daemon's log says more. Please report it."
-
-    _classes: ClassVar[dict[str, type[MemdError]]] = {}
-
-    def __init__(
-        self, message: str = "", *, hint: str | None = None, data: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.wire_code = self.code
-        if hint is not None:
-            self.hint = hint
-        self.data: dict[str, Any] = dict(data or {})
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        known = MemdError._classes.get(cls.code)
-        if known is not None:
-            raise TypeError(f"error code {cls.code!r} stands for {known.__name__} already")
-        MemdError._classes[cls.code] = cls
-
-    def __str__(self) -> str:
-        return self.message
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the error's one shape on the wire: ``{code, message, data}``, the hint inside data."""
-        return {"code": self.wire_code, "message": self.message, "data": {**self.data, "hint": self.hint}}
-
-    @staticmethod
-    def from_wire(value: object) -> MemdError:
-        """Return the error a reply carried, as the class of its code.
-
-        Args:
-            value: What stood in the reply's error slot.
-
-        Returns:
-            An instance of the class with that code; a plain `MemdError` for a code this version lacks.
-        """
-        shape = value if isinstance(value, Mapping) else {}
-        code = str(shape.get("code", "internal"))
-        data = shape.get("data")
-        facts = dict(data) if isinstance(data, Mapping) else {}
-        hint = facts.pop("hint", None)
-        kind = MemdError._classes.get(code, MemdError)
-        error = kind(str(shape.get("message", "")), hint=hint if isinstance(hint, str) else None, data=facts)
-        error.wire_code = code
-        return error
-
-
-MemdError._classes["internal"] = MemdError
-
+from memd_client.error_tree import MemdError as MemdError
+from memd_client.provider_errors import ChecksumMismatchError as ChecksumMismatchError
+from memd_client.provider_errors import DimensionsChangedError as DimensionsChangedError
+from memd_client.provider_errors import DownloadFailedError as DownloadFailedError
+from memd_client.provider_errors import LocalExtraMissingError as LocalExtraMissingError
+from memd_client.provider_errors import ModelChildError as ModelChildError
+from memd_client.provider_errors import ModelInvalidError as ModelInvalidError
+from memd_client.provider_errors import ModelMissingError as ModelMissingError
+from memd_client.provider_errors import ProviderAuthError as ProviderAuthError
+from memd_client.provider_errors import ProviderFailedError as ProviderFailedError
+from memd_client.provider_errors import ProviderModelError as ProviderModelError
+from memd_client.provider_errors import ProviderQuotaError as ProviderQuotaError
+from memd_client.provider_errors import ProviderRateLimitedError as ProviderRateLimitedError
+from memd_client.provider_errors import ProviderReplyError as ProviderReplyError
+from memd_client.provider_errors import ProviderUnavailableError as ProviderUnavailableError
+from memd_client.provider_errors import ProviderUnreachableError as ProviderUnreachableError
+from memd_client.provider_errors import TextRefusedError as TextRefusedError
+from memd_client.provider_errors import TokenBudgetError as TokenBudgetError
 
 # --- the conversation -------------------------------------------------------------------------------
 
@@ -289,72 +242,6 @@ class VectorExtensionError(MemdError):
 
     code = "vector_extension"
     hint = "Search works without it; reinstall sqlite-vec or correct store.vector.extensionPath."
-
-
-# --- embeddings -------------------------------------------------------------------------------------
-
-
-class ProviderUnavailableError(MemdError):
-    """No embedding provider can be used with these settings."""
-
-    code = "provider_unavailable"
-    hint = "Keyword search works. For search by meaning run `memctl model pull minilm`."
-
-
-class ProviderFailedError(MemdError):
-    """The embedding provider failed or sent a reply that can't be used."""
-
-    code = "provider_failed"
-    hint = "Keyword search goes on; the daemon tries again by itself."
-
-
-class LocalExtraMissingError(MemdError):
-    """llama-cpp-python is not installed."""
-
-    code = "local_extra_missing"
-    hint = "Install the extra (needs a C++ compiler): pip install 'memd[local]'."
-
-
-class ModelMissingError(MemdError):
-    """The model file is not there."""
-
-    code = "model_missing"
-    hint = "Pull one with `memctl model pull minilm`, or correct local.modelPath."
-
-
-class ModelInvalidError(MemdError):
-    """The model file is not a usable embedding model."""
-
-    code = "model_invalid"
-    hint = "Use a GGUF file of an embedding model; `memctl model pull minilm` gets a small one."
-
-
-class ModelChildError(MemdError):
-    """The process that holds the model crashed, hung or was killed."""
-
-    code = "model_child"
-    hint = "It is started again by itself; if it keeps failing, see the daemon's log."
-
-
-class DownloadFailedError(MemdError):
-    """A model could not be downloaded."""
-
-    code = "download_failed"
-    hint = "Check the network and try again: the download goes on where it stopped."
-
-
-class ChecksumMismatchError(MemdError):
-    """A downloaded file is not the expected one."""
-
-    code = "checksum_mismatch"
-    hint = "The file was removed; try again, and don't use it from elsewhere."
-
-
-class DimensionsChangedError(MemdError):
-    """The provider returned vectors of another size than before."""
-
-    code = "dimensions_changed"
-    hint = "The model behind the provider changed: run `memctl index --force`."
 
 
 def all_errors() -> dict[str, type[MemdError]]:

@@ -9,6 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from memd_client.reports import AccountStatus as AccountStatus
+from memd_client.reports import AgentStatus as AgentStatus
+from memd_client.reports import BulkJob as BulkJob
+from memd_client.reports import Check as Check
+from memd_client.reports import Degraded as Degraded
+from memd_client.reports import DownloadStatus as DownloadStatus
+from memd_client.reports import Fallback as Fallback
+from memd_client.reports import Filling as Filling
+from memd_client.reports import ModelStatus as ModelStatus
+from memd_client.reports import Problem as Problem
+from memd_client.reports import RefusedText as RefusedText
+from memd_client.reports import SessionsStatus as SessionsStatus
+from memd_client.reports import Skipped as Skipped
+from memd_client.reports import StatusParams as StatusParams
+from memd_client.reports import StatusReply as StatusReply
+
 PROTOCOL_VERSION = 1
 """The version this release speaks; `hello` refuses any other."""
 
@@ -31,130 +47,6 @@ class HelloReply:
     pid: int
     capabilities: list[str]
     limits: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something that is wrong, and the way out."""
-
-    code: str
-    message: str
-    hint: str
-
-
-@dataclass(frozen=True)
-class Degraded:
-    """Why an answer is less than the whole, and since when (epoch milliseconds)."""
-
-    code: str
-    reason: str
-    since_ms: int
-    hint: str
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A file that is not in the index, and why."""
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class StatusParams:
-    """What to report on: one agent or all; `deep` also probes embeddings, vectors and keyword index."""
-
-    agent: str | None = None
-    deep: bool = False
-
-
-@dataclass(frozen=True)
-class Check:
-    """One probe of a deep status."""
-
-    name: str
-    ok: bool
-    detail: str
-
-
-@dataclass(frozen=True)
-class SessionsStatus:
-    """An agent's transcripts: how many are indexed, and how many of each era there are.
-
-    `left_out` counts sessions that are no memory, by kind; `redactions` the secrets left out of the index.
-    """
-
-    transcripts: int = 0
-    messages: int = 0
-    redactions: int = 0
-    eras: dict[str, int] = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class AgentStatus:
-    """One agent's memory at a glance. The defaults are those of a memory that can't be opened."""
-
-    agent: str
-    workspace: str = ""
-    index_path: str = ""
-    enabled: bool = True
-    sources: list[str] = field(default_factory=list)
-    files: int = 0
-    chunks: int = 0
-    vectors: int = 0
-    files_pending: int = 0
-    chunks_pending: int = 0
-    oldest_pending_ms: int = 0
-    provider: str = "none"
-    model: str = ""
-    dims: int = 0
-    vector_path: str = "none"
-    vector_path_reason: str = "the index is not open"
-    last_sync_ms: int | None = None
-    syncing: bool = False
-    watch: str = "off"
-    watch_reason: str = ""
-    interval_minutes: int = 0
-    sessions: SessionsStatus | None = None
-    generation: int = 0
-    index_bytes: int = 0
-    degraded: Degraded | None = None
-    skipped: list[Skipped] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class ModelStatus:
-    """The local model and the process that holds it."""
-
-    model: str
-    path: str
-    state: str
-    pid: int | None
-    rss_bytes: int
-    queued: int
-    restarts: int
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class StatusReply:
-    """The daemon and its agents."""
-
-    version: str
-    pid: int
-    uptime_ms: int
-    socket: str
-    state_dir: str
-    config_path: str
-    rss_bytes: int
-    connections: int
-    sqlite_vec: str
-    models: list[ModelStatus]
-    agents: list[AgentStatus]
-    problems: list[Problem]
 
 
 @dataclass(frozen=True)
@@ -212,7 +104,8 @@ class Pending:
 class SearchReply:
     """Hits, best first, and how they were found.
 
-    `mode` is `hybrid`, `keyword` or `vector`; `abstained` says that nothing relevant was found.
+    `mode` is `hybrid`, `keyword` or `vector`; `abstained` says that nothing relevant was found. `provider`, `model`
+    and `space` name the vectors that were compared; `filling` those that will be, once they are whole.
     """
 
     agent: str
@@ -226,6 +119,9 @@ class SearchReply:
     generation: int
     pending: Pending
     partial: bool = False
+    space: str = ""
+    filling: Filling | None = None
+    fallback: Fallback | None = None
     timings: dict[str, float] | None = None
 
 
@@ -306,18 +202,35 @@ class EmbedReply:
 
 @dataclass(frozen=True)
 class ModelParams:
-    """A model to make ready on disk: `minilm`, a path, or an `hf:` or `https:` reference."""
+    """What to do with the models on disk: `pull` or `remove` one, or `list` them all.
 
-    ref: str
+    `ref` is `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none. `force` removes a model that
+    an agent uses.
+    """
+
+    ref: str = ""
+    action: str = "pull"
+    force: bool = False
 
 
 @dataclass(frozen=True)
-class ModelReply:
-    """The model file, checked."""
+class ModelFile:
+    """A model on disk, and the agents whose settings name it."""
 
     ref: str
     path: str
     size_bytes: int
+    used_by: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """The model file that was pulled, checked, or removed; for `list` all there are."""
+
+    ref: str
+    path: str
+    size_bytes: int
+    models: list[ModelFile] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

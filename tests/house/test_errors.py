@@ -19,7 +19,11 @@ NOT_RAISED_YET: dict[str, str] = {}
 @pytest.fixture(scope="module")
 def sources() -> str:
     """All code of both distributions but the tree of errors itself."""
-    paths = [path for path in python_files(DAEMON, CLIENT) if path.name != "errors.py"]
+    paths = [
+        path
+        for path in python_files(DAEMON, CLIENT)
+        if not path.name.endswith(("errors.py", "error_tree.py"))
+    ]
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import trio
 
-from memd.embedding.provider import FloatArray, encodable, unit_vector
+from memd.embedding.provider import BatchLimits, FloatArray, encodable, unit_vector
 from memd.embedding.space import VectorSpace
 from memd_client.errors import MemdError, ShuttingDownError
 
@@ -30,10 +30,17 @@ class FakeProvider:
         self.queries: list[str] = []
         self.texts: list[str] = []
         self.problem: MemdError | None = None
+        self.limits = BatchLimits(max_texts=16, max_tokens=100_000, max_text_tokens=8_000, concurrency=2)
+        self.recipe = {"provider": self.id, "model": model}
+        self.pause_s = 0.0
         self.closed = False
 
     def __repr__(self) -> str:
         return f"<FakeProvider {self.model} {'closed' if self.closed else 'open'}>"
+
+    def retry_in_s(self) -> float:
+        """Return what the test set."""
+        return self.pause_s
 
     async def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector of a question."""

@@ -161,7 +161,7 @@ class _LocalChoice:
         name = path.name if reference.kind == "path" else reference.text
         return LocalProvider(
             self._models,
-            ModelFile(path, name, fingerprint),
+            ModelFile(path, name, fingerprint, "" if reference.kind == "path" else reference.text),
             local_space(reference.text, fingerprint),
             chunk_tokens=self._settings.chunking.tokens,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,20 @@ from memd.embedding.space import VectorSpace
 from memd_client.errors import ProviderFailedError
 
 FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """What one request to a provider may carry, and how many requests may be under way.
+
+    `max_tokens` is of all texts of a request together, `max_text_tokens` of one text; both by
+    `text.tokens.estimate_tokens`, which is why they stay below what the provider allows.
+    """
+
+    max_texts: int
+    max_tokens: int
+    max_text_tokens: int
+    concurrency: int
 
 
 class EmbeddingProvider(Protocol):
@@ -33,6 +48,20 @@ class EmbeddingProvider(Protocol):
     @property
     def space(self) -> VectorSpace:
         """What the vectors are comparable with."""
+
+    @property
+    def limits(self) -> BatchLimits:
+        """What `embed_batch` may be given at once, and how often at the same time."""
+
+    @property
+    def recipe(self) -> dict[str, str]:
+        """What is needed, beside a key, to make this provider again after the settings changed.
+
+        Holds `provider` and `model`, and for others than local models `base_url`; never a secret.
+        """
+
+    def retry_in_s(self) -> float:
+        """Return how long calls are refused without being tried, 0 where one may be made now."""
 
     async def embed_query(self, text: str) -> FloatArray:
         """Return the vector of a question.

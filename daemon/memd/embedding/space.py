@@ -15,7 +15,8 @@ class VectorSpace:
     """Vectors of one space may be compared with each other, and with no others.
 
     URL, key, headers and the directory of a model file are no part of it: moving those embeds nothing
-    again. All vectors are of unit length. `dims` is set where a model can be asked for several sizes.
+    again. All vectors are of unit length. `dims` is set where a model is asked for another size than its own,
+    `document_type` where the settings say what kind of input a document is.
     """
 
     provider: str
@@ -23,11 +24,13 @@ class VectorSpace:
     query_prefix: str = ""
     document_prefix: str = ""
     dims: int | None = None
+    document_type: str = ""
 
     @property
     def id(self) -> str:
         """16 hex digits, the same in every release."""
         facts = [self.provider, self.model, self.query_prefix, self.document_prefix, self.dims]
+        facts += [self.document_type] if self.document_type else []
         text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 

@@ -15,11 +15,16 @@ from memd_client.errors import ShuttingDownError
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A model to load. `fingerprint` None means: whatever file is there now is the model."""
+    """A model to load.
+
+    `fingerprint` None means: whatever file is there now is the model. `reference` is what the settings name it by,
+    empty where that is the path.
+    """
 
     path: Path
     name: str
     fingerprint: str | None = None
+    reference: str = ""
 
 
 class _Loaded:

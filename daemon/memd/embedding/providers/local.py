@@ -9,9 +9,14 @@ import numpy as np
 
 from memd.embedding.model.jobs import Kind
 from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.provider import FloatArray, encodable, unit_vector
+from memd.embedding.provider import BatchLimits, FloatArray, encodable, unit_vector
 from memd.embedding.space import VectorSpace
 from memd_client.errors import ShuttingDownError
+
+
+LIMITS: Final = BatchLimits(max_texts=16, max_tokens=1_000_000, max_text_tokens=1_000_000, concurrency=1)
+"""The model takes texts one by one and cuts long ones itself: a small batch keeps progress live and lets agents
+take turns."""
 
 
 class LocalProvider:
@@ -49,6 +54,20 @@ class LocalProvider:
     def space(self) -> VectorSpace:
         """What the vectors are comparable with."""
         return self._space
+
+    @property
+    def limits(self) -> BatchLimits:
+        """What is asked for at once."""
+        return LIMITS
+
+    @property
+    def recipe(self) -> dict[str, str]:
+        """What is needed to make this provider again."""
+        return {"provider": self.id, "model": self._file.reference or str(self._file.path)}
+
+    def retry_in_s(self) -> float:
+        """Return 0: the owner of the models decides when one is started again, and a request waits for it."""
+        return 0.0
 
     async def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector (dims,) of a question; it overtakes every batch.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import trio
@@ -24,7 +24,7 @@ class ModelFile:
     path: Path
     name: str
     fingerprint: str | None = None
-    reference: str = ""
+    reference: str = field(default="", compare=False)
 
 
 class _Loaded:

@@ -13,7 +13,6 @@ from memd.embedding.provider import BatchLimits, FloatArray, encodable, unit_vec
 from memd.embedding.space import VectorSpace
 from memd_client.errors import ShuttingDownError
 
-
 LIMITS: Final = BatchLimits(max_texts=16, max_tokens=1_000_000, max_text_tokens=1_000_000, concurrency=1)
 """The model takes texts one by one and cuts long ones itself: a small batch keeps progress live and lets agents
 take turns."""

@@ -7,7 +7,7 @@ length, stored bit by bit as they were given.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,15 +18,13 @@ from memd.index.database import Database, get_int
 from memd.index.meta import ActiveSpace as ActiveSpace
 from memd.index.meta import active_space as active_space
 from memd.index.meta import set_active_space as set_active_space
+from memd.index.spaces import used_times
 from memd_client.errors import DimensionsChangedError, ProviderFailedError
+
+FLOAT_BYTES = 4
 
 LENGTH_TOLERANCE = 1e-3
 """How far from 1 the length of a stored vector may be; float32 rounding stays below 1e-6."""
-
-UNUSED_SHARE = 4
-UNUSED_AT_LEAST = 256
-"""Without a limit of the user's, vectors whose text is gone are kept up to a quarter of those in use (and a
-few in any case): enough for a branch switched to and fro, and the file stays bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,56 +34,6 @@ class SpaceKey:
     provider: str
     model: str
     id: str
-
-
-def missing_hashes(db: Database, space_id: str, limit: int) -> list[tuple[str, str]]:
-    """Return texts that have no vector yet, those of the newest files first.
-
-    Args:
-        db: A connection.
-        space_id: The vector space.
-        limit: Most texts.
-
-    Returns:
-        (hash, text), each hash once.
-    """
-    first: dict[str, int] = {}
-    for key, digest in db.execute(
-        """SELECT c.id, c.hash FROM files AS f CROSS JOIN chunks AS c ON c.path = f.path
-           WHERE NOT EXISTS (SELECT 1 FROM embedding_cache AS e WHERE e.provider_key = ? AND e.hash = c.hash)
-           ORDER BY f.mtime_ns DESC, f.path, c.id""",
-        (space_id,),
-    ):
-        first.setdefault(digest, key)
-        if len(first) >= limit:
-            break
-    rows = db.execute(
-        """SELECT c.hash, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value
-           ORDER BY wanted.key""",
-        (json.dumps(list(first.values())),),
-    )
-    return [(str(row[0]), str(row[1])) for row in rows]
-
-
-def count_missing(db: Database, space_id: str) -> int:
-    """Return how many different texts have no vector in a space."""
-    return get_int(
-        db,
-        """SELECT count(DISTINCT hash) FROM chunks AS c
-           WHERE NOT EXISTS
-             (SELECT 1 FROM embedding_cache AS e WHERE e.provider_key = ? AND e.hash = c.hash)""",
-        (space_id,),
-    )
-
-
-def oldest_missing_ms(db: Database, space_id: str) -> int | None:
-    """Return when the oldest chunk without a vector in a space was written, or None where every one has its."""
-    row = db.execute(
-        """SELECT min(c.updated_at) FROM chunks AS c WHERE NOT EXISTS
-             (SELECT 1 FROM embedding_cache AS e WHERE e.provider_key = ? AND e.hash = c.hash)""",
-        (space_id,),
-    ).fetchall()[0]
-    return None if row[0] is None else int(row[0])
 
 
 def count_vectors(db: Database, space_id: str) -> int:
@@ -178,34 +126,98 @@ def forget_space(db: Database, space_id: str) -> int:
     return gone
 
 
-def trim(db: Database, max_entries: int | None) -> int:
-    """Delete vectors whose text no chunk has, the oldest first. One that a chunk uses is never deleted.
+def renew_vectors(
+    db: Database, space: SpaceKey, hashes: Sequence[str], matrix: NDArray[np.float32], now_ms: int
+) -> tuple[list[int], list[int]]:
+    """Store vectors of texts in the place of those they have.
 
     Args:
         db: The writer, inside a transaction.
-        max_entries: Most vectors of all spaces together; None for a bound relative to those in use.
+        space: Whose vectors they are.
+        hashes: Hashes of the texts, each once.
+        matrix: (len(hashes), dims), unit length.
+        now_ms: Wall time in milliseconds.
+
+    Returns:
+        (ids as `store_vectors` returns them, ids of the vectors that were in use and are gone).
+
+    Raises:
+        DimensionsChangedError: The space holds vectors of another length, of these texts or of others.
+        ProviderFailedError: A vector is not of unit length, or their number is wrong.
+    """
+    _checked(db, space, hashes, matrix)
+    old = list(_used_ids_by_hash(db, space.id, hashes).values())
+    db.execute(
+        "DELETE FROM embedding_cache WHERE provider_key = ? AND hash IN (SELECT value FROM json_each(?))",
+        (space.id, json.dumps(list(hashes))),
+    )
+    chunks_vec.follow(db, space.id, old, (), None)
+    return store_vectors(db, space, hashes, matrix, now_ms), old
+
+
+def trim(
+    db: Database,
+    max_entries: int | None,
+    *,
+    max_unused_bytes: int | None = None,
+    spaces: Collection[str] | None = None,
+) -> int:
+    """Delete vectors that are not in use, the least recently used first.
+
+    In use are those of the named spaces whose text a chunk has: they are never deleted.
+
+    Args:
+        db: The writer, inside a transaction.
+        max_entries: Most vectors of all spaces together, None without such a limit.
+        max_unused_bytes: Most bytes of vectors that are not in use, likewise.
+        spaces: The spaces that answer or are being filled; None for the active one.
 
     Returns:
         How many were deleted.
     """
-    total = get_int(db, "SELECT count(*) FROM embedding_cache")
+    if spaces is None:
+        active = active_space(db)
+        spaces = [active.id] if active is not None else []
+    live = json.dumps(list(spaces))
     used = get_int(
         db,
         """SELECT count(*) FROM embedding_cache AS e
-           WHERE EXISTS (SELECT 1 FROM chunks WHERE hash = e.hash)""",
+           WHERE e.provider_key IN (SELECT value FROM json_each(?))
+           AND EXISTS (SELECT 1 FROM chunks WHERE hash = e.hash)""",
+        (live,),
     )
-    if max_entries is None:
-        max_entries = used + max(UNUSED_AT_LEAST, used // UNUSED_SHARE)
-    surplus = min(total - used, total - max_entries)
-    if surplus <= 0:
+    unused = get_int(db, "SELECT count(*) FROM embedding_cache") - used
+    surplus = 0 if max_entries is None else min(unused, unused + used - max_entries)
+    if unused == 0 or (surplus <= 0 and max_unused_bytes is None):
         return 0
+    leaving = _least_used(db, live, surplus, max_unused_bytes)
     db.execute(
-        """DELETE FROM embedding_cache WHERE id IN (
-             SELECT id FROM embedding_cache AS e WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE hash = e.hash)
-             ORDER BY updated_at, id LIMIT ?)""",
-        (surplus,),
+        "DELETE FROM embedding_cache WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(leaving),)
     )
-    return db.changes()
+    return len(leaving)
+
+
+def _least_used(db: Database, live: str, surplus: int, max_bytes: int | None) -> list[int]:
+    """Return the ids of unused vectors that are beyond the limits.
+
+    A vector whose text is still there was last used when its space was; another one when it was stored.
+    """
+    rows = db.execute(
+        """SELECT e.id, e.dims FROM embedding_cache AS e LEFT JOIN json_each(?) AS t ON t.key = e.provider_key
+           WHERE NOT (e.provider_key IN (SELECT value FROM json_each(?))
+                      AND EXISTS (SELECT 1 FROM chunks WHERE hash = e.hash))
+           ORDER BY CASE WHEN EXISTS (SELECT 1 FROM chunks WHERE hash = e.hash)
+                    THEN max(e.updated_at, coalesce(t.value, 0)) ELSE e.updated_at END, e.id""",
+        (json.dumps(used_times(db)), live),
+    ).fetchall()
+    excess = 0 if max_bytes is None else sum(row[1] * FLOAT_BYTES for row in rows) - max_bytes
+    leaving: list[int] = []
+    for key, dims in rows:
+        if len(leaving) >= surplus and excess <= 0:
+            break
+        leaving.append(key)
+        excess -= dims * FLOAT_BYTES
+    return leaving
 
 
 def _checked(

@@ -85,7 +85,20 @@ def _follow_transcripts(db: Database) -> None:
     )
 
 
-STEPS: tuple[Callable[[Database], None], ...] = (_create, _follow_transcripts)
+def _note_refused_texts(db: Database) -> None:
+    """Keep the texts that a provider refused, so that it isn't asked for them again and people can see which."""
+    db.execute(
+        """CREATE TABLE refused_texts (
+          provider_key TEXT NOT NULL,
+          hash TEXT NOT NULL,
+          reason TEXT NOT NULL,
+          updated_at INTEGER NOT NULL,
+          PRIMARY KEY (provider_key, hash)
+        ) STRICT, WITHOUT ROWID;"""
+    )
+
+
+STEPS: tuple[Callable[[Database], None], ...] = (_create, _follow_transcripts, _note_refused_texts)
 """Step n brings a file from `user_version` n to n + 1."""
 
 VERSION = len(STEPS)

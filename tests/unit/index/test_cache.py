@@ -8,16 +8,25 @@ import pytest
 from memd.index.cache import (
     SpaceKey,
     active_space,
-    count_missing,
     count_vectors,
     find_dims,
     forget_space,
-    missing_hashes,
+    renew_vectors,
     trim,
     vectors_for,
 )
 from memd.index.database import transaction
 from memd.index.files import forget_file
+from memd.index.missing import (
+    RefusedChunk,
+    count_missing,
+    count_missing_characters,
+    forget_refused,
+    load_refused,
+    missing_hashes,
+    refuse_texts,
+)
+from memd.index.spaces import find_recipe, note_space, used_times
 from memd_client.errors import DimensionsChangedError, ProviderFailedError
 from tests.support.indexes import SPACE, activate, broken_rules, hash_of, new_index, publish, store, unit
 
@@ -121,7 +130,8 @@ def test_trimming_takes_the_oldest_unused_and_never_one_in_use() -> None:
     texts = [f"unused {number}" for number in range(300)]
     store(db, texts, np.repeat(TWO[:1], 300, axis=0))
     with transaction(db):
-        assert trim(db, None) == 300 - 256
+        assert trim(db, None) == 0
+        assert trim(db, None, max_unused_bytes=256 * 2 * 4) == 300 - 256
     assert db.execute("SELECT 1 FROM embedding_cache WHERE hash = ?", (hash_of("unused 0"),)).get is None
     with transaction(db):
         assert trim(db, 10) == 256 - 9
@@ -129,6 +139,97 @@ def test_trimming_takes_the_oldest_unused_and_never_one_in_use() -> None:
         assert trim(db, 0) == 0
     assert count_vectors(db, SPACE.id) == 1
     assert broken_rules(db) == []
+
+
+def test_trimming_counts_a_space_that_neither_answers_nor_fills_as_unused() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    store(db, ["one", "two"], TWO)
+    store(db, ["one", "two"], TWO, OTHER)
+    with transaction(db):
+        assert trim(db, 0, spaces=[SPACE.id, OTHER.id]) == 0
+        assert trim(db, 3, spaces=[OTHER.id]) == 1
+        assert trim(db, None, max_unused_bytes=0, spaces=[OTHER.id]) == 1
+    assert count_missing(db, SPACE.id) == 2
+    assert count_missing(db, OTHER.id) == 0
+
+
+def test_trimming_keeps_the_space_that_was_in_use_last() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one"])
+    third = SpaceKey("mistral", "embed", "space-c")
+    for space in (SPACE, OTHER, third):
+        store(db, ["one"], TWO[:1], space)
+    with transaction(db):
+        note_space(db, SPACE.id, {"provider": "local"}, 50)
+        note_space(db, OTHER.id, {"provider": "openai"}, 20)
+        assert trim(db, 2, spaces=[third.id]) == 1
+    assert count_missing(db, SPACE.id) == 0
+    assert count_missing(db, OTHER.id) == 1
+
+
+def test_a_space_is_remembered_by_its_recipe_while_it_holds_vectors() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one"])
+    store(db, ["one"], TWO[:1])
+    assert find_recipe(db, SPACE.id) == {"provider": SPACE.provider, "model": SPACE.model}
+    recipe = {"provider": "local", "model": "/models/tiny.gguf"}
+    with transaction(db):
+        note_space(db, SPACE.id, recipe, 1)
+        note_space(db, OTHER.id, {"provider": "openai", "model": "large"}, 2)
+    assert find_recipe(db, SPACE.id) == recipe
+    with transaction(db):
+        note_space(db, SPACE.id, recipe, 3)
+    assert used_times(db) == {SPACE.id: 3}
+    assert find_recipe(db, OTHER.id) is None
+
+
+def test_renewed_vectors_take_the_place_of_the_old_ones() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    old = store(db, ["one", "two"], TWO)
+    with transaction(db):
+        assert count_missing(db, SPACE.id, renew_before_ms=1) == 0
+        assert count_missing(db, SPACE.id, renew_before_ms=9) == 2
+        ids, gone = renew_vectors(db, SPACE, [hash_of("one")], TWO[1:], 9)
+    assert gone == old[:1]
+    assert ids[0] > max(old)
+    assert [text for _, text in missing_hashes(db, SPACE.id, 9, renew_before_ms=9)] == ["two"]
+    assert np.array_equal(vectors_for(db, SPACE.id, ids)[1], TWO[1:])
+    assert broken_rules(db) == []
+
+
+def test_renewing_with_another_length_is_refused_while_others_have_the_old_one() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two"])
+    store(db, ["one", "two"], TWO)
+    longer = unit([[1.0, 0.0, 0.0]])
+    with pytest.raises(DimensionsChangedError), transaction(db):
+        renew_vectors(db, SPACE, [hash_of("one")], longer, 9)
+    assert count_missing(db, SPACE.id) == 0
+
+
+def test_a_refused_text_is_listed_and_not_asked_for_again_until_it_is_forgotten() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["fine", "odd"])
+    with transaction(db):
+        refuse_texts(db, SPACE.id, {hash_of("odd"): "too odd", hash_of("nowhere"): "gone"}, 1)
+    assert [text for _, text in missing_hashes(db, SPACE.id, 9)] == ["fine"]
+    assert count_missing(db, SPACE.id) == 1
+    assert count_missing(db, OTHER.id) == 2
+    assert count_missing_characters(db, SPACE.id) == len("fine")
+    assert load_refused(db, SPACE.id, 9) == [RefusedChunk("memory/a.md", 2, 2, "too odd")]
+    with transaction(db):
+        forget_refused(db, SPACE.id)
+    assert count_missing(db, SPACE.id) == 2
+    assert load_refused(db, SPACE.id, 9) == []
+
+
+def test_texts_under_way_are_left_out() -> None:
+    db = new_index()
+    publish(db, "memory/a.md", ["one", "two", "three"])
+    without = {hash_of("one"), hash_of("three")}
+    assert [text for _, text in missing_hashes(db, SPACE.id, 1, without=without)] == ["two"]
 
 
 def test_a_renamed_file_finds_its_vectors() -> None:

@@ -57,8 +57,9 @@ class _Block:
 
 @dataclass(slots=True)
 class _Loading:
-    """Changes that arrive while the matrix is being loaded; replayed afterwards, in order."""
+    """Changes of a space that arrive while it is being loaded; replayed afterwards, in order."""
 
+    space_id: str
     changes: list[tuple[list[int], FloatArray | None]] = field(default_factory=list)
 
 
@@ -176,7 +177,7 @@ class MatrixSearch:
         A change is told after its commit. The reader may have begun before that, and would read rows without
         a change that was told to nobody: so it starts anew, after the noting of changes has begun.
         """
-        loading = _Loading()
+        loading = _Loading(space_id)
         with self._lock:
             self._loading = loading
             self._blocks, self._space_id, self._dims = [], None, 0
@@ -217,7 +218,8 @@ class MatrixSearch:
         """
         with self._lock:
             if self._loading is not None:
-                self._loading.changes.append((list(ids), np.array(matrix, dtype=np.float32)))
+                if self._loading.space_id == space_id:
+                    self._loading.changes.append((list(ids), np.array(matrix, dtype=np.float32)))
             elif self._space_id == space_id:
                 self._add(list(ids), matrix)
 
@@ -230,7 +232,8 @@ class MatrixSearch:
         """
         with self._lock:
             if self._loading is not None:
-                self._loading.changes.append((list(ids), None))
+                if self._loading.space_id == space_id:
+                    self._loading.changes.append((list(ids), None))
             elif self._space_id == space_id:
                 self._remove(list(ids))
 

@@ -180,9 +180,24 @@ class Client:
         params = EmbedParams(texts=list(texts), agent=agent or self.agent, kind=kind)
         return self._call("embed", params, EmbedReply, self.timeout_s)
 
-    def model(self, ref: str, *, on_progress: OnProgress | None = None) -> ModelReply:
-        """Make a model ready on disk: `minilm`, a path, or an `hf:` or `https:` reference."""
-        return self._call_long("model", ModelParams(ref=ref), ModelReply, on_progress)
+    def model(
+        self,
+        ref: str = "",
+        *,
+        action: str = "pull",
+        force: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> ModelReply:
+        """Make a model ready on disk, remove one, or list all.
+
+        Args:
+            ref: `minilm`, a path, or an `hf:` or `https:` reference; none for `list`.
+            action: `pull`, `list` or `remove`.
+            force: Remove it even where an agent's settings name it.
+            on_progress: Called in this thread with every progress.
+        """
+        params = ModelParams(ref=ref, action=action, force=force)
+        return self._call_long("model", params, ModelReply, on_progress)
 
     def session_started(self, session_key: str, *, agent: str | None = None) -> SessionStartedReply:
         """Say that an agent's session begins: its memory is brought up to date, once for each key."""

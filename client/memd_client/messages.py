@@ -215,12 +215,13 @@ class ModelParams:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model on disk, and the agents whose settings name it."""
+    """A model on disk, the agents whose settings name it, and whether a process has it loaded."""
 
     ref: str
     path: str
     size_bytes: int
     used_by: list[str] = field(default_factory=list)
+    loaded: bool = False
 
 
 @dataclass(frozen=True)

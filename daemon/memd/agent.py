@@ -6,27 +6,22 @@ behind it, and the warm matrix. Nothing here reaches another agent.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import structlog
 import trio
-from numpy.typing import NDArray
 
 from memd.clock import Clock
 from memd.config import DaemonSettings
-from memd.embedding.choose import Selection
-from memd.index import chunks_vec
 from memd.index.connection import IndexFile
-from memd.index.files import Published, count_all
-from memd.index.vectors.warm import WarmVectors, activate_space, load_facts
+from memd.index.files import count_all
+from memd.index.vectors.warm import WarmVectors
+from memd.meaning.meaning import Meaning
 from memd.openclaw import AgentConfig
 from memd.recall import Recall
 from memd.report import describe_agent
 from memd.sync.discover import Discovery
-from memd.sync.embed import VectorFill
-from memd.sync.inherit import inherit_vectors
 from memd.sync.read import lines_of, read_file
 from memd.sync.reconcile import ProgressSink, TextSync
 from memd.sync.right_of_way import RightOfWay
@@ -44,7 +39,6 @@ from memd_client.errors import (
 )
 from memd_client.messages import (
     AgentStatus,
-    Degraded,
     EmbedParams,
     EmbedReply,
     GetParams,
@@ -73,8 +67,7 @@ class AgentMemory:
         sources: Its notes and transcripts.
         right_of_way: Who is searching, of all agents.
         watch_state: Tells how its folders are watched.
-        choose: Chooses the embedding provider from the settings; called again when a model was pulled.
-        openclaw_database: Where newer releases of OpenClaw keep the agent's data, vectors among it.
+        meaning: Its search by meaning.
         daemon: The daemon's own settings.
         clock: Wall time.
     """
@@ -88,8 +81,7 @@ class AgentMemory:
         *,
         right_of_way: RightOfWay,
         watch_state: Callable[[], WatchState],
-        choose: Callable[[], Awaitable[Selection]],
-        openclaw_database: Path,
+        meaning: Meaning,
         daemon: DaemonSettings,
         clock: Clock,
     ) -> None:
@@ -99,14 +91,8 @@ class AgentMemory:
         self.clock = clock
         self.sources = sources
         self.watch_state = watch_state
-        self._choose = choose
-        self._openclaw_database = openclaw_database
-        self.notices: list[str] = []
-        self._started_ms = clock()
+        self.meaning = meaning
         self._disk = trio.CapacityLimiter(DISK_THREADS)
-        self._nursery: trio.Nursery | None = None
-        self.selection = Selection(config.settings.provider, None)
-        self.fill: VectorFill | None = None
         rows = FileRows(
             index,
             sources,
@@ -114,16 +100,16 @@ class AgentMemory:
             overlap=config.settings.chunking.overlap,
             clock=clock,
             disk=self._disk,
-            on_published=self._on_published,
+            on_published=meaning.on_published,
         )
         self.text = TextSync(index, sources, rows, clock=clock, disk=self._disk, right_of_way=right_of_way)
         self._recall = Recall(
-            config, index, warm, self.text, daemon=daemon, clock=clock, right_of_way=right_of_way
+            config, index, meaning, self.text, daemon=daemon, clock=clock, right_of_way=right_of_way
         )
         self.schedule = Schedule(self.text, config.settings.sync, clock=clock, disk=self._disk)
 
     def __repr__(self) -> str:
-        return f"<AgentMemory {self.config.id}: {self.text!r}, {self.fill!r}>"
+        return f"<AgentMemory {self.config.id}: {self.text!r}, {self.meaning!r}>"
 
     # --- life ---------------------------------------------------------------------------------------
 
@@ -135,73 +121,21 @@ class AgentMemory:
         try:
             await self.text.load()
             async with trio.open_nursery() as nursery:
-                self._nursery = nursery
                 nursery.start_soon(self.text.run)
-                await self.choose_again()
+                await nursery.start(self.meaning.run)
                 task_status.started()
                 if self.config.settings.enabled:
                     self.text.sync_nowait()
                     nursery.start_soon(self.schedule.run)
                 await trio.sleep_forever()
         finally:
-            self._nursery = None
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self.sources.close)
                 await self.index_file.close()
 
     async def choose_again(self) -> None:
         """Choose the provider anew, where the last choice had none: a model may have been pulled since."""
-        if self.selection.provider is not None:
-            return
-        self.selection = await self._choose()
-        provider = self.selection.provider
-        if provider is None or self._nursery is None:
-            return
-        fill = VectorFill(
-            self.index_file,
-            provider,
-            cache_entries=self.config.settings.cache.max_entries,
-            clock=self.clock,
-            on_stored=self._on_stored,
-        )
-        names = (provider.model, self.config.settings.local.model_path or provider.model)
-        self.notices = await inherit_vectors(
-            self.index_file, self._openclaw_database, fill.space, names, self.clock
-        )
-        self.warm.use_space(await self.index_file.read(lambda db: load_facts(db, fill.space.id)))
-        await self._activate(fill)
-        await fill.load()
-        self.fill = fill
-        self._nursery.start_soon(self._run_fill, fill)
-        fill.wake()
-
-    async def _activate(self, fill: VectorFill) -> None:
-        """Let the provider's space answer, and bring `chunks_vec` up to it."""
-        refill = await self.index_file.write(lambda db: activate_space(db, fill.space.id))
-        while refill:
-            refill = await self.index_file.write(lambda db: chunks_vec.refill(db) > 0)
-
-    async def _run_fill(self, fill: VectorFill) -> None:
-        """Fill vectors until the memory closes."""
-        try:
-            await fill.run()
-        finally:
-            with trio.CancelScope(shield=True):
-                await fill.provider.aclose()
-
-    def _on_published(self, published: Published) -> None:
-        """Keep the warm vectors equal to the rows after each committed file."""
-        self.warm.follow(published)
-        if self.fill is not None:
-            texts = len(published.added_hashes) - len(published.added_vectors)
-            self.fill.wake(texts, published.added_characters if texts else 0)
-
-    async def _on_stored(self, ids: list[int], matrix: NDArray[np.float32]) -> None:
-        """Take freshly stored vectors into the warm ones; a space's first ones make it answer."""
-        first = self.warm.count == 0
-        self.warm.add(ids, matrix)
-        if first and self.fill is not None:
-            await self._activate(self.fill)
+        await self.meaning.choose_again()
 
     # --- requests -----------------------------------------------------------------------------------
 
@@ -213,7 +147,7 @@ class AgentMemory:
             MemoryDisabledError: The agent's settings turn memory off.
         """
         self._require_enabled()
-        return await self._recall.search(params, self.fill, self.degraded())
+        return await self._recall.search(params)
 
     async def get(self, params: GetParams) -> GetReply:
         """Return lines of an allowed file.
@@ -250,11 +184,10 @@ class AgentMemory:
         self._require_enabled()
         started = trio.current_time()
         await self.choose_again()
-        fill = self.fill
+        fill = self.meaning.fill
         embedded_before = fill.embedded if fill is not None else 0
-        if force and fill is not None:
-            await fill.forget_all()
-            self.warm.forget()
+        if force:
+            await self.meaning.renew()
         report = await self.text.sync(force=force, progress=progress)
         if fill is not None:
             await fill.settle(progress)
@@ -269,7 +202,7 @@ class AgentMemory:
             embedded=embedded,
             reused=max(0, self.warm.count - embedded),
             took_ms=round((trio.current_time() - started) * 1000, 1),
-            degraded=self.degraded(),
+            degraded=self.meaning.degraded(),
             skipped=list(self.text.skipped),
         )
 
@@ -279,11 +212,13 @@ class AgentMemory:
         Raises:
             ProviderUnavailableError: There is none, with the way out.
         """
-        provider = self.selection.provider
-        if provider is None:
-            raise self.selection.problem or ProviderUnavailableError(
-                "embeddings are turned off for this agent"
-            )
+        side = self.meaning.target
+        if side is None:
+            problem = self.meaning.selection.problem
+            if problem is not None:
+                raise MemdError.from_wire(problem.to_wire())
+            raise ProviderUnavailableError("embeddings are turned off for this agent")
+        provider = side.provider
         if params.kind == "query":
             rows = [await provider.embed_query(text) for text in params.texts]
             packed = b"".join(row.astype("<f4").tobytes() for row in rows)
@@ -308,15 +243,6 @@ class AgentMemory:
     async def status(self, deep: bool) -> AgentStatus:
         """Report on this memory; never raises for something that is merely wrong."""
         return await describe_agent(self, deep=deep)
-
-    def degraded(self) -> Degraded | None:
-        """Return why answers are less than the whole, if they are."""
-        if self.fill is not None:
-            return self.fill.degraded
-        problem = self.selection.problem
-        if problem is None:
-            return None
-        return Degraded(problem.code, problem.message, self._started_ms, problem.hint)
 
     def _require_enabled(self) -> None:
         if not self.config.settings.enabled:

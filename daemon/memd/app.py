@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Mapping
@@ -13,17 +14,27 @@ import trio
 from memd import __version__
 from memd.clock import wall_clock_ms
 from memd.config import DaemonSettings
+from memd.embedding.accounts import Accounts
+from memd.embedding.choose import Providers
+from memd.embedding.model.downloads import Downloads
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.model.reference import ModelReference
+from memd.embedding.providers.http import Http
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.memory import Memory
+from memd.memory import MB, Memory
 from memd.openclaw import AgentConfig, OpenClawHome
+from memd.paths import ACCOUNTS_FILE
 from memd.rpc.call import DaemonFacts
 from memd.rpc.server import serve
 from memd.service.notify import activated_socket, notify_ready, notify_stopping
 from memd_client.errors import MemdError
 
 log = structlog.get_logger(__name__)
+
+
+CLOSE_S = 2.0
+"""How long connections to providers may take to close."""
 
 
 class Extensions:
@@ -73,16 +84,41 @@ async def run(
                 keep_alive_s=daemon.model_keep_alive_minutes * 60,
                 threads=daemon.model_threads,
                 query_timeout_s=daemon.query_embed_timeout_ms / 1000,
-            )
+            ),
+            budget_bytes=daemon.model_memory_mb * MB,
         )
         await outer.start(models.run)
+        accounts = Accounts(
+            home.state_dir / "memory" / ACCOUNTS_FILE, wall_clock_ms, daemon.daily_token_budget
+        )
+        await outer.start(accounts.run)
         async with trio.open_nursery() as engine:
+            downloads = Downloads(on_done=lambda reference: memory.model_came(reference))
+            await engine.start(downloads.run)
+
+            def start_download(reference: ModelReference, folder: Path) -> None:
+                downloads.start_nowait(reference.text, folder)
+
+            providers = Providers(
+                models=models,
+                models_dir=models_dir,
+                http=Http,
+                accounts=lambda: accounts,
+                entries=home.providers,
+                state_dir=home.state_dir,
+                environ=os.environ,
+                daemon=daemon,
+                start_download=start_download,
+            )
             memory = Memory(
                 home,
                 daemon=daemon,
                 extension=extensions,
                 models=models,
                 models_dir=models_dir,
+                downloads=downloads,
+                chooser=providers,
+                accounts=accounts,
                 problems=problems,
                 clock=wall_clock_ms,
             )
@@ -102,6 +138,8 @@ async def run(
                 log.info("daemon.stopping")
                 door.cancel_scope.cancel()
             engine.cancel_scope.cancel()
+        with trio.move_on_after(CLOSE_S):
+            await providers.aclose()
         outer.cancel_scope.cancel()
     log.info("daemon.stopped")
 

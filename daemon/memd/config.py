@@ -7,6 +7,7 @@ OpenClaw's documentation it is ours, and its unit is in its name.
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,17 +33,25 @@ class ExtraPath(Settings, frozen=True, kw_only=True):
 
 
 class Batch(Settings, frozen=True, kw_only=True):
-    """A provider's asynchronous batch API."""
+    """A provider's asynchronous batch API.
+
+    `enabled_set` tells the user's own `enabled` from the default: an address that isn't the provider's own gets
+    batches only where somebody asked for them.
+    """
 
     enabled: bool = True
     wait: bool = True
     concurrency: int = 2
     poll_interval_ms: int = 2000
     timeout_minutes: int = 60
+    enabled_set: bool = False
 
 
 class Remote(Settings, frozen=True, kw_only=True):
-    """Where a remote provider is, and how to speak to it."""
+    """Where a remote provider is, and how to speak to it.
+
+    `${NAME}` in the key, the address or a header's value stands for an environment variable.
+    """
 
     base_url: str | None = None
     api_key: str | None = None
@@ -51,9 +60,34 @@ class Remote(Settings, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return the settings without the key and the headers' values: they must not reach a log."""
-        key = "set" if self.api_key else "none"
-        names = sorted(self.headers or {})
-        return f"Remote(base_url={self.base_url!r}, api_key=<{key}>, headers={names}, batch={self.batch!r})"
+        return f"Remote({_hidden(self.base_url, self.api_key, self.headers)}, batch={self.batch!r})"
+
+
+class ProviderEntry(Settings, frozen=True, kw_only=True):
+    """One of OpenClaw's `models.providers`: its id, and what embeddings need of it.
+
+    `api` names the protocol it speaks, `models` are the ids of its models. As in `Remote`, `${NAME}` stands for
+    an environment variable.
+    """
+
+    id: str
+    base_url: str | None = None
+    api_key: str | None = None
+    api: str | None = None
+    headers: dict[str, str] | None = None
+    models: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the entry without the key and the headers' values: they must not reach a log."""
+        facts = _hidden(self.base_url, self.api_key, self.headers)
+        return f"ProviderEntry(id={self.id!r}, {facts}, api={self.api!r}, models={self.models!r})"
+
+
+def _hidden(base_url: str | None, api_key: str | None, headers: Mapping[str, str] | None) -> str:
+    """Return for a repr where a provider is; of key and headers only that they are there."""
+    address = base_url and re.sub(r"(?<=//).*@|[?#].*", "", base_url, flags=re.DOTALL)
+    key = "set" if api_key else "none"
+    return f"base_url={address!r}, api_key=<{key}>, headers={sorted(headers or {})}"
 
 
 class Experimental(Settings, frozen=True, kw_only=True):
@@ -156,8 +190,17 @@ class Cache(Settings, frozen=True, kw_only=True):
     max_entries: int | None = None
 
 
+AtLeast0 = Annotated[int, msgspec.Meta(ge=0)]
+AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
+
+
 class MemorySearch(Settings, frozen=True, kw_only=True):
-    """All settings of one agent's memory search, resolved."""
+    """All settings of one agent's memory search, resolved.
+
+    `query_input_type` and `document_input_type` are what a provider is told a text is, None for its usual words;
+    `input_type` stands for either where it is not set. `output_dimensionality` is the size asked for, None for
+    the model's own.
+    """
 
     enabled: bool = True
     sources: tuple[Source, ...] = ("memory",)
@@ -167,6 +210,10 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
     experimental: Experimental = Experimental()
     fallback: str = "none"
     model: str = ""
+    input_type: str | None = None
+    query_input_type: str | None = None
+    document_input_type: str | None = None
+    output_dimensionality: AtLeast1 | None = None
     local: Local = Local()
     store: Store = Store()
     chunking: Chunking = Chunking()
@@ -175,15 +222,15 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
     cache: Cache = Cache()
 
 
-AtLeast0 = Annotated[int, msgspec.Meta(ge=0)]
-AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
-
-
 class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`memd.toml`: the daemon's own settings, snake_case.
 
     `memory_budget_mb` bounds the matrices of all agents together; `model_keep_alive_minutes` is how long
-    an unused model stays loaded (0: as long as the daemon runs); `model_threads` 0 means as many as fit.
+    an unused model stays loaded (0: as long as the daemon runs); `model_threads` 0 means as many as fit;
+    `model_memory_mb` bounds the local models in memory together (0: half of the machine's memory).
+    `daily_token_budget` is how many tokens may be bought of remote providers in a day, UTC, by all agents
+    together (0: no limit). `vector_cache_mb` bounds the vectors kept for later: those that no chunk of the
+    answering or the filling vector space uses.
     `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first.
     """
 
@@ -192,6 +239,9 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     memory_budget_mb: AtLeast0 = 512
     model_keep_alive_minutes: Annotated[float, msgspec.Meta(ge=0)] = 30
     model_threads: AtLeast0 = 0
+    model_memory_mb: AtLeast0 = 0
+    daily_token_budget: AtLeast0 = 20_000_000
+    vector_cache_mb: AtLeast0 = 256
     query_embed_timeout_ms: AtLeast1 = 2000
     catch_up_ms: AtLeast0 = 150
     max_file_mb: AtLeast1 = 16
@@ -251,6 +301,30 @@ def _toml_problem(path: Path, what: str, key: str = "", expected: str = "") -> C
     """Return the error for one thing that is wrong with `memd.toml`."""
     facts = {"file": str(path), "key": key, "expected": expected}
     return ConfigInvalidError(f"{path}: {what}", data={name: fact for name, fact in facts.items() if fact})
+
+
+KEY_KINDS = 'a string, or {source: "env", id: "NAME"}'
+"""What an API key may be, in words: of OpenClaw's references to secrets those to the environment."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def key_text(raw: object) -> str | None:
+    """Return an API key as a text: a reference to the environment becomes `${NAME}`.
+
+    Args:
+        raw: A parsed JSON value.
+
+    Returns:
+        None where it is none of `KEY_KINDS`.
+    """
+    match raw:
+        case str():
+            return raw
+        case {"source": "env", "id": str(name)} if _VARIABLE.fullmatch(name):
+            return f"${{{name}}}"
+        case _:
+            return None
 
 
 def describe_type(kind: object) -> str:

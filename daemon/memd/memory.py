@@ -11,15 +11,18 @@ import trio
 
 from memd.agent import AgentMemory
 from memd.clock import Clock
-from memd.config import DaemonSettings
-from memd.embedding.choose import choose_provider
+from memd.config import DaemonSettings, MemorySearch
+from memd.embedding.accounts import Accounts
+from memd.embedding.model.downloads import Downloads
 from memd.embedding.model.header import load_fingerprint
+from memd.embedding.model.library import ModelLibrary
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.reference import parse_reference
 from memd.embedding.space import local_space, space_of
 from memd.index.connection import IndexFile
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
+from memd.meaning.meaning import Chooser, Meaning
 from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.report import as_problem
 from memd.sync.reconcile import ProgressSink
@@ -29,7 +32,9 @@ from memd.sync.sources import SourceLimits, Sources
 from memd.sync.watching.watcher import Watcher, WatchPlan
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import (
+    AccountStatus,
     AgentStatus,
+    DownloadStatus,
     EmbedParams,
     EmbedReply,
     GetParams,
@@ -108,6 +113,9 @@ class Memory:
         extension: sqlite-vec, loaded or not.
         models: The one owner of local models.
         models_dir: Where pulled models are.
+        downloads: The one owner of downloads of models.
+        chooser: Who makes embedding providers.
+        accounts: The accounts at remote providers.
         problems: What was wrong with the daemon's own settings.
         clock: Wall time.
     """
@@ -120,6 +128,9 @@ class Memory:
         extension: Callable[[AgentConfig], VectorExtension],
         models: ModelOwner,
         models_dir: Path,
+        downloads: Downloads,
+        chooser: Chooser,
+        accounts: Accounts,
         problems: list[MemdError],
         clock: Clock,
     ) -> None:
@@ -128,6 +139,10 @@ class Memory:
         self._extension = extension
         self._models = models
         self._models_dir = models_dir
+        self._downloads = downloads
+        self._library = ModelLibrary(models_dir, models, downloads, self._all_settings, self.model_came)
+        self._chooser = chooser
+        self._accounts = accounts
         self._problems = problems
         self._clock = clock
         self._budget = MatrixBudget(daemon.memory_budget_mb * MB)
@@ -200,6 +215,39 @@ class Memory:
             for row in self._models.status()
         ]
 
+    def downloads(self) -> list[DownloadStatus]:
+        """Return the models that are being downloaded, or could not be."""
+        return self._downloads.status()
+
+    def accounts(self) -> list[AccountStatus]:
+        """Return the accounts at remote providers."""
+        return self._accounts.status()
+
+    @property
+    def tokens_today(self) -> int:
+        """Tokens bought today (UTC)."""
+        return self._accounts.tokens_today
+
+    @property
+    def token_budget(self) -> int:
+        """Tokens that may be bought in a day, 0 without a limit."""
+        return self._accounts.daily_budget
+
+    def _all_settings(self) -> dict[str, MemorySearch]:
+        """Return every agent's settings by its id."""
+        return {config.id: config.settings for config in self._home.agents.values()}
+
+    async def model_came(self, reference: str) -> None:
+        """Let agents that waited for a model use it.
+
+        Args:
+            reference: What was pulled.
+        """
+        log.info("agent.model_came", reference=reference)
+        for agent in self._agents.values():
+            if isinstance(agent, AgentMemory):
+                await agent.choose_again()
+
     async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
         """Make a model ready on disk, and let agents that waited for one use it.
 
@@ -207,14 +255,25 @@ class Memory:
             DownloadFailedError: It can't be had.
             ChecksumMismatchError: What came is not it.
         """
-        from memd.embedding.model.pull import pull_model  # here: HTTP costs an idle daemon 4 MB
+        return await self._library.pull(ref, progress)
 
-        path = await pull_model(ref, self._models_dir, progress)
-        for agent in self._agents.values():
-            if isinstance(agent, AgentMemory):
-                await agent.choose_again()
-        size = (await trio.Path(path).stat()).st_size
-        return ModelReply(ref, str(path), size)
+    async def list_models(self) -> ModelReply:
+        """Return the models on disk and the agents that use them."""
+        return await self._library.list_all()
+
+    async def remove_model(self, ref: str, force: bool, progress: ProgressSink) -> ModelReply:
+        """Remove a model from disk.
+
+        Raises:
+            BadParamsError: Agents use it, and `force` is not set.
+            ModelMissingError: There is none.
+            PathRefusedError: It is a file elsewhere.
+        """
+        return await self._library.remove(ref, force=force, progress=progress)
+
+    def is_model_wanted(self, reference: str) -> bool:
+        """Return whether some agent's settings name a model."""
+        return self._library.is_wanted(reference)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Open every agent's memory and keep them until cancelled.
@@ -293,8 +352,17 @@ class Memory:
             Sources(config.workspace, settings.extra_paths, self._limits, sessions),
             right_of_way=self._right_of_way,
             watch_state=lambda: self._watcher.state(config.id),
-            choose=lambda: choose_provider(settings, models=self._models, cache_dir=self._models_dir),
-            openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / OPENCLAW_DATABASE,
+            meaning=Meaning(
+                config.id,
+                settings,
+                index,
+                warm,
+                self._chooser,
+                openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / OPENCLAW_DATABASE,
+                query_timeout_s=self._daemon.query_embed_timeout_ms / 1000,
+                unused_bytes=self._daemon.vector_cache_mb * MB,
+                clock=self._clock,
+            ),
             daemon=self._daemon,
             clock=self._clock,
         )
@@ -305,7 +373,9 @@ class Memory:
         if reference is None or reference.is_published:
             return space_of(provider, model)
         file = reference.file(self._models_dir)
-        return local_space(model, load_fingerprint(file) if file.is_file() else None).id
+        # OpenClaw puts no prefixes before its texts: where the model knows some, its vectors are a space of their own.
+        fingerprint = load_fingerprint(file) if file.is_file() else None
+        return local_space(model, fingerprint, prefixed=False).id
 
 
 def first_error(group: BaseExceptionGroup[MemdError]) -> MemdError:

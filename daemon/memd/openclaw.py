@@ -14,12 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from memd.config import MemorySearch
+from memd.config import MemorySearch, ProviderEntry
 from memd.openclaw_file import (
     find_config_path,
     find_state_dir,
     load_agent_folders,
     load_document,
+    read_provider_entries,
     workspace_of,
 )
 from memd.settings import (
@@ -60,8 +61,9 @@ class AgentConfig:
 class OpenClawHome:
     """All agents under one state directory.
 
-    `problems` concern the file, or what it says for all agents. `readable` is false where the file could
-    not be understood at all, so that agents were found by their folders alone.
+    `providers` are OpenClaw's `models.providers` by id. `problems` concern the file, or what it says for all
+    agents. `readable` is false where the file could not be understood at all, so that agents were found by their
+    folders alone.
     """
 
     state_dir: Path
@@ -71,6 +73,7 @@ class OpenClawHome:
     problems: tuple[ConfigInvalidError, ...] = ()
     unknown_keys: tuple[str, ...] = ()
     readable: bool = True
+    providers: dict[str, ProviderEntry] = field(default_factory=dict)
 
 
 def agent_id_of(raw: str) -> str | None:
@@ -132,18 +135,36 @@ def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
 
     Returns:
         `fresh`, in which an agent with problems of its own, or every agent where the file or a default is
-        bad, stays as it was. The problems are those of `fresh`.
+        bad, stays as it was; so does an entry of `models.providers`. The problems are those of `fresh`.
     """
     if not fresh.readable:
-        return replace(fresh, agents=previous.agents, default_agent=previous.default_agent)
-    defaults_bad = any(str(error.data.get("key", "")).startswith(DEFAULTS_KEYS) for error in fresh.problems)
+        return replace(
+            fresh,
+            agents=previous.agents,
+            default_agent=previous.default_agent,
+            providers=previous.providers,
+        )
+    keys = [str(error.data.get("key", "")) for error in fresh.problems]
+    defaults_bad = any(key.startswith(DEFAULTS_KEYS) for key in keys)
     kept = {}
     for agent_id, agent in fresh.agents.items():
         before = previous.agents.get(agent_id)
         if before is not None and (defaults_bad or agent.problems):
             agent = replace(before, is_default=agent.is_default, problems=agent.problems)
         kept[agent_id] = agent
-    return replace(fresh, agents=kept)
+    return replace(fresh, agents=kept, providers=fresh.providers | _unspoilt(previous.providers, keys))
+
+
+def _unspoilt(entries: Mapping[str, ProviderEntry], bad: Iterable[str]) -> dict[str, ProviderEntry]:
+    """Return the earlier entries of `models.providers` that can't be read now, by the keys that are bad."""
+    spoilt = {f"{key}." for key in bad if key.startswith("models")}
+    whole = bool(spoilt & {"models.", "models.providers."})
+    places = {name: f"models.providers.{shown_key(name)}." for name in entries}
+    return {
+        name: entry
+        for name, entry in entries.items()
+        if whole or any(key.startswith(places[name]) for key in spoilt)
+    }
 
 
 def resolve(
@@ -195,6 +216,7 @@ def resolve(
         default_agent=default,
         problems=tuple(read.findings.shared.values()),
         unknown_keys=tuple(sorted(read.findings.unknown)),
+        providers=read.providers,
     )
 
 
@@ -235,6 +257,7 @@ class _Document:
     workspace: str | None = None
     default: str | None = None
     drafts: dict[str, _Draft] = field(default_factory=dict)
+    providers: dict[str, ProviderEntry] = field(default_factory=dict)
 
     def take(self, document: object) -> None:
         """Read a whole document."""
@@ -249,6 +272,9 @@ class _Document:
             self._layer(defaults, "memorySearch", "agents.defaults", self.findings, shared=True),
             self._layer(memory, "search", "memory", self.findings, shared=True),
         ]
+        models = self._object(root, "models", "models")
+        entries = self._object(models, "providers", "models.providers")
+        self.providers = read_provider_entries(entries, self.findings)
         self._take_list(agents.get("list"))
         for name, raw in self._object(agents, "entries", "agents.entries").items():
             place = f"agents.entries.{shown_key(name)}"

@@ -1,4 +1,4 @@
-"""Where OpenClaw keeps its files, and what its settings file says, as plain data."""
+"""Where OpenClaw keeps its files, and what its settings file says, as plain data or simple entries."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import json5
+import msgspec
 
-from memd.config import describe_value
-from memd.settings import absolute_path
+from memd.config import ProviderEntry, describe_type, describe_value
+from memd.settings import Findings, absolute_path, shown_key, take_key
 from memd_client.errors import ConfigInvalidError
 
 STATE_FOLDER = ".openclaw"
@@ -86,12 +88,15 @@ def load_agent_folders(state_dir: Path) -> list[str]:
         raise _unusable(folder, f"can't be listed: {error.strerror}") from error
 
 
-def load_document(path: Path, *, required: bool = False) -> dict[str, object]:
+def load_document(
+    path: Path, *, required: bool = False, max_bytes: int = MAX_CONFIG_BYTES
+) -> dict[str, object]:
     """Return what a settings file holds: JSON, or JSON5 where it isn't plain JSON.
 
     Args:
         path: The file. One that isn't there holds nothing.
         required: Whether a missing file is an error, because the user named it.
+        max_bytes: A larger one is refused.
 
     Raises:
         ConfigInvalidError: It can't be read or understood; names the file and, where known, line and column.
@@ -100,8 +105,8 @@ def load_document(path: Path, *, required: bool = False) -> dict[str, object]:
         facts = path.stat()
         if not stat.S_ISREG(facts.st_mode):
             raise _unusable(path, "is not a regular file")
-        if facts.st_size > MAX_CONFIG_BYTES:
-            raise _unusable(path, f"is too big: {facts.st_size} bytes, the limit is {MAX_CONFIG_BYTES}")
+        if facts.st_size > max_bytes:
+            raise _unusable(path, f"is too big: {facts.st_size} bytes, the limit is {max_bytes}")
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         if required or path.is_symlink():
@@ -115,6 +120,55 @@ def load_document(path: Path, *, required: bool = False) -> dict[str, object]:
     if not isinstance(document, dict):
         raise _unusable(path, f"must hold an object, found {describe_value(document)}")
     return document
+
+
+def read_provider_entries(raw: Mapping[str, object], findings: Findings) -> dict[str, ProviderEntry]:
+    """Return OpenClaw's `models.providers` by id.
+
+    Args:
+        raw: What stands under `models.providers`.
+        findings: Takes values of the wrong type: each costs its own key. Keys that embeddings don't need are
+            OpenClaw's business and not looked at.
+    """
+    entries: dict[str, ProviderEntry] = {}
+    for name, values in raw.items():
+        place = f"models.providers.{shown_key(name)}"
+        if not isinstance(values, Mapping):
+            findings.add(place, "an object", values, shared=True)
+        elif name.strip():
+            entries[name.strip()] = _read_entry(name.strip(), values, place, findings)
+    return entries
+
+
+def _read_entry(name: str, values: Mapping[str, object], place: str, findings: Findings) -> ProviderEntry:
+    """Return one entry of `models.providers`."""
+    kinds = {"baseUrl": str, "api": str, "headers": dict[str, str]}
+    read: dict[str, Any] = {}
+    for key, kind in kinds.items():
+        try:
+            read[key] = msgspec.convert(values.get(key), kind | None)
+        except msgspec.ValidationError:
+            findings.add(f"{place}.{key}", describe_type(kind), values[key], shared=True)
+    api_key = values.get("apiKey")
+    return ProviderEntry(
+        id=name,
+        base_url=read.get("baseUrl"),
+        api=read.get("api"),
+        headers=read.get("headers"),
+        api_key=None if api_key is None else take_key(api_key, f"{place}.apiKey", findings, shared=True),
+        models=_read_model_ids(values.get("models"), f"{place}.models", findings),
+    )
+
+
+def _read_model_ids(raw: object, place: str, findings: Findings) -> tuple[str, ...]:
+    """Return the ids in a list of models, each a text or an object with an `id`."""
+    if raw is None:
+        return ()
+    if not isinstance(raw, list):
+        findings.add(place, "a list of models", raw, shared=True)
+        return ()
+    ids = [item.get("id") if isinstance(item, Mapping) else item for item in raw]
+    return tuple(name.strip() for name in ids if isinstance(name, str) and name.strip())
 
 
 def _parse(path: Path, text: str) -> object:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import platformdirs
 
+ACCOUNTS_FILE = "memd-accounts.json"
+"""Beside the indexes: what the accounts at providers were asked for, and which of them are paused."""
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenPath:
@@ -62,10 +65,22 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "the next one that is set aside: the newest is kept",
     ),
     WrittenPath(
+        "accounts",
+        "<state>/memory/memd-accounts.json, and .tmp beside it while it is written",
+        "memd.embedding.accounts_file",
+        "the user: without it providers are asked once more, and the day's tokens count from 0",
+    ),
+    WrittenPath(
         "model",
         "GGUF files in models_dir()",
         "memd.embedding.model",
         "the user: it is downloaded or converted again",
+    ),
+    WrittenPath(
+        "model reference",
+        "<file>.ref beside a downloaded model: what it was pulled by",
+        "memd.embedding.model",
+        "`memctl model remove`; without it the file's name is shown",
     ),
     WrittenPath(
         "unfinished model",

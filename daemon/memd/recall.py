@@ -16,22 +16,21 @@ from numpy.typing import NDArray
 
 from memd.clock import Clock
 from memd.config import DaemonSettings
-from memd.embedding.query_vectors import QueryVectors
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
 from memd.index.vectors.vector_search import VectorSearch
-from memd.index.vectors.warm import WarmVectors
+from memd.meaning.meaning import Meaning
+from memd.meaning.side import Side
 from memd.openclaw import AgentConfig
 from memd.search import Candidates, Found, Question, find_hits, find_meaning, find_words
 from memd.sync.changes import Changes, count_behind
 from memd.sync.discover import Discovery
-from memd.sync.embed import VectorFill
 from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.verify import check_against, check_by_name
 from memd.text.keywords import plan_match
-from memd_client.errors import MemdError, QueryEmptyError
+from memd_client.errors import DimensionsChangedError, MemdError, QueryEmptyError
 from memd_client.messages import Degraded, SearchParams, SearchReply
 
 EMBED_WAIT_S = 0.04
@@ -47,7 +46,7 @@ class Recall:
     Args:
         config: The agent's resolved settings.
         index: Its open index.
-        warm: Its vectors.
+        meaning: Its search by meaning.
         text: What keeps its text equal to the files.
         daemon: The daemon's own settings.
         clock: Wall time.
@@ -58,7 +57,7 @@ class Recall:
         self,
         config: AgentConfig,
         index: IndexFile,
-        warm: WarmVectors,
+        meaning: Meaning,
         text: TextSync,
         *,
         daemon: DaemonSettings,
@@ -68,22 +67,18 @@ class Recall:
         self._right_of_way = right_of_way
         self._config = config
         self._index = index
-        self._warm = warm
+        self._meaning = meaning
+        self._warm = meaning.warm
         self._text = text
         self._daemon = daemon
         self._clock = clock
-        self._queries = QueryVectors()
         self._started_ms = clock()
 
-    async def search(
-        self, params: SearchParams, fill: VectorFill | None, degraded: Degraded | None
-    ) -> SearchReply:
+    async def search(self, params: SearchParams) -> SearchReply:
         """Answer a question from what is on disk now.
 
         Args:
             params: The request.
-            fill: Who embeds and how far vectors are, or None for keyword search.
-            degraded: Why answers are less than the whole before this one, if they are.
 
         Raises:
             QueryEmptyError: The question holds no word.
@@ -92,15 +87,16 @@ class Recall:
         if not params.query.strip():
             raise QueryEmptyError("the query is empty")
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
-        question = self._prepare(params, fill)
-        ask = _Ask(question, self._text, str(self._config.workspace), budget_s, by_meaning=fill is not None)
+        degraded, side = self._meaning.degraded(), self._meaning.answering
+        question = self._prepare(params, side)
+        ask = _Ask(question, self._text, str(self._config.workspace), budget_s, by_meaning=side is not None)
         # Two threads, a core each: disk and words, vectors. Whichever comes last finishes: every further
         # hand-over to a thread costs time. Where files changed they are brought in, and all is found again.
         with self._right_of_way.searching():
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._ask_by_words, ask, fill)
-                if fill is not None:
-                    await self._ask_by_meaning(ask, fill)
+                nursery.start_soon(self._ask_by_words, ask)
+                if side is not None:
+                    await self._ask_by_meaning(ask, side)
             if ask.found is None and ask.search is not None and ask.has_new_vectors:
                 ask.meaning, ask.search = None, self._warm.searcher()
             found = ask.found if ask.found is not None else await self._index.read(ask.finish)
@@ -112,17 +108,20 @@ class Recall:
             degraded=ask.degraded or (degraded if ask.question.vector is None else None),
             abstained=found.abstained,
             took_ms=round((trio.current_time() - started) * 1000, 3),
-            provider=fill.provider.id if fill is not None else "none",
-            model=fill.provider.model if fill is not None else "",
+            provider=side.provider.id if side is not None else "none",
+            model=side.provider.model if side is not None else "",
             generation=found.generation,
             pending=count_pending(
-                ask.behind, self._text.rows, self._text.last_sync_ms, fill, ask.question.now_ms
+                ask.behind, self._text.rows, self._text.last_sync_ms, self._meaning, ask.question.now_ms
             ),
             partial=ask.is_cut,
+            space=side.space.id if side is not None else "",
+            filling=None if self._meaning.is_followed else self._meaning.filling(),
+            fallback=self._meaning.fallback,
             timings=ask.timings(found) if params.explain else None,
         )
 
-    def _prepare(self, params: SearchParams, fill: VectorFill | None) -> Question:
+    def _prepare(self, params: SearchParams, side: Side | None) -> Question:
         """Return the search as the index wants it, settings filled in."""
         query = self._config.settings.query
         filtered = params.sources is not None or params.path is not None
@@ -131,7 +130,7 @@ class Recall:
             query=params.query,
             plan=plan_match(params.query),
             vector=None,
-            space_id=fill.space.id if fill is not None else "",
+            space_id=side.space.id if side is not None else "",
             settings=query,
             max_results=query.max_results if params.max_results is None else max(1, params.max_results),
             min_score=params.min_score,
@@ -146,7 +145,7 @@ class Recall:
         both = "sessions" in self._config.settings.sources and (sources is None or len(set(sources)) > 1)
         return Scope(("memory",), path) if both else None
 
-    async def _ask_by_words(self, ask: _Ask, fill: VectorFill | None) -> None:
+    async def _ask_by_words(self, ask: _Ask) -> None:
         """Look at the disk, and find what the question's words bring up; bring changed files in first."""
 
         def look(db: Database) -> bool:
@@ -165,9 +164,9 @@ class Recall:
 
         if not await self._index.read(look):
             with self._right_of_way.waiting():
-                await self._catch_up(ask, fill)
+                await self._catch_up(ask)
 
-    async def _catch_up(self, ask: _Ask, fill: VectorFill | None) -> None:
+    async def _catch_up(self, ask: _Ask) -> None:
         """Bring changed files in, within the time a search may spend, and keep what is still behind.
 
         A few new texts are embedded within it as well, unless the provider is failing.
@@ -183,7 +182,8 @@ class Recall:
             ask.degraded = self._degraded_by(error)
             return
         ask.is_cut = ask.behind is not None and count_behind(ask.behind, self._text.rows) > 0
-        if fill is None or not fill.pending or fill.degraded is not None:
+        fill = self._meaning.fill if self._meaning.is_followed else None
+        if fill is None or not fill.pending or fill.health.degraded is not None:
             return
         if not patient:
             until = min(until, trio.current_time() + EMBED_WAIT_S)
@@ -197,9 +197,9 @@ class Recall:
         """Return what a failure means to this answer."""
         return Degraded(error.code, error.message, self._clock(), error.hint)
 
-    async def _ask_by_meaning(self, ask: _Ask, fill: VectorFill) -> None:
+    async def _ask_by_meaning(self, ask: _Ask, side: Side) -> None:
         """Find what is near to the question; without its vector the search goes on by words, and says why."""
-        vector = await self._vector_of(ask, fill)
+        vector = await self._vector_of(ask, side)
         if vector is None:
             return
         search = self._warm.searcher()
@@ -210,30 +210,33 @@ class Recall:
                 ask.found = ask.finish(db)
 
         ask.question, ask.search = replace(ask.question, vector=vector), search
-        await self._index.read(compare)
+        try:
+            await self._index.read(compare)
+        except DimensionsChangedError as error:  # another model answers at the provider's end
+            ask.question, ask.search = replace(ask.question, vector=None), None
+            ask.degraded = side.health.failed(error)
 
-    async def _vector_of(self, ask: _Ask, fill: VectorFill) -> NDArray[np.float32] | None:
+    async def _vector_of(self, ask: _Ask, side: Side) -> NDArray[np.float32] | None:
         """Return the question's vector, or None with the reason noted."""
         if self._warm.count == 0:
-            if fill.pending and fill.degraded is None:
+            pending = self._meaning.chunks_pending
+            if pending and side.health.degraded is None:
                 ask.degraded = Degraded(
                     "vectors_pending",
-                    f"vectors are being computed ({fill.pending} texts to go)",
+                    f"vectors are being computed ({pending} texts to go)",
                     self._started_ms,
                     "Nothing to do: search by meaning follows by itself.",
                 )
             return None
-        known = self._queries.find(ask.question.query, fill.provider)
+        known = self._meaning.find_vector(ask.question.query)
         if known is not None:
             return known
         timeout_s = min(self._daemon.query_embed_timeout_ms / 1000, ask.budget_s * 0.8)
         try:
-            vector = await self._queries.vector_of(ask.question.query, fill.provider, timeout_s)
+            return await self._meaning.vector_of(ask.question.query, timeout_s)
         except MemdError as error:
-            ask.degraded = fill.note_failure(error)
+            ask.degraded = side.health.degraded or self._degraded_by(error)
             return None
-        fill.note_success()
-        return vector
 
 
 class _Ask:

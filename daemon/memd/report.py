@@ -8,24 +8,28 @@ from typing import Protocol
 import trio
 
 from memd.clock import Clock
-from memd.embedding.choose import Selection
 from memd.index.connection import Database, IndexFile
 from memd.index.files import Counts, count_all, generation
 from memd.index.keyword import find_keyword
+from memd.index.missing import RefusedChunk, load_refused
 from memd.index.transcripts import TranscriptCounts, count_transcripts
 from memd.index.vectors.warm import WarmVectors
+from memd.meaning.meaning import Meaning
 from memd.openclaw import AgentConfig
 from memd.sync.discover import Discovery
-from memd.sync.embed import VectorFill
 from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.sources import Sources
 from memd.sync.watching.watcher import WatchState
 from memd_client.errors import MemdError
-from memd_client.messages import AgentStatus, Check, Degraded, Problem, SessionsStatus
+from memd_client.messages import AgentStatus, BulkJob, Check, Problem, RefusedText, SessionsStatus
 
 PROBE_TIMEOUT_S = 10.0
 """How long a deep status waits for the provider: a cold model loads within this."""
+
+
+REFUSED_SHOWN = 100
+"""Refused chunks that are named in a status."""
 
 
 class Reported(Protocol):
@@ -35,15 +39,10 @@ class Reported(Protocol):
     index_file: IndexFile
     text: TextSync
     warm: WarmVectors
-    fill: VectorFill | None
-    selection: Selection
-    notices: list[str]
+    meaning: Meaning
     sources: Sources
     clock: Clock
     watch_state: Callable[[], WatchState]
-
-    def degraded(self) -> Degraded | None:
-        """Return why answers are less than the whole, if they are."""
 
 
 def as_problem(error: MemdError) -> Problem:
@@ -60,16 +59,22 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     """
     config, text = agent.config, agent.text
 
-    def look(db: Database) -> tuple[Counts, int, TranscriptCounts]:
-        return count_all(db), generation(db), count_transcripts(db)
+    side = agent.meaning.answering
+    target = agent.meaning.target
+
+    def look(db: Database) -> tuple[Counts, int, TranscriptCounts, list[RefusedChunk]]:
+        refused = load_refused(db, target.space.id, REFUSED_SHOWN) if target is not None else []
+        return count_all(db), generation(db), count_transcripts(db), refused
 
     # In this order: a file indexed in between is then pending and counted, never neither.
-    (disk, changes), (counts, at, transcripts) = await text.look(), await agent.index_file.read(look)
-    provider = agent.selection.provider
+    (disk, changes), (counts, at, transcripts, refused) = (
+        await text.look(),
+        await agent.index_file.read(look),
+    )
     choice = agent.warm.choice()
     problems = _problems(agent, disk)
     watch = agent.watch_state()
-    pending = count_pending(changes, text.rows, text.last_sync_ms, agent.fill, agent.clock())
+    pending = count_pending(changes, text.rows, text.last_sync_ms, agent.meaning, agent.clock())
     skipped = disk.skipped + list(text.reasons)
     return AgentStatus(
         agent=config.id,
@@ -83,11 +88,16 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         files_pending=pending.files,
         chunks_pending=pending.chunks,
         oldest_pending_ms=pending.oldest_ms,
-        provider=provider.id if provider is not None else "none",
-        model=provider.model if provider is not None else "",
+        provider=side.provider.id if side is not None else "none",
+        model=side.provider.model if side is not None else "",
         dims=agent.warm.dims,
-        vector_path=choice.search.name if provider is not None else "none",
-        vector_path_reason=choice.reason if provider is not None else "there is no embedding provider",
+        space=side.space.id if side is not None else "",
+        filling=agent.meaning.filling(),
+        fallback=agent.meaning.fallback,
+        jobs=_jobs(agent.meaning),
+        refused=[RefusedText(row.path, row.start_line, row.end_line, row.reason) for row in refused],
+        vector_path=choice.search.name if side is not None else "none",
+        vector_path_reason=choice.reason if side is not None else "there is no embedding provider",
         last_sync_ms=text.last_sync_ms,
         syncing=text.syncing,
         watch=watch.mode,
@@ -96,11 +106,16 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         sessions=_sessions(agent, transcripts),
         generation=at,
         index_bytes=agent.index_file.size_bytes(),
-        degraded=agent.degraded(),
+        degraded=agent.meaning.degraded(),
         skipped=skipped,
         problems=problems,
         checks=await probe(agent, disk) if deep else [],
     )
+
+
+def _jobs(meaning: Meaning) -> list[BulkJob]:
+    """Return the jobs under way at the provider's batch API."""
+    return meaning.fill.bulk.status() if meaning.fill is not None and meaning.fill.bulk is not None else []
 
 
 def _sessions(agent: Reported, counts: TranscriptCounts) -> SessionsStatus | None:
@@ -116,11 +131,11 @@ def _sessions(agent: Reported, counts: TranscriptCounts) -> SessionsStatus | Non
 def _problems(agent: Reported, disk: Discovery) -> list[Problem]:
     """Return what is wrong with an agent, each with its way out."""
     problems = [as_problem(error) for error in agent.config.problems]
-    if agent.selection.problem is not None:
-        problems.append(as_problem(agent.selection.problem))
+    if agent.meaning.selection.problem is not None and agent.meaning.primary is None:
+        problems.append(as_problem(agent.meaning.selection.problem))
     problems.extend(
         Problem("openclaw_database", notice, "Nothing is lost: what could not be reused is embedded anew.")
-        for notice in agent.notices
+        for notice in agent.meaning.notices
     )
     if agent.sources.transcripts is not None:
         problems.extend(agent.sources.transcripts.problems)
@@ -163,23 +178,25 @@ async def probe(agent: Reported, disk: Discovery) -> list[Check]:
 
 
 async def _probe_embedding(agent: Reported) -> Check:
-    provider = agent.selection.provider
-    if provider is None:
-        problem = agent.selection.problem
+    side = agent.meaning.target
+    if side is None:
+        problem = agent.meaning.selection.problem
         return Check(
             "embeddings", problem is None, problem.message if problem is not None else "off by settings"
         )
     started = trio.current_time()
     try:
         with trio.fail_after(PROBE_TIMEOUT_S):
-            vector = await provider.embed_query("probe")
+            vector = await side.provider.embed_query("probe")
     except trio.TooSlowError:
         return Check("embeddings", False, f"no vector within {PROBE_TIMEOUT_S:.0f} s")
     except MemdError as error:
         return Check("embeddings", False, error.message)
     took_ms = (trio.current_time() - started) * 1000
     return Check(
-        "embeddings", True, f"{provider.id}/{provider.model}, {vector.shape[0]} dimensions, {took_ms:.0f} ms"
+        "embeddings",
+        True,
+        f"{side.provider.id}/{side.provider.model}, {vector.shape[0]} dimensions, {took_ms:.0f} ms",
     )
 
 
@@ -196,9 +213,9 @@ async def _probe_keyword(agent: Reported) -> Check:
 
 
 async def _probe_vectors(agent: Reported) -> Check:
-    provider = agent.selection.provider
-    if provider is None or agent.warm.count == 0:
-        return Check("vectors", provider is None, "none yet")
+    side = agent.meaning.answering
+    if side is None or agent.warm.count == 0:
+        return Check("vectors", side is None, "none yet")
     choice = agent.warm.choice()
     return Check("vectors", True, f"{agent.warm.count} by {choice.search.name}: {choice.reason}")
 

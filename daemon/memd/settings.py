@@ -17,6 +17,9 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from memd.config import (
+    KEY_KINDS,
+    AtLeast1,
+    Batch,
     Chunking,
     ExtraPath,
     Hybrid,
@@ -28,6 +31,7 @@ from memd.config import (
     Sync,
     describe_type,
     describe_value,
+    key_text,
 )
 from memd_client.errors import ConfigInvalidError
 
@@ -42,7 +46,10 @@ DEFAULT_MODELS = {
     "voyage": "voyage-4-large",
     "mistral": "mistral-embed",
 }
-"""What a provider uses where no model is named."""
+"""What a provider uses where no model is named. `embedding.catalog` says the same, and of the others too."""
+
+WHOLE_NUMBERS = (int, int | None, AtLeast1 | None)
+"""Types of settings that are counted: a fraction is cut off, as in OpenClaw."""
 
 MAX_COUNT = 2**53 - 1
 """Largest whole number kept: the largest OpenClaw itself tells from its neighbour."""
@@ -50,7 +57,7 @@ MAX_COUNT = 2**53 - 1
 MAX_KEY_CHARACTERS = 64
 """A key is shown up to this length in messages."""
 
-NOT_FROM_FILE = frozenset({"min_score_set", "weights_set"})
+NOT_FROM_FILE = frozenset({"min_score_set", "weights_set", "enabled_set"})
 """Fields that are computed; a key of that name in a file is an unknown key."""
 
 
@@ -108,12 +115,16 @@ def resolve_settings(
     """
     read = _read(MemorySearch, layers, findings)
     provider = read.provider.strip() or "auto"
+    shared_type = _filled(read.input_type)
     return msgspec.structs.replace(
         read,
         sources=_bound_sources(read.sources, read.experimental.session_memory),
         provider=provider,
         fallback=read.fallback.strip() or "none",
-        model=read.model or DEFAULT_MODELS.get(provider, ""),
+        model=read.model.strip() or DEFAULT_MODELS.get(provider, ""),
+        input_type=shared_type,
+        query_input_type=_filled(read.query_input_type) or shared_type,
+        document_input_type=_filled(read.document_input_type) or shared_type,
         remote=_bound_remote(read.remote or Remote(), provider),
         store=msgspec.structs.replace(
             read.store, path=str(index_file(read.store.path, agent_id, state_dir, home))
@@ -189,6 +200,8 @@ def _read(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
                 values[known.name] = _join(known.name, values.get(known.name), value)
     if kind is Query:
         values["min_score_set"] = "min_score" in values
+    if kind is Batch:
+        values["enabled_set"] = "enabled" in values
     if kind is Hybrid:
         values["weights_set"] = "vector_weight" in values or "text_weight" in values
     return kind(**values)
@@ -226,8 +239,10 @@ def _read_leaf(name: str, kind: Any, raw: object, layer: Layer, key: str, findin
         return _read_extra_paths(raw, layer, key, findings)
     if name == "sources":
         return _read_sources(raw, layer, key, findings)
+    if name == "api_key":
+        return take_key(raw, key, findings, shared=layer.shared)
     try:
-        value = msgspec.convert(_floored(raw) if kind in (int, int | None) else raw, kind)
+        value = msgspec.convert(_floored(raw) if kind in WHOLE_NUMBERS else raw, kind)
     except (msgspec.ValidationError, OverflowError):
         value = math.nan
     if isinstance(value, float) and not math.isfinite(value):
@@ -239,6 +254,19 @@ def _read_leaf(name: str, kind: Any, raw: object, layer: Layer, key: str, findin
         findings.add(key, "a path", raw, shared=layer.shared)
         return None
     return value
+
+
+def take_key(raw: object, key: str, findings: Findings, *, shared: bool) -> str | None:
+    """Return an API key as a text, or None with a problem noted. The arguments are those of `Findings.add`."""
+    text = key_text(raw)
+    if text is None:
+        findings.add(key, KEY_KINDS, raw, shared=shared)
+    return text
+
+
+def _filled(text: str | None) -> str | None:
+    """Return a text without the space around it, or None where nothing is left."""
+    return (text or "").strip() or None
 
 
 def _floored(raw: object) -> object:

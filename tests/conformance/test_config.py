@@ -49,6 +49,8 @@ def _as_recorded(settings: MemorySearch, expected: dict[str, Any] | None) -> Any
     shape = msgspec.to_builtins(settings)
     del shape["query"]["minScoreSet"]
     del shape["query"]["hybrid"]["weightsSet"]
+    if shape["remote"] is not None:
+        del shape["remote"]["batch"]["enabledSet"]
     return _without_later(_without_unset(shape), expected or {})
 
 

@@ -10,7 +10,8 @@ import pytest
 import trio
 
 from memd.embedding.provider import EmbeddingProvider
-from memd_client.errors import MemdError
+from memd.text.tokens import estimate_tokens
+from memd_client.errors import MemdError, TextRefusedError
 
 ODD_TEXTS = (
     "",
@@ -79,9 +80,13 @@ class ProviderContract:
         self.run(test)
 
     @pytest.mark.parametrize("text", ODD_TEXTS, ids=lambda text: ascii(text[:12]))
-    def test_provider_embeds_odd_text(self, text: str) -> None:
+    def test_provider_embeds_odd_text_or_refuses_one_beyond_its_limits(self, text: str) -> None:
         async def test(provider: EmbeddingProvider) -> None:
-            matrix = await provider.embed_batch([text])
+            try:
+                matrix = await provider.embed_batch([text])
+            except TextRefusedError:
+                assert estimate_tokens(text) > provider.limits.max_text_tokens
+                return
             assert abs(float(np.linalg.norm(matrix[0])) - 1.0) < 1e-5
 
         self.run(test)

@@ -5,37 +5,49 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 import pytest
 
 from memd.cli.main import root
-from memd.config import DaemonSettings, MemorySearch
-from memd_client import messages
+from memd.config import DaemonSettings, MemorySearch, ProviderEntry
+from memd.config_keys import AGENT_KEYS, DAEMON_KEYS, DEFAULTS_IN_WORDS, PROVIDER_KEYS, VARIABLES
+from memd.embedding.catalog import KNOWN
+from memd_client import messages, reports
 from memd_client.messages import REQUESTS
+from tests.support.scripts import load_script
 from tests.support.tree import ROOT, modules
 
 DOCS = ROOT / "docs"
 
 
-def test_the_protocol_names_every_parameter_and_field() -> None:
+def _travelling() -> dict[str, Any]:
+    """Return everything that travels as a map, by name: parameters, replies, and what they hold."""
+    return {
+        name: kind
+        for module in (messages, reports)
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and is_dataclass(kind)
+    }
+
+
+def test_requests_and_replies_are_among_what_travels() -> None:
+    assert {kind for pair in REQUESTS.values() for kind in pair} <= set(_travelling().values())
+
+
+@pytest.mark.parametrize("name", sorted(_travelling()))
+def test_the_protocol_names_every_parameter_and_field(name: str) -> None:
     text = (DOCS / "protocol.md").read_text()
-    kinds = {kind for pair in REQUESTS.values() for kind in pair}
-    kinds |= {
-        getattr(messages, name) for name in ("Hit", "Problem", "Degraded", "ModelStatus", "AgentStatus")
-    }
-    missing = {
-        f"{kind.__name__}.{field.name}"
-        for kind in kinds
-        if is_dataclass(kind)
-        for field in fields(kind)
-        if not re.search(rf"\b{field.name}\b", text)
-    }
-    assert missing == set()
+
+    missing = [
+        field.name for field in fields(_travelling()[name]) if not re.search(rf"\b{field.name}\b", text)
+    ]
+
+    assert missing == []
 
 
 def _commands(group: click.Group) -> dict[str, click.Command]:
@@ -64,37 +76,68 @@ def test_the_command_lines_page_names_every_command_and_option() -> None:
     assert missing == []
 
 
-def _keys(kind: Any, prefix: str) -> list[str]:
-    """Return the dotted keys of a settings struct, as they stand in a file."""
-    found = []
-    for field in msgspec.structs.fields(kind):
-        if field.name in ("min_score_set", "weights_set"):
-            continue
-        key = f"{prefix}{field.encode_name}"
-        inner = next(
-            (each for each in (field.type, *getattr(field.type, "__args__", ())) if _is_struct(each)), None
-        )
-        found += _keys(inner, f"{key}.") if inner is not None and key != "extraPaths" else [key]
-    return found
+CONFIG_DOC = load_script("config_doc")
+
+SENTENCES: dict[type[Any], Mapping[str, str]] = {
+    MemorySearch: {key: said for part in AGENT_KEYS.values() for key, said in part.items()},
+    ProviderEntry: PROVIDER_KEYS,
+    DaemonSettings: DAEMON_KEYS,
+}
+"""What is said of the keys of every settings file."""
 
 
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+@pytest.mark.parametrize("kind", SENTENCES, ids=lambda kind: kind.__name__)
+def test_every_key_has_a_sentence_and_every_sentence_a_key(kind: type[Any]) -> None:
+    keys = {key for key, _ in CONFIG_DOC.fields_of(kind)}
+
+    assert keys - SENTENCES[kind].keys() == set(), "say what it means in memd/config_keys.py"
+    assert SENTENCES[kind].keys() - keys == set(), "there is no such key"
 
 
-@pytest.mark.parametrize("kind", [MemorySearch, DaemonSettings])
-def test_the_configuration_page_names_every_setting(kind: Any) -> None:
-    text = (DOCS / "configuration.md").read_text()
-    assert [key for key in _keys(kind, "") if f"`{key}`" not in text] == []
+def test_no_key_is_told_twice() -> None:
+    assert sum(map(len, AGENT_KEYS.values())) == len(SENTENCES[MemorySearch])
+
+
+def test_what_a_key_means_is_a_sentence() -> None:
+    said = [*(each for part in SENTENCES.values() for each in part.values()), *VARIABLES.values()]
+
+    assert [each for each in said if not re.fullmatch(r"[A-Z`].*\.", each) or "|" in each] == []
+
+
+def test_a_default_in_words_stands_only_where_the_code_has_none() -> None:
+    fields_by_key = {key: field for kind in SENTENCES for key, field in CONFIG_DOC.fields_of(kind)}
+
+    assert DEFAULTS_IN_WORDS.keys() <= fields_by_key.keys()
+    assert {key for key in DEFAULTS_IN_WORDS if fields_by_key[key].default not in (None, "")} == set()
+
+
+@pytest.mark.parametrize("page", CONFIG_DOC.PAGES, ids=lambda page: page.name)
+def test_the_tables_are_those_of_the_code(page: Path) -> None:
+    text = page.read_text()
+
+    assert CONFIG_DOC.render(text) == text, "run scripts/config_doc"
+
+
+def test_every_table_stands_on_a_page() -> None:
+    shown = [found[2] for page in CONFIG_DOC.PAGES for found in CONFIG_DOC.TABLE.finditer(page.read_text())]
+
+    assert sorted(shown) == sorted(CONFIG_DOC.tables())
+
+
+FOREIGN_VARIABLES = re.compile(r"""["\'{]((?:[A-Z]+_)+(?:API_KEY|TOKEN|ENDPOINT|OFFLINE|PROXY))["\'}]""")
+"""Variables of others as code names them: keys, the hub's, proxies."""
 
 
 def test_every_variable_the_code_reads_is_in_the_docs() -> None:
-    texts = "\n".join(path.read_text() for path in DOCS.glob("*.md"))
-    names = set()
+    names = {name for known in KNOWN.values() for name in known.key_variables}
     for path in modules():
-        names |= set(re.findall(r"\b(?:MEMD|OPENCLAW)_[A-Z_]+\b", path.read_text()))
+        if path.stem != "config_keys":
+            text = path.read_text()
+            names |= set(re.findall(r"\b(?:MEMD|OPENCLAW)_[A-Z_]+\b", text))
+            names |= set(FOREIGN_VARIABLES.findall(text))
     names -= {"OPENCLAW_META", "OPENCLAW_DATABASE"}  # constants of those names
-    assert {name for name in names if name not in texts} == set()
+
+    assert names - VARIABLES.keys() == set(), "say what it means in memd/config_keys.py"
 
 
 def test_every_log_event_is_in_the_docs() -> None:

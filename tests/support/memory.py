@@ -8,15 +8,24 @@ from pathlib import Path
 import trio
 
 from memd.rpc.call import AgentMemory, ProgressSink
-from memd_client.errors import AgentUnknownError, MemdError, MemoryDisabledError, PathRefusedError
+from memd_client.errors import (
+    AgentUnknownError,
+    BadParamsError,
+    MemdError,
+    MemoryDisabledError,
+    PathRefusedError,
+)
 from memd_client.messages import (
+    AccountStatus,
     AgentStatus,
+    DownloadStatus,
     EmbedParams,
     EmbedReply,
     GetParams,
     GetReply,
     Hit,
     IndexedAgent,
+    ModelFile,
     ModelReply,
     ModelStatus,
     Pending,
@@ -176,10 +185,40 @@ class FakeMemory:
         """One."""
         return [ModelStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0)]
 
+    def downloads(self) -> list[DownloadStatus]:
+        """One that failed."""
+        return [DownloadStatus("hf:a/b/c.gguf", "failed", "download", 1, 2, "no route")]
+
+    def accounts(self) -> list[AccountStatus]:
+        """One that is fine."""
+        return [AccountStatus("openai", "ok", 3, 400)]
+
+    @property
+    def tokens_today(self) -> int:
+        """Some."""
+        return 400
+
+    @property
+    def token_budget(self) -> int:
+        """More."""
+        return 1000
+
     async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
         """Report progress; fail for the reference `bad`."""
         progress("download", 5, 10, ref)
         await trio.lowlevel.checkpoint()
         if ref == "bad":
             raise MemdError("bad model")
+        return ModelReply(ref, f"/models/{ref}", 10)
+
+    async def list_models(self) -> ModelReply:
+        """One that `main` uses."""
+        await trio.lowlevel.checkpoint()
+        return ModelReply("", "/models", 10, [ModelFile("minilm", "/models/minilm", 10, ["main"], True)])
+
+    async def remove_model(self, ref: str, force: bool, progress: ProgressSink) -> ModelReply:
+        """Refuse `minilm` without force, as `main` uses it."""
+        await trio.lowlevel.checkpoint()
+        if ref == "minilm" and not force:
+            raise BadParamsError("minilm is the model of main")
         return ModelReply(ref, f"/models/{ref}", 10)

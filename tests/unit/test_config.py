@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.config import DaemonSettings, MemorySearch, Remote, load_daemon_settings
+from memd.config import DaemonSettings, MemorySearch, ProviderEntry, Remote, load_daemon_settings
 
 
 def _load(folder: Path, text: str | bytes) -> tuple[DaemonSettings, list[str]]:
@@ -57,6 +59,14 @@ def test_settings_of_the_file_are_used(tmp_path: Path) -> None:
             'log_level: expected one of "debug", "error", "info", "warning", found a string',
         ),
         ("socket = []", "socket: expected a string, found a list"),
+        (
+            "daily_token_budget = 1.5",
+            "daily_token_budget: expected a whole number of at least 0, found the number 1.5",
+        ),
+        (
+            "vector_cache_mb = -1",
+            "vector_cache_mb: expected a whole number of at least 0, found the number -1",
+        ),
         ("colour = 1", "`colour` is not a setting of the daemon"),
     ],
 )
@@ -93,12 +103,34 @@ def test_a_folder_in_the_files_place_is_a_problem(tmp_path: Path) -> None:
     assert problems[0].data["file"] == str(tmp_path)
 
 
-def test_keys_and_header_values_are_not_in_a_repr() -> None:
+@pytest.mark.parametrize("kind", [Remote, partial(ProviderEntry, id="mine")])
+def test_keys_and_header_values_are_not_in_a_repr(kind: Callable[..., object]) -> None:
+    shown = repr(
+        kind(
+            base_url="https://me:sk-secret@host/v1?key=sk-secret#sk-secret",
+            api_key="sk-secret",
+            headers={"X-Key": "hidden"},
+        )
+    )
+
+    assert "sk-secret" not in shown
+    assert "hidden" not in shown
+    assert "X-Key" in shown
+    assert "https://host/v1" in shown
+
+
+def test_settings_with_a_remote_can_be_printed() -> None:
     settings = MemorySearch(remote=Remote(api_key="sk-secret", headers={"X-Key": "hidden"}))
 
     assert "sk-secret" not in repr(settings)
     assert "hidden" not in repr(settings)
-    assert "X-Key" in repr(settings)
+
+
+@given(st.text())
+def test_whatever_an_address_is_a_password_in_it_is_not_in_a_repr(address: str) -> None:
+    shown = repr(Remote(base_url=f"{address}//me:sk-secret@host/v1"))
+
+    assert "sk-secret" not in shown
 
 
 _SCALARS = st.one_of(

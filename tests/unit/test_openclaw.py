@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memd.config import ProviderEntry
 from memd.openclaw import OpenClawHome, agent_id_of, keep_last_good, load_home, resolve
 
 HOME = Path("/home/u")
@@ -190,10 +191,86 @@ def test_the_last_good_settings_stay_in_force(tmp_path: Path) -> None:
     assert keep_last_good(good, load({})) == load({})
 
 
+def _entries(**entries: Any) -> OpenClawHome:
+    """Return what `models.providers` with these entries resolves to."""
+    return _resolve({"models": {"mode": "merge", "providers": entries}})
+
+
+def test_model_providers_are_kept_by_id() -> None:
+    home = _entries(
+        mine={
+            "baseUrl": "http://box:8080/v1",
+            "apiKey": {"source": "env", "provider": "default", "id": "MY_KEY"},
+            "api": "openai-completions",
+            "auth": "api-key",
+            "headers": {"X-Team": "a"},
+            "models": [{"id": "bge-m3", "name": "BGE", "cost": {}}, {"name": "no id"}, "plain"],
+        },
+        openai={"apiKey": "sk-secret"},
+    )
+
+    assert home.providers["mine"] == ProviderEntry(
+        id="mine",
+        base_url="http://box:8080/v1",
+        api_key="${MY_KEY}",
+        api="openai-completions",
+        headers={"X-Team": "a"},
+        models=("bge-m3", "plain"),
+    )
+    assert home.providers["openai"].api_key == "sk-secret"
+    assert (home.problems, home.unknown_keys) == ((), ())
+    assert "sk-secret" not in repr(home)
+
+
+@pytest.mark.parametrize(
+    ("models", "problem"),
+    [
+        ([], "models: expected an object, found a list"),
+        ({"providers": "x"}, "models.providers: expected an object, found a string"),
+        ({"providers": {"p": "sk-secret"}}, "models.providers.p: expected an object, found a string"),
+        (
+            {"providers": {"p": {"apiKey": {"source": "exec", "id": "sk-secret"}}}},
+            'models.providers.p.apiKey: expected a string, or {source: "env", id: "NAME"}, found an object',
+        ),
+        (
+            {"providers": {"p": {"baseUrl": 3}}},
+            "models.providers.p.baseUrl: expected a string, found the number 3",
+        ),
+        (
+            {"providers": {"p": {"headers": {"A": ["sk-secret"]}}}},
+            "models.providers.p.headers: expected an object whose values are strings, found an object",
+        ),
+        (
+            {"providers": {"p": {"models": {}}}},
+            "models.providers.p.models: expected a list of models, found an object",
+        ),
+    ],
+)
+def test_a_slip_in_model_providers_is_named_and_costs_its_own_key(models: object, problem: str) -> None:
+    home = _resolve({"models": models})
+
+    assert _said(home) == [problem]
+    assert "sk-secret" not in repr(home.problems)
+    for entry in home.providers.values():
+        assert entry == ProviderEntry(id="p")
+
+
+def test_the_last_good_model_provider_stays_in_force() -> None:
+    good = _entries(**{"a.b": {"api": "ollama"}, "other": {"api": "ollama"}, "gone": {"api": "ollama"}})
+
+    slip = keep_last_good(good, _entries(**{"a.b": {"api": 3}, "other": {"api": "openai"}}))
+    assert {name: entry.api for name, entry in slip.providers.items()} == {"a.b": "ollama", "other": "openai"}
+
+    spoilt = keep_last_good(good, _resolve({"models": {"providers": 3}}))
+    assert spoilt.providers == good.providers
+
+    assert keep_last_good(good, _resolve({})).providers == {}
+
+
 _WORDS = """
 agents list entries defaults id workspace memorySearch memory search query sources default store path hybrid
 minScore extraPaths remote headers batch chunking tokens vectorWeight cache maxEntries provider sync local mmr
-lambda {agentId}
+lambda {agentId} models providers baseUrl apiKey api source env inputType outputDimensionality
 """
 _KEYS = st.sampled_from([*_WORDS.split(), "\ud800", ""])
 _TEXTS = ["main", "../x", "~", "\ud800", "\0", "memory", "sessions", "openai", "{agentId}", "a" * 5000]
@@ -210,6 +287,7 @@ _DOCUMENTS = _VALUES | st.fixed_dictionaries(
     {},
     optional={
         "memory": st.fixed_dictionaries({"search": _SEARCH}),
+        "models": st.fixed_dictionaries({"providers": st.dictionaries(_KEYS, _SEARCH | _VALUES, max_size=3)}),
         "agents": st.fixed_dictionaries(
             {},
             optional={

@@ -10,6 +10,7 @@ import pytest
 
 from memd.config import ExtraPath
 from memd.openclaw import OpenClawHome, resolve
+from memd.settings import DEFAULT_MODELS
 
 HOME = Path("/home/u")
 STATE = HOME / ".openclaw"
@@ -152,7 +153,31 @@ def test_extra_paths_add_up_and_each_counts_once() -> None:
             "extraPaths[0]: expected a path, or an object with a path and a pattern, found the number 7",
         ),
         ({"extraPaths": "a"}, "extraPaths: expected a list of paths, found a string"),
-        ({"remote": {"apiKey": {"secret": "s3cr3t"}}}, "remote.apiKey: expected a string, found an object"),
+        (
+            {"remote": {"apiKey": {"secret": "s3cr3t"}}},
+            'remote.apiKey: expected a string, or {source: "env", id: "NAME"}, found an object',
+        ),
+        (
+            {"remote": {"apiKey": {"source": "file", "provider": "default", "id": "/s3cr3t"}}},
+            'remote.apiKey: expected a string, or {source: "env", id: "NAME"}, found an object',
+        ),
+        (
+            {"remote": {"apiKey": {"source": "env", "id": "s3cr3t !"}}},
+            'remote.apiKey: expected a string, or {source: "env", id: "NAME"}, found an object',
+        ),
+        (
+            {"outputDimensionality": 0},
+            "outputDimensionality: expected a whole number of at least 1, found the number 0",
+        ),
+        (
+            {"outputDimensionality": "768"},
+            "outputDimensionality: expected a whole number of at least 1, found a string",
+        ),
+        ({"queryInputType": 3}, "queryInputType: expected a string, found the number 3"),
+        (
+            {"remote": {"batch": {"enabled": 1}}},
+            "remote.batch.enabled: expected true or false, found the number 1",
+        ),
         (
             {"remote": {"headers": {"A": 1}}},
             "remote.headers: expected an object whose values are strings, found an object",
@@ -218,3 +243,51 @@ def test_unknown_keys_are_listed_and_cost_nothing() -> None:
         "memory.search.query.minScoreSet",
     )
     assert (_said(home), _said(home, "a")) == ([], [])
+
+
+def test_batches_asked_for_are_told_from_the_default() -> None:
+    for keys, asked in [
+        ({}, False),
+        ({"enabled": None}, False),
+        ({"enabled": True}, True),
+        ({"enabled": False}, True),
+    ]:
+        remote = _search(remote={"batch": keys}).agents["main"].settings.remote
+
+        assert remote is not None
+        assert remote.batch.enabled_set is asked
+
+    assert (
+        "agents.defaults.memorySearch.remote.batch.enabledSet"
+        in _search(remote={"batch": {"enabledSet": True}}).unknown_keys
+    )
+
+
+def test_one_input_type_stands_for_both_where_they_are_not_set() -> None:
+    own = {"id": "a", "memorySearch": {"inputType": " passage "}}
+    document = {"agents": {"defaults": {"memorySearch": {"queryInputType": "query"}}, "list": [own]}}
+
+    settings = _resolve(document).agents["a"].settings
+
+    assert (settings.query_input_type, settings.document_input_type) == ("query", "passage")
+
+
+def test_blank_input_types_are_none_and_a_size_is_a_whole_number() -> None:
+    settings = _search(documentInputType="  ", outputDimensionality=768.9).agents["main"].settings
+
+    assert (settings.document_input_type, settings.output_dimensionality) == (None, 768)
+
+
+def test_a_key_may_refer_to_the_environment() -> None:
+    home = _search(remote={"apiKey": {"source": "env", "provider": "default", "id": "MY_KEY"}})
+
+    remote = home.agents["main"].settings.remote
+    assert remote is not None
+    assert remote.api_key == "${MY_KEY}"
+    assert home.problems == ()
+
+
+def test_default_models_are_those_of_the_catalog() -> None:
+    from memd.embedding.catalog import KNOWN
+
+    assert {name: KNOWN[name].default_model for name in DEFAULT_MODELS} == DEFAULT_MODELS

@@ -48,8 +48,15 @@ class MemoryClient(Protocol):
     ) -> IndexReply:
         """Bring the index up to date."""
 
-    def model(self, ref: str, *, on_progress: Callable[[Progress], None] | None = None) -> ModelReply:
-        """Make a model ready on disk."""
+    def model(
+        self,
+        ref: str = "",
+        *,
+        action: str = "pull",
+        force: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ModelReply:
+        """Make a model ready on disk, list all, or remove one."""
 
     def close(self) -> None:
         """End the conversation."""

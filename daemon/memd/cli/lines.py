@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memd.cli.wording import age, count
+from memd.cli.wording import about, age, count, percent, rough
 
 if TYPE_CHECKING:
-    from memd_client.messages import Degraded, Problem, Skipped
+    from memd_client.messages import AccountStatus, Degraded, Fallback, Filling, Problem, Skipped
 
 Piece = str | tuple[str, str]
 """Text, or text and the name of a style in `output.STYLES`."""
@@ -18,8 +18,8 @@ DOT = " · "
 LABEL_INDENT = 14
 """Columns: two of indent, the longest label (`sqlite-vec`) and two of air."""
 
-SHOWN_SKIPPED = 5
-"""Files named before the rest is only counted; `--json` has them all."""
+SHOWN = 5
+"""Files, chunks or jobs named before the rest is only counted; `--json` has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,52 @@ def degraded_lines(degraded: Degraded | None, now_ms: int) -> list[Line]:
     ]
 
 
-def since(degraded: Degraded, now_ms: int) -> str:
+def since(told: Degraded | Fallback | AccountStatus, now_ms: int) -> str:
     """Return what follows a reason: for how long it has been so, and its code."""
-    elapsed = age(degraded.since_ms, now_ms)
-    return f" (for {elapsed}, {degraded.code})" if elapsed else f" (just now, {degraded.code})"
+    elapsed = age(told.since_ms, now_ms)
+    return f" (for {elapsed}, {told.code})" if elapsed else f" (just now, {told.code})"
+
+
+def fallback_pieces(fallback: Fallback, who: str, now_ms: int) -> tuple[Piece, ...]:
+    """Return who stands in for the provider that was wanted, why, and since when.
+
+    Args:
+        fallback: What the daemon said.
+        who: Whose vectors answer now, as `embedder` has it.
+        now_ms: The time now, in epoch milliseconds.
+    """
+    stands_in = f"{who} answers" if who else "words alone answer"
+    return (
+        (f"{stands_in} for {fallback.provider}: {fallback.reason}", "warn"),
+        (since(fallback, now_ms), "quiet"),
+    )
+
+
+def filling_pieces(filling: Filling, space: str, who: str) -> tuple[Piece, ...]:
+    """Return how far the vectors are that are being made, and what answers until they are whole.
+
+    Args:
+        filling: What the daemon said.
+        space: The vector space that answers now; what is there of the one being filled may answer already.
+        who: Whose vectors answer now, as `embedder` has it.
+    """
+    until_then = f"until then {who} answers" if who else "until then words alone answer"
+    left = [
+        f"about {about(filling.eta_s * 1000)}" if filling.eta_s is not None else "",
+        f"{rough(filling.tokens)} tokens" if filling.tokens else "",
+    ]
+    to_go = " and ".join(part for part in left if part)
+    share = f" ({percent(filling.done, filling.total)})" if filling.total > 0 else ""
+    return (
+        f"{embedder(filling.provider, filling.model)}, {filling.done:,} of {count(filling.total, 'text')}{share}",
+        f", {to_go} to go" if to_go else "",
+        ("" if filling.space == space else f"; {until_then}", "quiet"),
+    )
+
+
+def embedder(provider: str, model: str) -> str:
+    """Return a provider and its model without where it came from; empty where there is none."""
+    return "" if provider in ("", "none") else f"{provider} {model.rsplit('/', 1)[-1]}".strip()
 
 
 def problem_lines(problems: Iterable[Problem]) -> list[Line]:
@@ -98,10 +140,14 @@ def skipped_lines(skipped: Sequence[Skipped]) -> list[Line]:
     """Return how many files are left out of the index, and the first few with the reason."""
     if not skipped:
         return []
-    lines = [row("skipped", (count(len(skipped), "file"), "warn"))]
-    for each in skipped[:SHOWN_SKIPPED]:
-        lines.append(line((each.path, "path"), f": {each.reason}", indent=LABEL_INDENT))
-    hidden = len(skipped) - SHOWN_SKIPPED
-    if hidden > 0:
-        lines.append(line((f"and {hidden:,} more; --json lists them all", "quiet"), indent=LABEL_INDENT))
-    return lines
+    named = [line((each.path, "path"), f": {each.reason}", indent=LABEL_INDENT) for each in skipped]
+    return [row("skipped", (count(len(skipped), "file"), "warn")), *first_few(named)]
+
+
+def first_few(named: Sequence[Line]) -> list[Line]:
+    """Return the first lines of a list, and how many more there are."""
+    hidden = len(named) - SHOWN
+    if hidden <= 0:
+        return list(named)
+    more = line((f"and {hidden:,} more; --json lists them all", "quiet"), indent=LABEL_INDENT)
+    return [*named[:SHOWN], more]

@@ -9,11 +9,12 @@ import click
 from memd.cli.connect import Session
 from memd.cli.options import examples, json_option, utf8
 from memd.cli.progress import of_agent
+from memd.cli.wording import size
 
 
-@click.group("model", epilog=examples("memctl model pull minilm"))
+@click.group("model", epilog=examples("memctl model pull minilm", "memctl model list"))
 def command() -> None:
-    """Make models for search by meaning ready."""
+    """Get, list and remove the models search by meaning is done with."""
 
 
 @command.command(
@@ -32,17 +33,64 @@ def pull(session: Session, ref: str, as_json: bool) -> None:
     REF is `minilm` (small, needs no key), an `hf:` or `https:` reference, or a path to a GGUF file. A
     download that was interrupted goes on where it stopped.
     """
+    wanted = _absolute(ref, is_path=os.sep in ref or ref.endswith(".gguf"))
     with session.client() as client, session.output.progress(of_agent(""), quiet=as_json) as show:
-        reply = client.model(_absolute(ref), on_progress=show)
+        reply = client.model(wanted, on_progress=show)
     if as_json:
-        from memd_client.wire import to_wire
-
-        session.output.document(to_wire(reply))
+        _print_json(session, reply)
     else:
         session.output.text(reply.path + "\n")
 
 
-def _absolute(ref: str) -> str:
+@command.command("list", epilog=examples("memctl model list"))
+@json_option
+@click.pass_obj
+def list_models(session: Session, as_json: bool) -> None:
+    """List the models on disk, their sizes and who uses them."""
+    with session.client() as client:
+        reply = client.model(action="list")
+    if as_json:
+        _print_json(session, reply)
+    elif reply.models:
+        rows = [
+            (each.ref, size(each.size_bytes), "loaded" if each.loaded else "", ", ".join(each.used_by) or "nobody")
+            for each in reply.models
+        ]
+        session.output.table(("model", "size", "state", "used by"), rows)
+    else:
+        session.output.note(f"there is no model in {reply.path}; `memctl model pull minilm` gets a small one")
+
+
+@command.command(
+    "remove", epilog=examples("memctl model remove hf:owner/repository/file.gguf", "memctl model remove minilm --force")
+)
+@click.argument("ref", type=utf8)
+@click.option("--force", is_flag=True, help="Remove it even where an agent's settings name it.")
+@json_option
+@click.pass_obj
+def remove(session: Session, ref: str, force: bool, as_json: bool) -> None:
+    """Remove the model REF from disk, and what came of it where its download broke.
+
+    REF is what `memctl model list` shows. A model that an agent's settings name stays, unless forced.
+    """
+    wanted = _absolute(ref, is_path=os.sep in ref or ref.startswith("~"))
+    with session.client() as client, session.output.progress(of_agent(""), quiet=as_json) as show:
+        reply = client.model(wanted, action="remove", force=force, on_progress=show)
+    if as_json:
+        _print_json(session, reply)
+    else:
+        session.output.text(f"removed {reply.path}, {size(reply.size_bytes)}\n")
+
+
+def _print_json(session: Session, reply: object) -> None:
+    """Print a reply field by field."""
+    from memd_client.wire import to_wire
+
+    session.output.document(to_wire(reply))
+
+
+def _absolute(ref: str, *, is_path: bool) -> str:
     """Return a reference that means the same to the daemon, whose working directory is another."""
-    is_path = not ref.startswith(("hf:", "https:")) and (os.sep in ref or ref.endswith(".gguf"))
-    return os.path.abspath(os.path.expanduser(ref)) if is_path else ref
+    if not is_path or ref.startswith(("hf:", "https:")):
+        return ref
+    return os.path.abspath(os.path.expanduser(ref))

@@ -9,7 +9,17 @@ import click
 
 from memd.cli.connect import Session
 from memd.cli.highlight import marked, pattern_for
-from memd.cli.lines import BLANK, Line, Piece, dotted, line, since
+from memd.cli.lines import (
+    BLANK,
+    Line,
+    Piece,
+    dotted,
+    embedder,
+    fallback_pieces,
+    filling_pieces,
+    line,
+    since,
+)
 from memd.cli.options import agent_option, examples, json_option, utf8
 from memd.cli.wording import count, span
 
@@ -121,19 +131,24 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
 
 def _summary(reply: SearchReply) -> tuple[Piece, ...]:
     """Return the line below the hits: how many, and how they were found."""
-    by_meaning = reply.mode != "keyword" and reply.provider not in ("", "none")
-    model = reply.model.rsplit("/", 1)[-1]
     return dotted(
         (count(len(reply.hits), "hit"), "title"),
         reply.mode,
         span(reply.took_ms),
-        f"{reply.provider} {model}".strip() if by_meaning else None,
+        _by_whom(reply),
     )
+
+
+def _by_whom(reply: SearchReply) -> str:
+    """Return whose vectors were compared; empty where words alone answered."""
+    return "" if reply.mode == "keyword" else embedder(reply.provider, reply.model)
 
 
 def _notices(reply: SearchReply, now_ms: int) -> list[Line]:
     """Return what the answer lacks, and the way out."""
     lines: list[Line] = []
+    if reply.fallback is not None:
+        lines.append(line(("fallback: ", "warn"), *fallback_pieces(reply.fallback, _by_whom(reply), now_ms)))
     if reply.degraded is not None:
         lines.extend(_degraded_lines(reply.degraded, now_ms))
     if reply.partial:
@@ -145,6 +160,10 @@ def _notices(reply: SearchReply, now_ms: int) -> list[Line]:
     )
     if waiting:
         lines.append(line(("pending: ", "warn"), *waiting))
+    if reply.filling is not None:
+        lines.append(
+            line(("filling: ", "label"), *filling_pieces(reply.filling, reply.space, _by_whom(reply)))
+        )
     return lines
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memd.cli.connect import Session
+from memd.cli.embedding import job_lines, provider_lines, refused_lines, supply_lines
 from memd.cli.lines import (
     BLANK,
     LABEL_INDENT,
@@ -24,7 +25,7 @@ from memd.cli.options import agent_option, examples, json_option
 from memd.cli.wording import ago, count, size, span
 
 if TYPE_CHECKING:
-    from memd_client.messages import AgentStatus, Check, ModelStatus, Problem, SessionsStatus, StatusReply
+    from memd_client.messages import AgentStatus, Check, Problem, SessionsStatus, StatusReply
 
 VECTOR_PATHS = {"memory": "in memory", "sqlite-vec": "by sqlite-vec", "scan": "by a scan of the index"}
 """How the daemon's names for the three ways to compare vectors read in a sentence."""
@@ -59,7 +60,7 @@ def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
         reply: The daemon's.
         now_ms: The time now, in epoch milliseconds.
     """
-    lines = _daemon_lines(reply)
+    lines = _daemon_lines(reply, now_ms)
     for agent in reply.agents:
         lines.append(BLANK)
         lines.extend(_agent_lines(agent, now_ms))
@@ -68,7 +69,7 @@ def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
     return lines
 
 
-def _daemon_lines(reply: StatusReply) -> list[Line]:
+def _daemon_lines(reply: StatusReply, now_ms: int) -> list[Line]:
     """Return the head of a status: the daemon itself."""
     is_loaded = reply.sqlite_vec[:1] in set("v0123456789")
     lines = [
@@ -83,7 +84,7 @@ def _daemon_lines(reply: StatusReply) -> list[Line]:
         *problem_lines(reply.problems),
         row("agents", *_tally(reply.agents)),
     ]
-    lines.extend(_model_lines(reply.models))
+    lines.extend(supply_lines(reply, now_ms))
     lines += [
         row("sqlite-vec", reply.sqlite_vec if is_loaded else (reply.sqlite_vec, "warn")),
         row("socket", *dotted((reply.socket, "path"), count(reply.connections, "connection"))),
@@ -109,31 +110,15 @@ def _state(agent: AgentStatus) -> tuple[str, str]:
         return "needs attention", "bad"
     if agent.degraded is not None:
         return "degraded", "warn"
+    if agent.fallback is not None:
+        return "fallen back", "warn"
     if agent.syncing:
         return "syncing", "good"
     if agent.files_pending or agent.chunks_pending:
         return "catching up", "good"
+    if agent.filling is not None:
+        return "filling", "good"
     return "ready", "good"
-
-
-def _model_lines(models: list[ModelStatus]) -> list[Line]:
-    """Return each local model and the process that holds it."""
-    if not models:
-        return [row("model", "none loaded")]
-    lines = []
-    for model in models:
-        facts = dotted(
-            model.model,
-            model.state,
-            size(model.rss_bytes) if model.rss_bytes else None,
-            f"pid {model.pid}" if model.pid is not None else None,
-            f"{model.queued} waiting" if model.queued else None,
-            (f"restarted {count(model.restarts, 'time')}", "warn") if model.restarts else None,
-        )
-        lines.append(row("model", *facts))
-        if model.path:
-            lines.append(line((model.path, "path"), indent=LABEL_INDENT))
-    return lines
 
 
 def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
@@ -159,9 +144,11 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         row("watching", *_watching(agent)),
         row("sources", ", ".join(agent.sources) or "none"),
         *_session_lines(agent.sessions),
-        row("provider", *_provider(agent)),
+        *provider_lines(agent, now_ms),
         row("vectors", *_vector_path(agent)),
         row("index", *_index_file(agent)),
+        *job_lines(agent.jobs, now_ms),
+        *refused_lines(agent.refused),
         *skipped_lines(agent.skipped),
         *(_check_line(check) for check in agent.checks),
     ]
@@ -212,13 +199,6 @@ def _session_lines(sessions: SessionsStatus | None) -> list[Line]:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(sessions.left_out.items()))
         lines.append(line((f"no memory: {kinds}", "quiet"), indent=LABEL_INDENT))
     return lines
-
-
-def _provider(agent: AgentStatus) -> tuple[Piece, ...]:
-    """Return who embeds, and with which model."""
-    if agent.provider in ("", "none"):
-        return ("none: keyword search only",)
-    return dotted(agent.provider, agent.model)
 
 
 def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:

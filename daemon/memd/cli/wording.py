@@ -25,6 +25,20 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def rough(number: int) -> str:
+    """Return a large number as people say it, such as `812`, `12,300`, `640 k` or `1.2 M`."""
+    if number < 99_950:
+        return f"{number:,}"
+    if number < 999_500:
+        return f"{number / 1e3:.0f} k"
+    return f"{number / 1e6:.1f} M" if number < 99_950_000 else f"{number / 1e6:,.0f} M"
+
+
+def percent(done: int, total: int) -> str:
+    """Return a share in whole percent, which is 100 only where nothing is missing."""
+    return f"{min(99, 100 * done // total) if done < total else 100} %"
+
+
 def size(size_bytes: int) -> str:
     """Return bytes in decimal units, such as `512 B` or `3.1 MB`."""
     amount = float(size_bytes)
@@ -84,6 +98,24 @@ def ago(then_ms: int | None, now_ms: int) -> str:
         return "never"
     elapsed = age(then_ms, now_ms)
     return f"{elapsed} ago" if elapsed else "just now"
+
+
+def about(duration_ms: float) -> str:
+    """Return an estimated duration in one whole unit, such as `30 s`, `100 min` or `3 h`; at least a second."""
+    for unit_ms, unit in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min")):
+        if duration_ms >= 2 * unit_ms:
+            return f"{duration_ms / unit_ms:.0f} {unit}"
+    return f"{max(1.0, duration_ms / SECOND_MS):.0f} s"
+
+
+def until(then_ms: int, now_ms: int) -> str:
+    """Return how long it is until then, such as `in 25 min`, or `now` where it is over.
+
+    Args:
+        then_ms: When it will be, in epoch milliseconds.
+        now_ms: The time now, in epoch milliseconds.
+    """
+    return f"in {about(then_ms - now_ms)}" if then_ms > now_ms else "now"
 
 
 def printable(text: str, kept: str = KEPT) -> str:

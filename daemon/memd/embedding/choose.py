@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import structlog
 import trio
 
-from memd.config import MemorySearch
-from memd.embedding.model.header import load_fingerprint, load_header
-from memd.embedding.model.owner import ModelFile, ModelOwner
-from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, MINILM, ModelReference, parse_reference
+from memd.config import DaemonSettings, MemorySearch, ProviderEntry
+from memd.embedding.catalog import AUTO_ORDER, Dialect
+from memd.embedding.local_choice import LocalChoice
+from memd.embedding.model.owner import ModelOwner
+from memd.embedding.model.reference import ModelReference, parse_reference
+from memd.embedding.prefixes import Prefixes
 from memd.embedding.provider import EmbeddingProvider
+from memd.embedding.providers.api import EmbeddingApi, Endpoint
 from memd.embedding.providers.local import LocalProvider
-from memd.embedding.space import local_space
-from memd_client.errors import (
-    ConfigInvalidError,
-    LocalExtraMissingError,
-    MemdError,
-    ModelMissingError,
-    ProviderUnavailableError,
-)
+from memd.embedding.remote_choice import RemoteChoice, RemotePlan, Wanted
+from memd_client.errors import MemdError, ModelMissingError, ProviderUnavailableError, ShuttingDownError
 
-LATER: Final = ("openai", "gemini", "voyage", "mistral", "ollama")
-"""Providers of a later release."""
+if TYPE_CHECKING:
+    from memd.embedding.accounts import Account, Accounts
+    from memd.embedding.bulk.api import BulkApi
+    from memd.embedding.providers.http import Http
 
-AUTO: Final = (MINILM, DEFAULT_LOCAL_MODEL)
-"""What `auto` takes where no model is named and one of these was pulled, in this order."""
+log = structlog.get_logger(__name__)
+
+QUERY_TIMEOUT_S: Final = 30.0
+"""How long a question's vector may take, tries and all. Recall doesn't wait that long: the vector is kept for the
+next time the question is asked."""
+
+OLLAMA_QUERY_TIMEOUT_S: Final = 120.0
+"""Ollama may load its model first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +44,208 @@ class Selection:
 
     `provider` is None where search is by keywords only. `problem` says why the wanted provider isn't
     used; it is None where it is, and where keywords only is what was wanted. `fell_back_from` names the
-    provider that failed where `provider` is the configured fallback.
+    provider that failed where `provider` is the configured fallback, `fallback` that fallback (`none` where
+    there is none).
     """
 
     wanted: str
     provider: EmbeddingProvider | None
     problem: MemdError | None = None
     fell_back_from: str | None = None
+    fallback: str = "none"
 
 
 def is_extra_installed() -> bool:
     """Return whether llama-cpp-python is installed; doesn't import it."""
     return importlib.util.find_spec("llama_cpp") is not None
+
+
+class Providers:
+    """Makes providers for agents: the one place that knows them all.
+
+    Args:
+        models: Who loads local models.
+        models_dir: Where pulled models are; `local.modelCacheDir` overrides it.
+        http: Makes the client all remote providers share; called at the first need.
+        accounts: Gives the accounts at providers; called at the first need.
+        entries: OpenClaw's `models.providers` by id.
+        state_dir: Where the agents' folders, and in them auth profiles, are.
+        environ: The environment, for keys and references.
+        daemon: The daemon's own settings.
+        start_download: Begins to get a model; called where `provider: "local"` names one that isn't there.
+        has_extra: Whether llama-cpp-python is there.
+
+    Resources: holds the client from the first remote provider until `aclose`. What is made here is the caller's to
+    close.
+    """
+
+    def __init__(
+        self,
+        *,
+        models: ModelOwner,
+        models_dir: Path,
+        http: Callable[[], Http],
+        accounts: Callable[[], Accounts],
+        entries: Mapping[str, ProviderEntry],
+        state_dir: Path,
+        environ: Mapping[str, str],
+        daemon: DaemonSettings,
+        start_download: Callable[[ModelReference, Path], None] | None = None,
+        has_extra: Callable[[], bool] = is_extra_installed,
+    ) -> None:
+        self._models = models
+        self._models_dir = models_dir
+        self._make_http = http
+        self._accounts = accounts
+        self._entries = entries
+        self._state_dir = state_dir
+        self._environ = environ
+        self._keep_alive_s = int(daemon.model_keep_alive_minutes * 60) or -1
+        self._start_download = start_download
+        self._has_extra = has_extra
+        self._http: Http | None = None
+        self._closed = False
+        self._disk = trio.CapacityLimiter(2)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "no HTTP yet" if self._http is None else "with HTTP"
+        return f"<Providers {state}>"
+
+    async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
+        """Choose the provider the settings want, else their fallback, else none.
+
+        Args:
+            settings: Of one agent.
+            agent_id: Whose.
+
+        Returns:
+            The selection; its provider is the caller's to close. Never raises for what is wrong with
+            settings or files: that is the selection's `problem`.
+        """
+        wanted, fallback = settings.provider, settings.fallback
+        if wanted == "none":
+            return Selection(wanted, None)
+        if fallback in ("none", wanted) or (wanted == "auto" and fallback == "local"):
+            fallback = "none"
+        try:
+            return Selection(wanted, await self.make(wanted, settings, agent_id), fallback=fallback)
+        except MemdError as error:
+            problem = error
+        if fallback == "none":
+            return Selection(wanted, None, problem)
+        try:
+            provider = await self.make(fallback, settings, agent_id)
+        except MemdError as error:
+            log.warning(
+                "embedding.fallback_unusable", agent=agent_id, fallback=fallback, problem=error.message
+            )
+            return Selection(wanted, None, problem, fallback=fallback)
+        return Selection(wanted, provider, problem, fell_back_from=wanted, fallback=fallback)
+
+    async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
+        """Return the provider of a name.
+
+        Args:
+            name: `local`, `auto`, a known provider, or an id of `models.providers`.
+            settings: Of the agent.
+            agent_id: Whose auth profiles.
+
+        Returns:
+            The provider; it is the caller's to close. Nothing was sent and no model loaded yet.
+
+        Raises:
+            ProviderUnavailableError: It has no key, or `auto` found nothing.
+            ConfigInvalidError: The name or a setting can't be used.
+            MemdError: A local model can't be used; the class says why.
+            ShuttingDownError: `aclose` was called.
+        """
+        local, remote = self._choices(settings, agent_id)
+        try:
+            plan = await trio.to_thread.run_sync(_plan, name, local, remote, limiter=self._disk)
+        except ModelMissingError as error:
+            raise self._downloading(name, settings, local, error) from None
+        return self._build(plan)
+
+    async def rebuild(
+        self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str
+    ) -> EmbeddingProvider | None:
+        """Return an earlier provider again, with what is configured for its vendor today.
+
+        Args:
+            recipe: From `EmbeddingProvider.recipe`. One with `provider` and `model` alone stands for vectors of
+                a program that put nothing before its texts.
+            settings: Of the agent, as they are now.
+            agent_id: Whose auth profiles.
+
+        Returns:
+            The provider, the caller's to close; its space may differ from the earlier one where a file was replaced.
+            None where it can't be had: its model is gone, its key, or its address is not one a key may go to.
+        """
+        local, remote = self._choices(settings, agent_id)
+        try:
+            plan = await trio.to_thread.run_sync(_replan, recipe, local, remote, limiter=self._disk)
+        except MemdError as error:
+            log.info("embedding.earlier_unavailable", agent=agent_id, code=error.code, problem=error.message)
+            return None
+        return None if plan is None else self._build(plan)
+
+    async def aclose(self) -> None:
+        """Close the client; a second time does nothing. Providers made here fail afterwards."""
+        self._closed = True
+        if self._http is not None:
+            http, self._http = self._http, None
+            await http.aclose()
+
+    def _choices(self, settings: MemorySearch, agent_id: str) -> tuple[LocalChoice, RemoteChoice]:
+        """Return what an agent may choose from."""
+        if self._closed:
+            raise ShuttingDownError("the providers were closed")
+        local = LocalChoice(settings, self._models, self._models_dir, self._has_extra)
+        remote = RemoteChoice(
+            settings,
+            agent_id,
+            entries=self._entries,
+            state_dir=self._state_dir,
+            environ=self._environ,
+            keep_alive_s=self._keep_alive_s,
+        )
+        return local, remote
+
+    def _downloading(
+        self, name: str, settings: MemorySearch, local: LocalChoice, error: ModelMissingError
+    ) -> ModelMissingError:
+        """Begin to get a model the user asked for by name, and return the error that says so."""
+        if self._start_download is None or name != "local" or settings.provider != "local":
+            return error
+        reference = local.reference
+        if reference.kind not in ("hf", "https"):
+            return error
+        self._start_download(reference, local.models_dir)
+        hint = "It is being downloaded: see `memctl status`. Until then search is by keywords."
+        return ModelMissingError(error.message, hint=hint, data=error.data)
+
+    def _build(self, plan: LocalProvider | RemotePlan) -> EmbeddingProvider:
+        """Return the provider a plan describes."""
+        if isinstance(plan, LocalProvider):
+            return plan
+        if self._closed:
+            raise ShuttingDownError("the providers were closed")
+        from memd.embedding.remote import RemoteProvider  # here: HTTP costs an idle daemon 4 MB
+
+        if self._http is None:
+            self._http = self._make_http()
+        account = self._accounts().of(plan.endpoint, plan.limits)
+        api = _api_of(plan.dialect, plan.endpoint)
+        return RemoteProvider(
+            api,
+            plan.space,
+            http=self._http,
+            account=account,
+            limits=plan.limits,
+            metered=plan.metered,
+            query_timeout_s=OLLAMA_QUERY_TIMEOUT_S if plan.dialect == "ollama" else QUERY_TIMEOUT_S,
+            bulk=_bulk_of(plan, api, self._http, account) if plan.has_bulk else None,
+        )
 
 
 async def choose_provider(
@@ -59,121 +255,101 @@ async def choose_provider(
     cache_dir: Path,
     has_extra: Callable[[], bool] = is_extra_installed,
 ) -> Selection:
-    """Choose the provider the settings want, else their fallback, else none.
+    """Choose among local models alone: what `memd.memory` uses until it has `Providers`."""
+    from memd.clock import wall_clock_ms
+    from memd.embedding.accounts import Accounts
+    from memd.embedding.providers.http import Http
 
-    Args:
-        settings: Of one agent.
-        models: Who loads local models; nothing is loaded here.
-        cache_dir: Where pulled models are; `local.modelCacheDir` overrides it.
-        has_extra: Whether llama-cpp-python is there.
-
-    Returns:
-        The selection; its provider is the caller's to close. Never raises for what is wrong with
-        settings or files: that is the selection's `problem`.
-    """
-    return await trio.to_thread.run_sync(_choose, settings, models, cache_dir, has_extra)
-
-
-def _choose(
-    settings: MemorySearch, models: ModelOwner, cache_dir: Path, has_extra: Callable[[], bool]
-) -> Selection:
-    """Choose, touching the disk."""
-    wanted = settings.provider
-    if settings.local.model_cache_dir:
-        cache_dir = Path(settings.local.model_cache_dir).expanduser()
-    local = _LocalChoice(settings, models, cache_dir, has_extra)
-    if wanted == "none":
-        return Selection(wanted, None)
-    try:
-        return Selection(wanted, _provider(wanted, local))
-    except MemdError as error:
-        problem = error
-    if settings.fallback in ("none", wanted) or (wanted == "auto" and settings.fallback == "local"):
-        return Selection(wanted, None, problem)
-    try:
-        return Selection(wanted, _provider(settings.fallback, local), problem, fell_back_from=wanted)
-    except MemdError:
-        return Selection(wanted, None, problem)
+    providers = Providers(
+        models=models,
+        models_dir=cache_dir,
+        http=Http,
+        accounts=lambda: Accounts(None, wall_clock_ms, 0),
+        entries={},
+        state_dir=cache_dir,
+        environ={},
+        daemon=DaemonSettings(),
+        has_extra=has_extra,
+    )
+    return await providers.choose(settings, "main")
 
 
-def _provider(name: str, local: _LocalChoice) -> EmbeddingProvider:
-    """Return the provider of that name.
-
-    Raises:
-        MemdError: It can't be used; the class says why.
-    """
+def _plan(name: str, local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
+    """Return how the provider of a name is made; touches the disk."""
     if name == "local":
         return local.named()
-    if name == "auto":
-        return local.auto()
-    if name in LATER:
-        raise ProviderUnavailableError(
-            f"the provider {name} is not in this release; search is by keywords",
-            hint="Set memorySearch.provider to local and run `memctl model pull minilm`.",
-        )
-    raise ConfigInvalidError(
-        f"memorySearch.provider names no provider: {name[:40]!r}", hint="Use auto, local or none."
+    return _plan_auto(local, remote) if name == "auto" else remote.plan(name)
+
+
+def _plan_auto(local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
+    """Return the first that can be used: a local model that is there, else a remote provider that has a key.
+
+    What is there and can't be used is passed over with a word in the log, and is the reason where nothing else is.
+    """
+    problem: MemdError | None = None
+    nothing = ProviderUnavailableError("no embedding provider is configured and no model was pulled")
+    found: LocalProvider | RemotePlan | None = None
+    for name in ("local", *AUTO_ORDER):
+        try:
+            found = local.auto() if name == "local" else remote.plan_auto(name)
+            break
+        except ProviderUnavailableError:
+            continue
+        except MemdError as error:
+            problem = problem or error
+    if found is None:
+        raise problem or nothing
+    if problem is not None:
+        log.warning("embedding.provider_passed_over", code=problem.code, problem=problem.message, chosen=name)
+    return found
+
+
+def _replan(
+    recipe: Mapping[str, str], local: LocalChoice, remote: RemoteChoice
+) -> LocalProvider | RemotePlan | None:
+    """Return how an earlier provider is made again; touches the disk."""
+    name, model = recipe.get("provider", ""), recipe.get("model", "")
+    prefixes = Prefixes(recipe.get("query_prefix", ""), recipe.get("document_prefix", ""))
+    if name == "local":
+        return local.of(parse_reference(model), prefixes)
+    dims = recipe.get("dims", "")
+    earlier = Wanted(
+        model,
+        recipe.get("base_url", ""),
+        int(dims) if dims.isdecimal() else None,
+        recipe.get("query_type") or None,
+        recipe.get("document_type") or None,
+        prefixes,
     )
+    return remote.replan(name, earlier)
 
 
-class _LocalChoice:
-    """Local models an agent may use."""
+def _api_of(dialect: Dialect, endpoint: Endpoint) -> EmbeddingApi:
+    """Return the interface of an endpoint."""
+    from memd.embedding.providers.compatible import CompatibleApi
+    from memd.embedding.providers.gemini import GeminiApi
+    from memd.embedding.providers.mistral import MistralApi
+    from memd.embedding.providers.ollama import OllamaApi
+    from memd.embedding.providers.openai import OpenAIApi
+    from memd.embedding.providers.voyage import VoyageApi
 
-    def __init__(
-        self, settings: MemorySearch, models: ModelOwner, cache_dir: Path, has_extra: Callable[[], bool]
-    ) -> None:
-        self._settings = settings
-        self._models = models
-        self._cache_dir = cache_dir
-        self._has_extra = has_extra
-
-    def named(self) -> LocalProvider:
-        """Return the configured model, or OpenClaw's default one.
-
-        Raises:
-            MemdError: It can't be used.
-        """
-        return self._provider(parse_reference(self._settings.local.model_path or DEFAULT_LOCAL_MODEL))
-
-    def auto(self) -> LocalProvider:
-        """Return the configured model where its file is there, else one that was pulled.
-
-        Raises:
-            ProviderUnavailableError: There is neither.
-            MemdError: There is one and it can't be used.
-        """
-        configured = self._settings.local.model_path
-        for reference in map(parse_reference, [configured] if configured else AUTO):
-            if reference.file(self._cache_dir).is_file():
-                return self._provider(reference)
-        if configured:
-            raise _missing(parse_reference(configured), self._cache_dir)
-        raise ProviderUnavailableError("no embedding provider is configured and no model was pulled")
-
-    def _provider(self, reference: ModelReference) -> LocalProvider:
-        if not self._has_extra():
-            raise LocalExtraMissingError("local embeddings need llama-cpp-python, which is not installed")
-        path = reference.file(self._cache_dir)
-        if not path.is_file():
-            raise _missing(reference, self._cache_dir)
-        load_header(path)
-        fingerprint = None if reference.is_published else load_fingerprint(path)
-        name = path.name if reference.kind == "path" else reference.text
-        return LocalProvider(
-            self._models,
-            ModelFile(path, name, fingerprint, "" if reference.kind == "path" else reference.text),
-            local_space(reference.text, fingerprint),
-            chunk_tokens=self._settings.chunking.tokens,
-        )
+    apis: dict[Dialect, Callable[[Endpoint], EmbeddingApi]] = {
+        "openai": OpenAIApi,
+        "gemini": GeminiApi,
+        "voyage": VoyageApi,
+        "mistral": MistralApi,
+        "ollama": OllamaApi,
+        "compatible": CompatibleApi,
+    }
+    return apis[dialect](endpoint)
 
 
-def _missing(reference: ModelReference, cache_dir: Path) -> ModelMissingError:
-    """Return the error that names the file and the command that gets it."""
-    path = reference.file(cache_dir)
-    if reference.kind == "path":
-        return ModelMissingError(f"there is no model file {path}")
-    return ModelMissingError(
-        f"the model {reference.text} was not pulled yet: there is no {path}",
-        hint=f"Run `memctl model pull {reference.text}`"
-        + ("." if reference.kind == "minilm" else ", or the small one: `memctl model pull minilm`."),
-    )
+def _bulk_of(plan: RemotePlan, api: EmbeddingApi, http: Http, account: Account) -> BulkApi:
+    """Return the batch API of an endpoint that has one."""
+    from memd.embedding.bulk.file_jobs import OPENAI, VOYAGE, FileJobs
+    from memd.embedding.bulk.gemini_jobs import GeminiJobs
+
+    prefix = plan.space.document_prefix
+    if plan.dialect == "gemini":
+        return GeminiJobs(api, http, account, prefix=prefix)
+    return FileJobs(api, http, account, VOYAGE if plan.dialect == "voyage" else OPENAI, prefix=prefix)

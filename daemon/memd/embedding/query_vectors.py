@@ -1,28 +1,50 @@
-"""Vectors of recent questions: agents ask the same thing more than once, and embedding is the slow part."""
+"""Vectors of recent questions: agents ask the same thing more than once, and embedding is the slow part.
+
+A question is embedded once however many ask it, and to its end even where the one who asked stops waiting: a
+provider that is loading its model would otherwise be interrupted by every question, and never ready.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass, field
 
 import numpy as np
 import trio
 from numpy.typing import NDArray
 
 from memd.embedding.provider import EmbeddingProvider
-from memd_client.errors import ProviderFailedError
+from memd_client.errors import DeadlineExceededError, MemdError, ProviderFailedError, ProviderUnreachableError
 
 KEPT_QUESTIONS = 256
 """Questions remembered per agent: 256 vectors of 768 numbers are under 1 MB."""
 
+Key = tuple[str, str]
+
+
+@dataclass(eq=False, slots=True)
+class _Asked:
+    """A question being embedded: since when, and what came of it."""
+
+    since: float
+    done: trio.Event = field(default_factory=trio.Event)
+    error: MemdError | None = None
+
 
 class QueryVectors:
-    """The question vectors of one agent, least recently used out first."""
+    """The question vectors of one agent, least recently used out first.
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+    Args:
+        slow_s: How long a question may take; one that takes longer makes others not wait at all.
+    """
+
+    def __init__(self, slow_s: float) -> None:
+        self._slow_s = slow_s
+        self._kept: OrderedDict[Key, NDArray[np.float32]] = OrderedDict()
+        self._asked: dict[Key, _Asked] = {}
 
     def __repr__(self) -> str:
-        return f"<QueryVectors {len(self._kept)} kept>"
+        return f"<QueryVectors {len(self._kept)} kept, {len(self._asked)} asked>"
 
     def find(self, query: str, provider: EmbeddingProvider) -> NDArray[np.float32] | None:
         """Return a question's vector where it is known; never waits."""
@@ -33,7 +55,7 @@ class QueryVectors:
         return known
 
     async def vector_of(
-        self, query: str, provider: EmbeddingProvider, timeout_s: float
+        self, query: str, provider: EmbeddingProvider, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:
         """Return a question's unit vector, shape (dims,).
 
@@ -41,24 +63,61 @@ class QueryVectors:
             query: The question.
             provider: Who embeds.
             timeout_s: Longest wait.
+            nursery: Where it is embedded; outlives the wait.
 
         Raises:
-            ProviderFailedError: No vector in time, or one that can't be used.
+            DeadlineExceededError: It wasn't ready within a wait shorter than the provider may take.
+            ProviderUnreachableError: The provider took longer than it may, with this question or one before it.
             MemdError: Whatever the provider raises.
         """
         known = self.find(query, provider)
         if known is not None:
             return known
         key = (provider.space.id, query)
-        with trio.move_on_after(timeout_s):
-            vector = await provider.embed_query(query)
+        asked = self._asked.get(key)
+        if asked is None:
+            self._refuse_where_slow(provider)
+            asked = self._asked[key] = _Asked(trio.current_time())
+            nursery.start_soon(self._embed, key, provider, asked)
+        with trio.move_on_after(min(timeout_s, self._slow_s)):
+            await asked.done.wait()
+        if not asked.done.is_set():
+            if timeout_s < self._slow_s:
+                raise DeadlineExceededError(
+                    f"the question's vector was not ready within {timeout_s:.2g} s",
+                    hint="Keyword search answered; allow more time for search by meaning.",
+                )
+            raise self._too_slow(provider)
+        if asked.error is not None:
+            raise MemdError.from_wire(asked.error.to_wire())
+        return self._kept[key]
+
+    async def _embed(self, key: Key, provider: EmbeddingProvider, asked: _Asked) -> None:
+        """Embed a question to its end."""
+        try:
+            vector = await provider.embed_query(key[1])
             if not bool(np.isfinite(vector).all()) or not bool(vector.any()):
                 raise ProviderFailedError(f"{provider.model} returned a question vector that can't be used")
             self._kept[key] = vector
             while len(self._kept) > KEPT_QUESTIONS:
                 self._kept.popitem(last=False)
-            return vector
-        raise ProviderFailedError(
-            f"{provider.model} did not embed the question within {timeout_s:.1f} s",
-            hint="Keyword search answered; the model may be loading or busy.",
+        except MemdError as error:
+            asked.error = error
+        finally:
+            del self._asked[key]
+            asked.done.set()
+
+    def _refuse_where_slow(self, provider: EmbeddingProvider) -> None:
+        """Raise where a question of the same space is waiting for too long already."""
+        oldest = min(
+            (asked.since for (space, _), asked in self._asked.items() if space == provider.space.id),
+            default=trio.current_time(),
+        )
+        if trio.current_time() - oldest >= self._slow_s:
+            raise self._too_slow(provider)
+
+    def _too_slow(self, provider: EmbeddingProvider) -> ProviderUnreachableError:
+        return ProviderUnreachableError(
+            f"{provider.id}/{provider.model} did not embed a question within {self._slow_s:g} s",
+            hint="Keyword search answered; the model may be loading or busy, and is waited for in the background.",
         )

@@ -7,7 +7,9 @@ import json
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from memd.embedding.model.header import ModelHeader
 from memd.embedding.model.reference import parse_reference
+from memd.embedding.prefixes import NONE, prefixes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +37,39 @@ class VectorSpace:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
-def local_space(reference: str, fingerprint: str | None) -> VectorSpace:
+def recipe_of(space: VectorSpace) -> dict[str, str]:
+    """Return what a provider's recipe says beside provider and model, so that it makes this very space again."""
+    facts = {
+        "dims": "" if space.dims is None else str(space.dims),
+        "query_prefix": space.query_prefix,
+        "document_prefix": space.document_prefix,
+        "document_type": space.document_type,
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def local_space(
+    reference: str, fingerprint: str | None, header: ModelHeader | None = None, *, prefixed: bool = True
+) -> VectorSpace:
     """Return the space of a local model.
 
     Args:
         reference: As the settings name it: a path, `hf:…`, `https:…` or `minilm`.
         fingerprint: Of the file (`header.load_fingerprint`); not needed for `minilm` and `hf:`, whose
             names say which file it is.
+        header: What the file says of itself: its prefixes are known by that too.
+        prefixed: False for the vectors of a program that puts no prefixes before its texts, as OpenClaw.
 
     Raises:
         ConfigInvalidError: The reference can't be understood.
     """
     wanted = parse_reference(reference)
-    if wanted.is_published:
-        return VectorSpace("local", wanted.text)
-    name = PurePath(wanted.file_name).name
-    return VectorSpace("local", f"{name}#{fingerprint}" if fingerprint else name)
+    name = wanted.text if wanted.is_published else PurePath(wanted.file_name).name
+    facts = (header.name, header.architecture) if header is not None else ("", "")
+    prefixes = prefixes_of(name, title=facts[0], architecture=facts[1]) if prefixed else NONE
+    if fingerprint and not wanted.is_published:
+        name = f"{name}#{fingerprint}"
+    return VectorSpace("local", name, prefixes.query, prefixes.document)
 
 
 def space_of(provider: str, model: str) -> str:
@@ -63,4 +82,6 @@ def space_of(provider: str, model: str) -> str:
     Raises:
         ConfigInvalidError: A local reference that can't be understood.
     """
-    return (local_space(model, None) if provider == "local" and model else VectorSpace(provider, model)).id
+    if provider == "local" and model:
+        return local_space(model, None, prefixed=False).id
+    return VectorSpace(provider, model).id

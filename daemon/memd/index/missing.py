@@ -72,6 +72,11 @@ def count_missing_characters(db: Database, space_id: str) -> int:
     return get_int(db, statement, values)
 
 
+def count_texts(db: Database) -> int:
+    """Return how many different texts all chunks hold."""
+    return get_int(db, "SELECT count(DISTINCT hash) FROM chunks")
+
+
 def oldest_missing_ms(db: Database, space_id: str) -> int | None:
     """Return when the oldest chunk without a vector in a space was written, or None where every one has its."""
     condition, values = _missing(space_id, None)

@@ -47,21 +47,20 @@ def used_times(db: Database) -> dict[str, int]:
     return {key: int(entry["used_ms"]) for key, entry in _load(db).items()}
 
 
-def load_jobs(db: Database) -> list[Any]:
-    """Return the jobs at providers that were not finished, as they were saved."""
-    value = find_meta(db, JOBS)
-    jobs = json.loads(value) if value is not None else []
-    return jobs if isinstance(jobs, list) else []
+def load_jobs(db: Database, space_id: str) -> str | None:
+    """Return the jobs at a provider that fill a space and were not finished, as they were saved."""
+    return find_meta(db, f"{JOBS}:{space_id}")
 
 
-def save_jobs(db: Database, jobs: list[Any]) -> None:
-    """Write down the jobs at providers that are not finished.
+def save_jobs(db: Database, space_id: str, jobs: str) -> None:
+    """Write down the jobs at a provider that fill a space and are not finished.
 
     Args:
         db: The writer, inside a transaction.
-        jobs: JSON values.
+        space_id: The vector space.
+        jobs: Any text; it holds no key.
     """
-    set_meta(db, JOBS, json.dumps(jobs))
+    set_meta(db, f"{JOBS}:{space_id}", jobs)
 
 
 def _load(db: Database) -> dict[str, Any]:

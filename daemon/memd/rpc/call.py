@@ -14,7 +14,9 @@ from typing import Protocol
 from memd.rpc.limits import Limits
 from memd_client.errors import MemdError
 from memd_client.messages import (
+    AccountStatus,
     AgentStatus,
+    DownloadStatus,
     EmbedParams,
     EmbedReply,
     GetParams,
@@ -88,8 +90,28 @@ class Memory(Protocol):
     def models(self) -> list[ModelStatus]:
         """Return the local models and the processes that hold them."""
 
+    def downloads(self) -> list[DownloadStatus]:
+        """Return the models that are being downloaded, or could not be."""
+
+    def accounts(self) -> list[AccountStatus]:
+        """Return the accounts at remote providers."""
+
+    @property
+    def tokens_today(self) -> int:
+        """Tokens bought today (UTC)."""
+
+    @property
+    def token_budget(self) -> int:
+        """Tokens that may be bought in a day, 0 without a limit."""
+
     async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
         """Make a model ready on disk."""
+
+    async def list_models(self) -> ModelReply:
+        """Return the models on disk."""
+
+    async def remove_model(self, ref: str, force: bool, progress: ProgressSink) -> ModelReply:
+        """Remove a model from disk; `force` one that agents use too."""
 
 
 @dataclass

@@ -1,12 +1,14 @@
-"""Vectors behind the text: fills what the active vector space lacks, newest files first.
+"""Vectors behind the text: fills what a vector space lacks, newest files first.
 
-Keyword search never waits for this. A failing provider is tried again with growing pauses; why and since
-when stands in `degraded`, which every reply and the status show.
+Keyword search never waits for this. A failing provider is tried again with growing pauses, and never before it
+may be; why and since when stands in `health`, which every reply and the status show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 import structlog
@@ -14,56 +16,80 @@ import trio
 from numpy.typing import NDArray
 
 from memd.clock import Clock
+from memd.embedding.batching import batches
 from memd.embedding.provider import EmbeddingProvider
-from memd.index.cache import (
-    SpaceKey,
+from memd.embedding.refused import embed_around
+from memd.index.cache import SpaceKey, forget_space, renew_vectors, store_vectors, trim
+from memd.index.connection import Database, IndexFile
+from memd.index.missing import (
     count_missing,
-    forget_space,
+    count_missing_characters,
+    count_texts,
+    forget_refused,
     missing_hashes,
     oldest_missing_ms,
-    store_vectors,
-    trim,
+    refuse_texts,
 )
-from memd.index.connection import Database, IndexFile
+from memd.sync.bulk_fill import BulkFill
+from memd.sync.health import Health
+from memd.sync.pace import Pace
 from memd.sync.reconcile import ProgressSink, ignore_progress
-from memd_client.errors import MemdError
-from memd_client.messages import Degraded
+from memd.text.tokens import estimate_tokens
+from memd_client.errors import DimensionsChangedError, MemdError
 
 log = structlog.get_logger(__name__)
 
-BATCH_TEXTS = 16
-"""Texts asked for at once: a local model takes them one by one, so a small batch keeps progress live and
-lets agents take turns."""
+BATCH_TEXTS = 128
+"""Most texts asked for at once, however many the provider takes: so progress is seen, new text goes first soon,
+and little is lost when it breaks."""
 
 LOOK_AHEAD_TEXTS = 512
 """Texts read from the index at once: the look for missing ones walks all chunks, so it is shared by many."""
-
-TEXT_S = 0.006
-"""What a text takes however short it is, about: with a small local model."""
-
-FIRST_GUESS_S = 0.00005
-"""What a character is thought to take before any was embedded."""
-
-PACE = 0.2
-"""Weight of the last batch in what a character takes: it follows within some batches, and one odd one passes."""
-
-CHUNK_CHARACTERS = 1600
-"""Length of a text that is known only to be missing: a full chunk."""
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 """Pauses between tries while a provider fails: they double from the first to the longest."""
 
+LOOK_S = 5.0
+"""A long pause is looked at anew so often: time may have passed otherwise, as while a laptop slept."""
+
+TRIM_EVERY_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """How many vectors are kept, and how many bytes of those that are not in use; None without a limit."""
+
+    entries: int | None
+    unused_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FillEvents:
+    """What a fill tells its owner.
+
+    `stored` is called with (ids, matrix, ids of vectors that these replaced) after each commit, without anything
+    awaited in between; `forgotten` after the space's vectors were all deleted; `whole` is awaited whenever nothing is
+    missing.
+    """
+
+    stored: Callable[[list[int], NDArray[np.float32], list[int]], Awaitable[None]]
+    forgotten: Callable[[], None]
+    whole: Callable[[], Awaitable[None]]
+
 
 class VectorFill:
-    """Embeds what is missing for one agent.
+    """Embeds what is missing in one vector space of one agent.
 
     Args:
         index: The agent's index.
         provider: Who embeds.
-        cache_entries: Most vectors kept in all (`cache.maxEntries`); those a chunk uses are never dropped.
+        health: Told how the provider does.
+        limits: How much the cache may hold.
+        live_spaces: The spaces whose vectors are in use, for the cache's limits.
         clock: Wall time.
-        on_stored: Called with (ids, matrix) after each committed batch.
+        events: Who is told what.
+        bulk: The provider's batch API, where there is one and it may be used.
     """
 
     def __init__(
@@ -71,60 +97,80 @@ class VectorFill:
         index: IndexFile,
         provider: EmbeddingProvider,
         *,
-        cache_entries: int | None = None,
+        health: Health,
+        limits: CacheLimits,
+        live_spaces: Callable[[], Collection[str]],
         clock: Clock,
-        on_stored: Callable[[list[int], NDArray[np.float32]], Awaitable[None]],
+        events: FillEvents,
+        bulk: BulkFill | None = None,
     ) -> None:
         self._index = index
         self.provider = provider
-        self._cache_entries = cache_entries
+        self.health = health
+        self._limits = limits
+        self._live_spaces = live_spaces
         self._clock = clock
-        self._on_stored = on_stored
+        self._events = events
+        self.bulk = bulk
+        if bulk is not None:
+            bulk.attach(self._store_bulk, self.wake)
         self._wake = trio.Event()
+        self._nudge = trio.Event()
         self._idle = trio.Event()
         self._sinks: list[ProgressSink] = []
         self._pauses = 0
         self.space = SpaceKey(provider.id, provider.model, provider.space.id)
-        self.degraded: Degraded | None = None
         self._round = 0  # texts embedded since there was last nothing to do
+        self._renew_before_ms: int | None = None
+        self._trimmed_ms = 0
         self.embedded = 0
         self.pending = 0
+        self.texts = 0
         self.oldest_ms: int | None = None
-        self._characters = 0
-        self._character_s = FIRST_GUESS_S
+        self.pace = Pace()
 
     def __repr__(self) -> str:
         state = "idle" if self._idle.is_set() else f"{self.pending} pending"
         return f"<VectorFill {self.provider.id}/{self.provider.model}, {state}>"
 
     async def load(self) -> None:
-        """Count what an earlier run left undone."""
+        """Count what an earlier run, or another space's time, left undone."""
         space_id = self.space.id
-        self.pending = await self._index.read(lambda db: count_missing(db, space_id))
-        self.oldest_ms = await self._index.read(lambda db: oldest_missing_ms(db, space_id))
-        self._characters = self.pending * CHUNK_CHARACTERS
+
+        def look(db: Database) -> tuple[int, int | None, int, int]:
+            return (
+                count_missing(db, space_id),
+                oldest_missing_ms(db, space_id),
+                count_missing_characters(db, space_id),
+                count_texts(db),
+            )
+
+        found = await self._index.read(look)
+        self.pending, self.oldest_ms, self.pace.characters, self.texts = found
 
     def wake(self, texts: int = 0, characters: int = 0) -> None:
-        """Say that texts may be missing.
+        """Say that texts may be missing, or that the provider may work again.
 
         Args:
             texts: How many are known to have come.
             characters: How long they are together.
         """
         self.pending += texts
-        self._characters += characters
+        self.texts += texts
+        self.pace.characters += characters
         if texts and self.oldest_ms is None:
             self.oldest_ms = self._clock()
         if self._idle.is_set():
             self._idle = trio.Event()
         self._wake.set()
+        self._nudge.set()
 
     def needs_s(self) -> float:
         """Return about how long what is pending will take, by the texts embedded lately."""
-        return self.pending * TEXT_S + self._characters * self._character_s
+        return self.pace.needs_s(self.pending) / self.provider.limits.concurrency
 
     async def settle(self, progress: ProgressSink = ignore_progress) -> None:
-        """Wait until nothing is missing or the provider fails; the caller looks at `degraded`.
+        """Wait until nothing is missing or the provider fails; the caller looks at `health`.
 
         Args:
             progress: Hears ("embedding", texts done, texts in all, "").
@@ -136,82 +182,169 @@ class VectorFill:
         finally:
             self._sinks.remove(progress)
 
-    async def forget_all(self) -> None:
-        """Drop the space's vectors, so that every text is embedded again."""
-        space = self.space
-        await self._index.write(lambda db: forget_space(db, space.id))
+    async def renew_all(self) -> None:
+        """Have every text embedded again, refused ones too; the old vectors answer until each is replaced."""
+        space_id = self.space.id
+        await self._index.write(lambda db: forget_refused(db, space_id))
+        self._renew_before_ms = self._clock()
+        await self._count()
+        self.wake()
 
     async def run(self) -> None:
         """Fill until cancelled."""
+        async with trio.open_nursery() as nursery:
+            if self.bulk is not None:
+                await self.bulk.load()
+                nursery.start_soon(self.bulk.run)
+            while True:
+                await self._wake.wait()
+                self._wake = trio.Event()
+                try:
+                    await self._fill()
+                    await self._trim()
+                    self._pauses = 0
+                except MemdError as error:
+                    self.health.failed(error)
+                    await self._pause()
+                    self._wake.set()
+                    continue
+                if not self._wake.is_set() and not self._is_waiting_for_jobs():
+                    self._round = 0
+                    self._idle.set()
+
+    def _is_waiting_for_jobs(self) -> bool:
+        return self.bulk is not None and self.bulk.is_awaited
+
+    async def _pause(self) -> None:
+        """Wait until the provider may be asked again; new text ends a pause that is only ours."""
+        own_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._pauses)
+        until = trio.current_time() + own_s
+        self._pauses += 1
         while True:
-            await self._wake.wait()
-            self._wake = trio.Event()
-            try:
-                await self._fill()
-                await self._index.write(lambda db: trim(db, self._cache_entries))
-                self.degraded = None
-                self._pauses = 0
-                if not self._wake.is_set():
-                    self.oldest_ms, self._characters = None, 0
-            except MemdError as error:
-                self.note_failure(error)
-            if not self._wake.is_set():
-                self._round = 0
-                self._idle.set()
-            if self.degraded is not None:
-                pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._pauses)
-                self._pauses += 1
-                with trio.move_on_after(pause):
-                    await self._wake.wait()
-                self._wake.set()
+            asked_s = self.provider.retry_in_s()
+            left_s = asked_s if asked_s > 0 else until - trio.current_time()
+            if left_s <= 0 or (asked_s <= 0 and self._wake.is_set()):
+                return
+            self._idle.set()  # whoever waits for vectors hears that they don't come now
+            self._nudge = trio.Event()
+            with trio.move_on_after(min(left_s, LOOK_S)):
+                await self._nudge.wait()
 
-    def note_failure(self, error: MemdError) -> Degraded:
-        """Remember and return why meaning is missing; the time of the first failure stays."""
-        since = self.degraded.since_ms if self.degraded is not None else self._clock()
-        self.degraded = Degraded(error.code, error.message, since, error.hint)
-        log.warning("embedding.failed", provider=self.provider.id, code=error.code, error=error.message)
-        return self.degraded
-
-    def note_success(self) -> None:
-        """Forget an earlier failure."""
-        self.degraded = None
+    async def _count(self) -> None:
+        """Count what is missing."""
+        space_id, renew = self.space.id, self._renew_before_ms
+        self.pending = await self._index.read(lambda db: count_missing(db, space_id, renew_before_ms=renew))
 
     async def _fill(self) -> None:
-        """Embed batch after batch until nothing is missing."""
-        space = self.space
-        self.pending = await self._index.read(lambda db: count_missing(db, space.id))
+        """Embed batch after batch until nothing is missing but what jobs bring."""
+        await self._count()
         while self.pending:
-            missing = await self._index.read(lambda db: missing_hashes(db, space.id, LOOK_AHEAD_TEXTS))
+            missing = await self._find_missing(LOOK_AHEAD_TEXTS)
             if not missing:
                 break
-            for start in range(0, len(missing), BATCH_TEXTS):
-                await self._embed(missing[start : start + BATCH_TEXTS])
-                self.pending = max(0, self.pending - BATCH_TEXTS)
-                for sink in list(self._sinks):
-                    sink("embedding", self._round, self._round + self.pending, "")
-                if self._wake.is_set():  # newer text came in: it goes first
-                    break
-            self.pending = await self._index.read(lambda db: count_missing(db, space.id))
+            if self.bulk is not None and self.bulk.wants(self.pending):
+                self.bulk.hand_over(await self._find_missing(self.pending))
+                continue
+            await self._embed_all(missing)
+            await self._count()
+        if not self.pending:
+            self._renew_before_ms = None
+            self.pace.characters = 0
+            await self._events.whole()
+            if not self._wake.is_set():
+                self.oldest_ms = None
 
-    def _note_pace(self, took_s: float, texts: int, characters: int) -> None:
-        """Note how long texts took, for the guess how long the next will."""
-        self._characters = max(0, self._characters - characters)
-        pace_s = max(0.0, took_s - texts * TEXT_S) / max(1, characters)
-        self._character_s += PACE * (pace_s - self._character_s)
+    async def _find_missing(self, limit: int) -> list[tuple[str, str]]:
+        """Return (hash, text) of what is missing and not under way elsewhere, newest files first."""
+        under_way = self.bulk.in_flight() if self.bulk is not None else ()
+        space_id, renew = self.space.id, self._renew_before_ms
+        return await self._index.read(
+            lambda db: missing_hashes(db, space_id, limit, without=under_way, renew_before_ms=renew)
+        )
+
+    async def _embed_all(self, missing: list[tuple[str, str]]) -> None:
+        """Embed texts, several batches at a time where the provider takes them, until newer text comes in."""
+        limits = self.provider.limits
+        limits = replace(limits, max_texts=min(limits.max_texts, BATCH_TEXTS))
+        groups = deque(batches([estimate_tokens(text) for _, text in missing], limits))
+        errors: list[MemdError] = []
+
+        async def work() -> None:
+            # What is under way when another batch fails is brought home: it may have been paid for.
+            while groups and not errors and not self._wake.is_set():
+                group = groups.popleft()
+                try:
+                    await self._embed([missing[at] for at in group])
+                except MemdError as error:
+                    errors.append(error)
+
+        self._wake = trio.Event()  # what came before the look is in it
+        async with trio.open_nursery() as nursery:
+            for _ in range(min(limits.concurrency, len(groups))):
+                nursery.start_soon(work)
+        if errors:
+            raise errors[0]
 
     async def _embed(self, missing: list[tuple[str, str]]) -> None:
         """Embed and store one batch of (hash, text)."""
-        space = self.space
-        hashes = [digest for digest, _ in missing]
         started = trio.current_time()
-        matrix = await self.provider.embed_batch([text for _, text in missing])
-        self._note_pace(trio.current_time() - started, len(missing), sum(len(text) for _, text in missing))
-        now_ms = self._clock()
+        texts = [text for _, text in missing]
+        embedded = await embed_around(self.provider, texts)
+        self.health.worked()
+        self.pace.note(trio.current_time() - started, len(texts), sum(len(text) for text in texts))
+        at = [place for place, vector in enumerate(embedded.vectors) if vector is not None]
+        rows = [vector for vector in embedded.vectors if vector is not None]
+        matrix = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+        refused = {missing[place][0]: reason for place, reason in embedded.refused.items()}
+        await self._store([missing[place][0] for place in at], matrix, refused)
 
-        def store(db: Database) -> list[int]:
-            return store_vectors(db, space, hashes, matrix, now_ms)
+    async def _store_bulk(
+        self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]
+    ) -> None:
+        """Store what a job brought."""
+        try:
+            await self._store(hashes, matrix, refused)
+        except MemdError as error:
+            self.health.failed(error)
 
-        ids = await self._index.write(store)
-        await self._on_stored(ids, matrix)
+    async def _store(self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]) -> None:
+        """Store vectors and refusals, and tell whoever follows."""
+        space, now_ms, renewing = self.space, self._clock(), self._renew_before_ms is not None
+
+        def store(db: Database) -> tuple[list[int], list[int]]:
+            if refused:
+                refuse_texts(db, space.id, refused, now_ms)
+            if not hashes:
+                return [], []
+            if renewing:
+                return renew_vectors(db, space, hashes, matrix, now_ms)
+            return store_vectors(db, space, hashes, matrix, now_ms), []
+
+        try:
+            ids, gone = await self._index.write(store)
+        except DimensionsChangedError:
+            if not renewing:
+                raise
+            # The user asked for all vectors anew and the model has another size now: the old ones can't stay.
+            await self._index.write(lambda db: forget_space(db, space.id))
+            self._events.forgotten()
+            ids, gone = await self._index.write(store)
+        await self._events.stored(ids, matrix, gone)
         self.embedded += len(hashes)
         self._round += len(hashes)
+        self.pending = max(0, self.pending - len(hashes) - len(refused))
+        if refused:
+            log.warning("embedding.texts_refused", provider=space.provider, texts=len(refused))
+        for sink in list(self._sinks):
+            sink("embedding", self._round, self._round + self.pending, "")
+
+    async def _trim(self) -> None:
+        """Keep the cache within its limits, once in a while: the look walks all vectors."""
+        now_ms = self._clock()
+        if now_ms - self._trimmed_ms < TRIM_EVERY_MS:
+            return
+        self._trimmed_ms = now_ms
+        limits, spaces = self._limits, {self.space.id, *self._live_spaces()}
+        await self._index.write(
+            lambda db: trim(db, limits.entries, max_unused_bytes=limits.unused_bytes, spaces=spaces)
+        )

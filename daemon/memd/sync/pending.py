@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from memd.index.files import FileRow
 from memd.sync.changes import Changes, count_behind, oldest_change_ms
@@ -10,11 +11,23 @@ from memd.sync.embed import VectorFill
 from memd_client.messages import Pending
 
 
+class PendingVectors(Protocol):
+    """What is known of texts without a vector in the space that answers."""
+
+    @property
+    def fill(self) -> VectorFill | None:
+        """Who embeds, or None."""
+
+    @property
+    def chunks_pending(self) -> int:
+        """How many texts there are."""
+
+
 def count_pending(
     changes: Changes | None,
     rows: Mapping[str, FileRow],
     last_sync_ms: int | None,
-    fill: VectorFill | None,
+    vectors: PendingVectors,
     now_ms: int,
 ) -> Pending:
     """Return how many files are to be read and texts to be embedded, and how long the oldest has waited.
@@ -23,16 +36,16 @@ def count_pending(
         changes: How the disk differs from the rows; None where it was not looked at.
         rows: What the index holds, by path.
         last_sync_ms: When the last sync that looked at everything began, or None before the first.
-        fill: Who embeds, or None.
+        vectors: How many texts have no vector.
         now_ms: Wall time.
     """
-    chunks = fill.pending if fill is not None else 0
+    chunks = vectors.chunks_pending
     if not changes and not chunks:
         return Pending()
     since = []
     if changes:
         since.append(oldest_change_ms(changes, rows, last_sync_ms))
-    if chunks and fill is not None:
-        since.append(fill.oldest_ms)
+    if chunks and vectors.fill is not None:
+        since.append(vectors.fill.oldest_ms)
     oldest = min((moment for moment in since if moment is not None), default=now_ms)
     return Pending(count_behind(changes, rows) if changes else 0, chunks, max(0, now_ms - oldest))

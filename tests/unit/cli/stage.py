@@ -73,12 +73,19 @@ class FakeClient:
             on_progress(each)
         return self._answer(IndexReply, "index", agent=agent, force=force)
 
-    def model(self, ref: str, *, on_progress: Callable[[Progress], None] | None = None) -> ModelReply:
+    def model(
+        self,
+        ref: str = "",
+        *,
+        action: str = "pull",
+        force: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ModelReply:
         """Report the progress, then answer `model`."""
         for each in self.progress:
             assert on_progress is not None
             on_progress(each)
-        return self._answer(ModelReply, "model", ref=ref)
+        return self._answer(ModelReply, "model", ref=ref, action=action, force=force)
 
     def close(self) -> None:
         """Note that the command was tidy."""

@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 
 import pytest
 
-from memd_client.messages import Hit, Pending, SearchReply
+from memd_client.messages import Fallback, Filling, Hit, Pending, SearchReply
 from memd_client.wire import to_wire
-from tests.unit.cli.stage import KEYS, LEASE, OUTAGE, found, memctl
+from tests.unit.cli.stage import KEYS, LEASE, NOW_MS, OUTAGE, found, memctl
 
 HITS = """\
 memory/2026-05-08.md:12-14  0.82  memory
@@ -54,6 +54,31 @@ def test_an_answer_that_is_less_than_the_whole_says_why_and_the_way_out() -> Non
     reply = found(KEYS, mode="keyword", degraded=OUTAGE, partial=True, pending=Pending(1, 3))
 
     assert memctl("search", "keys", search=reply).out == LESS_THAN_THE_WHOLE
+
+
+FALLBACK = Fallback("openai", "provider_quota_exhausted", "429 insufficient_quota", NOW_MS - 3 * 3_600_000)
+FILLING = Filling("gemini", "models/gemini-embedding-001", "0123456789abcdef", 812, 4210, 30.0, 1_243_000)
+
+
+def test_an_answer_by_other_vectors_than_the_wanted_ones_names_both() -> None:
+    ran = memctl("search", "keys", search=found(KEYS, fallback=FALLBACK, filling=FILLING))
+
+    assert ran.out.splitlines()[3:] == [
+        "1 hit · hybrid · 4.2 ms · local minilm",
+        "fallback: local minilm answers for openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)",
+        "filling: gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 30 s and 1.2 M tokens to go; "
+        "until then local minilm answers",
+    ]
+
+
+def test_where_words_alone_answered_no_vectors_are_named() -> None:
+    reply = found(KEYS, mode="keyword", fallback=FALLBACK, filling=FILLING)
+
+    said = memctl("search", "keys", search=reply).out.splitlines()[3:]
+
+    assert said[0] == "1 hit · keyword · 4.2 ms"
+    assert said[1].startswith("fallback: words alone answer for openai: ")
+    assert said[2].endswith("; until then words alone answer")
 
 
 def test_explain_shows_the_parts_of_a_score_and_timings() -> None:

@@ -5,7 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 
-from memd_client.messages import AgentStatus, Check, Problem, SessionsStatus, Skipped, StatusReply
+from memd_client.messages import (
+    AccountStatus,
+    AgentStatus,
+    BulkJob,
+    Check,
+    DownloadStatus,
+    Fallback,
+    Filling,
+    Problem,
+    RefusedText,
+    SessionsStatus,
+    Skipped,
+    StatusReply,
+)
 from memd_client.wire import to_wire
 from tests.unit.cli.stage import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
 
@@ -75,6 +88,62 @@ idle  off
   workspace   /home/ann/.openclaw/workspace
   search      off: memorySearch.enabled is false for this agent
 """
+
+
+SWITCHING = """\
+main  fallen back
+  workspace   /home/ann/.openclaw/workspace
+  indexed     54 files · 1,300 chunks · 1,300 vectors of 384 dimensions
+  pending     nothing
+  last sync   2 min ago
+  watching    by the system's file events
+  sources     memory
+  provider    local · minilm
+  fallback    local minilm answers for openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)
+  filling     gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 3 min and 1.2 M tokens to go; until then \
+local minilm answers
+  vectors     in memory (2.0 MB of a budget of 512 MB)
+  index       /home/ann/.openclaw/memory/main.sqlite · 5.3 MB · generation 41
+  batch jobs  2 with 4,000 texts
+              batch_1 · running · 120 of 3,000 texts · submitted 2 min ago
+              batch_2 · submitted · 0 of 1,000 texts · submitted just now
+  refused     6 chunks, found by their words alone
+              memory/a.md:1-4: openai refuses the text
+              memory/a.md:2-4: openai refuses the text
+              memory/a.md:3-4: openai refuses the text
+              memory/a.md:4-4: openai refuses the text
+              memory/a.md:5-4: openai refuses the text
+              and 1 more; --json lists them all
+"""
+
+FILLING = Filling("gemini", "gemini-embedding-001", "0123456789abcdef", 812, 4210, 180.4, 1_243_000)
+
+OUT_OF_CREDIT = AccountStatus(
+    provider="openai",
+    state="paused",
+    calls_today=40,
+    tokens_today=1_243_000,
+    code="provider_quota_exhausted",
+    reason="429 insufficient_quota",
+    since_ms=NOW_MS - 25 * 60_000,
+    until_ms=NOW_MS + 5 * 60_000 - 1,
+)
+
+
+def switching() -> AgentStatus:
+    """Return an agent that fell back, and whose next vectors are being made."""
+    return replace(
+        MAIN,
+        filling=FILLING,
+        fallback=Fallback(
+            "openai", "provider_quota_exhausted", "429 insufficient_quota", NOW_MS - 3 * 3_600_000
+        ),
+        jobs=[
+            BulkJob("batch_1", "running", 3000, 120, NOW_MS - 125_000),
+            BulkJob("batch_2", "submitted", 1000, 0, NOW_MS),
+        ],
+        refused=[RefusedText("memory/a.md", first, 4, "openai refuses the text") for first in range(1, 7)],
+    )
 
 
 def troubled() -> StatusReply:
@@ -152,6 +221,10 @@ def test_the_word_behind_an_agent_is_what_matters_most() -> None:
         "degraded": replace(MAIN, degraded=OUTAGE, syncing=True),
         "needs attention": replace(MAIN, degraded=OUTAGE, problems=[Problem("index_io", "No space.", "")]),
         "degraded ": replace(MAIN, degraded=OUTAGE, problems=[TOLD]),
+        "fallen back": replace(switching(), syncing=True),
+        "degraded  ": replace(switching(), degraded=OUTAGE),
+        "filling": replace(MAIN, filling=FILLING),
+        "syncing ": replace(MAIN, filling=FILLING, syncing=True),
         "off": replace(MAIN, enabled=False, degraded=OUTAGE),
     }
 
@@ -165,6 +238,92 @@ def test_a_model_that_was_restarted_or_is_busy_says_so() -> None:
     ran = memctl("status", status=status_of(MAIN, models=[model]))
 
     assert "  model       minilm · ready · 2 waiting · restarted 3 times\n  sqlite-vec" in ran.out
+
+
+def test_a_model_that_failed_says_why() -> None:
+    model = replace(MINILM, state="failed", problem="it died of signal 9")
+
+    ran = memctl("status", status=status_of(MAIN, models=[model]))
+
+    assert f"\n              {MINILM.path}\n              it died of signal 9\n" in ran.out
+
+
+def test_fallback_filling_jobs_and_refused_texts_are_told() -> None:
+    ran = memctl("status", status=status_of(switching()))
+
+    assert ran.out.split("\n\n")[1] == SWITCHING
+
+
+def test_what_is_not_known_of_a_filling_is_left_out() -> None:
+    bare = replace(FILLING, eta_s=None, tokens=0, total=0, done=0)
+    agent = replace(MAIN, provider="none", model="", filling=bare)
+
+    ran = memctl("status", status=status_of(agent))
+
+    said = "  filling     gemini gemini-embedding-001, 0 of 0 texts; until then words alone answer\n"
+    assert said in ran.out
+
+
+def test_vectors_that_answer_while_they_are_made_name_nobody_else() -> None:
+    agent = replace(MAIN, space=FILLING.space, filling=FILLING, chunks_pending=3398)
+
+    ran = memctl("status", status=status_of(agent))
+
+    assert ran.out.split("\n\n")[1].startswith("main  catching up\n")
+    assert ", about 3 min and 1.2 M tokens to go\n" in ran.out
+
+
+def test_the_share_of_a_filling_is_100_percent_only_at_its_end() -> None:
+    agent = replace(MAIN, filling=replace(FILLING, done=4209, eta_s=0.2, tokens=812))
+
+    ran = memctl("status", status=status_of(agent))
+
+    assert "4,209 of 4,210 texts (99 %), about 1 s and 812 tokens to go" in ran.out
+
+
+def test_a_paused_account_says_why_since_when_and_until_when() -> None:
+    well = replace(OUT_OF_CREDIT, provider="voyage", state="ok", code="", reason="", since_ms=0, until_ms=0)
+
+    ran = memctl("status", status=status_of(MAIN, accounts=[well, OUT_OF_CREDIT]))
+
+    assert (
+        "  paused      openai: 429 insufficient_quota (for 25 min, provider_quota_exhausted); "
+        "asked again in 5 min\n"
+    ) in ran.out
+    assert "voyage" not in ran.out
+
+
+def test_tokens_are_told_where_some_were_bought_or_a_budget_is_set() -> None:
+    none = memctl("status", status=status_of(MAIN))
+    some = memctl("status", status=status_of(MAIN, tokens_today=1_243_000))
+    bounded = memctl("status", status=status_of(MAIN, tokens_today=0, token_budget=5_000_000))
+    spent = memctl(
+        "status",
+        status=status_of(MAIN, tokens_today=5_000_100, token_budget=5_000_000),
+        terminal=True,
+        colour=True,
+    )
+
+    assert "tokens" not in none.out
+    assert "  tokens      1.2 M today\n" in some.out
+    assert "  tokens      0 today of a budget of 5.0 M\n" in bounded.out
+    assert "\x1b[33m5.0 M today of a budget of 5.0 M" in spent.out
+
+
+def test_downloads_say_how_far_they_are_or_why_they_ended() -> None:
+    downloads = [
+        DownloadStatus("minilm", "running", "download", 45_000_000, 90_000_000),
+        DownloadStatus("https://models.example/a.gguf", "running", "download", 1_000_000, 0),
+        DownloadStatus("hf:a/b/c.gguf", "failed", "download", 5, 10, "no space is left on the disk"),
+    ]
+
+    ran = memctl("status", status=status_of(MAIN, downloads=downloads))
+
+    assert (
+        "  download    minilm · download · 45.0 MB of 90.0 MB (50 %)\n"
+        "  download    https://models.example/a.gguf · download · 1.0 MB\n"
+        "  download    hf:a/b/c.gguf: failed: no space is left on the disk\n"
+    ) in ran.out
 
 
 def test_a_daemon_without_agents_says_where_agents_come_from() -> None:

@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.cli.wording import UNSAFE_FORMAT, ago, cells, count, printable, size, span
+from memd.cli.wording import (
+    UNSAFE_FORMAT,
+    about,
+    ago,
+    cells,
+    count,
+    percent,
+    printable,
+    rough,
+    size,
+    span,
+    until,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +79,50 @@ def test_what_never_happened_was_never() -> None:
 )
 def test_a_size_is_decimal(size_bytes: int, said: str) -> None:
     assert size(size_bytes) == said
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "said"),
+    [
+        (0, "1 s"),
+        (30_400, "30 s"),
+        (119_000, "119 s"),
+        (120_000, "2 min"),
+        (6_000_000, "100 min"),
+        (10_800_000, "3 h"),
+        (86_400_000 * 3, "3 d"),
+    ],
+)
+def test_an_estimate_is_told_in_one_unit(duration_ms: float, said: str) -> None:
+    assert about(duration_ms) == said
+    assert until(10**12 + int(duration_ms), 10**12) == (f"in {said}" if duration_ms else "now")
+
+
+def test_what_is_over_is_now() -> None:
+    assert until(0, 1) == "now"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "0"),
+        (99_949, "99,949"),
+        (99_950, "100 k"),
+        (999_499, "999 k"),
+        (999_500, "1.0 M"),
+        (1_243_000, "1.2 M"),
+        (99_960_000, "100 M"),
+        (2_500_000_000, "2,500 M"),
+    ],
+)
+def test_a_large_number_is_rounded(number: int, said: str) -> None:
+    assert rough(number) == said
+
+
+def test_a_share_is_whole_only_where_nothing_is_missing() -> None:
+    assert [percent(*pair) for pair in ((0, 3), (1, 3), (9999, 10_000), (3, 3), (0, 0), (4, 3))] == [
+        *("0 %", "33 %", "99 %", "100 %", "100 %", "100 %")
+    ]
 
 
 def test_a_noun_follows_its_number() -> None:

@@ -20,6 +20,21 @@ def test_header_tells_architecture_and_training_length(tmp_path: Path) -> None:
     assert (header.architecture, header.trained_tokens) == ("bert", 2048)
 
 
+def test_facts_behind_an_array_of_tags_are_found(tmp_path: Path) -> None:
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    facts = text("general.architecture") + struct.pack("<I", 8) + text("gemma-embedding")
+    facts += text("general.tags") + struct.pack("<IIQ", 9, 8, 2) + text("embeddings") + text("gguf")
+    facts += text("general.numbers") + struct.pack("<IIQ", 9, 4, 2) + struct.pack("<II", 1, 2)
+    facts += text("gemma-embedding.context_length") + struct.pack("<II", 4, 2048)
+    facts += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 250_000) + text("cut off")
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 5) + facts)
+    header = load_header(path)
+    assert (header.architecture, header.trained_tokens, header.name) == ("gemma-embedding", 2048, "m.gguf")
+
+
 def test_missing_file_and_folder_are_named(tmp_path: Path) -> None:
     for path in (tmp_path / "none.gguf", tmp_path):
         with pytest.raises(ModelMissingError, match=str(path)):

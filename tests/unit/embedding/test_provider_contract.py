@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,6 +17,9 @@ from tests.contracts.provider import ProviderContract
 from tests.support import fake_model_child
 from tests.support.fake_provider import FakeProvider
 from tests.support.models import running_owner
+from tests.support.provider_errors import DialectName
+from tests.support.provider_server import ProviderServer, serving
+from tests.support.remotes import remote
 
 
 class TestFakeProvider(ProviderContract):
@@ -51,3 +54,59 @@ class TestLocalProvider(ProviderContract):
         file = ModelFile(self.path, "minilm")
         async with running_owner(RunnerSettings(query_timeout_s=20)) as owner:
             yield LocalProvider(owner, file, local_space("minilm", None), chunk_tokens=400)
+
+
+class RemoteContract(ProviderContract):
+    """The contract over HTTP: a server of the provider's own protocol, vectors of the provider's own length."""
+
+    dialect: DialectName
+
+    @pytest.fixture(autouse=True)
+    def _server(self) -> Iterator[None]:
+        with serving(self.dialect) as server:
+            self.server: ProviderServer = server
+            yield
+        # whatever was asked, it was asked as the provider documents it; a text that is too long for it is refused
+        assert [wrong for wrong in server.complaints if ": text: " not in wrong] == []
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[EmbeddingProvider]:
+        async with remote(self.server) as provider:
+            yield provider
+
+
+class TestOpenAI(RemoteContract):
+    dialect: DialectName = "openai"
+
+
+class TestGemini(RemoteContract):
+    dialect: DialectName = "gemini"
+
+
+class TestVoyage(RemoteContract):
+    dialect: DialectName = "voyage"
+
+
+class TestMistral(RemoteContract):
+    dialect: DialectName = "mistral"
+
+
+class TestOllama(RemoteContract):
+    dialect: DialectName = "ollama"
+
+
+class TestOllamaOneAtATime(RemoteContract):
+    """Some releases of Ollama answer 500 to a second request beside the first."""
+
+    dialect: DialectName = "ollama"
+
+    @pytest.fixture(autouse=True)
+    def _strict(self, _server: None) -> None:
+        self.server.one_at_a_time, self.server.latency_s = True, 0.02
+
+
+class TestCompatible(RemoteContract):
+    dialect: DialectName = "compatible"
+
+
+del RemoteContract  # pytest would collect it as well

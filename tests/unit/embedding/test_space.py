@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, parse_reference
+from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, hub_token, is_hub_offline, parse_reference
+from memd.embedding.secret import Secret
 from memd.embedding.space import VectorSpace, local_space, space_of
 from memd_client.errors import ConfigInvalidError
 
@@ -14,7 +15,8 @@ MODELS = Path("/models")
 
 # Never to be changed: indexes hold them.
 MINILM_ID = "4fb64fe972683489"
-EMBEDDINGGEMMA_ID = "0e7892c5d59f6ca7"
+EMBEDDINGGEMMA_ID = "23803e716535ef62"
+EMBEDDINGGEMMA_WITHOUT_PREFIXES_ID = "0e7892c5d59f6ca7"
 OPENAI_ID = "823363ad75953787"
 
 
@@ -55,6 +57,31 @@ def test_checksum_in_a_link_is_held_and_not_sent() -> None:
     assert (reference.url, reference.sha256) == ("https://host/m.gguf", "a" * 64)
 
 
+def test_a_reference_is_shown_without_passwords_and_tokens() -> None:
+    link = f"https://ann:secret@host:8443/a/m.gguf?sig=secret#sha256={'a' * 64}"
+    shown = parse_reference(link).shown
+    assert shown == f"https://host:8443/a/m.gguf#sha256={'a' * 64}"
+    assert parse_reference(shown).file(MODELS) == parse_reference(link).file(MODELS)
+    assert parse_reference("hf:o/r/m.gguf#v2").shown == "hf:o/r/m.gguf#v2"
+
+
+def test_the_token_for_the_hub_is_found_under_both_names_and_never_printed() -> None:
+    assert hub_token({}) is None
+    assert hub_token({"HF_TOKEN": " "}) is None
+    found = hub_token({"HF_TOKEN": "hf_new\n", "HUGGING_FACE_HUB_TOKEN": "hf_old"})
+    assert found is not None
+    assert found.reveal() == "hf_new"
+    assert "hf_new" not in repr(found)
+    assert hub_token({"HUGGING_FACE_HUB_TOKEN": "hf_old"}) == Secret("hf_old")
+
+
+@pytest.mark.parametrize(
+    ("value", "offline"), [("1", True), ("TRUE", True), ("0", False), ("", False), ("no", False)]
+)
+def test_the_hubs_offline_switch_is_understood(value: str, offline: bool) -> None:
+    assert is_hub_offline({"HF_HUB_OFFLINE": value}) is offline
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -82,11 +109,14 @@ def test_no_reference_leaves_the_models_directory() -> None:
 def test_space_ids_are_the_same_in_every_release() -> None:
     assert local_space("minilm", None).id == MINILM_ID
     assert local_space(DEFAULT_LOCAL_MODEL, None).id == EMBEDDINGGEMMA_ID
+    plain = local_space(DEFAULT_LOCAL_MODEL, None, prefixed=False)
+    assert plain.id == EMBEDDINGGEMMA_WITHOUT_PREFIXES_ID
     assert VectorSpace("openai", "text-embedding-3-small").id == OPENAI_ID
 
 
-def test_vectors_another_program_made_with_the_same_model_are_of_the_same_space() -> None:
-    assert space_of("local", DEFAULT_LOCAL_MODEL) == local_space(DEFAULT_LOCAL_MODEL, None).id
+def test_vectors_another_program_made_with_the_same_texts_are_of_the_same_space() -> None:
+    assert space_of("local", "minilm") == local_space("minilm", None).id
+    assert space_of("local", DEFAULT_LOCAL_MODEL) == EMBEDDINGGEMMA_WITHOUT_PREFIXES_ID
     assert space_of("openai", "m") == VectorSpace("openai", "m").id
 
 

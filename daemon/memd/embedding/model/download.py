@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 from urllib.parse import urlsplit
@@ -16,16 +18,14 @@ import httpx
 import structlog
 import trio
 
+from memd.embedding.model.stored import PART_SUFFIX, TAG_SUFFIX
+from memd.embedding.secret import Secret
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
 
 log = structlog.get_logger(__name__)
 
 Progress = Callable[[str, int, int, str], None]
 """Called with (stage, done, total, detail), bytes unless the stage counts something else; never blocks."""
-
-PART_SUFFIX: Final = ".part"
-TAG_SUFFIX: Final = ".part.tag"
-"""What came so far, and the server's word for which version it is of: both go when the file is whole."""
 
 CONNECT_SECONDS: Final = 5.0
 """A hub that can't be reached says so within this, and another source is tried."""
@@ -42,8 +42,56 @@ BLOCK_BYTES: Final = 1024 * 1024
 SPARE_BYTES: Final = 256 * 1024 * 1024
 """Room left on the disk: memory notes are written there too."""
 
+CHECK_BYTES: Final = 16 * BLOCK_BYTES
+"""After so many bytes the room is looked at again."""
+
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_RANGE: Final = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
+_TOKEN: Final = re.compile(r"[!-~]+")
+_TOKEN_HINT: Final = "Correct or unset HF_TOKEN in the daemon's environment."
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+FreeBytes = Callable[[Path], int]
+"""Tells how much room is left where a directory is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is fetched, where it goes, who hears of it."""
+
+    url: str
+    target: Path
+    sha256: str | None
+    token: Secret | None
+    progress: Progress
+    free_bytes: FreeBytes
+
+    @property
+    def part(self) -> Path:
+        return self.target.with_name(self.target.name + PART_SUFFIX)
+
+    @property
+    def tag_file(self) -> Path:
+        return self.target.with_name(self.target.name + TAG_SUFFIX)
+
+    @property
+    def shown(self) -> str:
+        """The address without what may be secret in it."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{self.host}{parts.path}"
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or "the server"
+
+    def came(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def forget_part(self) -> None:
+        self.part.unlink(missing_ok=True)
+        self.tag_file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -66,11 +114,30 @@ def _mapped(host: str) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise DownloadFailedError(
-            f"the download can't be written: {error.strerror}", hint="Check free space and permissions."
+            f"the download can't be written: {error.strerror}",
+            hint="Check free space and permissions.",
+            data={"errno": error.errno},
         ) from None
 
 
-async def fetch_file(url: str, target: Path, *, progress: Progress, sha256: str | None = None) -> None:
+def load_free_bytes(directory: Path) -> int:
+    """Return the bytes free where a directory is.
+
+    Raises:
+        OSError: It can't be looked at.
+    """
+    return shutil.disk_usage(directory).free
+
+
+async def fetch_file(
+    url: str,
+    target: Path,
+    *,
+    progress: Progress,
+    sha256: str | None = None,
+    token: Secret | None = None,
+    free_bytes: FreeBytes = load_free_bytes,
+) -> None:
     """Download a file to `target`, going on where an earlier try stopped.
 
     Args:
@@ -79,77 +146,115 @@ async def fetch_file(url: str, target: Path, *, progress: Progress, sha256: str 
             may download to it at a time: see `pull.lock_models`.
         progress: Called with stage ``download`` and bytes.
         sha256: What the file must be, in hex; None takes the server's own word where the hub gives one.
+        token: Shown to the host of `url` alone, and only over https or on this machine: a host it redirects to
+            doesn't see it.
+        free_bytes: Tells how much room there is.
 
     Raises:
-        DownloadFailedError: No connection, an error status, no room, or it kept breaking.
+        DownloadFailedError: No connection, an error status (`data["status"]`), no room, or it kept breaking.
         ChecksumMismatchError: What came is not the wanted file; it was removed.
 
     Cancellation: what came so far is kept for the next try.
     """
-    host = urlsplit(url).hostname or url
+    wanted = _Wanted(url, target, sha256, token, progress, free_bytes)
     for attempt in range(1, TRIES + 1):
-        before = _size(_part(target))
+        before = wanted.came()
         try:
-            with _mapped(host):
-                expected = await _fetch_rest(url, target, progress, sha256)
+            with _mapped(wanted.host):
+                expected = await _fetch_rest(wanted)
             break
         except DownloadFailedError as error:
-            came = _size(_part(target))
-            if attempt == TRIES or came <= before:
+            if error.data.get("errno") in _FULL:  # a full disk is everybody's: what came gives its room back
+                wanted.forget_part()
                 raise
-            log.info("embedding.download_resumed", host=host, bytes=came, error=error.message)
+            came = wanted.came()
+            anew = error.data.get("refused_at") == before > 0
+            if attempt == TRIES or (came <= before and not anew):
+                raise
+            log.info("embedding.download_resumed", host=wanted.host, bytes=came, error=error.message)
             await trio.sleep(RETRY_SECONDS)
-    await _accept(target, expected)
+    await _accept(wanted, expected)
 
 
-async def _fetch_rest(url: str, target: Path, progress: Progress, sha256: str | None) -> str | None:
-    """Append what is missing to the part file; return the checksum it must have, where one is known."""
-    part, tag_file = _part(target), target.with_name(target.name + TAG_SUFFIX)
-    came, tag = _size(part), _load_tag(tag_file)
+def _headers(wanted: _Wanted, came: int, tag: str) -> dict[str, str]:
+    """Return the headers of the request for what is missing."""
     headers = {"Accept-Encoding": "identity"}
     if came and tag:
         headers |= {"Range": f"bytes={came}-", "If-Range": tag}
+    if wanted.token is not None and (wanted.url.startswith("https:") or wanted.host in _LOOPBACK):
+        token = wanted.token.reveal()
+        if not _TOKEN.fullmatch(token):  # httpx would print it in its complaint
+            raise DownloadFailedError("the token for the hub holds characters that no token has", hint=_TOKEN_HINT)
+        headers["Authorization"] = f"Bearer {token}"
+    return headers
+
+
+async def _fetch_rest(wanted: _Wanted) -> str | None:
+    """Append what is missing to the part file; return the checksum it must have, where one is known."""
+    came, tag = wanted.came(), _load_tag(wanted.tag_file)
     timeout = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
-    trust_env = urlsplit(url).hostname not in _LOOPBACK
+    headers = _headers(wanted, came, tag)
     async with (
-        httpx.AsyncClient(timeout=timeout, follow_redirects=True, trust_env=trust_env) as client,
-        client.stream("GET", url, headers=headers) as response,
+        httpx.AsyncClient(
+            timeout=timeout, follow_redirects=True, trust_env=wanted.host not in _LOOPBACK
+        ) as client,
+        client.stream("GET", wanted.url, headers=headers) as response,
     ):
-        if response.status_code == 416:  # the part is no part of this file, or all of it: begin anew
-            part.unlink(missing_ok=True)
-            raise DownloadFailedError(f"{url} refused to go on at byte {came}")
-        if response.status_code not in (200, 206):
-            raise DownloadFailedError(f"{url} answered {response.status_code}")
+        _check_answer(wanted, response, came)
+        expected = wanted.sha256 or _hub_checksum(response)
+        if response.status_code == 416:  # checked to mean: all of it is here already
+            return expected
         if response.status_code == 200:
             came = 0
         total = came + int(response.headers.get("Content-Length", 0))
-        _check_room(target.parent, total - came)
-        tag_file.write_text(_tag_of(response), encoding="ascii", errors="ignore")
-        file = await trio.to_thread.run_sync(part.open, "ab" if came else "wb")
+        _check_room(wanted, total - came)
+        wanted.tag_file.write_text(_tag_of(response), encoding="ascii", errors="ignore")
+        file = await trio.to_thread.run_sync(wanted.part.open, "ab" if came else "wb")
         with file:
             async for block in response.aiter_bytes(BLOCK_BYTES):
+                if came // CHECK_BYTES != (came + len(block)) // CHECK_BYTES:
+                    _check_room(wanted, max(0, total - came))
                 await trio.to_thread.run_sync(file.write, block)
                 came += len(block)
-                progress("download", came, total, target.name)
+                wanted.progress("download", came, total, wanted.target.name)
             await trio.to_thread.run_sync(_sync, file)
-        if total and came != total:
-            raise DownloadFailedError(f"{url} ended after {came} of {total} bytes")
-        return sha256 or _hub_checksum(response)
+    if total and came != total:
+        raise DownloadFailedError(f"{wanted.shown} ended after {came} of {total} bytes")
+    return expected
 
 
-async def _accept(target: Path, expected: str | None) -> None:
+def _check_answer(wanted: _Wanted, response: httpx.Response, came: int) -> None:
+    """Let an answer pass that brings the file, its rest, or the word that all of it is here.
+
+    Raises:
+        DownloadFailedError: It is another one; a part that is of no use is removed.
+    """
+    steps = (*response.history, response)
+    if wanted.url.startswith("https:") and any(step.url.scheme != "https" for step in steps):
+        raise DownloadFailedError(f"{wanted.shown} leads to an address without encryption")
+    status = response.status_code
+    first, size = _range_of(response)
+    if status == 200 or (status == 206 and first == came) or (status == 416 and came and size == came):
+        return
+    if status in (206, 416):
+        wanted.forget_part()
+        raise DownloadFailedError(
+            f"{wanted.shown} refused to go on at byte {came}", data={"refused_at": came}
+        )
+    raise DownloadFailedError(f"{wanted.shown} answered {status}", data={"status": status})
+
+
+async def _accept(wanted: _Wanted, expected: str | None) -> None:
     """Check the finished part and give it its name."""
-    part, tag_file = _part(target), target.with_name(target.name + TAG_SUFFIX)
     if expected is not None:
-        actual = await trio.to_thread.run_sync(load_sha256, part)
+        actual = await trio.to_thread.run_sync(load_sha256, wanted.part)
         if actual != expected:
-            part.unlink(missing_ok=True)
-            tag_file.unlink(missing_ok=True)
+            wanted.forget_part()
             raise ChecksumMismatchError(
-                f"{target.name} has SHA-256 {actual[:16]}…, expected {expected[:16]}…"
+                f"{wanted.target.name} has SHA-256 {actual[:16]}…, expected {expected[:16]}…"
             )
-    part.replace(target)
-    tag_file.unlink(missing_ok=True)
+    wanted.part.replace(wanted.target)
+    wanted.tag_file.unlink(missing_ok=True)
 
 
 def load_sha256(path: Path) -> str:
@@ -160,14 +265,6 @@ def load_sha256(path: Path) -> str:
     """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _part(target: Path) -> Path:
-    return target.with_name(target.name + PART_SUFFIX)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _load_tag(path: Path) -> str:
@@ -189,8 +286,18 @@ def _hub_checksum(response: httpx.Response) -> str | None:
     return None
 
 
-def _check_room(directory: Path, needed: int) -> None:
-    free = shutil.disk_usage(directory).free
+def _range_of(response: httpx.Response) -> tuple[int | None, int | None]:
+    """Return the first byte an answer brings and the size of the whole file, each where it is said."""
+    said = _RANGE.fullmatch(str(response.headers.get("Content-Range", "")).strip())
+    if said is None:
+        return None, None
+    return (int(said[1]) if said[1] else None), (int(said[2]) if said[2].isdecimal() else None)
+
+
+def _check_room(wanted: _Wanted, needed: int) -> None:
+    """Leave some room on the disk, whoever fills it meanwhile."""
+    directory = wanted.target.parent
+    free = wanted.free_bytes(directory)
     if needed + SPARE_BYTES > free:
         raise DownloadFailedError(
             f"{needed >> 20} MB are needed and {free >> 20} MB are free in {directory}",

@@ -20,6 +20,24 @@ MAX_CONTEXT: Final = 2048
 a longer text is embedded in windows instead."""
 
 
+FILE_SHARE: Final = 1.1
+"""A model's weights in memory, in relation to its file."""
+
+PROCESS_BYTES: Final = 48 * 1024 * 1024
+TOKEN_BYTES: Final = 64 * 1024
+"""The interpreter with llama.cpp in it, and what a token of context takes: rough, and rather too much."""
+
+
+def memory_need(file_bytes: int, context: int) -> int:
+    """Return about how many bytes of memory a model's process takes.
+
+    Args:
+        file_bytes: Size of the model file.
+        context: Tokens of its context.
+    """
+    return int(file_bytes * FILE_SHARE) + PROCESS_BYTES + context * TOKEN_BYTES
+
+
 def context_tokens(chunk_tokens: int, trained_tokens: int | None) -> int:
     """Return the context to load a model with.
 

@@ -34,6 +34,9 @@ _SCALARS: Final = {
 _STRING: Final = 8
 _ARRAY: Final = 9
 
+_ARCHITECTURE: Final = "general.architecture"
+_LENGTH: Final = ".context_length"
+
 
 @dataclass(frozen=True, slots=True)
 class ModelHeader:
@@ -84,8 +87,8 @@ def load_header(path: Path) -> ModelHeader:
         facts = _parse_facts(head)
     except (struct.error, KeyError, UnicodeDecodeError):
         raise ModelInvalidError(f"the head of {path} is damaged: it is not a usable GGUF file") from None
-    architecture = str(facts.get("general.architecture", ""))
-    trained = facts.get(f"{architecture}.context_length")
+    architecture = str(facts.get(_ARCHITECTURE, ""))
+    trained = facts.get(f"{architecture}{_LENGTH}")
     return ModelHeader(
         architecture=architecture,
         trained_tokens=trained if isinstance(trained, int) and trained > 0 else None,
@@ -94,7 +97,7 @@ def load_header(path: Path) -> ModelHeader:
 
 
 def _parse_facts(head: bytes) -> dict[str, Any]:
-    """Return the metadata that stands before the first array (the vocabulary is one)."""
+    """Return the metadata in the head, as far as it is asked for here or comes before the vocabulary."""
     _version, _tensors, count = struct.unpack_from("<IQQ", head, 4)
     position = 24
     facts: dict[str, Any] = {}
@@ -107,14 +110,26 @@ def _parse_facts(head: bytes) -> dict[str, Any]:
         position += 8 + length
         return head[position - length : position].decode("utf-8")
 
+    def skip_array() -> None:
+        nonlocal position
+        kind, length = struct.unpack_from("<IQ", head, position)
+        position += 12
+        if kind != _STRING:
+            position += struct.calcsize(_SCALARS[kind]) * length
+            return
+        for _ in range(length):
+            take_string()
+
     for _ in range(count):
         key = take_string()
         (kind,) = struct.unpack_from("<I", head, position)
         position += 4
-        if kind == _ARRAY:
-            break
         if kind == _STRING:
             facts[key] = take_string()
+        elif kind == _ARRAY and (key.startswith("tokenizer.") or f"{facts.get(_ARCHITECTURE)}{_LENGTH}" in facts):
+            break  # the vocabulary, which is long, or all that is asked for is known
+        elif kind == _ARRAY:
+            skip_array()  # tags and languages may stand before the network's facts
         else:
             layout = _SCALARS[kind]
             (facts[key],) = struct.unpack_from(layout, head, position)

@@ -88,6 +88,10 @@ class JobQueue:
         """Put a job that was taken and not finished before all others of its kind."""
         self._line(job).appendleft(job)
 
+    def next_kind(self) -> Kind | None:
+        """Return what kind of job is taken next, None where nothing waits."""
+        return "query" if self._queries else "text" if self._texts else None
+
     def pop(self) -> Job:
         """Take the next job: the oldest query, else the oldest text.
 

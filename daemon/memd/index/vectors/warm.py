@@ -111,9 +111,18 @@ class WarmVectors:
             self._matrix.add(self._space_id, published.added_vectors, published.added_matrix)
             self.count += len(published.added_vectors)
 
-    def add(self, ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
-        """Take in vectors stored just now; id 0 means that no chunk uses it any more."""
-        if self._space_id is not None:
+    def replace(self, gone: Sequence[int], ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
+        """Take in vectors stored just now, and leave out those they replaced.
+
+        Args:
+            gone: Ids of vectors in use that are deleted.
+            ids: Ids of the new ones; 0 means that no chunk uses it any more.
+            matrix: (len(ids), dims).
+        """
+        if self._space_id is not None and gone:
+            self._matrix.remove(self._space_id, gone)
+            self.count -= len(gone)
+        if self._space_id is not None and ids:
             self._matrix.add(self._space_id, ids, matrix)
             self.count += sum(1 for key in ids if key)
             self.dims = self.dims or int(matrix.shape[1])

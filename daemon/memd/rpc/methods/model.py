@@ -1,4 +1,4 @@
-"""model: make a model ready on disk."""
+"""model: make a model ready on disk, list those that are, remove one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from memd_client.messages import ModelParams, ModelReply
 
 
 async def handle(call: Call, params: ModelParams) -> ModelReply:
-    """Find, download or convert a model and return its file, checked.
+    """Find, download or convert a model and return its file, checked; or list all models; or remove one.
 
     Raises:
-        BadParamsError: `ref` is empty.
+        BadParamsError: `action` is unknown, `ref` is empty, or agents use the model that is to be removed.
         ModelMissingError, ModelInvalidError, DownloadFailedError, ChecksumMismatchError: As they say.
+        PathRefusedError: A file elsewhere is to be removed.
     """
+    if params.action == "list":
+        return await call.memory.list_models()
+    if params.action not in ("pull", "remove"):
+        raise BadParamsError("model: `action` must be pull, list or remove", data={"field": "action"})
     if not params.ref.strip():
         raise BadParamsError("model: `ref` must not be empty", data={"field": "ref"})
+    if params.action == "remove":
+        return await call.memory.remove_model(params.ref, params.force, call.progress)
     return await call.memory.pull_model(params.ref, call.progress)

@@ -54,6 +54,10 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
         models=call.memory.models(),
         agents=[rows[agent_id] for agent_id in wanted],
         problems=call.memory.problems(),
+        downloads=call.memory.downloads(),
+        accounts=call.memory.accounts(),
+        tokens_today=call.memory.tokens_today,
+        token_budget=call.memory.token_budget,
     )
 
 

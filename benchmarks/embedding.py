@@ -1,0 +1,273 @@
+"""Throughput of the local model: memd's way against llama-cpp-python's defaults and the best setting of it.
+
+    python -m benchmarks.embedding [--rounds 8] [--quick] [--json]
+
+First every setting of a sweep embeds a few texts; the fastest go on, for long texts (about 400 estimated tokens, a
+full chunk) and short ones (60). Then in each round all that are left embed the same texts, in an order of its own:
+llama-cpp-python's defaults, the finalists, memd's provider, and a whole daemon that indexes the texts as notes.
+What is printed last are ratios of the same round, for the machine's speed drifts more than the sides differ.
+
+Every setting has its own process, all on the `minilm` model, which is pulled where it isn't there yet. The texts come
+from `docs/`. A run takes three to four minutes on two cores, and about 100 MB for each setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import trio
+
+from benchmarks.embedding_sides import CHUNK_TOKENS, Setting, Side, SideError, timed
+from memd.embedding.model.machine import load_physical_cores
+from memd.embedding.model.process import SPIN_COUNT
+from memd.embedding.model.pull import pull_model
+from memd.paths import models_dir
+from memd.text.tokens import UNITS_PER_TOKEN
+from memd_client import Client
+from memd_client.errors import MemdError
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+SHORT_TOKENS = 60
+MODEL_TOKENS = 510
+"""What MiniLM takes at once, less a little: a longer text is not the same work for all sides."""
+
+BAR_BEST = 0.9
+BAR_DEFAULTS = 2.0
+FINALISTS = 3
+"""Settings of each length of text that go on after the sweep."""
+
+ONE_BY_ONE = Setting("defaults, a text a call", {}, together=0)
+AS_LIST = Setting("defaults, all texts in one call", {}, together=1000)
+PROVIDER = Setting("memd, provider")
+DAEMON = Setting("memd, whole daemon")
+
+
+@dataclass(frozen=True)
+class Work:
+    """Texts of one length: `few` for the sweep, `turn` for each round, `notes` for the daemon."""
+
+    name: str
+    few: list[str]
+    turn: list[str]
+    notes: list[str]
+
+
+@dataclass
+class Table:
+    """Texts a second: by length of the texts and by side, one for each round."""
+
+    rows: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+
+    def add(self, work: Work, side: str, rate: float) -> None:
+        """Note one round of one side."""
+        self.rows.setdefault(work.name, {}).setdefault(side, []).append(rate)
+
+    def best(self, work: Work, count: int, among: Sequence[str]) -> list[str]:
+        """Return the fastest sides by their medians."""
+        rates = self.rows[work.name]
+        return sorted((s for s in among if s in rates), key=lambda s: -statistics.median(rates[s]))[:count]
+
+
+def sweep(cores: int) -> Iterator[Setting]:
+    """Yield the settings of llama-cpp-python that are tried."""
+    threads = sorted({1, 2, cores // 2 or 1, cores})
+    for spin in (None, SPIN_COUNT):
+        for count in threads:
+            for flash in (False, True):
+                options = {"n_threads": count, "n_threads_batch": count, "flash_attn": flash}
+                yield _setting(options, 0, spin)
+        options = {"n_threads": 1, "n_threads_batch": cores, "flash_attn": True}
+        for size in (256, 1024):
+            yield _setting({**options, **_sizes(size)}, 0, spin)
+        for size, together in ((512, 4), (1024, 4), (2048, 8), (2048, 16)):
+            yield _setting({**options, **_sizes(size)}, together, spin)
+        yield _setting({**options, **_sizes(2048), "flash_attn": False}, 8, spin)
+
+
+def _sizes(tokens: int) -> dict[str, int]:
+    return {"n_ctx": tokens, "n_batch": tokens, "n_ubatch": tokens}
+
+
+def _setting(options: dict[str, object], together: int, spin: str | None) -> Setting:
+    flash = "flash" if options["flash_attn"] else "no flash"
+    parts = [f"threads {options['n_threads_batch']}", flash, f"size {options.get('n_batch', 512)}"]
+    parts += [f"lists of {together}" if together else "one a call", f"spin {spin or '-'}"]
+    return Setting(", ".join(parts), options, together, spin)
+
+
+def cut_texts(tokens: int, count: int) -> list[str]:
+    """Return texts of about that many estimated tokens: lines of the documentation's prose, each from elsewhere."""
+    lines = list(_prose())
+    texts = []
+    for number in range(count):
+        place, text = number * len(lines) // count, ""
+        while len(text) + len(lines[place % len(lines)]) < tokens * UNITS_PER_TOKEN:
+            text += lines[place % len(lines)] + "\n"
+            place += 1
+        texts.append(text + lines[place % len(lines)][: tokens * UNITS_PER_TOKEN - len(text) - 1])
+    return texts
+
+
+def _prose() -> Iterator[str]:
+    """Yield the lines of the documentation that are neither tables nor code nor titles."""
+    for path in sorted(DOCS.glob("*.md")):
+        in_code = False
+        for line in path.read_text(encoding="utf-8").splitlines():
+            in_code ^= line.startswith("```")
+            if line.strip() and not in_code and not line.startswith(("|", "#", "```", "    ")):
+                yield line
+
+
+def make_works(model: Path, few: int) -> list[Work]:
+    """Return the texts, without those that are too long for the model."""
+    counter = Side(ONE_BY_ONE, model)
+    works = []
+    for name, tokens, turn, notes in (("long", CHUNK_TOKENS, 8, 24), ("short", SHORT_TOKENS, 32, 128)):
+        texts = cut_texts(tokens, notes + notes // 4)
+        counts = [counter.tokens(text) for text in texts]
+        fitting = [text for text, count in zip(texts, counts, strict=True) if count <= MODEL_TOKENS][:notes]
+        print(
+            f"{name} texts: {len(fitting)}, the model's tokens of one: median {statistics.median(counts):.0f},"
+            f" most {max(count for count in counts if count <= MODEL_TOKENS)}"
+        )
+        works.append(Work(name, fitting[: few * (turn // 8)], fitting[:turn], fitting))
+    counter.close()
+    return works
+
+
+def run_sweep(model: Path, works: list[Work], rounds: int) -> tuple[Table, list[Setting]]:
+    """Let every setting embed a few texts; return what came of it and the fastest ones."""
+    table, settings = Table(), list(sweep(load_physical_cores()))
+    for setting in settings:
+        side = Side(setting, model)
+        try:
+            for work in works:
+                measure_sweep(table, side, work, rounds)
+        finally:
+            side.close()
+    names = [setting.name for setting in settings]
+    chosen = {name for work in works for name in table.best(work, FINALISTS, names)}
+    return table, [setting for setting in settings if setting.name in chosen]
+
+
+def measure_sweep(table: Table, side: Side, work: Work, rounds: int) -> None:
+    """Time one setting over a few texts; what it can't embed is said, and no row."""
+    try:
+        side.seconds(work.few[:1])
+        for _ in range(rounds):
+            table.add(work, side.setting.name, len(work.few) / side.seconds(work.few))
+    except SideError as error:
+        print(f"  {work.name:<6} {side.setting.name:<55} {str(error).splitlines()[0]}", flush=True)
+
+
+@contextmanager
+def running_daemon(works: list[Work]) -> Iterator[DaemonProcess]:
+    """Run a daemon with an agent for each length of texts, each text a note, its vectors made once."""
+    with StateHome() as home:
+        search = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}
+        home.configure(agents_config(home.state, *(work.name for work in works), memory_search=search))
+        for work in works:
+            for number, text in enumerate(work.notes):
+                home.note(f"memory/{number:04d}.md", text, work.name)
+        with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
+            client.index()
+            yield daemon
+
+
+def index_rate(client: Client, work: Work) -> float:
+    """Return the chunks a second of a full index, as `memctl index --force` does it."""
+    reply, took_s = timed(lambda: client.index(work.name, force=True))
+    agent = reply.agents[0]
+    if agent.error or agent.degraded or agent.embedded != len(work.notes) or agent.chunks != len(work.notes):
+        sys.exit(f"{work.name}: {agent}")
+    return agent.embedded / took_s
+
+
+def run_rounds(model: Path, works: list[Work], finalists: list[Setting], rounds: int) -> Table:
+    """Let all sides embed the same texts in turn."""
+    table, chance = Table(), random.Random(3)
+    with ExitStack() as stack, running_daemon(works) as daemon, daemon.client(timeout_s=600) as client:
+        sides = [Side(setting, model) for setting in (ONE_BY_ONE, AS_LIST, PROVIDER, *finalists)]
+        for side in sides:
+            stack.callback(side.close)
+            side.seconds([work.few[0] for work in works])
+        for _ in range(rounds):
+            for work in works:
+                turns: list[Side | None] = [*sides, None]
+                chance.shuffle(turns)
+                for side in turns:
+                    if side is None:
+                        table.add(work, DAEMON.name, index_rate(client, work))
+                        continue
+                    try:
+                        table.add(work, side.setting.name, len(work.turn) / side.seconds(work.turn))
+                    except SideError as error:
+                        if side.setting in (ONE_BY_ONE, AS_LIST, PROVIDER):
+                            sys.exit(f"{side.setting.name}: {error}")
+    return table
+
+
+def ratios(table: Table, work: Work, finalists: list[Setting]) -> Iterator[tuple[str, str, float, float]]:
+    """Yield (whose, against what, median of the rounds' ratios, bar)."""
+    rates = table.rows[work.name]
+    best = table.best(work, 1, [setting.name for setting in (*finalists, ONE_BY_ONE, AS_LIST)])[0]
+    for side in (PROVIDER.name, DAEMON.name):
+        for other, bar in ((best, BAR_BEST), (ONE_BY_ONE.name, BAR_DEFAULTS), (AS_LIST.name, BAR_DEFAULTS)):
+            pairs = zip(rates[side], rates[other], strict=True)
+            yield side, other, statistics.median(ours / theirs for ours, theirs in pairs), bar
+
+
+def main() -> None:
+    """Measure and print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--quick", action="store_true", help="a short sweep: for a look, not for figures")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    wanted = parser.parse_args()
+    try:
+        model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
+    except MemdError as error:
+        sys.exit(f"minilm can't be had: {error.message}")
+    works = make_works(model, 1 if wanted.quick else 3)
+    swept, finalists = run_sweep(model, works, 1 if wanted.quick else 3)
+    table = run_rounds(model, works, finalists, wanted.rounds)
+    report(swept, table, works, finalists, as_json=wanted.json)
+
+
+def report(
+    swept: Table, table: Table, works: list[Work], finalists: list[Setting], *, as_json: bool
+) -> None:
+    """Print the sweep, the rounds and the ratios."""
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for title, rows in (("sweep", swept.rows), ("rounds", table.rows)):
+        for work in works:
+            print(f"--- {title}, {work.name} texts: texts a second, median (slowest to fastest)")
+            for name, rates in sorted(
+                rows[work.name].items(), key=lambda row: -statistics.median(row[1])
+            ):
+                if as_json:
+                    print(json.dumps({"part": title, "texts": work.name, "side": name, "rates": rates}))
+                else:
+                    print(
+                        f"{name:<58} {statistics.median(rates):7.1f}  ({min(rates):.1f} to {max(rates):.1f})"
+                    )
+    for work in works:
+        for side, other, ratio, bar in ratios(table, work, finalists):
+            print(f"{work.name:<6} {side:<20} / {other:<58} {ratio:5.2f}   bar {bar}")
+
+
+if __name__ == "__main__":
+    main()

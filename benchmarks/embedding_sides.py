@@ -1,0 +1,190 @@
+"""What embeds in `benchmarks.embedding`, each side a process of its own, so that a crash is one line of the table.
+
+    python -m benchmarks.embedding_sides llama MODEL '{"flash_attn": true}'
+    python -m benchmarks.embedding_sides memd MODEL
+
+Speaks JSON lines: `{"what": "embed", "texts": [...], "together": 0}` is answered by `{"seconds": 1.5}` or by
+`{"error": "..."}`, and `"what": "count"` by `{"tokens": [430, ...]}`. Only the embedding is timed, not the way here
+and back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import trio
+
+from memd.embedding.model.owner import ModelFile, ModelOwner
+from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.providers.local import LIMITS, LocalProvider
+from memd.embedding.space import local_space
+
+CHUNK_TOKENS = 400
+"""The default of `chunking.tokens`, in estimated tokens."""
+
+SPIN = "GOMP_SPINCOUNT"
+
+T = TypeVar("T")
+
+
+class SideError(Exception):
+    """A side crashed or can't embed these texts."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How llama-cpp-python is used, or memd (where `options` is None).
+
+    `together` is how many texts one call gets, 0 a call with one string; `spin` the value of GOMP_SPINCOUNT, None
+    where it isn't set.
+    """
+
+    name: str
+    options: Mapping[str, Any] | None = None
+    together: int = 0
+    spin: str | None = None
+
+
+@dataclass
+class Side:
+    """The process of one setting.
+
+    Resources: one process, ended by `close`.
+    """
+
+    setting: Setting
+    model: Path
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start the process; it loads the model by itself."""
+        kind = "memd" if self.setting.options is None else "llama"
+        environ = {name: value for name, value in os.environ.items() if name != SPIN}
+        if self.setting.spin is not None:
+            environ[SPIN] = self.setting.spin
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "benchmarks.embedding_sides", kind, str(self.model)),
+                json.dumps(self.setting.options),
+            ],
+            env={**environ, "GGML_NO_BACKTRACE": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def seconds(self, texts: Sequence[str]) -> float:
+        """Return how long some texts took together.
+
+        Raises:
+            SideError: The process has died, or can't embed one of them.
+        """
+        return float(self._ask(texts)["seconds"])
+
+    def tokens(self, text: str) -> int:
+        """Return a text's tokens by the model; only llama-cpp-python's sides know them.
+
+        Raises:
+            SideError: As `seconds`.
+        """
+        return int(self._ask([text], "count")["tokens"][0])
+
+    def _ask(self, texts: Sequence[str], what: str = "embed") -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            question = json.dumps({"what": what, "texts": list(texts), "together": self.setting.together})
+            self.process.stdin.write(question.encode() + b"\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = b""
+        if not line:
+            raise SideError(f"crashed, exit code {self.process.wait(10)}")
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise SideError(reply["error"])
+        return reply
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            return
+
+
+def timed(run: Callable[[], T]) -> tuple[T, float]:
+    """Return what something returned, and the seconds it took."""
+    started = time.perf_counter()
+    value = run()
+    return value, time.perf_counter() - started
+
+
+def serve_llama(model: Path, options: Mapping[str, Any], replies: TextIO) -> None:
+    """Embed by llama-cpp-python alone; vectors are neither checked nor normalised."""
+    import llama_cpp
+
+    llama = llama_cpp.Llama(str(model), embedding=True, **{"verbose": False, **options})
+
+    def embed(texts: list[str], together: int) -> None:
+        if together == 0:
+            for text in texts:
+                llama.embed(text, truncate=False)
+        for start in range(0, len(texts), together) if together else ():
+            llama.embed(texts[start : start + together], truncate=False)
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["what"] == "count":
+            return {"tokens": [len(llama.tokenize(text.encode())) for text in asked["texts"]]}
+        try:
+            return {"seconds": timed(lambda: embed(asked["texts"], asked["together"]))[1]}
+        except (ValueError, RuntimeError) as error:
+            return {"error": str(error)}
+
+    for line in sys.stdin:
+        asked = json.loads(line)
+        replies.write(json.dumps(answer(asked)) + "\n")
+        replies.flush()
+
+
+async def serve_memd(model: Path, replies: TextIO) -> None:
+    """Embed by memd's provider, in batches as `sync.embed` asks for them."""
+    owner = ModelOwner(RunnerSettings(keep_alive_s=0))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(owner.run)
+        file = ModelFile(model, model.name)
+        provider = LocalProvider(owner, file, local_space("minilm", None), chunk_tokens=CHUNK_TOKENS)
+        while line := await trio.to_thread.run_sync(sys.stdin.readline):
+            texts = json.loads(line)["texts"]
+            started = time.perf_counter()
+            for start in range(0, len(texts), LIMITS.max_texts):
+                await provider.embed_batch(texts[start : start + LIMITS.max_texts])
+            replies.write(json.dumps({"seconds": time.perf_counter() - started}) + "\n")
+            replies.flush()
+        nursery.cancel_scope.cancel()
+
+
+def main(kind: str, model: Path, options: str) -> None:
+    """Serve until stdin closes."""
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # for logs, and whatever llama.cpp prints
+    if kind == "memd":
+        trio.run(serve_memd, model, replies)
+    else:
+        serve_llama(model, json.loads(options), replies)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

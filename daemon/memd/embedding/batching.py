@@ -1,0 +1,37 @@
+"""Texts -> batches a provider takes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memd.embedding.provider import BatchLimits
+
+
+def batches(costs: Sequence[int], limits: BatchLimits) -> list[list[int]]:
+    """Return which texts go into which request, in their order.
+
+    Args:
+        costs: What each text costs, in estimated tokens.
+        limits: Of one request.
+
+    Returns:
+        Lists of positions: each position once and in order, none of the lists empty. No list is longer than
+        `max_texts`, and none of several texts dearer than `max_tokens`. A text dearer than `max_text_tokens`
+        stands alone: where it is refused, nothing else is.
+    """
+    found: list[list[int]] = []
+    current: list[int] = []
+    tokens = 0
+    for position, cost in enumerate(costs):
+        alone = cost > limits.max_text_tokens
+        if current and (alone or len(current) >= limits.max_texts or tokens + cost > limits.max_tokens):
+            found.append(current)
+            current, tokens = [], 0
+        current.append(position)
+        tokens += cost
+        if alone:
+            found.append(current)
+            current, tokens = [], 0
+    if current:
+        found.append(current)
+    return found

@@ -1,0 +1,117 @@
+"""Which local model an agent may use, and what stands in its way. Touches the disk; nothing is loaded here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from memd.config import MemorySearch
+from memd.embedding.model.header import load_fingerprint, load_header
+from memd.embedding.model.owner import ModelFile, ModelOwner
+from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, MINILM, ModelReference, parse_reference
+from memd.embedding.prefixes import Prefixes
+from memd.embedding.providers.local import LocalProvider
+from memd.embedding.space import local_space
+from memd_client.errors import LocalExtraMissingError, ModelMissingError, ProviderUnavailableError
+
+AUTO: Final = (MINILM, DEFAULT_LOCAL_MODEL)
+"""What `auto` takes where no model is named and one of these was pulled, in this order."""
+
+
+class LocalChoice:
+    """Local models an agent may use.
+
+    Args:
+        settings: Of the agent.
+        models: Who loads local models.
+        models_dir: Where pulled models are; `local.modelCacheDir` overrides it.
+        has_extra: Whether llama-cpp-python is there.
+    """
+
+    def __init__(
+        self, settings: MemorySearch, models: ModelOwner, models_dir: Path, has_extra: Callable[[], bool]
+    ) -> None:
+        self._settings = settings
+        self._models = models
+        self._has_extra = has_extra
+        own = settings.local.model_cache_dir
+        self.models_dir = Path(own).expanduser() if own else models_dir
+
+    @property
+    def reference(self) -> ModelReference:
+        """The configured model, or OpenClaw's default one.
+
+        Raises:
+            ConfigInvalidError: It can't be understood.
+        """
+        return parse_reference(self._settings.local.model_path or DEFAULT_LOCAL_MODEL)
+
+    def named(self) -> LocalProvider:
+        """Return the provider of `reference`.
+
+        Raises:
+            MemdError: It can't be used.
+        """
+        return self.of(self.reference)
+
+    def auto(self) -> LocalProvider:
+        """Return the configured model where its file is there, else one that was pulled.
+
+        Raises:
+            ProviderUnavailableError: There is neither.
+            MemdError: There is one and it can't be used.
+        """
+        if self._settings.local.model_path:
+            return self.named()
+        for reference in map(parse_reference, AUTO):
+            if reference.file(self.models_dir).is_file():
+                return self.of(reference)
+        raise ProviderUnavailableError("no embedding provider is configured and no model was pulled")
+
+    def of(self, reference: ModelReference, prefixes: Prefixes | None = None) -> LocalProvider:
+        """Return the provider of a model.
+
+        Args:
+            reference: Which.
+            prefixes: What is put before its texts; None for what its model is known to want.
+
+        Raises:
+            LocalExtraMissingError: llama-cpp-python is not installed.
+            ModelMissingError: Its file is not there.
+            ModelInvalidError: Its file is no model.
+        """
+        path = reference.file(self.models_dir)
+        if not path.is_file():
+            raise _missing(reference, path)
+        if not self._has_extra():
+            raise LocalExtraMissingError("local embeddings need llama-cpp-python, which is not installed")
+        header = load_header(path)
+        fingerprint = None if reference.is_published else load_fingerprint(path)
+        space = local_space(reference.text, fingerprint, header)
+        if prefixes is not None:
+            space = replace(space, query_prefix=prefixes.query, document_prefix=prefixes.document)
+        is_path = reference.kind == "path"
+        return LocalProvider(
+            self._models,
+            ModelFile(
+                path,
+                path.name if is_path else reference.shown,
+                fingerprint,
+                "" if is_path else reference.shown,
+            ),
+            space,
+            chunk_tokens=self._settings.chunking.tokens,
+        )
+
+
+def _missing(reference: ModelReference, path: Path) -> ModelMissingError:
+    """Return the error that names the file and the command that gets it."""
+    if reference.kind == "path":
+        return ModelMissingError(f"there is no model file {path}")
+    return ModelMissingError(
+        f"the model {reference.shown} was not pulled yet: there is no {path}",
+        hint=f"Run `memctl model pull {reference.shown}`"
+        + ("." if reference.kind == "minilm" else ", or the small one: `memctl model pull minilm`."),
+    )

@@ -1,0 +1,66 @@
+"""What known models want before a question and before a document. Pure.
+
+A model trained with such words finds less without them. The words stand in `VectorSpace`: other words make other
+vectors.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """The words put before a question and before a document; empty for most models."""
+
+    query: str = ""
+    document: str = ""
+
+
+NONE: Final = Prefixes()
+
+_REPRESENT: Final = Prefixes("Represent this sentence for searching relevant passages: ")
+_INSTRUCT: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+_GEMMA: Final = Prefixes("task: search result | query: ", "title: none | text: ")
+_NOMIC: Final = Prefixes("search_query: ", "search_document: ")
+
+BY_NAME: Final = (
+    (r"embedding-?gemma", _GEMMA),
+    (r"nomic-embed-text", _NOMIC),
+    (r"qwen3-embedding", Prefixes(_INSTRUCT)),
+    (r"arctic-embed2|arctic-embed-[a-z]+-v2", Prefixes("query: ")),
+    (r"arctic-embed", _REPRESENT),
+    (r"mxbai-embed-(2d-)?large", _REPRESENT),
+    (r"bge-(small|base|large)-zh", Prefixes("为这个句子生成表示以用于检索相关文章：")),
+    (r"bge-(small|base|large)(?![a-z])", _REPRESENT),
+    (r"e5-(.*-)?instruct", Prefixes(_INSTRUCT + " ")),
+    (r"e5-", Prefixes("query: ", "passage: ")),
+)
+"""A pattern of a model's name in `_plain` spelling, found at the start of a word -> its prefixes. First match counts.
+They are those of the models' own cards, which for Qwen3 and the instructed E5 differ by one space."""
+
+BY_ARCHITECTURE: Final = {"gemma-embedding": _GEMMA, "nomic-bert": _NOMIC, "nomic-bert-moe": _NOMIC}
+"""`general.architecture` of a GGUF file -> its prefixes, where no name says more: these are built for embeddings
+alone, and a file may have been renamed."""
+
+
+def prefixes_of(model: str, *, title: str = "", architecture: str = "") -> Prefixes:
+    """Return what a model wants before its texts; `NONE` for a model that isn't known to want anything.
+
+    Args:
+        model: Its name: a reference, a file's name, or what another program calls it (`nomic-embed-text:v1.5`).
+        title: `general.name` of its GGUF file, where it is known.
+        architecture: `general.architecture` likewise.
+    """
+    for name in (_plain(model), _plain(title)):
+        for pattern, prefixes in BY_NAME:
+            if re.search(rf"(?<![a-z0-9])(?:{pattern})", name):
+                return prefixes
+    return BY_ARCHITECTURE.get(architecture, NONE)
+
+
+def _plain(name: str) -> str:
+    """Return a name in small letters with one hyphen between its words, however it was spelled."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

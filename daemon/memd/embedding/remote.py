@@ -1,0 +1,343 @@
+"""A provider behind HTTP, with manners: turns, deadlines, retries, the breaker and the budget of its account."""
+
+from __future__ import annotations
+
+import random as chance
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import numpy as np
+import trio
+
+from memd.embedding.accounts import Account, Call
+from memd.embedding.batching import batches
+from memd.embedding.provider import BatchLimits, FloatArray, encodable, unit_vector
+from memd.embedding.providers.api import ApiRequest, EmbeddingApi, TextKind
+from memd.embedding.providers.http import Http, Patience
+from memd.embedding.retry import (
+    LONGEST_BACKOFF_S,
+    QUERY_TRIES,
+    TRIES,
+    backoff_s,
+    is_transient,
+    named_pause_s,
+)
+from memd.embedding.space import VectorSpace, recipe_of
+from memd.text.tokens import estimate_tokens
+from memd_client.errors import (
+    DimensionsChangedError,
+    MemdError,
+    ProviderFailedError,
+    ProviderRateLimitedError,
+    ProviderUnreachableError,
+    ShuttingDownError,
+)
+
+if TYPE_CHECKING:
+    from memd.embedding.bulk.api import BulkApi
+
+BLANK: Final = "."
+"""Sent for a text of white space alone, which most providers refuse. Its vector is as good as any: such a text has
+no meaning, and nobody's chunk consists of it."""
+
+QUERY_REST_S: Final = 1.0
+"""The longest pause of the provider's that a question waits for: by words it is answered at once."""
+
+INLINE_BYTES: Final = 64 * 1024
+"""A larger reply is taken apart in a thread, beside the loop: megabytes of JSON take tens of milliseconds."""
+
+
+class RemoteProvider:
+    """One model at one address.
+
+    Args:
+        api: How to say it.
+        space: Of its vectors; its prefixes stand before the texts.
+        http: The client; not closed here.
+        account: Whose quota is used; shared with others.
+        limits: Of one request.
+        metered: Whether tokens cost money.
+        query_timeout_s: For a question with all its tries.
+        batch_patience: For one request of a batch.
+        pause: Sleeps for some seconds.
+        random: Returns a number in [0, 1).
+        bulk: Its batch API, where there is one.
+    """
+
+    def __init__(
+        self,
+        api: EmbeddingApi,
+        space: VectorSpace,
+        *,
+        http: Http,
+        account: Account,
+        limits: BatchLimits,
+        metered: bool,
+        query_timeout_s: float = 30.0,
+        batch_patience: Patience = Patience(),  # noqa: B008 - frozen
+        pause: Callable[[float], Awaitable[None]] = trio.sleep,
+        random: Callable[[], float] = chance.random,
+        bulk: BulkApi | None = None,
+    ) -> None:
+        self._api = api
+        self._space = space
+        self._http = http
+        self._account = account
+        self._limits = limits
+        self._metered = metered
+        self._query_timeout_s = query_timeout_s
+        self._patience = batch_patience
+        self._pause = pause
+        self._random = random
+        self._thread = trio.CapacityLimiter(2)
+        self._under_way: set[trio.CancelScope] = set()
+        self._closed = False
+        self._dims: int | None = None
+        self.bulk = bulk
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._under_way)} requests under way"
+        return f"<RemoteProvider {self.id}/{self.model}, {state}>"
+
+    @property
+    def id(self) -> str:
+        """The provider's name in settings and status."""
+        return self._api.endpoint.provider
+
+    @property
+    def model(self) -> str:
+        """The model's name in settings and status."""
+        return self._api.endpoint.model
+
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are comparable with."""
+        return self._space
+
+    @property
+    def limits(self) -> BatchLimits:
+        """What one request may carry; less where the day's budget is nearly used up, so that it is used up."""
+        left = self._account.tokens_left if self._metered else None
+        if left is None or left >= self._limits.max_tokens:
+            return self._limits
+        return replace(self._limits, max_tokens=max(1, left))
+
+    @property
+    def recipe(self) -> dict[str, str]:
+        """What is needed, beside a key, to make this provider again."""
+        endpoint = self._api.endpoint
+        recipe = {
+            "provider": endpoint.provider,
+            "model": endpoint.model,
+            "base_url": _without_user(endpoint.base_url),
+            **recipe_of(self._space),
+        }
+        return recipe if endpoint.query_type is None else {**recipe, "query_type": endpoint.query_type}
+
+    def retry_in_s(self) -> float:
+        """Return how long calls are refused without being tried, 0 where one may be made now."""
+        return self._account.retry_in_s(self.model)
+
+    async def embed_query(self, text: str) -> FloatArray:
+        """Return the unit vector (dims,) of a question; it doesn't stand in line behind batches.
+
+        Raises:
+            MemdError: See `embed_batch`; a provider that is silent for `query_timeout_s` is unreachable.
+        """
+        with self._open():
+            # The requests' own deadline begins with their turn: only their time counts as the provider's failure.
+            with trio.move_on_after(2 * self._query_timeout_s + 1.0):
+                texts = [self._wording(text, self._space.query_prefix)]
+                rows = await self._ask(texts, "query", self._query_timeout_s)
+                return np.asarray(rows[0], dtype=np.float32)
+            raise ProviderUnreachableError(
+                f"{self.id} had no turn for a question within {self._query_timeout_s:g} s"
+            )
+
+    async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
+        """Return the unit vectors (n, dims) of some texts, however many; (0, 0) for none.
+
+        Raises:
+            ProviderFailedError: By its class: what failed, or why the provider isn't asked. Nothing is asked
+                where the account is paused.
+            TokenBudgetError: The day's tokens don't suffice for all the texts; none was bought then.
+            DimensionsChangedError: The vectors are of another size than those before.
+            ShuttingDownError: The provider was closed.
+        """
+        with self._open():
+            if not texts:
+                await trio.lowlevel.checkpoint()
+                return np.empty((0, 0), dtype=np.float32)
+            wordings = [self._wording(text, self._space.document_prefix) for text in texts]
+            costs = [estimate_tokens(wording) for wording in wordings]
+            if self._metered:
+                self._account.check_budget(sum(costs))
+            parts = [[wordings[position] for position in part] for part in batches(costs, self._limits)]
+            if len(parts) == 1:
+                return await self._ask(parts[0], "document", None)
+            return await self._ask_for_all(parts)
+
+    async def _ask_for_all(self, parts: Sequence[Sequence[str]]) -> FloatArray:
+        """Return the vectors of several requests, some of them at once; the first failure ends them all."""
+        found: list[FloatArray | None] = [None] * len(parts)
+        failures: list[MemdError] = []
+        numbers = iter(range(len(parts)))
+
+        async def work() -> None:
+            for number in numbers:
+                try:
+                    found[number] = await self._ask(parts[number], "document", None)
+                except MemdError as error:
+                    failures.append(error)
+                    nursery.cancel_scope.cancel()
+                    return
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(min(len(parts), max(1, self._limits.concurrency))):
+                nursery.start_soon(work)
+        if failures:
+            raise failures[0]
+        return np.concatenate([rows for rows in found if rows is not None])
+
+    async def aclose(self) -> None:
+        """End what is under way with ShuttingDownError, and refuse everything from now on."""
+        self._closed = True
+        for scope in self._under_way:
+            scope.cancel()
+        await trio.lowlevel.checkpoint()
+
+    # --- one request --------------------------------------------------------------------------------
+
+    async def _ask(self, texts: Sequence[str], kind: TextKind, timeout_s: float | None) -> FloatArray:
+        """Return the unit vectors of one request's texts, with as many tries as it may have.
+
+        Args:
+            texts: As they are sent.
+            kind: What they are.
+            timeout_s: For all tries together, once it has its turn; None for a deadline of each.
+        """
+        request = self._api.request(texts, kind)
+        tokens = sum(map(estimate_tokens, texts))
+        attempt, deadline = 0, None
+        while True:
+            self._account.check(self.model)  # before waiting in a line for nothing
+            await self._rest(kind)
+            async with self._account.turns.take(kind):
+                if deadline is None and timeout_s is not None:
+                    deadline = trio.current_time() + timeout_s
+                with self._account.begin(tokens, metered=self._metered, model=self.model) as call:
+                    try:
+                        rows, counted = await self._send(request, len(texts), self._patience_until(deadline))
+                        call.succeeded(tokens if counted is None else counted)
+                        return self._of_one_size(rows)
+                    except ProviderFailedError as error:
+                        pause_s = self._pause_after(error, call, attempt, kind, deadline)
+                        if pause_s is None:
+                            call.failed(error)
+                            raise
+                        call.tried(error)
+            attempt += 1
+            await self._pause(pause_s)
+
+    async def _send(
+        self, request: ApiRequest, count: int, patience: Patience
+    ) -> tuple[FloatArray, int | None]:
+        """Return the unit vectors of one reply, and the tokens it counts."""
+        reply = await self._http.send(request, patience)
+        if not 200 <= reply.status < 300:
+            raise self._api.failure(reply.status, reply.headers, reply.body)
+        if len(reply.body) <= INLINE_BYTES:
+            return self._read(reply.body, count)
+        return await trio.to_thread.run_sync(
+            self._read, reply.body, count, abandon_on_cancel=True, limiter=self._thread
+        )
+
+    def _read(self, body: bytes, count: int) -> tuple[FloatArray, int | None]:
+        reply = self._api.parse(body, count)
+        return np.stack([unit_vector(row, self.id) for row in reply.vectors]), reply.tokens
+
+    def _of_one_size(self, rows: FloatArray) -> FloatArray:
+        """Return rows that are as long as all before.
+
+        Raises:
+            DimensionsChangedError: They aren't.
+        """
+        dims = rows.shape[1]
+        if self._dims is None:
+            self._dims = dims
+        if dims != self._dims:
+            raise DimensionsChangedError(
+                f"{self.id} returned vectors of {dims} dimensions for {self.model}, before they had {self._dims}"
+            )
+        return rows
+
+    def _pause_after(
+        self, error: ProviderFailedError, call: Call, attempt: int, kind: TextKind, deadline: float | None
+    ) -> float | None:
+        """Return the pause before the next try, in seconds; None where there is none.
+
+        A trial isn't repeated: it is the one call of its window. A long pause the provider names is the
+        breaker's business; for a short one everybody who uses the account waits.
+        """
+        is_last = attempt + 1 >= (QUERY_TRIES if kind == "query" else TRIES)
+        if is_last or call.is_trial or not is_transient(error):
+            return None
+        named_s = named_pause_s(error)
+        pause_s = max(named_s, backoff_s(attempt, self._random))
+        if named_s > (QUERY_REST_S if kind == "query" else LONGEST_BACKOFF_S):
+            return None
+        if deadline is not None and trio.current_time() + pause_s >= deadline:
+            return None
+        if named_s:
+            self._account.rest(named_s)
+        return pause_s
+
+    async def _rest(self, kind: TextKind) -> None:
+        """Wait for the end of a short pause the provider asked for.
+
+        Raises:
+            ProviderRateLimitedError: It is too long for a question.
+        """
+        rest_s = self._account.rest_s()
+        if kind == "query" and rest_s > QUERY_REST_S:
+            raise ProviderRateLimitedError(
+                f"{self.id} asked for a pause of {rest_s:.1f} s", data={"retry_after_s": rest_s}
+            )
+        if rest_s > 0:
+            await self._pause(rest_s)
+
+    def _patience_until(self, deadline: float | None) -> Patience:
+        if deadline is None:
+            return self._patience
+        return replace(self._patience, total_s=max(0.05, deadline - trio.current_time()))
+
+    def _wording(self, text: str, prefix: str) -> str:
+        """Return a text as it is sent."""
+        return prefix + (encodable(text) if text.strip() else BLANK)
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Do something that `aclose` ends.
+
+        Raises:
+            ShuttingDownError: The provider is closed, or was meanwhile.
+        """
+        if self._closed:
+            raise ShuttingDownError(f"the provider {self.id} was closed")
+        with trio.CancelScope() as scope:
+            self._under_way.add(scope)
+            try:
+                yield
+            finally:
+                self._under_way.discard(scope)
+        if scope.cancelled_caught:
+            raise ShuttingDownError(f"the provider {self.id} was closed")
+
+
+def _without_user(url: str) -> str:
+    """Return an address without the name and password that may stand in it."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url

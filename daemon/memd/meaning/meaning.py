@@ -1,0 +1,400 @@
+"""Search by meaning for one agent: which provider embeds, which vectors answer, and what happens when one fails.
+
+Three providers may be at work. The *primary* is the one the settings want. The *spare* is the configured fallback,
+made when the primary fails and left when it works again. One of them is the *target*: its vector space is being
+filled. Until that is whole, the space that answered before goes on answering, if its provider can still embed
+questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import structlog
+import trio
+from numpy.typing import NDArray
+
+from memd.clock import Clock
+from memd.config import MemorySearch
+from memd.embedding.choose import Selection
+from memd.embedding.provider import EmbeddingProvider
+from memd.index.cache import active_space
+from memd.index.connection import IndexFile
+from memd.index.files import Published
+from memd.index.spaces import find_recipe
+from memd.index.vectors.warm import WarmVectors
+from memd.meaning.answering import Answering
+from memd.meaning.side import Side
+from memd.sync.bulk_fill import bulk_fill_of
+from memd.sync.embed import CacheLimits, FillEvents, VectorFill
+from memd.sync.inherit import inherit_vectors
+from memd_client.errors import MemdError, ProviderUnavailableError
+from memd_client.messages import Degraded, Fallback, Filling
+
+log = structlog.get_logger(__name__)
+
+LASTING = frozenset(
+    {
+        "provider_auth",
+        "provider_quota_exhausted",
+        "provider_model_unknown",
+        "token_budget_exhausted",
+        "model_missing",
+        "model_invalid",
+        "local_extra_missing",
+    }
+)
+"""Failures that don't pass by themselves: the fallback is used at once."""
+
+FALLBACK_AFTER_MS = 20_000
+"""How long any other failure lasts before the fallback is used: filling its space may cost money."""
+
+LOOK_S = 5.0
+"""How often it is looked whether a fallback is to be used, or left."""
+
+CHOOSE_AGAIN_MS = 60_000
+"""How often a provider that could not be made is tried to be made: a key or a model file may have come."""
+
+PROBE_EVERY_MS = 10_000
+PROBE_S = 30.0
+PROBE = "memory"
+"""A failing primary is asked for one vector so often, where its breaker lets it be asked, and given so long."""
+
+NEARLY_WHOLE = 10
+"""A primary that works again answers at once where less than one text in so many has no vector yet."""
+
+
+class Chooser(Protocol):
+    """Who makes providers; see `memd.embedding.choose.Providers`."""
+
+    async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
+        """Return the provider the settings want, else their fallback, else none."""
+
+    async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
+        """Return the provider of that name, or raise why it can't be had."""
+
+    async def rebuild(
+        self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str
+    ) -> EmbeddingProvider | None:
+        """Return the provider of an earlier space, None where it can't be had any more."""
+
+
+class Meaning:
+    """What an agent's search by meaning is made of.
+
+    Args:
+        agent_id: The agent.
+        settings: Its settings.
+        index: Its open index.
+        warm: Its vectors, ready to be searched.
+        chooser: Who makes providers.
+        openclaw_database: Where newer releases of OpenClaw keep the agent's data, vectors among it.
+        query_timeout_s: How long a search waits for its question's vector.
+        unused_bytes: Most bytes of vectors kept that are not in use.
+        clock: Wall time.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        settings: MemorySearch,
+        index: IndexFile,
+        warm: WarmVectors,
+        chooser: Chooser,
+        *,
+        openclaw_database: Path,
+        query_timeout_s: float,
+        unused_bytes: int,
+        clock: Clock,
+    ) -> None:
+        self._agent_id = agent_id
+        self._settings = settings
+        self._index = index
+        self.warm = warm
+        self._chooser = chooser
+        self._openclaw_database = openclaw_database
+        self._limits = CacheLimits(settings.cache.max_entries, unused_bytes)
+        self._clock = clock
+        self._nursery: trio.Nursery | None = None
+        self._turn = trio.Lock()
+        self._changed = trio.Event()
+        self._started_ms = clock()
+        self._chosen_ms = 0
+        self._probed_ms = 0
+        self._answering = Answering(agent_id, index, warm, query_timeout_s=query_timeout_s, clock=clock)
+        self.notices: list[str] = []
+        self.selection = Selection(settings.provider, None)
+        self.primary: Side | None = None
+        self.spare: Side | None = None
+        self.target: Side | None = None
+        self.fallback: Fallback | None = None
+
+    def __repr__(self) -> str:
+        return f"<Meaning of {self._agent_id}: {self.answering!r} answers, {self.target!r} is filled>"
+
+    # --- life ---------------------------------------------------------------------------------------
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Keep vectors and providers until cancelled; ready once a provider is chosen.
+
+        Resources: closes every provider when it ends, however it ends.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                await self.choose_again()
+                task_status.started()
+                while True:
+                    self._changed = trio.Event()
+                    await self._look()
+                    with trio.move_on_after(LOOK_S):
+                        await self._changed.wait()
+        finally:
+            self._nursery = None
+            for side in (self.primary, self.spare, self.answering):
+                if side is not None:
+                    await side.close()
+
+    async def choose_again(self) -> None:
+        """Choose the provider anew, where the one that is wanted could not be had."""
+        async with self._turn:
+            if self.primary is not None or self._nursery is None:
+                return
+            self._chosen_ms = self._clock()
+            self.selection = selection = await self._chooser.choose(self._settings, self._agent_id)
+            provider, problem = selection.provider, selection.problem
+            if provider is None:
+                return
+            if problem is None:
+                self.primary = self._side(provider)
+                await self._return_to(self.primary)
+            elif self.spare is None:
+                self.fallback = Fallback(selection.wanted, problem.code, problem.message, self._clock())
+                self.spare = self._side(provider)
+                await self._aim_at(self.spare)
+            else:
+                await provider.aclose()
+
+    async def _look(self) -> None:
+        """Choose, fall back or return, as the state asks."""
+        now_ms, primary = self._clock(), self.primary
+        if primary is None:
+            if self.selection.problem is not None and now_ms - self._chosen_ms >= CHOOSE_AGAIN_MS:
+                await self.choose_again()
+            return
+        failing = primary.health.degraded
+        if self.target is not primary:
+            if failing is None:
+                async with self._turn:
+                    await self._return_to(primary)
+            elif now_ms - self._probed_ms >= PROBE_EVERY_MS and primary.provider.retry_in_s() <= 0:
+                self._probed_ms = now_ms
+                await self._probe(primary)
+        elif failing is not None and (
+            failing.code in LASTING or now_ms - failing.since_ms >= FALLBACK_AFTER_MS
+        ):
+            async with self._turn:
+                await self._fall_back(primary, failing)
+
+    async def _probe(self, side: Side) -> None:
+        """Ask a failing provider for one vector; its health takes note, and the next look acts on it."""
+        try:
+            with trio.move_on_after(PROBE_S):
+                await side.provider.embed_query(PROBE)
+                side.health.worked()
+        except MemdError as error:
+            side.health.failed(error)
+
+    async def _fall_back(self, primary: Side, failing: Degraded) -> None:
+        """Use the configured fallback, where there is one that can be made."""
+        name = self._settings.fallback
+        if name in ("none", "auto", self._settings.provider, primary.provider.id):
+            return
+        try:
+            provider = await self._chooser.make(name, self._settings, self._agent_id)
+        except MemdError as error:
+            log.info("embedding.fallback_unusable", agent=self._agent_id, fallback=name, code=error.code)
+            return
+        self.fallback = Fallback(primary.provider.id, failing.code, failing.reason, failing.since_ms)
+        log.warning("embedding.fell_back", agent=self._agent_id, to=name, code=failing.code)
+        self.spare = self._side(provider)
+        self._probed_ms = self._clock()
+        await self._aim_at(self.spare)
+
+    async def _return_to(self, primary: Side) -> None:
+        """Have the primary at work; the fallback answers on only while the primary lacks many vectors."""
+        spare, self.spare, self.fallback = self.spare, None, None
+        await self._aim_at(primary, enough=NEARLY_WHOLE if spare is not None else 0)
+        if spare is not None:
+            log.info("embedding.fallback_left", agent=self._agent_id, provider=spare.provider.id)
+            if self.answering is not spare:
+                await spare.close()
+
+    # --- which space is filled, which one answers ---------------------------------------------------
+
+    def _side(self, provider: EmbeddingProvider) -> Side:
+        """Return a provider at work."""
+
+        def on_change() -> None:
+            self._changed.set()
+            if side.health.degraded is None and side.fill is not None:
+                side.fill.wake()
+
+        side = Side(provider, self._clock, on_change)
+        return side
+
+    async def _aim_at(self, side: Side, *, enough: int = 0) -> None:
+        """Have a side's space filled, and let the right one answer meanwhile.
+
+        Args:
+            side: Whose space.
+            enough: It answers at once where less than one text in so many is missing; 0: where none is.
+        """
+        assert self._nursery is not None
+        if side.fill is None:
+            stored = partial(self._answering.on_stored, side)
+            side.fill = VectorFill(
+                self._index,
+                side.provider,
+                health=side.health,
+                limits=self._limits,
+                live_spaces=self._live_spaces,
+                clock=self._clock,
+                events=FillEvents(stored, self.warm.forget, partial(self._on_whole, side)),
+                bulk=bulk_fill_of(side.provider, self._settings.remote, self._index, self._clock),
+            )
+            names = (side.provider.model, self._settings.local.model_path or side.provider.model)
+            self.notices = await inherit_vectors(
+                self._index, self._openclaw_database, side.space, names, self._clock
+            )
+            self._nursery.start_soon(side.run)
+        await side.fill.load()
+        self.target = side
+        await self._choose_answering(side, side.fill, enough)
+        side.fill.wake()
+
+    async def _choose_answering(self, target: Side, fill: VectorFill, enough: int) -> None:
+        """Let the target answer where it is whole, else the space that answered before where it still can."""
+        active = await self._index.read(active_space)
+        ready = fill.pending == 0 or fill.pending * enough < fill.texts * bool(enough)
+        if active is None or active.id == target.space.id or ready:
+            return await self._answer_with(target)
+        known = [side for side in (self.primary, self.spare, self.answering) if side is not None]
+        same = [side for side in known if side.space.id == active.id]
+        for side in same:
+            if side.health.degraded is None:
+                return await self._answer_with(side)
+        provider = None if same else await self._rebuild(active.id)
+        return await self._answer_with(target if provider is None else self._side(provider))
+
+    async def _rebuild(self, space_id: str) -> EmbeddingProvider | None:
+        """Return a provider that embeds questions in an earlier space, None where that can't be had."""
+        recipe = await self._index.read(lambda db: find_recipe(db, space_id))
+        if recipe is None:
+            return None
+        provider = await self._chooser.rebuild(recipe, self._settings, self._agent_id)
+        if provider is not None and provider.space.id != space_id:
+            await provider.aclose()
+            return None
+        return provider
+
+    async def _answer_with(self, side: Side) -> None:
+        """Let a side's space answer."""
+        await self._answering.switch_to(side, (self.primary, self.spare, self.target))
+
+    def _live_spaces(self) -> set[str]:
+        """Return the spaces whose vectors are in use."""
+        return {side.space.id for side in (self.primary, self.target, self.answering) if side is not None}
+
+    async def _on_whole(self, side: Side) -> None:
+        """A fill has nothing left to do: its space answers from now on."""
+        if side is self.target and side is not self.answering:
+            async with self._turn:
+                if side is self.target and side is not self.answering:
+                    await self._answer_with(side)
+
+    def on_published(self, published: Published) -> None:
+        """Keep the warm vectors equal to the rows after each committed file; have new texts embedded."""
+        self.warm.follow(published)
+        if self.fill is not None:
+            texts = len(published.added_hashes) - len(published.added_vectors)
+            self._answering.unanswered += texts
+            self.fill.wake(texts, published.added_characters if texts else 0)
+
+    # --- what search and status ask -----------------------------------------------------------------
+
+    @property
+    def answering(self) -> Side | None:
+        """Whose vectors answer; None where search is by words alone."""
+        return self._answering.side
+
+    @property
+    def fill(self) -> VectorFill | None:
+        """Who fills the target's space."""
+        return self.target.fill if self.target is not None else None
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether vectors stored now are found at once: the space being filled is the one that answers."""
+        return self.target is not None and self.target is self.answering
+
+    @property
+    def chunks_pending(self) -> int:
+        """How many texts have no vector in the space that answers."""
+        if self.fill is None:
+            return 0
+        return self.fill.pending if self.is_followed else min(self._answering.unanswered, self.fill.pending)
+
+    def find_vector(self, query: str) -> NDArray[np.float32] | None:
+        """Return a question's vector (dims,) where it is known; never waits."""
+        return self._answering.find_vector(query)
+
+    async def vector_of(self, query: str, timeout_s: float) -> NDArray[np.float32]:
+        """Return a question's unit vector (dims,) in the space that answers.
+
+        Args:
+            query: The question.
+            timeout_s: Longest wait.
+
+        Raises:
+            MemdError: It can't be had, or not in time.
+        """
+        side = self.answering
+        if side is None or self._nursery is None:
+            raise ProviderUnavailableError("there is no embedding provider")
+        try:
+            return await self._answering.vector_of(side, query, timeout_s, self._nursery)
+        except MemdError:
+            if side.health.degraded is not None and not self.is_followed and self._nursery is not None:
+                self._nursery.start_soon(self._give_up, side)
+            raise
+
+    async def _give_up(self, old: Side) -> None:
+        """Let the target answer, though it isn't whole: the provider of the old space fails."""
+        async with self._turn:
+            if self.answering is old and self.target is not None and self.target is not old:
+                await self._answer_with(self.target)
+
+    def filling(self) -> Filling | None:
+        """Return how far the space being filled is, or None where nothing is missing."""
+        return self.target.filling() if self.target is not None else None
+
+    def degraded(self) -> Degraded | None:
+        """Return why answers are less than the whole, if they are."""
+        if self.answering is None or self.target is None:
+            problem = self.selection.problem
+            if problem is None:
+                return None
+            return Degraded(problem.code, problem.message, self._started_ms, problem.hint)
+        if self.answering.health.degraded is not None:
+            return self.answering.health.degraded
+        return self.target.health.degraded if self.chunks_pending else None
+
+    async def renew(self) -> None:
+        """Have every vector of the target made anew."""
+        if self.fill is not None:
+            await self.fill.renew_all()

@@ -1,0 +1,209 @@
+"""Every provider x every fault: words answer in time and say why, nothing wrong is stored, and it passes by itself.
+
+All providers live through a fault at the same time, each with a memory of its own; a cell of the matrix is what came
+of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cache
+
+import pytest
+import trio
+
+from memd_client.messages import SearchReply
+from tests.support.homes import StateHome
+from tests.support.provider_errors import DialectName
+from tests.support.provider_faults import STATUS_FAULTS, VECTOR_FAULTS, WIRE_FAULTS, Fault, FaultKind
+from tests.support.provider_server import ProviderServer, serving
+from tests.support.remote_memory import RemoteMemory, remote_memory
+
+DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "compatible")
+DIMS = 48
+DEADLINE_MS = 1500
+
+NOTES = {
+    "memory/2026-01-05.md": "The invoice for the hosting company is due on the last Friday of the month.\n",
+    "memory/2026-01-06.md": "Our cat was ill and the vet gave her new medicine.\n",
+    "memory/2026-01-07.md": "The web server returns error 502 when the upstream pool is empty.\n",
+    "memory/2026-01-08.md": "Martine wants the report to use shades of blue.\n",
+}
+NEW_NOTE = ("memory/2026-02-01.md", "A zeppelin was seen above the harbour on Sunday.\n")
+
+LONGER_THAN_ANY_WINDOW_S = 31 * 60
+
+EXPECTED: dict[FaultKind, set[str]] = {
+    "unauthorized": {"provider_auth"},
+    "forbidden": {"provider_auth"},
+    "model_missing": {"provider_model_unknown"},
+    "rate_limited": {"provider_rate_limited"},
+    "quota": {"provider_quota_exhausted"},
+    "server_error": {"provider_failed"},
+    "overloaded": {"provider_failed"},
+    "hang": {"provider_unreachable"},
+    "drip": {"provider_unreachable"},
+    "reset": {"provider_unreachable"},
+    "hangup": {"provider_unreachable"},
+    "cut_short": {"provider_unreachable"},
+    "truncated": {"provider_reply_invalid"},
+    # a body of that size may take longer than a question waits
+    "giant": {"provider_reply_invalid", "provider_unreachable"},
+    "html": {"provider_reply_invalid"},
+    "empty": {"provider_reply_invalid"},
+    "too_few": {"provider_reply_invalid"},
+    "too_many": {"provider_reply_invalid"},
+    "doubled_index": {"provider_reply_invalid"},
+    "wrong_dims": {"dimensions_changed"},
+    "ragged": {"provider_reply_invalid"},
+    "nan": {"provider_reply_invalid"},
+    "null": {"provider_reply_invalid"},
+    "zero": {"provider_reply_invalid"},
+}
+"""What the reply says is wrong."""
+
+ELSEWHERE: dict[tuple[DialectName, FaultKind], set[str]] = {
+    ("ollama", "quota"): {"provider_rate_limited"},  # it has no accounts; a limit of an hour is a pause
+}
+
+HARMLESS: tuple[FaultKind, ...] = ("shuffled",)
+"""Odd and right: the reply says itself in which order it is."""
+
+NO_SUCH: dict[FaultKind, tuple[DialectName, ...]] = {
+    "doubled_index": ("gemini", "ollama"),
+    "shuffled": ("gemini", "ollama"),
+}
+"""Providers whose replies have no positions can't get them wrong."""
+
+KINDS: tuple[FaultKind, ...] = (
+    *(kind for kind in STATUS_FAULTS if kind != "text_refused"),
+    *WIRE_FAULTS,
+    *VECTOR_FAULTS,
+)
+CELLS = [
+    pytest.param(dialect, kind, id=f"{dialect}-{kind}")
+    for kind in KINDS
+    for dialect in DIALECTS
+    if dialect not in NO_SUCH.get(kind, ())
+]
+
+Outcome = Exception | None
+
+
+def paths(reply: SearchReply) -> list[str]:
+    """Return the hits' paths, best first."""
+    return [hit.path for hit in reply.hits]
+
+
+def check_by_words(reply: SearchReply, path: str, codes: set[str]) -> None:
+    """Fail where a reply isn't the answer by words that says why there is no other."""
+    assert paths(reply)[:1] == [path]
+    assert reply.mode == "keyword"
+    assert reply.degraded is not None
+    assert reply.degraded.code in codes, reply.degraded
+    assert reply.degraded.reason
+    assert reply.degraded.hint
+    assert reply.degraded.since_ms > 0
+
+
+async def recover(memory: RemoteMemory, about: str) -> None:
+    """Take the fault away, let the longest window pass, and wait for search by meaning."""
+    memory.server.fault = None
+    memory.clock.move(LONGER_THAN_ANY_WINDOW_S)
+    with trio.fail_after(20):
+        for number in range(10_000):
+            reply = await memory.search(f"{about} again {number}", DEADLINE_MS)
+            if reply.mode == "hybrid":
+                assert reply.degraded is None, reply.degraded
+                return
+            await trio.sleep(0.02)
+
+
+async def live_through(memory: RemoteMemory, kind: FaultKind) -> None:
+    """Have a question, and then a new text, meet a fault; fail where anything promised is not kept."""
+    server = memory.server
+    codes = ELSEWHERE.get((server.dialect, kind), EXPECTED.get(kind, set()))
+    # given a memory all of whose vectors are there
+    await memory.index()
+    assert (await memory.search("invoice hosting", DEADLINE_MS)).mode == "hybrid"
+    assert await memory.check_stored() == len(NOTES)
+    # when questions meet the fault
+    server.fault = Fault(kind)
+    for query, path in (("cat medicine", "memory/2026-01-06.md"), ("upstream pool", "memory/2026-01-07.md")):
+        reply = await memory.search(query, DEADLINE_MS)
+        if kind in HARMLESS:
+            assert (reply.mode, reply.degraded, paths(reply)[:1]) == ("hybrid", None, [path])
+        else:
+            check_by_words(reply, path, codes)
+    assert server.fault is not None
+    assert server.fault.met > 0
+    # then nothing wrong is stored, and it passes by itself
+    assert await memory.check_stored() == len(NOTES)
+    await recover(memory, "the invoice")
+    # when a new text meets it
+    server.fault = Fault(kind)
+    memory.home.note(*NEW_NOTE)
+    await memory.index()
+    assert server.fault is not None
+    assert server.fault.met > 0
+    if kind not in HARMLESS:
+        check_by_words(await memory.search("zeppelin harbour", DEADLINE_MS), NEW_NOTE[0], codes)
+        assert await memory.check_stored() == len(NOTES)
+    # then it is found by its words, and by its meaning once the fault is gone
+    await recover(memory, "the zeppelin")
+    await memory.index()
+    assert await memory.check_stored() == len(NOTES) + 1
+    reply = await memory.search("a zeppelin over the harbour", DEADLINE_MS)
+    assert (reply.mode, reply.degraded, paths(reply)[0]) == ("hybrid", None, NEW_NOTE[0])
+    assert reply.pending is None or reply.pending.chunks == 0
+    assert server.complaints == []
+    assert [count for text, count in server.texts_embedded.items() if "was seen" in text] == [1]
+
+
+async def live_all(servers: list[ProviderServer], kind: FaultKind) -> dict[DialectName, Outcome]:
+    """Have all providers live through a fault side by side."""
+    outcomes: dict[DialectName, Outcome] = {}
+
+    async def live(server: ProviderServer) -> None:
+        outcomes[server.dialect] = None
+        try:
+            with StateHome({"agents": {"defaults": {"memorySearch": {"sync": {"watch": False}}}}}) as home:
+                for note in NOTES.items():
+                    home.note(*note)
+                async with remote_memory(home, server) as memory:
+                    await live_through(memory, kind)
+        except Exception as error:  # noqa: BLE001 - it is raised again in its own cell
+            outcomes[server.dialect] = error
+
+    async with trio.open_nursery() as nursery:
+        for server in servers:
+            nursery.start_soon(live, server)
+    return outcomes
+
+
+@cache
+def outcomes_of(kind: FaultKind) -> dict[DialectName, Outcome]:
+    """Return what came of each provider that can have the fault."""
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(serving(dialect, dims=DIMS))
+            for dialect in DIALECTS
+            if dialect not in NO_SUCH.get(kind, ())
+        ]
+        return trio.run(live_all, servers, kind)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget() -> Iterator[None]:
+    yield
+    outcomes_of.cache_clear()
+
+
+@pytest.mark.parametrize(("dialect", "kind"), CELLS)
+def test_a_fault_costs_no_answer_stores_nothing_wrong_and_passes_by_itself(
+    dialect: DialectName, kind: FaultKind
+) -> None:
+    outcome = outcomes_of(kind)[dialect]
+    if outcome is not None:
+        raise outcome

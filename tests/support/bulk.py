@@ -1,0 +1,159 @@
+"""Batch APIs over a loopback server, put together as the daemon does it; time moves as the test says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import trio
+
+from memd.config import Batch
+from memd.embedding.accounts import Account, Accounts
+from memd.embedding.bulk.api import BulkApi, BulkResults
+from memd.embedding.bulk.file_jobs import OPENAI, VOYAGE, FileJobs
+from memd.embedding.bulk.gemini_jobs import GeminiJobs
+from memd.embedding.bulk.jobs import JobRecord, records_from_json, records_to_json
+from memd.embedding.bulk.run import BulkRun
+from memd.embedding.catalog import KNOWN
+from memd.embedding.providers.http import Http
+from tests.support.provider_jobs import BatchDesk
+from tests.support.provider_server import ProviderServer
+from tests.support.remotes import APIS, MovableClock, endpoint_of
+
+SPACE = "5pace00000000000"
+
+
+def items_of(count: int, word: str = "text") -> list[tuple[str, str]]:
+    """Return that many different texts with their hashes."""
+    texts = [f"{word} number {at} of the memory" for at in range(count)]
+    return [(hashlib.sha256(text.encode()).hexdigest(), text) for text in texts]
+
+
+def hashes_of(items: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the hashes of some texts."""
+    return [digest for digest, _ in items]
+
+
+def desk_of(server: ProviderServer) -> BatchDesk:
+    """Return the batch API of a server that has one."""
+    assert server.batches is not None
+    return server.batches
+
+
+def sent(server: ProviderServer, method: str, end: str) -> list[bytes]:
+    """Return the bodies of the requests with that method whose path ends so."""
+    return [
+        call.asked.body
+        for call in server.requests
+        if call.asked.method == method and call.asked.path.endswith(end)
+    ]
+
+
+class KeptJobs:
+    """A store of jobs as the index is one: what is saved goes through JSON. `saves` are the ids, save by save."""
+
+    def __init__(self) -> None:
+        self.text = "[]"
+        self.saves: list[list[str]] = []
+        self.on_save: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+
+    @property
+    def jobs(self) -> list[JobRecord]:
+        """The jobs that are kept."""
+        return records_from_json(self.text)
+
+    async def load(self) -> list[JobRecord]:
+        """Return what was saved last."""
+        await trio.lowlevel.checkpoint()
+        return self.jobs
+
+    async def save(self, jobs: Sequence[JobRecord]) -> None:
+        """Keep these and no others."""
+        await self.on_save()
+        self.text = records_to_json(jobs)
+        self.saves.append([job.id for job in jobs])
+
+
+@dataclass
+class Bench:
+    """One daemon's life with one batch API. `got` are the results handed on, job by job."""
+
+    server: ProviderServer
+    api: BulkApi
+    account: Account
+    accounts: Accounts
+    http: Http
+    clock: MovableClock
+    store: KeptJobs
+    got: list[BulkResults] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    on_pause: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+
+    async def take(self, results: BulkResults) -> None:
+        """Take results, as the index does."""
+        await trio.lowlevel.checkpoint()
+        self.got.append(results)
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass, and do what the test wants done meanwhile."""
+        self.pauses.append(seconds)
+        await self.clock.pause(seconds)
+        await self.on_pause()
+
+    def run(self, **settings: Any) -> BulkRun:
+        """Return a run over the API; `settings` are those of `remote.batch`."""
+        return BulkRun(
+            self.api,
+            Batch(**settings),
+            self.store,
+            space=SPACE,
+            clock=self.clock,
+            pause=self.pause,
+            on_results=self.take,
+        )
+
+    @property
+    def vectors(self) -> dict[str, Any]:
+        """All vectors that were handed on."""
+        return {digest: vector for results in self.got for digest, vector in results.vectors.items()}
+
+
+@asynccontextmanager
+async def bench(
+    server: ProviderServer,
+    *,
+    store: KeptJobs | None = None,
+    clock: MovableClock | None = None,
+    prefix: str = "",
+    daily_budget: int = 0,
+    **endpoint: Any,
+) -> AsyncIterator[Bench]:
+    """Run a daemon's worth of it inside the block.
+
+    Args:
+        server: Who answers.
+        store: What an earlier life left.
+        clock: Wall time.
+        prefix: Put before every text.
+        daily_budget: Tokens a day, 0 for any number.
+        endpoint: Fields of the endpoint that differ from the plain ones.
+    """
+    clock = clock or MovableClock()
+    http, accounts = Http(), Accounts(None, clock, daily_budget)
+    where = endpoint_of(server, **endpoint)
+    account = accounts.of(where, KNOWN[server.dialect].limits)
+    api = APIS[server.dialect](where)  # type: ignore[call-arg]
+    jobs: BulkApi
+    if server.dialect == "gemini":
+        jobs = GeminiJobs(api, http, account, prefix=prefix, pause=clock.pause)
+    else:
+        manner = VOYAGE if server.dialect == "voyage" else OPENAI
+        jobs = FileJobs(api, http, account, manner, prefix=prefix, pause=clock.pause)
+    try:
+        yield Bench(server, jobs, account, accounts, http, clock, store or KeptJobs())
+    finally:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
+            await http.aclose()

@@ -1,0 +1,226 @@
+"""A provider of embeddings on the loopback interface: real HTTP, each provider's own protocol, and faults at will.
+
+Every request is checked field by field (`provider_dialects`); what is wrong is refused as the provider would, and
+noted in `complaints`: a client that sends nothing wrong leaves that list empty.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.support.provider_batches import desk_of
+from tests.support.provider_dialects import (
+    FACTS,
+    Asked,
+    Wanted,
+    WrongError,
+    check_key,
+    check_size,
+    read_embeddings,
+    render,
+)
+from tests.support.provider_errors import DialectName, Reply, json_reply, refusal
+from tests.support.provider_faults import WHY, Fault, FaultKind, Rows, spoiled
+from tests.support.provider_jobs import BatchDesk
+from tests.support.provider_vectors import words_vector
+from tests.support.provider_wire import listening
+
+KEY = "sk-test-0123456789abcdef-not-a-real-one"
+"""The key the servers want; no reply, log or error of ours may hold it."""
+
+UNEVEN = 3.7
+"""Length of a compatible server's vectors: such servers need not normalise."""
+
+
+@dataclass
+class Call:
+    """A request and what came of it."""
+
+    asked: Asked
+    texts: list[str]
+    kind: str = ""
+    status: int = 0
+    fault: FaultKind | None = None
+
+
+class ProviderServer:
+    """One provider. Use `serving` to have one listen.
+
+    Set `fault` at any moment; `models` are the names it knows; `latency_s` is how long each reply takes at least;
+    `one_at_a_time` refuses a second request while one is being answered, as some releases of Ollama do.
+
+    Args:
+        dialect: Which provider's protocol it speaks.
+        key: The key it wants, None for any or none.
+        dims: The length of its vectors; the provider's own when left out.
+    """
+
+    def __init__(self, dialect: DialectName, key: str | None, dims: int | None = None) -> None:
+        self.dialect: DialectName = dialect
+        self.facts = FACTS[dialect]
+        self.key = key
+        self.dims = dims or self.facts.dims
+        self.models = {self.facts.model}
+        self.url = ""
+        self.latency_s = 0.0
+        self.one_at_a_time = False
+        self.requests: list[Call] = []
+        self.complaints: list[str] = []
+        self.texts_embedded: Counter[str] = Counter()
+        self.busiest = 0
+        self.closing = threading.Event()
+        self._answering = 0
+        self._fault: Fault | None = None
+        self._lock = threading.Lock()
+        self.batches: BatchDesk | None = desk_of(dialect, self.rows, self.models, self.texts_embedded)
+
+    def __repr__(self) -> str:
+        fault = self._fault.kind if self._fault is not None else "well"
+        return f"<ProviderServer {self.dialect} at {self.url}, {fault}, {len(self.requests)} requests>"
+
+    # --- what the test says and asks ------------------------------------------------------------------
+
+    @property
+    def fault(self) -> Fault | None:
+        """What goes wrong just now."""
+        return self._fault
+
+    @fault.setter
+    def fault(self, fault: Fault | FaultKind | None) -> None:
+        """Have something go wrong from now on; what hung because of an earlier fault goes on."""
+        with self._lock:
+            earlier = self._fault
+            self._fault = Fault(fault) if isinstance(fault, str) else fault
+        if earlier is not None:
+            earlier.released.set()
+
+    @property
+    def calls(self) -> int:
+        """How many requests for embeddings came, well or not."""
+        return len([call for call in self.requests if call.texts])
+
+    def vector(self, text: str, kind: str = "", dims: int | None = None) -> NDArray[np.float32]:
+        """Return what is to be stored for a text: float32 (dims,), of length 1.
+
+        Args:
+            text: As it is sent.
+            kind: What the request calls it, where the provider has kinds.
+            dims: The length asked for, if one is.
+        """
+        raw = self._raw(text, self.facts.model, kind, dims)
+        return np.asarray(raw / np.linalg.norm(raw), dtype=np.float32)
+
+    def rows(self, wanted: Wanted) -> Rows:
+        """Return the vectors a request gets, as long as the provider makes them."""
+        if wanted.dims is not None and wanted.dims > self.dims:
+            raise WrongError("field", "dimensions")
+        return [self._raw(text, wanted.model, wanted.kind, wanted.dims).tolist() for text in wanted.texts]
+
+    def _raw(self, text: str, model: str, kind: str, dims: int | None) -> NDArray[np.float64]:
+        whole = words_vector(text, self.dims, model, kind)
+        if self.dialect == "compatible":
+            whole = whole * UNEVEN
+        if dims is None or dims == self.dims:
+            return whole
+        cut = whole[:dims]
+        return cut if self.dialect in ("gemini", "compatible") else np.asarray(cut / np.linalg.norm(cut))
+
+    # --- answering ------------------------------------------------------------------------------------
+
+    def answer(self, asked: Asked) -> tuple[Reply, Fault | None]:
+        """Return the reply to a request, and what goes wrong while it is sent."""
+        call = Call(asked, [])
+        with self._lock:
+            self.requests.append(call)
+        try:
+            reply, fault = self._answer(asked, call)
+        except WrongError as wrong:
+            with self._lock:
+                self.complaints.append(f"{asked.method} {asked.path}: {wrong}")
+            reply, fault = refusal(self.dialect, wrong.why, wrong.detail), None
+        call.status = reply.status
+        call.fault = fault.kind if fault is not None else None
+        return reply, fault
+
+    def _answer(self, asked: Asked, call: Call) -> tuple[Reply, Fault | None]:
+        check_key(self.dialect, asked, self.key)
+        if asked.query:
+            raise WrongError("path", asked.query)
+        wanted = None if not self._is_embeddings(asked.path) else read_embeddings(self.dialect, asked)
+        if wanted is not None:
+            call.texts, call.kind = wanted.texts, wanted.kind
+        with self._lock:
+            fault = self._fault if self._fault is not None and self._fault.meets(call.texts) else None
+        if fault is not None and fault.kind in WHY:
+            detail = wanted.texts[0] if wanted is not None else ""
+            return refusal(self.dialect, WHY[fault.kind], detail, fault.retry_after), fault
+        if fault is not None and fault.kind == "hang":
+            while not (fault.released.wait(0.01) or self.closing.is_set()):
+                pass
+        if wanted is not None:
+            with self._one_more() if self.one_at_a_time or self.latency_s else nullcontext(True) as alone:
+                return (self._embed(wanted, fault) if alone else refusal(self.dialect, "server")), fault
+        found = self.batches.answer(asked) if self.batches is not None else None
+        if found is None:
+            raise WrongError("path", asked.path)
+        return found, fault
+
+    @contextmanager
+    def _one_more(self) -> Iterator[bool]:
+        """Yield whether a request may be answered, and take the time it takes."""
+        with self._lock:
+            self._answering += 1
+            self.busiest = max(self.busiest, self._answering)
+            alone = self._answering == 1 or not self.one_at_a_time
+        try:
+            self.closing.wait(self.latency_s)
+            yield alone
+        finally:
+            with self._lock:
+                self._answering -= 1
+
+    def _is_embeddings(self, path: str) -> bool:
+        if self.dialect == "gemini":
+            return path.endswith((":batchEmbedContents", ":embedContent"))
+        return path == ("/api/embed" if self.dialect == "ollama" else f"{self.facts.prefix}/embeddings")
+
+    def _embed(self, wanted: Wanted, fault: Fault | None) -> Reply:
+        """Return vectors, spoiled where the fault is of that sort.
+
+        Raises:
+            WrongError: Another model, or too much at once.
+        """
+        if wanted.model not in self.models:
+            raise WrongError("model", wanted.model)
+        tokens = check_size(self.dialect, wanted)
+        rows, positions = spoiled(
+            fault.kind if fault is not None else None, self.rows(wanted), list(range(len(wanted.texts)))
+        )
+        if fault is None or fault.kind in ("shuffled", "hang"):
+            with self._lock:
+                self.texts_embedded.update(wanted.texts)
+        return json_reply(render(self.dialect, wanted, rows, positions, tokens))
+
+
+@contextmanager
+def serving(
+    dialect: DialectName, *, key: str | None = KEY, dims: int | None = None
+) -> Iterator[ProviderServer]:
+    """Run a provider inside the block; `url` is its base URL.
+
+    Args:
+        dialect: Which provider's protocol it speaks.
+        key: The key it wants; Ollama wants none.
+        dims: The length of its vectors; the provider's own when left out.
+    """
+    server = ProviderServer(dialect, key if FACTS[dialect].asks_key else None, dims)
+    with listening(server) as address:
+        server.url = address + server.facts.prefix
+        yield server

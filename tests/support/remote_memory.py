@@ -1,0 +1,176 @@
+"""A whole memory over a loopback provider, in process: real files, real index, real HTTP; time moves as told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import numpy as np
+import trio
+from numpy.typing import NDArray
+
+from memd.agent import AgentMemory
+from memd.config import DaemonSettings, MemorySearch
+from memd.embedding.accounts import Accounts
+from memd.embedding.catalog import KNOWN
+from memd.embedding.choose import Selection
+from memd.embedding.model.downloads import Downloads
+from memd.embedding.model.owner import ModelOwner
+from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.provider import EmbeddingProvider
+from memd.embedding.providers.http import Http, Patience
+from memd.memory import Memory
+from memd.openclaw import load_home
+from memd_client.messages import SearchParams, SearchReply
+from tests.support.homes import StateHome
+from tests.support.indexes import EXTENSION
+from tests.support.provider_server import ProviderServer
+from tests.support.remotes import MovableClock, endpoint_of, provider_over
+
+HURRY = 50
+"""Pauses between tries are so many times shorter than the provider's own; tests of those pauses are elsewhere."""
+
+PATIENCE = Patience(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=2.0)
+QUERY_TIMEOUT_S = 2.0
+QUERY_EMBED_TIMEOUT_MS = 400
+"""How long a question's vector is waited for: short, so that a provider that hangs is noticed soon."""
+
+PATIENT_S = 30.0
+"""How long a state is waited for before a test fails."""
+
+DOCUMENT_KIND = {"gemini": "RETRIEVAL_DOCUMENT", "voyage": "document"}
+"""What a document is called by providers that tell documents from questions."""
+
+
+class LoopbackChooser:
+    """Makes the provider of one server, whatever the settings say.
+
+    Args:
+        server: Who answers.
+        http: The connections.
+        accounts: The accounts.
+        clock: Wall time.
+    """
+
+    def __init__(self, server: ProviderServer, http: Http, accounts: Accounts, clock: MovableClock) -> None:
+        self._server = server
+        self._http = http
+        self._accounts = accounts
+        self._clock = clock
+
+    async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
+        """Return the server's provider."""
+        return Selection(self._server.dialect, await self.make(self._server.dialect, settings, agent_id))
+
+    async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
+        """Return the server's provider."""
+        await trio.lowlevel.checkpoint()
+        endpoint = endpoint_of(self._server)
+        account = self._accounts.of(endpoint, KNOWN[self._server.dialect].limits)
+        return provider_over(
+            endpoint,
+            self._server.dialect,
+            self._http,
+            account,
+            self._clock,
+            pause=_hurried,
+            query_timeout_s=QUERY_TIMEOUT_S,
+            batch_patience=PATIENCE,
+        )
+
+    async def rebuild(
+        self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str
+    ) -> EmbeddingProvider | None:
+        """Return None: there is no other provider."""
+        await trio.lowlevel.checkpoint()
+        return None
+
+
+async def _hurried(seconds: float) -> None:
+    await trio.sleep(seconds / HURRY)
+
+
+class RemoteMemory:
+    """One agent's memory and the provider it uses."""
+
+    def __init__(self, memory: Memory, home: StateHome, server: ProviderServer, clock: MovableClock) -> None:
+        self.memory = memory
+        self.home = home
+        self.server = server
+        self.clock = clock
+
+    @property
+    def agent(self) -> AgentMemory:
+        """The agent."""
+        found = self.memory.agent("main")
+        assert isinstance(found, AgentMemory), found
+        return found
+
+    async def search(self, query: str, deadline_ms: int | None = None) -> SearchReply:
+        """Ask, and make sure that the answer came in time."""
+        started = trio.current_time()
+        reply = await self.agent.search(SearchParams(query=query, deadline_ms=deadline_ms))
+        took_s = trio.current_time() - started
+        assert took_s <= (deadline_ms or math.inf) / 1000, f"the answer took {took_s:.3f} s"
+        return reply
+
+    async def index(self, *, force: bool = False) -> None:
+        """Bring text and vectors up to date, as far as the provider lets."""
+        with trio.fail_after(PATIENT_S):
+            await self.agent.index(force, lambda stage, done, total, path: None)
+
+    async def check_stored(self) -> int:
+        """Fail where a vector is stored that the provider would not give; return how many there are."""
+        kind = DOCUMENT_KIND.get(self.server.dialect, "")
+        rows = await self.agent.index_file.read(
+            lambda db: db.execute(
+                """SELECT e.embedding, e.dims, c.text FROM embedding_cache AS e
+                   JOIN chunks AS c ON c.hash = e.hash"""
+            ).fetchall()
+        )
+        for blob, dims, text in rows:
+            vector: NDArray[np.float32] = np.frombuffer(blob, dtype="<f4")
+            assert (dims, vector.shape) == (self.server.dims, (self.server.dims,))
+            assert np.isfinite(vector).all()
+            assert abs(float(np.linalg.norm(vector)) - 1.0) < 1e-5
+            assert np.allclose(vector, self.server.vector(str(text), kind), atol=1e-5)
+        count = await self.agent.index_file.read(
+            lambda db: db.execute("SELECT count(*) FROM embedding_cache").fetchall()
+        )
+        assert count == [(len(rows),)], "a vector without a text"
+        return len(rows)
+
+
+@asynccontextmanager
+async def remote_memory(home: StateHome, server: ProviderServer) -> AsyncIterator[RemoteMemory]:
+    """Run a memory inside the block.
+
+    Args:
+        home: Its state directory; the settings in it say how it searches, not who embeds.
+        server: Who embeds.
+    """
+    clock, http = MovableClock(), Http()
+    accounts = Accounts(home.state / "memory" / "accounts.json", clock, 0)
+    models, downloads = ModelOwner(RunnerSettings()), Downloads()
+    memory = Memory(
+        await trio.to_thread.run_sync(load_home, home.environ(), home.root),
+        daemon=DaemonSettings(query_embed_timeout_ms=QUERY_EMBED_TIMEOUT_MS),
+        extension=lambda config: EXTENSION,
+        models=models,
+        models_dir=home.root / "models",
+        downloads=downloads,
+        chooser=LoopbackChooser(server, http, accounts, clock),
+        accounts=accounts,
+        problems=[],
+        clock=clock,
+    )
+    async with trio.open_nursery() as nursery:
+        await nursery.start(accounts.run)
+        await nursery.start(memory.run)
+        try:
+            yield RemoteMemory(memory, home, server, clock)
+        finally:
+            nursery.cancel_scope.cancel()
+    with trio.CancelScope(shield=True):
+        await http.aclose()

@@ -1,0 +1,444 @@
+"""OpenAI's and Voyage's batch APIs, over real HTTP: files up, files down, and nothing wrong in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from memd.embedding.bulk.api import BulkResults, BulkState
+from memd.embedding.bulk.calls import BLANK
+from memd_client.errors import (
+    ProviderAuthError,
+    ProviderFailedError,
+    ProviderRateLimitedError,
+    ProviderReplyError,
+    TokenBudgetError,
+)
+from tests.support.bulk import Bench, bench, desk_of, hashes_of, items_of, sent
+from tests.support.provider_errors import DialectName, Reply, json_reply
+from tests.support.provider_faults import Fault, FaultKind
+from tests.support.provider_server import KEY, ProviderServer, serving
+
+FILE_DIALECTS: tuple[DialectName, ...] = ("openai", "voyage")
+KINDS: dict[DialectName, str] = {"openai": "", "voyage": "document"}
+
+Play = Callable[[Bench], Awaitable[Any]]
+
+
+def played(server: ProviderServer, play: Play, **options: Any) -> Any:
+    """Run a play with the batch API of a server."""
+
+    async def main() -> Any:
+        with trio.fail_after(30):
+            async with bench(server, **options) as stage:
+                return await play(stage)
+
+    return trio.run(main)
+
+
+async def harvest(stage: Bench, items: list[tuple[str, str]]) -> BulkResults:
+    """Submit texts, look until they are done, and return their results."""
+    job_id = await stage.api.submit(items)
+    while (await stage.api.look(job_id)).state == "running":
+        pass
+    return await stage.api.results(job_id, hashes_of(items))
+
+
+@pytest.mark.parametrize("dialect", FILE_DIALECTS)
+def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring(dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server:
+        # given texts of all sorts
+        texts = ["a cat", 'quotes " and \\ and \r\n lines', "日本語 \u2028 text", "broken \udc80 half", "a" * 3000]
+        items = [(f"hash{at}", text) for at, text in enumerate(texts)]
+        # when they go through a job
+        results = played(server, lambda stage: harvest(stage, items), prefix="passage: ")
+        # then each has its own vector, of length 1, and nothing in the requests was wrong
+        assert list(results.vectors) and set(results.vectors) == {digest for digest, _ in items}
+        for digest, text in items:
+            whole = "passage: " + text.encode("utf-8", "replace").decode()
+            np.testing.assert_allclose(results.vectors[digest], server.vector(whole, KINDS[dialect]), atol=1e-6)
+            assert abs(float(np.linalg.norm(results.vectors[digest])) - 1.0) < 1e-5
+        assert (results.refused, results.failed, server.complaints) == ({}, {}, [])
+        assert results.tokens is not None
+        assert results.tokens > 0
+
+
+def test_openai_lines_are_whole_requests_with_the_size_that_is_asked_for() -> None:
+    with serving("openai", dims=24) as server:
+        # when texts are submitted with a size of their own
+        results = played(server, lambda stage: harvest(stage, items_of(2)), dims=8)
+        # then each line of the file is a request of its own, and the vectors have that size
+        lines = [json.loads(line) for line in desk_of(server).files["file-000001"].splitlines()]
+        assert [line["custom_id"] for line in lines] == hashes_of(items_of(2))
+        assert lines[0]["body"] == {
+            "model": "text-embedding-3-small",
+            "input": [items_of(2)[0][1]],
+            "encoding_format": "base64",
+            "dimensions": 8,
+        }
+        assert json.loads(sent(server, "POST", "/batches")[0]) == {
+            "input_file_id": "file-000001",
+            "endpoint": "/v1/embeddings",
+            "completion_window": "24h",
+        }
+        assert {vector.shape for vector in results.vectors.values()} == {(8,)}
+
+
+def test_voyage_lines_hold_the_text_alone_and_the_job_says_the_rest() -> None:
+    with serving("voyage", dims=24) as server:
+        # when texts are submitted
+        played(server, lambda stage: harvest(stage, items_of(1)))
+        # then the file holds texts, and model and kind stand in the job
+        assert json.loads(desk_of(server).files["file-000001"]) == {
+            "custom_id": hashes_of(items_of(1))[0],
+            "body": {"input": [items_of(1)[0][1]]},
+        }
+        created = json.loads(sent(server, "POST", "/batches")[0])
+        assert created["completion_window"] == "12h"
+        assert created["request_params"] == {
+            "model": "voyage-4-large",
+            "input_type": "document",
+            "truncation": False,
+        }
+
+
+def test_a_blank_text_is_sent_as_something_a_provider_takes() -> None:
+    with serving("openai", dims=24) as server:
+        # when a text of white space is among them
+        results = played(server, lambda stage: harvest(stage, [("blank", " \n\t"), ("empty", "")]))
+        # then it gets the vector of the stand-in
+        np.testing.assert_allclose(results.vectors["blank"], server.vector(BLANK), atol=1e-6)
+        np.testing.assert_allclose(results.vectors["empty"], server.vector(BLANK), atol=1e-6)
+
+
+@pytest.mark.parametrize("dialect", FILE_DIALECTS)
+def test_a_refused_text_is_told_from_one_that_failed(dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server:
+        # given a provider that refuses one text, loses another, and runs out of time for the last
+        items = [("lost", "lost"), ("good", "a cat"), ("bad", "something forbidden"), ("late", "too late")]
+        desk_of(server).refused_marker = "forbidden"
+        desk_of(server).lost = 1
+        desk_of(server).looks_to_finish = None
+
+        async def play(stage: Bench) -> tuple[BulkState, BulkResults]:
+            job_id = await stage.api.submit(items)
+            desk_of(server).expire(job_id, done=3)
+            return await stage.api.look(job_id), await stage.api.results(job_id, hashes_of(items))
+
+        # when the job expires
+        state, results = played(server, play)
+        # then what is there is kept, the refused text is refused, and the late one may be sent again
+        assert (state.state, state.reason) == ("failed", "expired")
+        assert list(results.vectors) == ["good"]
+        assert list(results.refused) == ["bad"]
+        assert results.failed == {"late": "batch_expired"}
+        assert "forbidden" not in str(results.refused), "the provider's sentence repeats the text"
+
+
+def test_a_job_whose_file_is_refused_says_why_and_has_no_results() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+
+        async def play(stage: Bench) -> tuple[BulkState, BulkResults]:
+            job_id = await stage.api.submit(items_of(3))
+            desk_of(server).fail(job_id)
+            return await stage.api.look(job_id), await stage.api.results(job_id, hashes_of(items_of(3)))
+
+        # when a job fails its validation
+        state, results = played(server, play)
+        # then the provider's code is the reason
+        assert (state.state, state.reason) == ("failed", "failed: invalid_json_line")
+        assert results == BulkResults()
+
+
+def test_a_cancelled_job_keeps_what_was_done() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        items = items_of(4)
+
+        async def play(stage: Bench) -> tuple[list[BulkState], BulkResults]:
+            job_id = await stage.api.submit(items)
+            states = [await stage.api.look(job_id)]
+            desk_of(server).advance(job_id, done=2)
+            states.append(await stage.api.look(job_id))
+            await stage.api.cancel(job_id)
+            states.append(await stage.api.look(job_id))
+            return states, await stage.api.results(job_id, hashes_of(items))
+
+        # when a job is cancelled after two of four texts
+        states, results = played(server, play)
+        # then those two are there
+        assert [(state.state, state.done, state.total) for state in states] == [
+            ("running", 0, 4),
+            ("running", 2, 4),
+            ("failed", 2, 4),
+        ]
+        assert list(results.vectors) == hashes_of(items)[1::-1]
+        assert set(results.failed.values()) == {"batch_cancelled"}
+
+
+def test_a_job_the_provider_does_not_know_has_failed() -> None:
+    with serving("openai", dims=24) as server:
+
+        async def play(stage: Bench) -> tuple[BulkState, BulkResults]:
+            return await stage.api.look("batch_gone/../x"), await stage.api.results("batch_gone", ["a"])
+
+        # when somebody asks for a job that is gone, then it has failed, with nothing to show
+        state, results = played(server, play)
+        assert (state.state, state.reason) == ("failed", "the provider does not know the job")
+        assert results == BulkResults()
+        assert server.requests[0].asked.path == "/v1/batches/batch_gone%2F..%2Fx", "an id is no path"
+
+
+@pytest.mark.parametrize("spoil", ["nan", "null", "zero", "wrong_dims", "too_few", "too_many", "doubled_index"])
+def test_a_wrong_vector_fails_its_text_and_no_other(spoil: FaultKind) -> None:
+    with serving("voyage", dims=24) as server:
+        # given a provider whose first vector is wrong
+        items = items_of(5)
+        desk_of(server).spoil = spoil
+        # when the job is collected
+        results = played(server, lambda stage: harvest(stage, items))
+        # then that text failed, and the others have theirs
+        assert set(results.vectors) == set(hashes_of(items)[1:])
+        assert list(results.failed) == hashes_of(items)[:1]
+
+
+def test_vectors_of_as_many_sizes_as_texts_are_all_failed() -> None:
+    with serving("openai", dims=24) as server:
+        # given two texts, one of them with a vector of another size: nobody can tell which is right
+        desk_of(server).spoil = "wrong_dims"
+        # when the job is collected
+        results = played(server, lambda stage: harvest(stage, items_of(2)))
+        # then neither is handed on
+        assert results.vectors == {}
+        assert set(results.failed) == set(hashes_of(items_of(2)))
+
+
+def test_lines_nobody_can_read_cost_their_texts_alone() -> None:
+    with serving("openai", dims=24) as server:
+        items = items_of(3)
+
+        async def play(stage: Bench) -> BulkResults:
+            job_id = await stage.api.submit(items)
+            await stage.api.look(job_id)
+            desk = desk_of(server)
+            name = f"file-{job_id}-output"
+            first, *rest = desk.files[name].splitlines()
+            desk.files[name] = b"\n".join([first[: len(first) // 2], b"", b"[]", b"\xff", b'{"custom_id": 7}', *rest])
+            return await stage.api.results(job_id, hashes_of(items))
+
+        # when a line of the file is cut in two and others are no lines at all
+        results = played(server, play)
+        # then the other texts have their vectors (results come last text first)
+        assert set(results.vectors) == set(hashes_of(items)[:2])
+
+
+def test_a_second_line_for_the_same_text_changes_nothing() -> None:
+    with serving("openai", dims=24) as server:
+        items = items_of(2)
+
+        async def play(stage: Bench) -> BulkResults:
+            job_id = await stage.api.submit(items)
+            await stage.api.look(job_id)
+            desk = desk_of(server)
+            name = f"file-{job_id}-output"
+            lines = [json.loads(line) for line in desk.files[name].splitlines()]
+            lines[1]["custom_id"], other = lines[0]["custom_id"], lines[1]["custom_id"]
+            error = {"custom_id": lines[0]["custom_id"], "response": None, "error": {"code": "late"}}
+            desk.files[name] = b"\n".join(json.dumps(line).encode() for line in [*lines, error])
+            assert other != lines[0]["custom_id"]
+            return await stage.api.results(job_id, hashes_of(items))
+
+        # when a text has two results, then the first one counts
+        results = played(server, play)
+        assert list(results.vectors) == hashes_of(items)[1:]
+        np.testing.assert_allclose(results.vectors[items[1][0]], server.vector(items[1][1]), atol=1e-6)
+
+
+def test_an_upload_is_tried_again_and_a_job_is_made_once() -> None:
+    with serving("openai", dims=24) as server:
+        # given a provider that fails twice
+        server.fault = Fault("server_error", times=2)
+        # when texts are submitted
+        played(server, lambda stage: stage.api.submit(items_of(2)))
+        # then the upload was repeated, and there is one job
+        assert len(sent(server, "POST", "/files")) == 3
+        assert len(sent(server, "POST", "/batches")) == 1
+
+
+def test_a_failed_creation_is_not_repeated_and_takes_its_file_away() -> None:
+    with serving("openai", dims=24) as server:
+        server.models = {"another"}
+        desk_of(server)._models = {"another"}
+
+        async def play(stage: Bench) -> int:
+            with pytest.raises(ProviderFailedError):
+                await stage.api.submit(items_of(2))
+            return stage.accounts.tokens_today
+
+        # when the job can't be made, then the file is deleted, and no token was bought
+        assert played(server, play) == 0
+        assert len(sent(server, "POST", "/batches")) == 1
+        assert desk_of(server).files == {}
+
+
+@pytest.mark.parametrize("kind", ["unauthorized", "forbidden", "quota", "server_error", "reset", "html", "empty"])
+def test_what_fails_at_the_batch_api_leaves_plain_requests_alone(kind: FaultKind) -> None:
+    with serving("openai", dims=24) as server:
+
+        async def play(stage: Bench) -> tuple[float, int]:
+            server.fault = Fault(kind)
+            with pytest.raises(ProviderFailedError):
+                await stage.api.submit(items_of(2))
+            return stage.api.retry_in_s(), stage.accounts.tokens_today
+
+        # when a key may not keep files, or the batch API breaks, then the account stays open for questions
+        assert played(server, play) == (0.0, 0)
+
+
+def test_a_pause_the_provider_names_holds_for_everybody() -> None:
+    with serving("openai", dims=24) as server:
+
+        async def play(stage: Bench) -> tuple[float, int]:
+            server.fault = Fault("rate_limited", retry_after=40)
+            with pytest.raises(ProviderRateLimitedError):
+                await stage.api.submit(items_of(2))
+            asked = len(server.requests)
+            with pytest.raises(ProviderRateLimitedError):
+                await stage.api.look("batch_1")
+            return stage.api.retry_in_s(), len(server.requests) - asked
+
+        # when the provider asks for 40 s, then nothing is sent meanwhile
+        pause_s, calls = played(server, play)
+        assert pause_s >= 40
+        assert calls == 0
+
+
+def test_tokens_are_bought_when_the_job_is_made_and_not_beyond_the_budget() -> None:
+    with serving("openai", dims=24) as server:
+
+        async def play(stage: Bench) -> tuple[int, int]:
+            await stage.api.submit(items_of(4))
+            bought, asked = stage.accounts.tokens_today, len(server.requests)
+            with pytest.raises(TokenBudgetError):
+                await stage.api.submit(items_of(4))
+            assert len(server.requests) == asked, "nothing is uploaded that can't be paid"
+            return bought, stage.accounts.tokens_today
+
+        # when the day's tokens suffice for one job, then the second isn't made
+        bought, after = played(server, play, daily_budget=50)
+        assert 0 < bought == after <= 50
+
+
+def test_an_address_without_a_batch_api_is_named() -> None:
+    with serving("mistral", dims=24) as server:
+        # given a server that embeds in OpenAI's way and keeps no files
+        async def play(stage: Bench) -> ProviderFailedError:
+            with pytest.raises(ProviderFailedError) as raised:
+                await stage.api.submit(items_of(2))
+            return raised.value
+
+        # when texts are submitted, then the error says that it has none, and the way out
+        error = played(server, play)
+        assert "no batch API" in error.message
+        assert "remote.batch.enabled" in error.hint
+
+
+def test_files_are_deleted_once_the_results_are_safe() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).refused_marker = "number 1 "
+
+        async def play(stage: Bench) -> tuple[int, int]:
+            items = items_of(3)
+            job_id = await stage.api.submit(items)
+            await stage.api.look(job_id)
+            await stage.api.results(job_id, hashes_of(items))
+            before = len(desk_of(server).files)
+            await stage.api.clean_up(job_id)
+            await stage.api.clean_up(job_id)  # a second time there is nothing to do
+            return before, len(desk_of(server).files)
+
+        # when a job is cleaned up, then its three files are gone
+        assert played(server, play) == (3, 0)
+
+
+def test_cleaning_up_is_no_reason_to_fail() -> None:
+    with serving("openai", dims=24) as server:
+
+        async def play(stage: Bench) -> None:
+            job_id = await stage.api.submit(items_of(1))
+            server.fault = Fault("server_error")
+            await stage.api.clean_up(job_id)
+
+        # when the files can't be deleted, then nothing happens: they expire
+        played(server, play)
+
+
+def test_a_cancelled_submit_still_learns_the_id_of_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", dims=24) as server:
+        got: list[str] = []
+
+        async def play(stage: Bench) -> None:
+            desk, scope = desk_of(server), trio.CancelScope()
+            token, create = trio.lowlevel.current_trio_token(), desk._answer
+
+            def cancel_first(asked: Any) -> Reply | None:
+                if asked.path.endswith("/batches"):
+                    trio.from_thread.run_sync(scope.cancel, trio_token=token)
+                return create(asked)
+
+            monkeypatch.setattr(desk, "_answer", cancel_first)
+            with scope:
+                got.append(await stage.api.submit(items_of(2)))
+
+        # when the daemon stops while the provider makes the job
+        played(server, play)
+        # then its id is not lost
+        assert got == list(desk_of(server).jobs)
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b"\xff\xfe", b'{"id": 5, "status": "completed"}', b"<html>"])
+def test_a_reply_that_is_no_job_is_an_error(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", dims=24) as server:
+        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: Reply(200, body))
+
+        async def play(stage: Bench) -> None:
+            with pytest.raises(ProviderReplyError):
+                await stage.api.look("batch_1")
+
+        # when the provider answers with something else, then nothing is made of it
+        played(server, play)
+
+
+def test_a_job_of_strange_states_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", dims=24) as server:
+        shown = {"id": "b", "status": "warming_up", "request_counts": None, "errors": "none", "new_field": [1]}
+        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: json_reply(shown))
+        # when a job is in a state nobody knows, then it is taken for running
+        state = played(server, lambda stage: stage.api.look("b"))
+        assert state == BulkState("running", 0, 0)
+
+
+def test_the_key_is_in_one_header_and_nowhere_else() -> None:
+    with serving("openai", dims=24) as server, capture_logs() as logs:
+
+        async def play(stage: Bench) -> list[str]:
+            shown = [repr(stage.api), stage.api.owner]
+            server.key = "another"
+            with pytest.raises(ProviderAuthError) as raised:
+                await stage.api.submit(items_of(1))
+            return [*shown, str(raised.value), raised.value.hint, repr(raised.value.data)]
+
+        # when the key is refused
+        shown = played(server, play)
+        # then it was sent as the header and shown nowhere
+        asked = server.requests[0].asked
+        assert asked.headers["authorization"] == f"Bearer {KEY}"
+        assert KEY.encode() not in asked.body
+        assert KEY not in " ".join([*shown, str(logs)])

@@ -1,0 +1,89 @@
+"""What models want before their texts: by any of their names, by what their file says, and nothing for the others."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.embedding.model.header import ModelHeader
+from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL
+from memd.embedding.prefixes import BY_NAME, NONE, Prefixes, prefixes_of
+from memd.embedding.space import local_space
+
+REPRESENT = "Represent this sentence for searching relevant passages: "
+INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+GEMMA = Prefixes("task: search result | query: ", "title: none | text: ")
+NOMIC = Prefixes("search_query: ", "search_document: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "document"),
+    [
+        (DEFAULT_LOCAL_MODEL, GEMMA.query, GEMMA.document),
+        ("embeddinggemma:300m", GEMMA.query, GEMMA.document),
+        ("Embedding Gemma 300M", GEMMA.query, GEMMA.document),
+        ("nomic-embed-text", NOMIC.query, NOMIC.document),
+        ("nomic-embed-text:v1.5", NOMIC.query, NOMIC.document),
+        ("nomic-embed-text-v2-moe", NOMIC.query, NOMIC.document),
+        ("bge-small-en-v1.5-q8_0.gguf", REPRESENT, ""),
+        ("bge-large", REPRESENT, ""),
+        ("hf:CompendiumLabs/bge-base-en-v1.5-gguf/bge-base-en-v1.5-f16.gguf", REPRESENT, ""),
+        ("bge-small-zh-v1.5", "为这个句子生成表示以用于检索相关文章：", ""),
+        ("bge-m3", "", ""),
+        ("intfloat/e5-small-v2", "query: ", "passage: "),
+        ("multilingual_e5_large", "query: ", "passage: "),
+        ("multilingual-e5-large-instruct", INSTRUCT + " ", ""),
+        ("Qwen3 Embedding 0.6b", INSTRUCT, ""),
+        ("qwen3-embedding:0.6b", INSTRUCT, ""),
+        ("hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf", INSTRUCT, ""),
+        ("snowflake-arctic-embed:33m", REPRESENT, ""),
+        ("snowflake-arctic-embed-m-v1.5", REPRESENT, ""),
+        ("snowflake-arctic-embed2:568m", "query: ", ""),
+        ("snowflake-arctic-embed-l-v2.0", "query: ", ""),
+        ("mxbai-embed-large-v1", REPRESENT, ""),
+        ("minilm", "", ""),
+        ("all-MiniLM-L6-v2", "", ""),
+        ("text-embedding-3-small", "", ""),
+        ("subge-small", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_known_model_gets_its_prefixes_under_each_of_its_names(
+    name: str, query: str, document: str
+) -> None:
+    assert prefixes_of(name) == Prefixes(query, document)
+
+
+def test_a_renamed_file_is_known_by_what_it_says_of_itself() -> None:
+    assert prefixes_of("model.gguf", title="Nomic Embed Text v1.5", architecture="nomic-bert") == NOMIC
+    assert prefixes_of("model.gguf", architecture="gemma-embedding") == GEMMA
+    assert prefixes_of("model.gguf", architecture="bert") == NONE
+
+
+def test_a_name_says_more_than_the_architecture() -> None:
+    arctic = prefixes_of("arctic.gguf", title="snowflake-arctic-embed-m-long", architecture="nomic-bert")
+    assert arctic == Prefixes(REPRESENT)
+
+
+def test_prefixes_are_part_of_the_space_and_those_of_the_file_count() -> None:
+    header = ModelHeader("gemma-embedding", 2048, "m.gguf")
+    known = local_space("/m.gguf", "f", header)
+    assert (known.query_prefix, known.document_prefix) == (GEMMA.query, GEMMA.document)
+    assert known.id != local_space("/m.gguf", "f").id
+
+
+def test_vectors_made_without_prefixes_have_a_space_of_their_own() -> None:
+    plain = local_space(DEFAULT_LOCAL_MODEL, None, prefixed=False)
+    assert (plain.query_prefix, plain.document_prefix) == ("", "")
+    assert plain.id != local_space(DEFAULT_LOCAL_MODEL, None).id
+    assert local_space("minilm", None).id == local_space("minilm", None, prefixed=False).id
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=20))
+def test_any_name_has_an_answer_and_spelling_does_not_change_it(
+    name: str, title: str, architecture: str
+) -> None:
+    known = prefixes_of(name, title=title, architecture=architecture)
+    assert known == prefixes_of(name.replace("-", " "), title=title, architecture=architecture)
+    assert known in {NONE, GEMMA, NOMIC, *(prefixes for _, prefixes in BY_NAME)}

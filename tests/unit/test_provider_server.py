@@ -1,0 +1,317 @@
+"""The provider server itself: it speaks each protocol, refuses what is wrong, and breaks as it is told to."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from tests.support.provider_call import Answer, call
+from tests.support.provider_dialects import FACTS
+from tests.support.provider_errors import DialectName
+from tests.support.provider_faults import VECTOR_FAULTS, Fault, FaultKind
+from tests.support.provider_server import KEY, ProviderServer, serving
+from tests.support.sockets import wait_until
+
+DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "compatible")
+
+
+def path_of(dialect: DialectName, model: str = "") -> str:
+    """Return where embeddings are asked for, below the base URL."""
+    if dialect == "gemini":
+        return f"/models/{model or FACTS['gemini'].model}:batchEmbedContents"
+    return "/api/embed" if dialect == "ollama" else "/embeddings"
+
+
+def body_of(dialect: DialectName, texts: list[str], **more: Any) -> dict[str, Any]:
+    """Return a plain request for some texts."""
+    model = FACTS[dialect].model
+    if dialect != "gemini":
+        return {"model": model, "input": texts, **more}
+    return {
+        "requests": [
+            {"model": f"models/{model}", "content": {"parts": [{"text": text}]}, **more} for text in texts
+        ]
+    }
+
+
+def vectors_in(dialect: DialectName, value: Any) -> np.ndarray[Any, Any]:
+    """Return the vectors of a reply, in the order they stand in."""
+    if dialect == "gemini":
+        return np.array([row["values"] for row in value["embeddings"]])
+    return np.array(
+        value["embeddings"] if dialect == "ollama" else [row["embedding"] for row in value["data"]]
+    )
+
+
+def ask(server: ProviderServer, texts: list[str], raw: bool = False, **more: Any) -> Answer:
+    """Ask for the vectors of some texts."""
+    body = json.dumps(body_of(server.dialect, texts, **more)).encode()
+    return call(server, "POST", path_of(server.dialect), body, raw=raw)
+
+
+@contextmanager
+def speaking(dialect: DialectName) -> Iterator[ProviderServer]:
+    """Serve with short vectors."""
+    with serving(dialect, dims=64) as server:
+        yield server
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_provider_answers_with_a_vector_a_text_in_their_order(dialect: DialectName) -> None:
+    with speaking(dialect) as server:
+        status, _, value = ask(server, ["the cat is ill", "an invoice is due"])
+        assert status == 200
+        rows = vectors_in(dialect, value)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        assert np.allclose(
+            rows, [server.vector("the cat is ill"), server.vector("an invoice is due")], atol=1e-6
+        )
+        assert server.complaints == []
+        assert server.texts_embedded == {"the cat is ill": 1, "an invoice is due": 1}
+        assert server.calls == 1
+
+
+def test_texts_that_share_words_are_near_each_other() -> None:
+    with speaking("openai") as server:
+        question, near, far = (
+            server.vector(text) for text in ("the ill cat", "a cat is ill", "pay the invoice")
+        )
+        assert question @ near > question @ far + 0.2
+
+
+@pytest.mark.parametrize(("dialect", "kinds"), [("gemini", "taskType"), ("voyage", "input_type")])
+def test_a_question_and_a_document_get_different_vectors(dialect: DialectName, kinds: str) -> None:
+    names = ("RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT") if dialect == "gemini" else ("query", "document")
+    with speaking(dialect) as server:
+        rows = [vectors_in(dialect, ask(server, ["a cat"], **{kinds: name})[2])[0] for name in names]
+        assert not np.allclose(rows[0], rows[1])
+        assert [seen.kind for seen in server.requests] == list(names)
+
+
+def test_gemini_does_not_normalise_what_it_cuts_and_openai_does() -> None:
+    with serving("gemini") as gemini, serving("openai") as openai:
+        cut = vectors_in("gemini", ask(gemini, ["a cat"], outputDimensionality=768)[2])[0]
+        assert cut.shape == (768,)
+        assert np.linalg.norm(cut) < 0.9
+        assert abs(np.linalg.norm(vectors_in("gemini", ask(gemini, ["a cat"])[2])[0]) - 1) < 1e-6
+        short = vectors_in("openai", ask(openai, ["a cat"], dimensions=256)[2])[0]
+        assert short.shape == (256,)
+        assert abs(np.linalg.norm(short) - 1) < 1e-6
+
+
+def test_base64_holds_the_same_numbers() -> None:
+    with speaking("openai") as server:
+        row = ask(server, ["a cat"], encoding_format="base64")[2]["data"][0]["embedding"]
+        assert np.allclose(np.frombuffer(base64.b64decode(row), "<f4"), server.vector("a cat"))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_unknown_field_is_refused_and_noted(dialect: DialectName) -> None:
+    with speaking(dialect) as server:
+        assert ask(server, ["a cat"], surprise=1)[0] in (400, 422)
+        assert len(server.complaints) == 1
+        assert "surprise" in server.complaints[0]
+        assert not server.texts_embedded
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if FACTS[name].asks_key])
+def test_a_wrong_key_is_refused_and_noted(dialect: DialectName) -> None:
+    with speaking(dialect) as server:
+        name = "x-goog-api-key" if dialect == "gemini" else "Authorization"
+        body = json.dumps(body_of(dialect, ["a cat"])).encode()
+        for key in ("", "Bearer other"):
+            assert call(server, "POST", path_of(dialect), body, {name: key})[0] in (400, 401, 403)
+        assert len(server.complaints) == 2
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_another_model_path_method_or_content_type_is_refused_and_noted(dialect: DialectName) -> None:
+    with speaking(dialect) as server:
+        body = json.dumps(body_of(dialect, ["a cat"]) | ({} if dialect == "gemini" else {"model": "other"}))
+        models_path = path_of(dialect, "other")
+        body = body.replace(FACTS[dialect].model, "other")
+        assert call(server, "POST", models_path, body.encode())[0] in (400, 404)
+        assert call(server, "POST", "/nowhere", body.encode())[0] == 404
+        assert call(server, "GET", path_of(dialect))[0] in (400, 404)
+        assert call(server, "POST", path_of(dialect), body.encode(), {"Content-Type": "text/plain"})[0] in (
+            400,
+            422,
+        )
+        assert len(server.complaints) == 4
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_too_many_texts_and_texts_too_long_are_refused(dialect: DialectName) -> None:
+    facts = FACTS[dialect]
+    with speaking(dialect) as server:
+        if facts.max_texts < 10_000:
+            assert ask(server, ["a"] * (facts.max_texts + 1))[0] == 400
+        long = "word " * facts.max_text_tokens
+        more = {"voyage": {"truncation": False}, "ollama": {"truncate": False}}.get(dialect, {})
+        status, _, value = ask(server, [long], **more)
+        assert status == (200 if dialect == "gemini" else 400), value
+        if dialect == "mistral":
+            assert ask(server, ["word " * 5000] * 3)[2]["code"] == "3210"
+
+
+@pytest.mark.parametrize("value", [-1, 1800, "30m"])
+def test_ollama_takes_a_number_or_a_duration_to_keep_a_model_alive(value: object) -> None:
+    with speaking("ollama") as server:
+        assert ask(server, ["a cat"], keep_alive=value)[0] == 200
+        assert ask(server, ["a cat"], keep_alive="-1")[0] == 400
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("kind", "statuses"),
+    [
+        ("unauthorized", (400, 401)),
+        ("forbidden", (403,)),
+        ("model_missing", (400, 404)),
+        ("rate_limited", (429,)),
+        ("quota", (402, 429)),
+        ("server_error", (500,)),
+        ("overloaded", (503,)),
+        ("text_refused", (400,)),
+    ],
+)
+def test_a_fault_has_the_providers_status_until_it_is_taken_away(
+    dialect: DialectName, kind: FaultKind, statuses: tuple[int, ...]
+) -> None:
+    with speaking(dialect) as server:
+        server.fault = Fault(kind)
+        assert ask(server, ["a cat"])[0] in statuses
+        server.fault = None
+        assert ask(server, ["a cat"])[0] == 200
+        assert server.complaints == []
+        assert [seen.fault for seen in server.requests] == [kind, None]
+
+
+def test_a_fault_meets_so_many_requests_and_texts_with_its_marker() -> None:
+    with speaking("openai") as server:
+        server.fault = Fault("server_error", times=1)
+        assert [ask(server, ["a"])[0] for _ in range(3)] == [500, 200, 200]
+        server.fault = Fault("text_refused", marker="BAD")
+        assert [ask(server, texts)[0] for texts in (["a"], ["a", "so BAD"], ["b"])] == [200, 400, 200]
+
+
+def test_a_pause_is_in_the_header_and_with_google_in_the_body() -> None:
+    with speaking("openai") as openai, speaking("gemini") as gemini:
+        openai.fault = Fault("rate_limited", retry_after=40)
+        gemini.fault = Fault("rate_limited", retry_after=40)
+        assert ask(openai, ["a"])[1]["retry-after"] == "40"
+        _, headers, value = ask(gemini, ["a"])
+        assert "retry-after" not in headers
+        assert value["error"]["details"][-1]["retryDelay"] == "40s"
+
+
+@pytest.mark.parametrize("kind", VECTOR_FAULTS)
+@pytest.mark.parametrize("dialect", ["openai", "gemini"])
+def test_vectors_are_spoiled_as_named(dialect: DialectName, kind: FaultKind) -> None:
+    with speaking(dialect) as server:
+        server.fault = kind
+        value = ask(server, ["a", "b", "c"])[2]
+        rows = value["embeddings"] if dialect == "gemini" else value["data"]
+        lengths = [len(row["values" if dialect == "gemini" else "embedding"]) for row in rows]
+        flat = [number for row in rows for number in row["values" if dialect == "gemini" else "embedding"]]
+        numbers = np.array(flat, dtype=float)
+        assert len(rows) == {"too_few": 2, "too_many": 4}.get(kind, 3)
+        assert set(lengths) == {"ragged": {64, 65}, "wrong_dims": {33}}.get(kind, {64})
+        assert bool(np.isnan(numbers).any()) == (kind in ("nan", "null"))
+        assert bool((numbers == 0).all()) is False
+        assert bool((numbers[-64:] == 0).all()) == (kind == "zero")
+        if dialect == "openai":
+            wanted = {
+                "shuffled": [2, 1, 0],
+                "doubled_index": [0, 0, 0],
+                "too_few": [0, 1],
+                "too_many": [0, 1, 2, 3],
+            }
+            assert [row["index"] for row in rows] == wanted.get(kind, [0, 1, 2])
+
+
+def test_replies_break_as_named() -> None:
+    with speaking("openai") as server:
+        server.fault = Fault("reset")
+        with pytest.raises(ConnectionResetError):
+            ask(server, ["a"])
+        server.fault = Fault("hangup")
+        with pytest.raises(http.client.RemoteDisconnected):
+            ask(server, ["a"])
+        server.fault = Fault("cut_short")
+        with pytest.raises(http.client.IncompleteRead):
+            ask(server, ["a"])
+        server.fault = Fault("truncated")
+        with pytest.raises(json.JSONDecodeError):
+            ask(server, ["a"])
+        server.fault = Fault("html")
+        assert ask(server, ["a"])[2].startswith(b"<!DOCTYPE html>")
+        server.fault = Fault("empty")
+        assert ask(server, ["a"])[2] == {}
+        server.fault = Fault("giant")
+        assert len(ask(server, ["a"], raw=True)[2]) > 75_000_000
+
+
+def test_a_request_that_hangs_is_answered_once_the_fault_is_gone() -> None:
+    with speaking("openai") as server:
+        server.fault = "hang"
+        answers: list[Answer] = []
+        thread = threading.Thread(target=lambda: answers.append(ask(server, ["a"])))
+        thread.start()
+        wait_until(lambda: server.fault is not None and server.fault.met == 1)
+        assert not answers
+        server.fault = None
+        thread.join(20)
+        assert answers[0][0] == 200
+
+
+def test_a_reply_that_drips_does_not_end_by_itself() -> None:
+    with speaking("openai") as server:
+        server.fault = "drip"
+        url = urlsplit(server.url)
+        connection = http.client.HTTPConnection(url.netloc, timeout=20)
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        connection.request("POST", "/v1/embeddings", json.dumps(body_of("openai", ["a"])), headers)
+        response = connection.getresponse()
+        assert response.read(5) == b'{"obj'
+        server.fault = None
+        with pytest.raises(http.client.IncompleteRead):
+            response.read()
+        connection.close()
+
+
+def test_the_server_ends_while_requests_hang() -> None:
+    with speaking("openai") as server:
+        server.fault = "hang"
+
+        def give_up() -> None:
+            with pytest.raises(ConnectionError):
+                ask(server, ["a"])
+
+        thread = threading.Thread(target=give_up)
+        thread.start()
+        wait_until(lambda: server.fault is not None and server.fault.met == 1)
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_ollama_can_refuse_a_second_request_beside_the_first() -> None:
+    with speaking("ollama") as server:
+        server.one_at_a_time, server.latency_s = True, 0.3
+        statuses: list[int] = []
+        threads = [threading.Thread(target=lambda: statuses.append(ask(server, ["a"])[0])) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert sorted(statuses) == [200, 500]
+        assert server.busiest == 2

@@ -79,14 +79,7 @@ async def run(
     extensions = Extensions()
     await extensions.load(home.agents)
     async with trio.open_nursery() as outer:
-        models = ModelOwner(
-            RunnerSettings(
-                keep_alive_s=daemon.model_keep_alive_minutes * 60,
-                threads=daemon.model_threads,
-                query_timeout_s=daemon.query_embed_timeout_ms / 1000,
-            ),
-            budget_bytes=daemon.model_memory_mb * MB,
-        )
+        models = _model_owner(daemon)
         await outer.start(models.run)
         accounts = Accounts(
             home.state_dir / "memory" / ACCOUNTS_FILE, wall_clock_ms, daemon.daily_token_budget
@@ -95,21 +88,7 @@ async def run(
         async with trio.open_nursery() as engine:
             downloads = Downloads(on_done=lambda reference: memory.model_came(reference))
             await engine.start(downloads.run)
-
-            def start_download(reference: ModelReference, folder: Path) -> None:
-                downloads.start_nowait(reference.text, folder)
-
-            providers = Providers(
-                models=models,
-                models_dir=models_dir,
-                http=Http,
-                accounts=lambda: accounts,
-                entries=home.providers,
-                state_dir=home.state_dir,
-                environ=os.environ,
-                daemon=daemon,
-                start_download=start_download,
-            )
+            providers = _providers(home, daemon, models, models_dir, accounts, downloads)
             memory = Memory(
                 home,
                 daemon=daemon,
@@ -123,25 +102,61 @@ async def run(
                 clock=wall_clock_ms,
             )
             await engine.start(memory.run)
-            facts = DaemonFacts(version=__version__, started=time.monotonic(), socket=str(socket))
-            async with trio.open_nursery() as door:
-                await door.start(serve, activated_socket() or socket, memory, facts)
-                log.info(
-                    "daemon.ready",
-                    socket=str(socket),
-                    agents=len(memory.agents),
-                    state_dir=str(home.state_dir),
-                )
-                notify_ready(f"serving {len(memory.agents)} agents")
-                await _wait_for_stop()
-                notify_stopping()
-                log.info("daemon.stopping")
-                door.cancel_scope.cancel()
+            await _serve_until_stopped(memory, socket, home.state_dir)
             engine.cancel_scope.cancel()
         with trio.move_on_after(CLOSE_S):
             await providers.aclose()
         outer.cancel_scope.cancel()
     log.info("daemon.stopped")
+
+
+def _model_owner(daemon: DaemonSettings) -> ModelOwner:
+    """Return the owner of local models."""
+    manners = RunnerSettings(
+        keep_alive_s=daemon.model_keep_alive_minutes * 60,
+        threads=daemon.model_threads,
+        query_timeout_s=daemon.query_embed_timeout_ms / 1000,
+    )
+    return ModelOwner(manners, budget_bytes=daemon.model_memory_mb * MB)
+
+
+def _providers(
+    home: OpenClawHome,
+    daemon: DaemonSettings,
+    models: ModelOwner,
+    models_dir: Path,
+    accounts: Accounts,
+    downloads: Downloads,
+) -> Providers:
+    """Return who makes embedding providers."""
+
+    def start_download(reference: ModelReference, folder: Path) -> None:
+        downloads.start_nowait(reference.text, folder)
+
+    return Providers(
+        models=models,
+        models_dir=models_dir,
+        http=Http,
+        accounts=lambda: accounts,
+        entries=home.providers,
+        state_dir=home.state_dir,
+        environ=os.environ,
+        daemon=daemon,
+        start_download=start_download,
+    )
+
+
+async def _serve_until_stopped(memory: Memory, socket: Path, state_dir: Path) -> None:
+    """Open the door, and close it when the daemon is told to stop."""
+    facts = DaemonFacts(version=__version__, started=time.monotonic(), socket=str(socket))
+    async with trio.open_nursery() as door:
+        await door.start(serve, activated_socket() or socket, memory, facts)
+        log.info("daemon.ready", socket=str(socket), agents=len(memory.agents), state_dir=str(state_dir))
+        notify_ready(f"serving {len(memory.agents)} agents")
+        await _wait_for_stop()
+        notify_stopping()
+        log.info("daemon.stopping")
+        door.cancel_scope.cancel()
 
 
 async def _wait_for_stop() -> None:

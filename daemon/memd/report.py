@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import trio
@@ -58,8 +59,6 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         deep: Also probe embeddings, vectors, keyword index and file access.
     """
     config, text = agent.config, agent.text
-
-    side = agent.meaning.answering
     target = agent.meaning.target
 
     def look(db: Database) -> tuple[Counts, int, TranscriptCounts, list[RefusedChunk]]:
@@ -71,12 +70,11 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         await text.look(),
         await agent.index_file.read(look),
     )
-    choice = agent.warm.choice()
     problems = _problems(agent, disk)
     watch = agent.watch_state()
     pending = count_pending(changes, text.rows, text.last_sync_ms, agent.meaning, agent.clock())
     skipped = disk.skipped + list(text.reasons)
-    return AgentStatus(
+    status = AgentStatus(
         agent=config.id,
         workspace=str(config.workspace),
         index_path=str(config.index_path),
@@ -88,16 +86,6 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         files_pending=pending.files,
         chunks_pending=pending.chunks,
         oldest_pending_ms=pending.oldest_ms,
-        provider=side.provider.id if side is not None else "none",
-        model=side.provider.model if side is not None else "",
-        dims=agent.warm.dims,
-        space=side.space.id if side is not None else "",
-        filling=agent.meaning.filling(),
-        fallback=agent.meaning.fallback,
-        jobs=_jobs(agent.meaning),
-        refused=[RefusedText(row.path, row.start_line, row.end_line, row.reason) for row in refused],
-        vector_path=choice.search.name if side is not None else "none",
-        vector_path_reason=choice.reason if side is not None else "there is no embedding provider",
         last_sync_ms=text.last_sync_ms,
         syncing=text.syncing,
         watch=watch.mode,
@@ -110,6 +98,31 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
         skipped=skipped,
         problems=problems,
         checks=await probe(agent, disk) if deep else [],
+    )
+    return _with_vectors(status, agent, refused)
+
+
+def _with_vectors(status: AgentStatus, agent: Reported, refused: list[RefusedChunk]) -> AgentStatus:
+    """Return a status that says which vectors answer, which are being made, and what no vector can be had for."""
+    meaning, side = agent.meaning, agent.meaning.answering
+    status = replace(
+        status,
+        filling=meaning.filling(),
+        fallback=meaning.fallback,
+        jobs=_jobs(meaning),
+        refused=[RefusedText(row.path, row.start_line, row.end_line, row.reason) for row in refused],
+    )
+    if side is None:
+        return replace(status, vector_path_reason="there is no embedding provider")
+    choice = agent.warm.choice()
+    return replace(
+        status,
+        provider=side.space.provider,
+        model=side.space.model,
+        dims=agent.warm.dims,
+        space=side.space.id,
+        vector_path=choice.search.name,
+        vector_path_reason=choice.reason,
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import trio
 
 from memd.config import Batch
@@ -19,6 +20,7 @@ from memd.embedding.bulk.jobs import JobRecord, records_from_json, records_to_js
 from memd.embedding.bulk.run import BulkRun
 from memd.embedding.catalog import KNOWN
 from memd.embedding.providers.http import Http
+from tests.support.provider_errors import Reply
 from tests.support.provider_jobs import BatchDesk
 from tests.support.provider_server import ProviderServer
 from tests.support.remotes import APIS, MovableClock, endpoint_of
@@ -157,3 +159,46 @@ async def bench(
     finally:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
             await http.aclose()
+
+
+def played(server: ProviderServer, play: Callable[[Bench], Awaitable[Any]], **options: Any) -> Any:
+    """Run a play with the batch API of a server, as one daemon's life; return what it returns.
+
+    Args:
+        server: Who answers.
+        play: What is done.
+        options: As for `bench`.
+    """
+
+    async def main() -> Any:
+        with trio.fail_after(60):
+            async with bench(server, **options) as stage:
+                return await play(stage)
+
+    return trio.run(main)
+
+
+async def harvest(stage: Bench, items: list[tuple[str, str]]) -> BulkResults:
+    """Submit texts, look until they are done, and return their results."""
+    job_id = await stage.api.submit(items)
+    while (await stage.api.look(job_id)).state == "running":
+        pass
+    return await stage.api.results(job_id, hashes_of(items))
+
+
+def small_jobs(stage: Bench, max_texts: int) -> None:
+    """Have jobs hold that many texts at most."""
+    stage.api.max_texts = max_texts  # type: ignore[misc]
+
+
+def jobs_made(server: ProviderServer) -> int:
+    """Return how many jobs a server was asked for."""
+    return len(sent(server, "POST", "/batches")) + len(sent(server, "POST", ":asyncBatchEmbedContent"))
+
+
+def answering(
+    server: ProviderServer, patch: pytest.MonkeyPatch, answer: Callable[[str, str], Reply | None]
+) -> None:
+    """Have a server answer its batch API so, by method and path; None for what it would say itself."""
+    own = desk_of(server)._answer
+    patch.setattr(desk_of(server), "_answer", lambda asked: answer(asked.method, asked.path) or own(asked))

@@ -14,8 +14,8 @@ class DownloadServer:
     Set `body`, `etag`, `status`, `linked_etag`, `knows_ranges` as needed. `break_after` is a list: each
     request takes its first number and the connection breaks after so many bytes of it. `redirect` is where every
     request is sent instead. `token`, where it is set, must be shown. `shifted` makes a range begin so many bytes
-    later than it was asked for. `gate` is waited for before each answer. `on_bytes` is called with each request's
-    body before its last half is sent.
+    later than it was asked for. `gate` is waited for before each answer. `on_half` is called before the last
+    half of a body is sent.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -54,7 +54,9 @@ class DownloadServer:
         elif partial:
             start += self.shifted
             whole = len(self.body)
-            self._send(handler, 206, self.body[start:], ("Content-Range", f"bytes {start}-{whole - 1}/{whole}"))
+            self._send(
+                handler, 206, self.body[start:], ("Content-Range", f"bytes {start}-{whole - 1}/{whole}")
+            )
         else:
             self._send(handler, 200, self.body)
 
@@ -68,7 +70,9 @@ class DownloadServer:
             handler.send_header(name, value)
         handler.end_headers()
 
-    def _send(self, handler: BaseHTTPRequestHandler, status: int, data: bytes, *more: tuple[str, str]) -> None:
+    def _send(
+        self, handler: BaseHTTPRequestHandler, status: int, data: bytes, *more: tuple[str, str]
+    ) -> None:
         self._head(handler, status, len(data), *more)
         if self.break_after:
             data = data[: self.break_after.pop(0)]

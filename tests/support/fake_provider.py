@@ -10,11 +10,13 @@ import trio
 
 from memd.embedding.provider import BatchLimits, FloatArray, encodable, unit_vector
 from memd.embedding.space import VectorSpace
-from memd_client.errors import MemdError, ShuttingDownError
+from memd_client.errors import MemdError, ShuttingDownError, TextRefusedError
 
 
 class FakeProvider:
     """Counts what it is asked, and fails when told to.
+
+    Texts and questions wait for `gate` and `query_gate` where one is set; texts in `refused` are refused.
 
     Args:
         dims: Length of its vectors.
@@ -33,6 +35,9 @@ class FakeProvider:
         self.limits = BatchLimits(max_texts=16, max_tokens=100_000, max_text_tokens=8_000, concurrency=2)
         self.recipe = {"provider": self.id, "model": model}
         self.pause_s = 0.0
+        self.gate: trio.Event | None = None
+        self.query_gate: trio.Event | None = None
+        self.refused: set[str] = set()
         self.closed = False
 
     def __repr__(self) -> str:
@@ -45,10 +50,16 @@ class FakeProvider:
     async def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector of a question."""
         self.queries.append(text)
+        if self.query_gate is not None:
+            await self.query_gate.wait()
         return await self._embed(text)
 
     async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
         """Return the unit vectors of some texts."""
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.refused.intersection(texts):
+            raise TextRefusedError("the fake provider refuses a text")
         self.texts += texts
         rows = [await self._embed(text) for text in texts]
         return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import trio
 
+from memd.embedding.model.lock import lock_models
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.policy import RunnerSettings
-from memd.embedding.model.pull import fetch_minilm_sources, lock_models, pull_model
+from memd.embedding.model.pull import fetch_minilm_sources, pull_model
 from memd.paths import models_dir
 from memd_client.errors import MemdError
 

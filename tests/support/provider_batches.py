@@ -76,7 +76,7 @@ class FileBatchDesk(BatchDesk):
         name, data = fields["file"]
         if not name.endswith(".jsonl") or not data or len(data) > MAX_FILE_BYTES:
             raise WrongError("field", "file")
-        file_id = f"file-{len(self.files) + 1:06d}"
+        file_id = f"file-{next(self._file_numbers):06d}"
         self.files[file_id] = data
         facts = {"bytes": len(data), "created_at": CREATED, "filename": name, "purpose": "batch"}
         return json_reply({"id": file_id, "object": "file", "status": "processed", **facts})

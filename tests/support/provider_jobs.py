@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -51,6 +52,8 @@ class BatchDesk:
         self._models = models
         self._texts_embedded = texts_embedded
         self._lock = threading.RLock()
+        self._job_numbers = itertools.count(1)  # an id is never given twice, even after a deletion
+        self._file_numbers = itertools.count(1)
         self.jobs: dict[str, Job] = {}
         self.files: dict[str, bytes] = {}
         self.looks_to_finish: int | None = 1
@@ -98,7 +101,7 @@ class BatchDesk:
         """Write what an ended job leaves."""
 
     def _add(self, prefix: str, lines: list[tuple[str, Wanted]], **facts: Any) -> Job:
-        job = Job(f"{prefix}{len(self.jobs) + 1:06d}", lines, facts=facts)
+        job = Job(f"{prefix}{next(self._job_numbers):06d}", lines, facts=facts)
         self.jobs[job.id] = job
         return job
 

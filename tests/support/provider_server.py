@@ -159,7 +159,9 @@ class ProviderServer:
         with self._lock:
             fault = self._fault if self._fault is not None and self._fault.meets(call.texts) else None
         if fault is not None and fault.kind in WHY:
-            detail = wanted.texts[0] if wanted is not None else ""
+            detail = (
+                "" if wanted is None else wanted.model if fault.kind == "model_missing" else wanted.texts[0]
+            )
             return refusal(self.dialect, WHY[fault.kind], detail, fault.retry_after), fault
         if fault is not None and fault.kind == "hang":
             while not (fault.released.wait(0.01) or self.closing.is_set()):

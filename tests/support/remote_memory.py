@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import trio
@@ -19,7 +20,8 @@ from memd.embedding.model.downloads import Downloads
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.policy import RunnerSettings
 from memd.embedding.provider import EmbeddingProvider
-from memd.embedding.providers.http import Http, Patience
+from memd.embedding.providers.api import ApiRequest
+from memd.embedding.providers.http import MAX_BYTES, Http, Patience, Reply
 from memd.memory import Memory
 from memd.openclaw import load_home
 from memd_client.messages import SearchParams, SearchReply
@@ -31,16 +33,33 @@ from tests.support.remotes import MovableClock, endpoint_of, provider_over
 HURRY = 50
 """Pauses between tries are so many times shorter than the provider's own; tests of those pauses are elsewhere."""
 
-PATIENCE = Patience(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=2.0)
-QUERY_TIMEOUT_S = 2.0
-QUERY_EMBED_TIMEOUT_MS = 400
-"""How long a question's vector is waited for: short, so that a provider that hangs is noticed soon."""
+
+@dataclass(frozen=True)
+class Waits:
+    """How long a provider is waited for: for a question's vector by a search, for a question, for a batch."""
+
+    search_ms: int
+    question_s: float
+    batch: Patience
+
+
+USUAL = Waits(2_000, 20.0, Patience(connect_s=10.0, read_s=20.0, write_s=20.0, total_s=20.0))
+SHORT = Waits(400, 2.0, Patience(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=1.5))
+"""For providers that don't answer at all: the waits are spent to their end."""
 
 PATIENT_S = 30.0
 """How long a state is waited for before a test fails."""
 
 DOCUMENT_KIND = {"gemini": "RETRIEVAL_DOCUMENT", "voyage": "document"}
 """What a document is called by providers that tell documents from questions."""
+
+
+class NarrowHttp(Http):
+    """Takes bodies of a sixteenth of the usual size, so that one too big takes milliseconds and not seconds."""
+
+    async def send(self, request: ApiRequest, patience: Patience, *, max_bytes: int = MAX_BYTES) -> Reply:
+        """Return the reply to a request; see `Http`."""
+        return await super().send(request, patience, max_bytes=max_bytes // 16)
 
 
 class LoopbackChooser:
@@ -51,13 +70,17 @@ class LoopbackChooser:
         http: The connections.
         accounts: The accounts.
         clock: Wall time.
+        waits: How long it is waited for.
     """
 
-    def __init__(self, server: ProviderServer, http: Http, accounts: Accounts, clock: MovableClock) -> None:
+    def __init__(
+        self, server: ProviderServer, http: Http, accounts: Accounts, clock: MovableClock, waits: Waits
+    ) -> None:
         self._server = server
         self._http = http
         self._accounts = accounts
         self._clock = clock
+        self._waits = waits
 
     async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
         """Return the server's provider."""
@@ -75,8 +98,8 @@ class LoopbackChooser:
             account,
             self._clock,
             pause=_hurried,
-            query_timeout_s=QUERY_TIMEOUT_S,
-            batch_patience=PATIENCE,
+            query_timeout_s=self._waits.question_s,
+            batch_patience=self._waits.batch,
         )
 
     async def rebuild(
@@ -143,24 +166,27 @@ class RemoteMemory:
 
 
 @asynccontextmanager
-async def remote_memory(home: StateHome, server: ProviderServer) -> AsyncIterator[RemoteMemory]:
+async def remote_memory(
+    home: StateHome, server: ProviderServer, waits: Waits = USUAL
+) -> AsyncIterator[RemoteMemory]:
     """Run a memory inside the block.
 
     Args:
         home: Its state directory; the settings in it say how it searches, not who embeds.
         server: Who embeds.
+        waits: How long it is waited for.
     """
-    clock, http = MovableClock(), Http()
+    clock, http = MovableClock(), NarrowHttp()
     accounts = Accounts(home.state / "memory" / "accounts.json", clock, 0)
     models, downloads = ModelOwner(RunnerSettings()), Downloads()
     memory = Memory(
         await trio.to_thread.run_sync(load_home, home.environ(), home.root),
-        daemon=DaemonSettings(query_embed_timeout_ms=QUERY_EMBED_TIMEOUT_MS),
+        daemon=DaemonSettings(query_embed_timeout_ms=waits.search_ms),
         extension=lambda config: EXTENSION,
         models=models,
         models_dir=home.root / "models",
         downloads=downloads,
-        chooser=LoopbackChooser(server, http, accounts, clock),
+        chooser=LoopbackChooser(server, http, accounts, clock, waits),
         accounts=accounts,
         problems=[],
         clock=clock,

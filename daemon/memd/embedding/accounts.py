@@ -99,6 +99,7 @@ class Accounts:
 
     @daily_budget.setter
     def daily_budget(self, tokens: int) -> None:
+        """Allow another number from now on."""
         self._budget.limit = tokens
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -145,8 +146,8 @@ class Accounts:
                 continue
             if key in self._accounts:
                 self._accounts[key].restore(record)
-            elif self._is_worth_keeping(record):
-                self._earlier[key] = record
+            else:
+                self._earlier[key] = _tidy(record)
 
     async def _save(self, path: Path, limiter: trio.CapacityLimiter) -> None:
         """Write what is known now."""
@@ -172,10 +173,26 @@ class Accounts:
         """Return whether the record of an account nobody uses says anything that still holds."""
         if record.get("day") == self._budget.day:
             return True
-        models = record.get("models")
-        doors = [record.get("breaker"), *(models.values() if isinstance(models, dict) else ())]
         now_ms = self._clock()
+        doors = [record["breaker"], *record["models"].values()]
         return any(Breaker.from_record(door).retry_in_ms(now_ms) > 0 for door in doors)
+
+
+def _tidy(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what makes sense of a record, so that nothing else is written again."""
+    models = record.get("models")
+    doors = {
+        str(name): Breaker.from_record(door).to_record()
+        for name, door in (models.items() if isinstance(models, dict) else ())
+    }
+    return {
+        "provider": provider[:100] if isinstance(provider := record.get("provider"), str) else "",
+        "day": count_of(record.get("day")),
+        "calls": count_of(record.get("calls")),
+        "tokens": count_of(record.get("tokens")),
+        "breaker": Breaker.from_record(record.get("breaker")).to_record(),
+        "models": {name: door for name, door in doors.items() if door},
+    }
 
 
 def _why(error: Exception) -> str:

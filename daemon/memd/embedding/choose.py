@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,8 @@ class Providers:
         state_dir: Where the agents' folders, and in them auth profiles, are.
         environ: The environment, for keys and references.
         daemon: The daemon's own settings.
-        start_download: Begins to get a model; called where `provider: "local"` names one that isn't there.
+        start_download: Begins to get a model, and returns whether it comes; called where `provider: "local"` names
+            one that isn't there.
         has_extra: Whether llama-cpp-python is there.
 
     Resources: holds the client from the first remote provider until `aclose`. What is made here is the caller's to
@@ -90,7 +92,7 @@ class Providers:
         state_dir: Path,
         environ: Mapping[str, str],
         daemon: DaemonSettings,
-        start_download: Callable[[ModelReference, Path], None] | None = None,
+        start_download: Callable[[ModelReference, Path], bool] | None = None,
         has_extra: Callable[[], bool] = is_extra_installed,
     ) -> None:
         self._models = models
@@ -100,7 +102,7 @@ class Providers:
         self._entries = entries
         self._state_dir = state_dir
         self._environ = environ
-        self._keep_alive_s = int(daemon.model_keep_alive_minutes * 60) or -1
+        self._keep_alive_s = math.ceil(daemon.model_keep_alive_minutes * 60) or -1
         self._start_download = start_download
         self._has_extra = has_extra
         self._http: Http | None = None
@@ -218,9 +220,8 @@ class Providers:
         if self._start_download is None or name != "local" or settings.provider != "local":
             return error
         reference = local.reference
-        if reference.kind not in ("hf", "https"):
+        if reference.kind not in ("hf", "https") or not self._start_download(reference, local.models_dir):
             return error
-        self._start_download(reference, local.models_dir)
         hint = "It is being downloaded: see `memctl status`. Until then search is by keywords."
         return ModelMissingError(error.message, hint=hint, data=error.data)
 
@@ -246,32 +247,6 @@ class Providers:
             query_timeout_s=OLLAMA_QUERY_TIMEOUT_S if plan.dialect == "ollama" else QUERY_TIMEOUT_S,
             bulk=_bulk_of(plan, api, self._http, account) if plan.has_bulk else None,
         )
-
-
-async def choose_provider(
-    settings: MemorySearch,
-    *,
-    models: ModelOwner,
-    cache_dir: Path,
-    has_extra: Callable[[], bool] = is_extra_installed,
-) -> Selection:
-    """Choose among local models alone: what `memd.memory` uses until it has `Providers`."""
-    from memd.clock import wall_clock_ms
-    from memd.embedding.accounts import Accounts
-    from memd.embedding.providers.http import Http
-
-    providers = Providers(
-        models=models,
-        models_dir=cache_dir,
-        http=Http,
-        accounts=lambda: Accounts(None, wall_clock_ms, 0),
-        entries={},
-        state_dir=cache_dir,
-        environ={},
-        daemon=DaemonSettings(),
-        has_extra=has_extra,
-    )
-    return await providers.choose(settings, "main")
 
 
 def _plan(name: str, local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
@@ -316,7 +291,7 @@ def _replan(
     earlier = Wanted(
         model,
         recipe.get("base_url", ""),
-        int(dims) if dims.isdecimal() else None,
+        int(dims) if dims.isdecimal() and len(dims) < 10 else None,
         recipe.get("query_type") or None,
         recipe.get("document_type") or None,
         prefixes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random as chance
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -148,14 +149,15 @@ class RemoteProvider:
             MemdError: See `embed_batch`; a provider that is silent for `query_timeout_s` is unreachable.
         """
         with self._open():
-            # The requests' own deadline begins with their turn: only their time counts as the provider's failure.
-            with trio.move_on_after(2 * self._query_timeout_s + 1.0):
-                texts = [self._wording(text, self._space.query_prefix)]
+            texts = [self._wording(text, self._space.query_prefix)]
+            try:
                 rows = await self._ask(texts, "query", self._query_timeout_s)
-                return np.asarray(rows[0], dtype=np.float32)
-            raise ProviderUnreachableError(
-                f"{self.id} had no turn for a question within {self._query_timeout_s:g} s"
-            )
+            except trio.TooSlowError:
+                # It is busy with us, which is no failure of its own.
+                raise ProviderUnreachableError(
+                    f"{self.id} had no turn for a question within {self._query_timeout_s:g} s"
+                ) from None
+            return np.asarray(rows[0], dtype=np.float32)
 
     async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
         """Return the unit vectors (n, dims) of some texts, however many; (0, 0) for none.
@@ -217,7 +219,11 @@ class RemoteProvider:
         Args:
             texts: As they are sent.
             kind: What they are.
-            timeout_s: For all tries together, once it has its turn; None for a deadline of each.
+            timeout_s: For its turn, and then for all tries together; None for no end of turns, and for a
+                deadline of each try.
+
+        Raises:
+            trio.TooSlowError: It got no turn in that time.
         """
         request = self._api.request(texts, kind)
         tokens = sum(map(estimate_tokens, texts))
@@ -225,7 +231,7 @@ class RemoteProvider:
         while True:
             self._account.check(self.model)  # before waiting in a line for nothing
             await self._rest(kind)
-            async with self._account.turns.take(kind):
+            async with self._account.turns.take(kind, math.inf if timeout_s is None else timeout_s):
                 if deadline is None and timeout_s is not None:
                     deadline = trio.current_time() + timeout_s
                 with self._account.begin(tokens, metered=self._metered, model=self.model) as call:

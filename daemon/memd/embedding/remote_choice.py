@@ -165,6 +165,8 @@ class RemoteChoice:
         """
         vendor = vendor_of(name, self._entries)
         remote = self._remote_for(vendor)
+        if earlier.base_url:
+            checked_url(earlier.base_url, "the address of the earlier provider", {})
         try:
             today = self._address(vendor, remote)
         except ConfigInvalidError:
@@ -199,7 +201,7 @@ class RemoteChoice:
         provider = self._settings.provider
         owner = self._settings.fallback if provider in ("local", "none") else provider
         owner = AUTO_ORDER[0] if owner == "auto" else owner
-        return self._settings.remote if self._is_meant(vendor, owner) else None
+        return (self._settings.remote or Remote()) if self._is_meant(vendor, owner) else None
 
     def _plan(
         self,

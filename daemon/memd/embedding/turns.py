@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -30,13 +31,22 @@ class Turns:
         return f"<Turns {self._free} free, {len(self._queries)} questions and {len(self._documents)} batches wait>"
 
     @asynccontextmanager
-    async def take(self, kind: TextKind) -> AsyncIterator[None]:
-        """Wait for a turn, and have it inside the block."""
+    async def take(self, kind: TextKind, timeout_s: float = math.inf) -> AsyncIterator[None]:
+        """Wait for a turn, and have it inside the block.
+
+        Args:
+            kind: What for.
+            timeout_s: How long to wait at most.
+
+        Raises:
+            trio.TooSlowError: None came in that time.
+        """
         if kind == "query" and not self._is_single:
             await trio.lowlevel.checkpoint()
             yield
             return
-        await self._wait(self._queries if kind == "query" else self._documents)
+        with trio.fail_after(timeout_s):
+            await self._wait(self._queries if kind == "query" else self._documents)
         try:
             yield
         finally:

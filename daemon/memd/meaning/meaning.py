@@ -8,10 +8,8 @@ questions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import structlog
@@ -28,6 +26,7 @@ from memd.index.files import Published
 from memd.index.spaces import find_recipe
 from memd.index.vectors.warm import WarmVectors
 from memd.meaning.answering import Answering
+from memd.meaning.chooser import Chooser, is_time_to_fall_back
 from memd.meaning.side import Side
 from memd.sync.bulk_fill import bulk_fill_of
 from memd.sync.embed import CacheLimits, FillEvents, VectorFill
@@ -36,22 +35,6 @@ from memd_client.errors import MemdError, ProviderUnavailableError
 from memd_client.messages import Degraded, Fallback, Filling
 
 log = structlog.get_logger(__name__)
-
-LASTING = frozenset(
-    {
-        "provider_auth",
-        "provider_quota_exhausted",
-        "provider_model_unknown",
-        "token_budget_exhausted",
-        "model_missing",
-        "model_invalid",
-        "local_extra_missing",
-    }
-)
-"""Failures that don't pass by themselves: the fallback is used at once."""
-
-FALLBACK_AFTER_MS = 20_000
-"""How long any other failure lasts before the fallback is used: filling its space may cost money."""
 
 LOOK_S = 5.0
 """How often it is looked whether a fallback is to be used, or left."""
@@ -66,21 +49,6 @@ PROBE = "memory"
 
 NEARLY_WHOLE = 10
 """A primary that works again answers at once where less than one text in so many has no vector yet."""
-
-
-class Chooser(Protocol):
-    """Who makes providers; see `memd.embedding.choose.Providers`."""
-
-    async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
-        """Return the provider the settings want, else their fallback, else none."""
-
-    async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
-        """Return the provider of that name, or raise why it can't be had."""
-
-    async def rebuild(
-        self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str
-    ) -> EmbeddingProvider | None:
-        """Return the provider of an earlier space, None where it can't be had any more."""
 
 
 class Meaning:
@@ -125,6 +93,7 @@ class Meaning:
         self._started_ms = clock()
         self._chosen_ms = 0
         self._probed_ms = 0
+        self._is_spare_unusable = False
         self._answering = Answering(agent_id, index, warm, query_timeout_s=query_timeout_s, clock=clock)
         self.notices: list[str] = []
         self.selection = Selection(settings.provider, None)
@@ -194,9 +163,7 @@ class Meaning:
             elif now_ms - self._probed_ms >= PROBE_EVERY_MS and primary.provider.retry_in_s() <= 0:
                 self._probed_ms = now_ms
                 await self._probe(primary)
-        elif failing is not None and (
-            failing.code in LASTING or now_ms - failing.since_ms >= FALLBACK_AFTER_MS
-        ):
+        elif failing is not None and is_time_to_fall_back(failing, now_ms):
             async with self._turn:
                 await self._fall_back(primary, failing)
 
@@ -211,14 +178,21 @@ class Meaning:
 
     async def _fall_back(self, primary: Side, failing: Degraded) -> None:
         """Use the configured fallback, where there is one that can be made."""
-        name = self._settings.fallback
+        name, now_ms = self._settings.fallback, self._clock()
         if name in ("none", "auto", self._settings.provider, primary.provider.id):
             return
+        if now_ms - self._chosen_ms < CHOOSE_AGAIN_MS and self._is_spare_unusable:
+            return
+        self._chosen_ms = now_ms
         try:
             provider = await self._chooser.make(name, self._settings, self._agent_id)
         except MemdError as error:
-            log.info("embedding.fallback_unusable", agent=self._agent_id, fallback=name, code=error.code)
+            self._is_spare_unusable = True
+            log.warning(
+                "embedding.fallback_unusable", agent=self._agent_id, fallback=name, problem=error.message
+            )
             return
+        self._is_spare_unusable = False
         self.fallback = Fallback(primary.provider.id, failing.code, failing.reason, failing.since_ms)
         log.warning("embedding.fell_back", agent=self._agent_id, to=name, code=failing.code)
         self.spare = self._side(provider)

@@ -122,6 +122,7 @@ class VectorFill:
         self.space = SpaceKey(provider.id, provider.model, provider.space.id)
         self._round = 0  # texts embedded since there was last nothing to do
         self._renew_before_ms: int | None = None
+        self._came = 0
         self._trimmed_ms = 0
         self.embedded = 0
         self.pending = 0
@@ -147,6 +148,7 @@ class VectorFill:
 
         found = await self._index.read(look)
         self.pending, self.oldest_ms, self.pace.characters, self.texts = found
+        await self._count()
 
     def wake(self, texts: int = 0, characters: int = 0) -> None:
         """Say that texts may be missing, or that the provider may work again.
@@ -155,6 +157,7 @@ class VectorFill:
             texts: How many are known to have come.
             characters: How long they are together.
         """
+        self._came += texts
         self.pending += texts
         self.texts += texts
         self.pace.characters += characters
@@ -231,9 +234,14 @@ class VectorFill:
                 await self._nudge.wait()
 
     async def _count(self) -> None:
-        """Count what is missing."""
-        space_id, renew = self.space.id, self._renew_before_ms
-        self.pending = await self._index.read(lambda db: count_missing(db, space_id, renew_before_ms=renew))
+        """Count what is missing; once more where text came in, or a renewal was asked for, while it was counted."""
+        space_id = self.space.id
+        while True:
+            came, renew = self._came, self._renew_before_ms
+            count = await self._index.read(lambda db: count_missing(db, space_id, renew_before_ms=renew))
+            if (came, renew) == (self._came, self._renew_before_ms):
+                self.pending = count
+                return
 
     async def _fill(self) -> None:
         """Embed batch after batch until nothing is missing but what jobs bring."""
@@ -248,7 +256,7 @@ class VectorFill:
             await self._embed_all(missing)
             await self._count()
         if not self.pending:
-            self._renew_before_ms = None
+            self._renew_before_ms = None  # nothing was awaited since it was counted
             self.pace.characters = 0
             await self._events.whole()
             if not self._wake.is_set():

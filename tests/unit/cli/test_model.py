@@ -1,4 +1,4 @@
-"""`memctl model pull`: the path of a model that is ready."""
+"""`memctl model`: the path of a model that is ready, a table of those there are, what was removed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from memd_client.errors import DownloadFailedError
-from memd_client.messages import ModelReply, Progress
+from memd_client.errors import BadParamsError, DownloadFailedError
+from memd_client.messages import ModelFile, ModelReply, Progress
 from memd_client.wire import to_wire
 from tests.unit.cli.stage import memctl
 
@@ -40,7 +40,8 @@ def test_a_download_is_told_in_bytes() -> None:
     ],
 )
 def test_a_path_means_the_same_to_the_daemon(ref: str, sent: str) -> None:
-    assert memctl("model", "pull", ref, model=READY).client.calls == [("model", {"ref": sent})]
+    calls = memctl("model", "pull", ref, model=READY).client.calls
+    assert calls == [("model", {"ref": sent, "action": "pull", "force": False})]
 
 
 def test_a_failed_download_exits_1_with_the_way_out() -> None:
@@ -56,3 +57,79 @@ def test_a_failed_download_exits_1_with_the_way_out() -> None:
 
 def test_json_is_the_reply_field_by_field() -> None:
     assert json.loads(memctl("model", "pull", "minilm", "--json", model=READY).out) == to_wire(READY)
+
+
+GEMMA = "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
+
+SHELF = ModelReply(
+    "",
+    "/models",
+    374_800_000,
+    [
+        ModelFile(GEMMA, "/models/hf_gemma.gguf", 328_600_000),
+        ModelFile("minilm", "/models/minilm-l6-v2-f16.gguf", 46_200_000, ["main", "work"], True),
+    ],
+)
+
+
+def test_models_are_listed_with_size_state_and_users() -> None:
+    ran = memctl("model", "list", model=SHELF)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert [line.split("  ")[0] for line in ran.out.splitlines()] == ["model", GEMMA, "minilm"]
+    assert [line.split()[1:] for line in ran.out.splitlines()] == [
+        ["size", "state", "used", "by"],
+        ["328.6", "MB", "nobody"],
+        ["46.2", "MB", "loaded", "main,", "work"],
+    ]
+    assert ran.client.calls == [("model", {"ref": "", "action": "list", "force": False})]
+
+
+def test_a_terminal_gets_the_models_as_a_table() -> None:
+    ran = memctl("model", "list", terminal=True, colour=False, width=120, model=SHELF)
+
+    assert "minilm" in ran.out
+    assert "main, work" in ran.out
+
+
+def test_no_model_is_said_with_the_way_to_one() -> None:
+    ran = memctl("model", "list", model=ModelReply("", "/models", 0))
+
+    assert (ran.code, ran.out) == (0, "")
+    assert "memctl model pull minilm" in ran.err
+
+
+def test_the_list_as_json_is_the_reply_field_by_field() -> None:
+    assert json.loads(memctl("model", "list", "--json", model=SHELF).out) == to_wire(SHELF)
+
+
+@pytest.mark.parametrize(
+    ("ref", "sent"),
+    [
+        ("minilm", "minilm"),
+        (GEMMA, GEMMA),
+        ("hf_gemma.gguf", "hf_gemma.gguf"),
+        ("./file.gguf", os.path.abspath("file.gguf")),
+        ("~/models/file.gguf", os.path.expanduser("~/models/file.gguf")),
+    ],
+)
+def test_what_was_removed_is_told(ref: str, sent: str) -> None:
+    ran = memctl("model", "remove", ref, model=READY)
+
+    assert (ran.code, ran.out, ran.err) == (0, f"removed {READY.path}, 45.9 MB\n", "")
+    assert ran.client.calls == [("model", {"ref": sent, "action": "remove", "force": False})]
+
+
+def test_force_is_passed_on() -> None:
+    ran = memctl("model", "remove", "minilm", "--force", "--json", model=READY)
+
+    assert json.loads(ran.out) == to_wire(READY)
+    assert ran.client.calls == [("model", {"ref": "minilm", "action": "remove", "force": True})]
+
+
+def test_a_model_in_use_exits_1_with_the_way_out() -> None:
+    refused = BadParamsError("minilm is the model of main", hint="Choose another, or use --force.")
+    ran = memctl("model", "remove", "minilm", model=refused)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert "use --force" in ran.err

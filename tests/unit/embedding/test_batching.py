@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +36,7 @@ def test_every_text_is_in_one_batch_in_its_order_and_no_batch_is_too_much(
 def test_no_two_neighbouring_batches_fit_into_one(costs: list[int], limits: BatchLimits) -> None:
     found = batches(costs, limits)
 
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         both = [costs[position] for position in (*one, other[0])]
         is_full = len(both) > limits.max_texts or sum(both) > limits.max_tokens
         assert is_full or any(cost > limits.max_text_tokens for cost in both)

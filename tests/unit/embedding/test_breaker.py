@@ -149,7 +149,9 @@ def test_a_trial_nothing_is_heard_of_does_not_keep_the_door_shut_for_ever() -> N
 
 
 @pytest.mark.parametrize("error", [TextRefusedError("odd"), TokenBudgetError("spent")])
-def test_a_refused_text_and_a_spent_budget_say_nothing_against_the_provider(error: ProviderFailedError) -> None:
+def test_a_refused_text_and_a_spent_budget_say_nothing_against_the_provider(
+    error: ProviderFailedError,
+) -> None:
     assert opened(error).enter(NOW) == 0
     breaker = opened()
     after = NOW + TRANSIENT_MS

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
 from memd.embedding.model import download
 from memd.embedding.model.download import fetch_file
+from memd.embedding.secret import Secret
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
 from tests.support.download_server import DownloadServer, serving
 
@@ -31,10 +35,10 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fetch(
-    server: DownloadServer, target: Path, sha256: str | None = SHA256
+    server: DownloadServer, target: Path, sha256: str | None = SHA256, **more: Any
 ) -> list[tuple[str, int, int, str]]:
     seen: list[tuple[str, int, int, str]] = []
-    run = partial(fetch_file, f"{server.url}/file.gguf", target, sha256=sha256)
+    run = partial(fetch_file, f"{server.url}/file.gguf", target, sha256=sha256, **more)
     trio.run(partial(run, progress=lambda *step: seen.append(step)))
     return seen
 
@@ -133,6 +137,120 @@ def test_full_disk_is_noticed_before_anything_is_written(
     with pytest.raises(DownloadFailedError, match="are needed"):
         fetch(server, tmp_path / "file.gguf")
     assert files(tmp_path) == []
+
+
+def test_disk_that_fills_up_meanwhile_ends_the_download_with_room_to_spare(
+    server: DownloadServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "CHECK_BYTES", 1 << 20)
+    free = iter([1 << 40, 1 << 40, 1 << 20])
+    with pytest.raises(DownloadFailedError, match="are needed and 1 MB are free"):
+        fetch(server, tmp_path / "file.gguf", free_bytes=lambda directory: next(free, 1 << 20))
+    assert files(tmp_path) == ["file.gguf.part", "file.gguf.part.tag"]
+    fetch(server, tmp_path / "file.gguf")
+    assert (tmp_path / "file.gguf").read_bytes() == BODY
+
+
+LIMITED = """
+import resource, sys
+from functools import partial
+from pathlib import Path
+import trio
+from memd.embedding.model.download import fetch_file
+from memd.embedding.secret import Secret
+from memd_client.errors import DownloadFailedError
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+try:
+    trio.run(partial(fetch_file, sys.argv[1], Path(sys.argv[2]), progress=lambda *step: None))
+except DownloadFailedError as error:
+    print(error.message)
+"""
+
+
+def test_write_that_finds_no_room_is_named_and_gives_back_what_it_took(
+    server: DownloadServer, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", LIMITED, f"{server.url}/file.gguf", str(tmp_path / "file.gguf")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "can't be written" in ran.stdout
+    assert files(tmp_path) == []
+    assert len(server.asked) == 1
+
+
+def test_part_that_was_whole_already_is_accepted_without_a_byte(
+    server: DownloadServer, tmp_path: Path
+) -> None:
+    (tmp_path / "file.gguf.part").write_bytes(BODY)
+    (tmp_path / "file.gguf.part.tag").write_text(server.etag)
+    fetch(server, tmp_path / "file.gguf")
+    assert (tmp_path / "file.gguf").read_bytes() == BODY
+    assert len(server.asked) == 1
+
+
+def test_part_longer_than_the_file_is_thrown_away_and_begun_anew(
+    server: DownloadServer, tmp_path: Path
+) -> None:
+    (tmp_path / "file.gguf.part").write_bytes(BODY + b"more")
+    (tmp_path / "file.gguf.part.tag").write_text(server.etag)
+    fetch(server, tmp_path / "file.gguf")
+    assert (tmp_path / "file.gguf").read_bytes() == BODY
+    assert [wanted for _, wanted in server.asked] == [f"bytes={len(BODY) + 4}-", ""]
+
+
+def test_range_that_begins_elsewhere_is_not_appended(server: DownloadServer, tmp_path: Path) -> None:
+    (tmp_path / "file.gguf.part").write_bytes(BODY[:1000])
+    (tmp_path / "file.gguf.part.tag").write_text(server.etag)
+    server.shifted = 7
+    fetch(server, tmp_path / "file.gguf", sha256=None)
+    assert (tmp_path / "file.gguf").read_bytes() == BODY
+
+
+TOKEN = Secret("hf_secretsecret")
+
+
+def test_token_is_shown_to_the_hub_and_to_no_other_host(tmp_path: Path) -> None:
+    with serving(BODY) as hub, serving(BODY) as other:
+        hub.redirect = other.url
+        fetch(hub, tmp_path / "file.gguf", token=TOKEN)
+        assert hub.authorizations == ["Bearer hf_secretsecret"]
+        assert other.authorizations == [""]
+    assert (tmp_path / "file.gguf").read_bytes() == BODY
+
+
+def test_token_goes_on_being_shown_when_a_download_goes_on(server: DownloadServer, tmp_path: Path) -> None:
+    server.token, server.break_after = "hf_secretsecret", [3_000_000]
+    fetch(server, tmp_path / "file.gguf", token=TOKEN)
+    assert server.authorizations == ["Bearer hf_secretsecret"] * 2
+
+
+@pytest.mark.parametrize("token", ["two words", "line\nbreak", "schlüssel"])
+def test_token_that_is_none_is_refused_without_being_printed(
+    server: DownloadServer, tmp_path: Path, token: str
+) -> None:
+    with pytest.raises(DownloadFailedError) as caught:
+        fetch(server, tmp_path / "file.gguf", token=Secret(token))
+    assert token not in str(caught.value.to_wire())
+    assert server.asked == []
+
+
+def test_token_is_not_sent_in_the_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with serving(BODY) as proxy:  # sees what goes to an address that isn't this machine's
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("NO_PROXY", "")
+        run = partial(fetch_file, "http://hub.invalid/file.gguf", tmp_path / "file.gguf", token=TOKEN)
+        trio.run(partial(run, progress=lambda *step: None))
+        assert proxy.authorizations == [""]
+
+
+def test_failure_names_the_address_without_what_may_be_secret_in_it(
+    server: DownloadServer, tmp_path: Path
+) -> None:
+    server.status = 404
+    url = server.url.replace("//", "//ann:secret@") + "/file.gguf?signature=secret"
+    with pytest.raises(DownloadFailedError, match=r"file\.gguf answered 404") as caught:
+        trio.run(partial(fetch_file, url, tmp_path / "x.gguf", progress=lambda *step: None))
+    assert "secret" not in str(caught.value.to_wire())
+    assert caught.value.data["status"] == 404
 
 
 def test_unusable_proxy_in_the_environment_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.providers.api import EmbeddingApi, Endpoint
-from memd.embedding.providers.compatible import CompatibleApi
 from memd.embedding.providers.failures import retry_after_s
-from memd.embedding.providers.gemini import GeminiApi
-from memd.embedding.providers.mistral import MistralApi
-from memd.embedding.providers.ollama import OllamaApi
-from memd.embedding.providers.openai import OpenAIApi
-from memd.embedding.providers.voyage import VoyageApi
-from memd.embedding.secret import Secret
 from memd_client.errors import (
     ProviderAuthError,
     ProviderFailedError,
@@ -26,24 +18,9 @@ from memd_client.errors import (
     ProviderRateLimitedError,
     TextRefusedError,
 )
+from tests.unit.embedding.adapters import ADAPTERS, KEY, adapter
 
-KEY = "sk-proj-0123456789abcdefghijklmn"
 TEXT = "the diary of a person who wants nobody to read it"
-
-ADAPTERS: dict[str, type[Any]] = {
-    "openai": OpenAIApi,
-    "gemini": GeminiApi,
-    "voyage": VoyageApi,
-    "mistral": MistralApi,
-    "ollama": OllamaApi,
-    "compatible": CompatibleApi,
-}
-
-
-def adapter(name: str, **fields: Any) -> EmbeddingApi:
-    facts = {"model": "a-model", "base_url": "http://host.test/v1", "key": Secret(KEY), **fields}
-    api: EmbeddingApi = ADAPTERS[name](Endpoint(name, **facts))
-    return api
 
 
 def failure(
@@ -189,7 +166,12 @@ def test_known_error_becomes_the_class_that_says_what_to_do(
 @pytest.mark.parametrize("name", ADAPTERS)
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 520, 529])
 def test_what_may_pass_by_itself_is_marked_so(name: str, status: int) -> None:
-    for body in (b"", b"<html>Bad Gateway</html>", b"upstream connect error", {"error": "llama runner: EOF"}):
+    for body in (
+        b"",
+        b"<html>Bad Gateway</html>",
+        b"upstream connect error",
+        {"error": "batch too large: CUDA out of memory"},
+    ):
         error = failure(name, status, body)
         assert type(error) is ProviderFailedError
         assert error.data == {"transient": True}

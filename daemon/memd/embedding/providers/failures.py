@@ -52,9 +52,9 @@ def failure_of(
         if problem.is_no_model(by_words=True):
             return unknown_model(endpoint, answered)
         return _wrong_path(endpoint, answered, url)
+    if status >= 500 and problem.is_too_long(status):  # so Ollama and llama.cpp's server put it
+        return refused_text(answered)
     if status >= 500 or status in TRANSIENT:
-        if problem.is_too_long():  # llama.cpp's server calls that an error of its own
-            return refused_text(answered)
         return ProviderFailedError(answered, data={"transient": True})
     if 300 <= status < 400:
         return _moved(answered, headers)
@@ -102,7 +102,7 @@ def unknown_model(endpoint: Endpoint, answered: str) -> ProviderModelError:
 
 def _bad_request(endpoint: Endpoint, answered: str, status: int, problem: Problem) -> ProviderFailedError:
     """Return which part of a request was wrong."""
-    if status == 413 or problem.is_too_long():
+    if status == 413 or problem.is_too_long(status):
         return refused_text(answered)
     if problem.is_dimensions() and endpoint.dims is not None:
         return ProviderFailedError(

@@ -58,21 +58,12 @@ class GeminiApi:
 
     def request(self, texts: Sequence[str], kind: TextKind) -> ApiRequest:
         """Return the request for some texts: see `EmbeddingApi`."""
-        payload = {"requests": [self.one(text, kind) for text in texts]}
-        return post_json(self._endpoint, self._url, self.key_header(), payload)
-
-    def key_header(self) -> dict[str, str]:
-        """Return the header that carries the key."""
+        payload = {"requests": [self._one(text, kind) for text in texts]}
         key = self._endpoint.key
-        return {"x-goog-api-key": key.reveal()} if key else {}
+        return post_json(self._endpoint, self._url, {"x-goog-api-key": key.reveal()} if key else {}, payload)
 
-    def one(self, text: str, kind: TextKind) -> dict[str, Any]:
-        """Return the request for one text, as single and batch requests hold it.
-
-        Args:
-            text: Encodable as UTF-8.
-            kind: What it is.
-        """
+    def _one(self, text: str, kind: TextKind) -> dict[str, Any]:
+        """Return the request for one text."""
         prompt = _PROMPTS[kind] if self._prompted else ""
         whole = (
             text if text.startswith(prompt) else prompt + text

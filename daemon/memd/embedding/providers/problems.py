@@ -42,6 +42,11 @@ _TOO_LONG: Final = re.compile(
     r"|batch size|requests can be in one batch|payload size"
     r"|reduce (?:your|the) (?:prompt|input|length)|lower the number of tokens"
 )
+_SURELY_TOO_LONG: Final = re.compile(
+    r"input (?:length exceeds|is too (?:large|long))|exceeds? the (?:available )?context|maximum context length"
+)
+"""Said with a status of 500 and above, where "too large" may also be what a card's memory has to hold."""
+
 _BAD_TEXT: Final = re.compile(
     r"input['\"]? is invalid|invalid ['\"]input|(?:input|text|content|string)[^.]{0,40}\bempty\b"
     r"|\bempty (?:input|text|string|content)|content (?:policy|filter|management)|safety"
@@ -73,9 +78,10 @@ class Problem:
         """Return whether the account has nothing left."""
         return self.has_code(*_QUOTA_CODES)
 
-    def is_too_long(self) -> bool:
+    def is_too_long(self, status: int) -> bool:
         """Return whether a text, or all texts together, were too much."""
-        return self.has_code(*_TEXT_CODES) or _TOO_LONG.search(self.words) is not None
+        said = _TOO_LONG if status < 500 else _SURELY_TOO_LONG
+        return self.has_code(*_TEXT_CODES) or said.search(self.words) is not None
 
     def is_bad_text(self) -> bool:
         """Return whether a text is empty, or against the rules."""
@@ -103,18 +109,13 @@ def read_problem(body: bytes) -> Problem:
     codes: list[str] = []
     words: list[str] = []
     for fact in facts:
-        found = [
-            str(fact[key]) for key in _CODE_KEYS if isinstance(fact.get(key), (str, int))
-        ]  # most exact first
-        codes += [code for code in found if _CODE.fullmatch(code)]
+        named = [fact.get(key) for key in _CODE_KEYS]  # the most exact one first
+        codes += [str(code) for code in named if isinstance(code, str | int) and _CODE.fullmatch(str(code))]
         for key, inner in fact.items():
             if key in _WORD_KEYS:
-                words += [text for text in (inner if isinstance(inner, list) else [inner]) if _is_text(text)]
+                texts = inner if isinstance(inner, list) else [inner]
+                words += [text for text in texts if isinstance(text, str)]
     return Problem(tuple(codes), " ".join(words)[:20_000].lower(), facts)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _objects(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,163 @@
+"""Twenty agents share one model: one process, its memory that of one agent's, none where nothing is to be embedded."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from memd.paths import models_dir
+from memd_client.messages import ModelStatus, StatusReply
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+from tests.support.models import is_running, minilm_path
+
+pytestmark = pytest.mark.model
+
+MINILM = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}
+
+AGENTS = 20
+NOTES = 60
+"""Of all agents together, whether they are one or twenty."""
+
+TOLERANCE = 1.05
+NOISE_BYTES = 12_000_000
+"""What the daemon's own memory may differ after a model was used and is gone: pages an allocator keeps."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a daemon and its children took. Sizes are bytes."""
+
+    children: int
+    child_rss: int
+    daemon_rss: int
+    chunks: int
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the running children of a process."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split() if is_running(int(child))]
+
+
+def rss_of(pid: int) -> int:
+    """Return a process's resident memory in bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"no VmRSS of {pid}")
+
+
+def maps_a_model(pid: int) -> bool:
+    """Return whether a process has a file of the models directory mapped."""
+    return str(models_dir().resolve()) in Path(f"/proc/{pid}/maps").read_text()
+
+
+def model_of(status: StatusReply) -> ModelStatus | None:
+    """Return the loaded model, where one is."""
+    return next((model for model in status.models if model.pid is not None), None)
+
+
+def everything_is_embedded(status: StatusReply) -> bool:
+    """Return whether every agent's every chunk has its vector."""
+    return all(row.chunks > 0 and row.chunks_pending == 0 and not row.files_pending for row in status.agents)
+
+
+def note(number: int) -> str:
+    """Return a note of a few chunks."""
+    words = " ".join(f"entry {number} line {line} of the log about the gateway" for line in range(60))
+    return f"# Note {number}\n\n{words}\n"
+
+
+def home_with(agents: int) -> StateHome:
+    """Return a home with the same notes, spread over so many agents."""
+    minilm_path()
+    home = StateHome()
+    names = ["main", *(f"agent{number}" for number in range(1, agents))]
+    home.configure(agents_config(home.state, *names[1:], memory_search=MINILM))
+    for number in range(NOTES):
+        home.note(f"memory/{number:03d}.md", note(number), names[number % agents])
+    return home
+
+
+def measure(agents: int) -> Footprint:
+    """Index the notes, search once for each agent over a connection of its own, and look at the processes."""
+    with home_with(agents) as home, DaemonProcess(home) as daemon, ExitStack() as stack:
+        status = daemon.wait_for(
+            lambda status: len(status.agents) == agents and everything_is_embedded(status), 240
+        )
+        clients = [stack.enter_context(daemon.client(agent=row.agent)) for row in status.agents]
+        threads = [threading.Thread(target=client.search, args=("which gateway",)) for client in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        model = model_of(daemon.wait_for(lambda status: model_of(status) is not None))
+        assert model is not None
+        assert model.pid is not None
+        children = children_of(daemon.pid)
+        assert children == [model.pid]
+        assert maps_a_model(model.pid)
+        assert not maps_a_model(daemon.pid)
+        chunks = sum(row.chunks for row in status.agents)
+        return Footprint(len(children), rss_of(model.pid), rss_of(daemon.pid), chunks)
+
+
+def test_twenty_agents_take_one_process_and_the_memory_of_one_agent() -> None:
+    """The same texts, whether they are one agent's or twenty's; each agent has its own connection."""
+    one, twenty = measure(1), measure(AGENTS)
+    print(f"one agent: {one}\ntwenty agents: {twenty}")
+    assert one.chunks == twenty.chunks
+    assert one.children == twenty.children == 1
+    assert twenty.child_rss <= one.child_rss * TOLERANCE
+    total = [each.child_rss + each.daemon_rss for each in (one, twenty)]
+    assert total[1] <= total[0] * TOLERANCE
+
+
+@pytest.fixture
+def home() -> Iterator[StateHome]:
+    with home_with(3) as home:
+        yield home
+
+
+def test_a_daemon_with_nothing_left_to_embed_loads_and_maps_no_model(home: StateHome) -> None:
+    with DaemonProcess(home) as daemon:
+        daemon.wait_for(everything_is_embedded, 120)
+    with DaemonProcess(home) as daemon, daemon.client(agent="agent1") as client:
+        client.index()
+        status = daemon.wait_for(everything_is_embedded)
+        assert model_of(status) is None
+        assert children_of(daemon.pid) == []
+        assert not maps_a_model(daemon.pid)
+        client.search("the first question loads it")
+        assert children_of(daemon.pid) != []
+
+
+def test_after_the_keep_alive_the_process_is_gone_and_the_memory_given_back(home: StateHome) -> None:
+    with DaemonProcess(home) as daemon:
+        daemon.wait_for(everything_is_embedded, 120)
+    (home.root / "memd.toml").write_text("model_keep_alive_minutes = 0.05\n")
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        client.index()
+        baseline = rss_of(daemon.pid)
+        pids = set()
+        for question in range(10):
+            client.search(f"question number {question}")
+            pids |= set(children_of(daemon.pid))
+        assert len(pids) == 1
+        status = daemon.wait_for(lambda status: model_of(status) is None, 60)
+        deadline = time.monotonic() + 10
+        while children_of(daemon.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert children_of(daemon.pid) == []
+        assert not any(is_running(pid) for pid in pids)
+        assert not maps_a_model(daemon.pid)
+        print(f"daemon: {baseline} bytes before, {rss_of(daemon.pid)} after")
+        assert rss_of(daemon.pid) <= baseline + NOISE_BYTES
+        assert [model.state for model in status.models] == ["idle"]

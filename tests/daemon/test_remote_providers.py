@@ -1,0 +1,148 @@
+"""One daemon, an agent for each remote provider: a real process, real settings, real HTTP on loopback."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd_client import Client
+from memd_client.messages import SearchReply
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.provider_errors import DialectName
+from tests.support.provider_faults import Fault
+from tests.support.provider_server import KEY, ProviderServer, serving
+
+DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "compatible")
+NOTES = {
+    "memory/2026-01-05.md": "The invoice for the hosting company is due on the last Friday of the month.\n",
+    "memory/2026-01-06.md": "Our cat was ill and the vet gave her new medicine.\n",
+}
+DEADLINE_MS = 5_000
+PATIENCE_S = 40.0
+
+
+def settings_of(server: ProviderServer) -> dict[str, Any]:
+    """Return an agent's `memorySearch` for a server; a compatible one is an entry of `models.providers`."""
+    quick = {"sync": {"watch": False}}
+    if server.dialect == "compatible":
+        return {**quick, "provider": "acme", "model": server.facts.model}
+    remote = {"baseUrl": server.url} | ({"apiKey": server.key} if server.key is not None else {})
+    return {**quick, "provider": server.dialect, "remote": remote}
+
+
+@pytest.fixture
+def servers() -> Iterator[dict[DialectName, ProviderServer]]:
+    with ExitStack() as stack:
+        yield {dialect: stack.enter_context(serving(dialect, dims=64)) for dialect in DIALECTS}
+
+
+@pytest.fixture
+def home(servers: dict[DialectName, ProviderServer]) -> Iterator[StateHome]:
+    with StateHome() as home:
+        agents = [
+            {"id": name, "workspace": f"{home.state}/workspace-{name}", "memorySearch": settings_of(server)}
+            for name, server in servers.items()
+        ]
+        entry = {"baseUrl": servers["compatible"].url, "apiKey": KEY, "api": "openai-completions"}
+        providers = {"acme": {**entry, "models": []}}
+        home.configure({"agents": {"list": agents}, "models": {"providers": providers}})
+        for agent in DIALECTS:
+            for path, text in NOTES.items():
+                home.note(path, text, agent)
+        yield home
+
+
+def ask(client: Client, agent: str, query: str) -> SearchReply:
+    """Ask an agent, and make sure that its answer is in time and the right one."""
+    started = time.monotonic()
+    reply = client.search(query, agent=agent, deadline_ms=DEADLINE_MS)
+    assert time.monotonic() - started < DEADLINE_MS / 1000
+    assert reply.hits[0].path == "memory/2026-01-06.md", (agent, reply)
+    return reply
+
+
+def wait_for_meaning(client: Client, agent: str, query: str) -> None:
+    """Wait until an agent's questions are answered by meaning."""
+    deadline = time.monotonic() + PATIENCE_S
+    number = 0
+    while (reply := ask(client, agent, f"{query} {number}")).mode != "hybrid":
+        assert time.monotonic() < deadline, (agent, reply.degraded)
+        number += 1
+        time.sleep(0.1)  # noqa: TID251 - the daemon's own pauses are in real time here
+    assert reply.degraded is None
+
+
+def test_all_providers_of_a_daemon_fail_and_recover_without_a_restart(
+    home: StateHome, servers: dict[DialectName, ProviderServer]
+) -> None:
+    with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
+        # given an agent for each provider, whose notes all have vectors
+        client.index()
+        for agent in DIALECTS:
+            assert ask(client, agent, "the ill cat").mode == "hybrid", agent
+        # when every provider fails for a while
+        for server in servers.values():
+            server.fault = Fault("server_error")
+        for agent in DIALECTS:
+            reply = ask(client, agent, "the cat and her vet")
+            # then words answer and say why
+            assert (reply.mode, reply.degraded and reply.degraded.code) == ("keyword", "provider_failed"), (
+                agent
+            )
+        for server in servers.values():
+            server.fault = None
+        # and meaning is back as soon as the provider is asked again
+        for agent in DIALECTS:
+            wait_for_meaning(client, agent, "a vet for the cat")
+        for server in servers.values():
+            assert server.complaints == []
+            documents = [count for text, count in server.texts_embedded.items() if "." in text]
+            assert documents == [1, 1], server
+
+
+def everything_written(daemon: DaemonProcess, home: StateHome) -> Iterator[tuple[Path, bytes]]:
+    """Yield every file below the state directory but the settings, and the log."""
+    for path in home.root.rglob("*"):
+        if path.is_file() and path.name != "openclaw.json":
+            yield path, path.read_bytes()
+
+
+def test_a_refused_key_is_left_alone_over_restarts_and_is_written_nowhere(
+    home: StateHome, servers: dict[DialectName, ProviderServer]
+) -> None:
+    keyed = [agent for agent in DIALECTS if servers[agent].key is not None]
+    check: Callable[[SearchReply], str | None] = lambda reply: reply.degraded and reply.degraded.code  # noqa: E731
+    with DaemonProcess(home) as daemon:
+        with daemon.client(timeout_s=60) as client:
+            client.index()
+            # given providers that refuse the key
+            for agent in keyed:
+                servers[agent].fault = Fault("unauthorized")
+                assert check(ask(client, agent, "the cat and her vet")) == "provider_auth", agent
+            calls = {agent: servers[agent].calls for agent in keyed}
+            status = client.status()
+            paused = {
+                account.provider: account.code for account in status.accounts if account.state == "paused"
+            }
+            assert set(paused.values()) == {"provider_auth"}
+            assert len(paused) == len(keyed)
+            replies = [repr(status), *(repr(ask(client, agent, "her medicine")) for agent in keyed)]
+        # when the daemon is started anew
+        daemon.stop()
+        daemon.start()
+        with daemon.client(timeout_s=60) as client:
+            for agent in keyed:
+                reply = ask(client, agent, "the vet and the cat")
+                # then it doesn't ask again, and says the same
+                assert check(reply) == "provider_auth", agent
+                replies.append(repr(reply))
+        assert {agent: servers[agent].calls for agent in keyed} == calls
+        # and nobody has written the key down or told it
+        assert not [text for text in replies if KEY in text]
+        assert not [path for path, data in everything_written(daemon, home) if KEY.encode() in data]

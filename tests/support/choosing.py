@@ -1,0 +1,95 @@
+"""Providers and plans as an agent's settings make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from memd.config import DaemonSettings, MemorySearch, ProviderEntry
+from memd.embedding.accounts import Accounts
+from memd.embedding.choose import Providers, Selection
+from memd.embedding.model.owner import ModelOwner
+from memd.embedding.model.reference import ModelReference
+from memd.embedding.provider import EmbeddingProvider
+from memd.embedding.providers.http import Http
+from memd.embedding.remote_choice import RemoteChoice, RemotePlan
+
+KEYS = {
+    "OPENAI_API_KEY": "key-of-openai",
+    "GEMINI_API_KEY": "key-of-gemini",
+    "VOYAGE_API_KEY": "key-of-voyage",
+    "MISTRAL_API_KEY": "key-of-mistral",
+}
+"""A key for every provider that wants one."""
+
+
+class Asker:
+    """Providers for tests; notes the clients made and the downloads begun."""
+
+    def __init__(
+        self,
+        cache: Path,
+        *,
+        extra: bool = True,
+        environ: Mapping[str, str] | None = None,
+        entries: Mapping[str, ProviderEntry] | None = None,
+        daemon: DaemonSettings | None = None,
+    ) -> None:
+        self.clients: list[Http] = []
+        self.downloads: list[tuple[ModelReference, Path]] = []
+        accounts = Accounts(None, lambda: 0, 0)
+        self.providers = Providers(
+            models=ModelOwner(),
+            models_dir=cache,
+            http=self._client,
+            accounts=lambda: accounts,
+            entries=entries or {},
+            state_dir=cache / "state",
+            environ=environ or {},
+            daemon=daemon or DaemonSettings(),
+            start_download=lambda reference, folder: self.downloads.append((reference, folder)),
+            has_extra=lambda: extra,
+        )
+
+    def _client(self) -> Http:
+        self.clients.append(Http())
+        return self.clients[-1]
+
+    def choose(self, **settings: Any) -> Selection:
+        """Return what is chosen with these settings."""
+        return trio.run(self.providers.choose, MemorySearch(**settings), "main")
+
+    def rebuild(self, recipe: Mapping[str, str], **settings: Any) -> EmbeddingProvider | None:
+        """Return the earlier provider of a recipe, with these settings."""
+        return trio.run(self.providers.rebuild, recipe, MemorySearch(**settings), "main")
+
+
+def remote_choice(
+    settings: MemorySearch, *entries: ProviderEntry, environ: Mapping[str, str] = KEYS
+) -> RemoteChoice:
+    """Return the remote providers of an agent that has no auth profiles."""
+    return RemoteChoice(
+        settings,
+        "main",
+        entries={entry.id: entry for entry in entries},
+        state_dir=Path("/nowhere"),
+        environ=environ,
+        keep_alive_s=1800,
+    )
+
+
+def plan(
+    provider: str, *entries: ProviderEntry, name: str = "", environ: Mapping[str, str] = KEYS, **settings: Any
+) -> RemotePlan:
+    """Return the plan for `name`, or else for the configured provider itself."""
+    chosen = MemorySearch(provider=provider, **settings)
+    return remote_choice(chosen, *entries, environ=environ).plan(name or provider)
+
+
+def key_in(plan: RemotePlan) -> str | None:
+    """Return the key a plan holds, in clear."""
+    key = plan.endpoint.key
+    return None if key is None else key.reveal()

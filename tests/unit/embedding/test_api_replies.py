@@ -1,0 +1,266 @@
+"""Nothing of a provider's reply that isn't whole and sound is taken."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.embedding.provider import FloatArray
+from memd_client.errors import ProviderReplyError
+from tests.unit.embedding.adapters import ADAPTERS, adapter
+
+OPENAI_SHAPED = ("openai", "voyage", "mistral", "compatible")
+
+Rows = list[Any]
+
+
+def reply(name: str, rows: Rows, tokens: int | None = 7) -> bytes:
+    """Return a good reply's body with these vectors."""
+    data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
+    value: dict[str, Any] = {"object": "list", "data": data, "model": "a-model"}
+    counted: dict[str, Any] = {"usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
+    if name == "gemini":
+        value = {"embeddings": [{"values": row} for row in rows]}
+        counted = {"usageMetadata": {"promptTokenCount": tokens}}
+    elif name == "ollama":
+        value = {"model": "a-model", "embeddings": rows, "total_duration": 1, "load_duration": 2}
+        counted = {"prompt_eval_count": tokens}
+    return json.dumps(value | (counted if tokens is not None else {})).encode()
+
+
+def refused(name: str, body: bytes, count: int, **fields: Any) -> ProviderReplyError:
+    with pytest.raises(ProviderReplyError) as caught:
+        adapter(name, **fields).parse(body, count)
+    assert caught.value.message.startswith(f"{name} answered with")
+    return caught.value
+
+
+# --- good replies -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_vectors_come_in_the_order_of_the_texts_with_the_tokens_counted(name: str) -> None:
+    parsed = adapter(name).parse(reply(name, [[0.5, -0.25], [1, 2]]), 2)
+    assert parsed.vectors.dtype == np.float32
+    assert parsed.vectors.tolist() == [[0.5, -0.25], [1.0, 2.0]]
+    assert parsed.tokens == 7
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("tokens", [None, -1, "many", 1.5, True])
+def test_tokens_that_are_not_counted_are_none(name: str, tokens: Any) -> None:
+    assert adapter(name).parse(reply(name, [[0.5]], tokens), 1).tokens is None
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_whole_numbers_and_exponents_are_numbers(name: str) -> None:
+    body = reply(name, [["@"]]).replace(b'"@"', b"0, -1, 2e-3, 1E2, 12345678901234567890, -0.0, 3")
+    assert adapter(name).parse(body, 1).vectors[0].tolist() == pytest.approx(
+        [0.0, -1.0, 0.002, 100.0, 1.2345679e19, 0.0, 3.0]
+    )
+
+
+@pytest.mark.parametrize("name", OPENAI_SHAPED)
+def test_shuffled_positions_are_put_in_order(name: str) -> None:
+    for order in itertools.permutations(range(3)):
+        data = [{"index": place, "embedding": [float(place) + 1]} for place in order]
+        parsed = adapter(name).parse(json.dumps({"data": data}).encode(), 3)
+        assert parsed.vectors.tolist() == [[1.0], [2.0], [3.0]]
+
+
+@pytest.mark.parametrize("name", OPENAI_SHAPED)
+def test_reply_without_any_position_is_in_the_order_of_the_texts(name: str) -> None:
+    body = json.dumps({"data": [{"embedding": [1.0]}, {"embedding": [2.0]}], "usage": None}).encode()
+    assert adapter(name).parse(body, 2).vectors.tolist() == [[1.0], [2.0]]
+
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=64).filter(any))
+def test_base64_and_numbers_say_the_same_to_the_last_bit(numbers: list[float]) -> None:
+    exact = np.array(numbers, dtype="<f4")
+    spelled = base64.b64encode(exact.tobytes()).decode()
+    for name in ("openai", "compatible"):
+        by_base64 = adapter(name).parse(reply(name, [spelled]), 1).vectors
+        by_numbers = adapter(name).parse(reply(name, [numbers]), 1).vectors
+        assert by_base64.tobytes() == by_numbers.tobytes() == exact.tobytes()
+        assert by_base64.dtype == np.float32
+
+
+# --- replies that aren't taken ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_another_number_of_vectors_is_refused(name: str) -> None:
+    for rows in ([], [[1.0]], [[1.0]] * 3):
+        assert f"{len(rows)} vectors for 2 texts" in refused(name, reply(name, rows), 2).message
+
+
+@pytest.mark.parametrize("name", OPENAI_SHAPED)
+@pytest.mark.parametrize("places", [[0, 0], [1, 1], [0, 2], [-1, 0], [0, None], [1, 2]])
+def test_doubled_missing_and_foreign_positions_are_refused(name: str, places: list[int | None]) -> None:
+    data = [{"index": place, "embedding": [1.0]} for place in places]
+    error = refused(name, json.dumps({"data": data}).encode(), 2)
+    assert "doubled or missing" in error.message
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_vectors_of_different_or_no_length_are_refused(name: str) -> None:
+    assert "1 and 2 dimensions" in refused(name, reply(name, [[1.0], [1.0, 2.0]]), 2).message
+    assert "0 dimensions" in refused(name, reply(name, [[], []]), 2).message
+    refused(name, reply(name, [[], [1.0]]), 2)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_other_dimensions_than_asked_for_are_refused_with_the_way_out(name: str) -> None:
+    error = refused(name, reply(name, [[1.0, 2.0]]), 1, dims=3)
+    assert "2 dimensions, asked for 3" in error.message
+    assert "outputDimensionality" in error.hint
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "-Infinity", "nan", "1e999", "1e39", "null", "true", '"1"', "[1]", "{}"]
+)
+def test_what_is_no_finite_number_is_refused(name: str, number: str) -> None:
+    refused(name, reply(name, [[1.0, "@"]]).replace(b'"@"', number.encode()), 1)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("row", [[0, 0], [0.0, -0.0], [1e-60, 1e-60]])
+def test_vector_of_zeros_is_refused(name: str, row: list[float]) -> None:
+    assert "zeros" in refused(name, reply(name, [[1.0, 1.0], row]), 2).message
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_reply_cut_short_anywhere_is_refused(name: str) -> None:
+    whole = reply(name, [[0.5, -0.25], [1.0, 2.0]])
+    for end in range(len(whole)):
+        refused(name, whole[:end], 2)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"7",
+        b'"x"',
+        b"{}",
+        b'{"data": null, "embeddings": null}',
+        b'{"data": [null], "embeddings": [null]}',
+        b'{"data": [{}], "embeddings": [{}]}',
+        b'{"error": {"message": "sent with status 200"}}',
+        b"\xff\xfe",
+        b'{"data": "\xff", "embeddings": "\xff"}',
+        b"[" * 100_000,
+        b'{"data":' * 50_000,
+    ],
+)
+def test_json_of_another_shape_and_what_is_no_json_are_refused(name: str, body: bytes) -> None:
+    refused(name, body, 1)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_web_page_is_refused_as_one(name: str) -> None:
+    for page in (b"<!DOCTYPE html><html>a diary</html>", b"\n  <html>"):
+        error = refused(name, page, 1)
+        assert "web page" in error.message
+        assert "remote.baseUrl" in error.hint
+
+
+@pytest.mark.parametrize("name", OPENAI_SHAPED)
+@pytest.mark.parametrize(
+    "row", ["", "AAAA", "not base64!", "AAAAAAA", "AACAfw==", "AAAAAA==", "AAAA\u00e4AA="]
+)
+def test_base64_that_holds_no_sound_vector_is_refused(name: str, row: str) -> None:
+    # none, three bytes, no base64 twice, infinity, zero, beyond ASCII
+    refused(name, reply(name, [row]), 1)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_error_repeats_nothing_of_the_reply(name: str) -> None:
+    for body in (b'{"data": ["a diary"], "embeddings": ["a diary"]}', b"a diary", b'{"a diary": 1}'):
+        error = refused(name, body, 1)
+        assert "diary" not in error.message + error.hint
+        assert error.__cause__ is None
+
+
+def sound(vectors: FloatArray, count: int) -> bool:
+    """Return whether vectors are fit to be normalised and stored."""
+    lengths = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
+    return vectors.shape[0] == count and bool(np.isfinite(lengths).all()) and bool((lengths > 0).all())
+
+
+numbers = st.one_of(st.floats(), st.integers(), st.none(), st.booleans(), st.just("AACAPw=="))
+vectors = st.one_of(st.lists(numbers, max_size=3), st.none(), st.text(), st.just("AACAPw=="))
+items = st.fixed_dictionaries(
+    {}, optional={"embedding": vectors, "index": st.one_of(st.integers(-1, 3), st.none(), st.text()),
+                  "values": vectors}
+)  # fmt: skip
+
+
+@given(
+    st.sampled_from(sorted(ADAPTERS)),
+    st.integers(1, 3),
+    st.one_of(
+        st.binary(),
+        st.fixed_dictionaries(
+            {}, optional={"data": st.lists(items, max_size=3), "usage": numbers,
+                          "embeddings": st.lists(st.one_of(items, vectors), max_size=3)}
+        ).map(lambda value: json.dumps(value).encode()),
+    ),
+)  # fmt: skip
+def test_any_body_is_sound_or_refused(name: str, count: int, body: bytes) -> None:
+    try:
+        parsed = adapter(name).parse(body, count)
+    except ProviderReplyError:
+        return
+    assert sound(parsed.vectors, count)
+
+
+@given(st.data())
+def test_a_good_reply_with_a_byte_changed_is_sound_or_refused(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(ADAPTERS)))
+    body = bytearray(reply(name, [[0.5, -0.25], [1.0, 2.0]]))
+    body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        parsed = adapter(name).parse(bytes(body), 2)
+    except ProviderReplyError:
+        return
+    assert sound(parsed.vectors, 2)
+
+
+# --- the cost ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_reading_a_reply_costs_a_fraction_of_what_plain_json_does(name: str) -> None:
+    rows = np.random.default_rng(1).normal(0, 0.03, (100, 1536)).astype(np.float32)
+    spelled: Rows = [[float(f"{number:.9g}") for number in row] for row in rows]
+    if name == "openai":
+        spelled = [base64.b64encode(row.tobytes()).decode() for row in rows]
+    body = reply(name, spelled)
+    numbers_body = body if name != "openai" else reply("compatible", rows.tolist())
+
+    def best(call: Callable[[], object]) -> float:
+        took = math.inf
+        for _ in range(5):
+            begun = time.perf_counter()
+            call()
+            took = min(took, time.perf_counter() - begun)
+        return took
+
+    api = adapter(name)
+    plain = best(lambda: json.loads(numbers_body))
+    assert best(lambda: api.parse(body, 100)) < plain / 2

@@ -1,0 +1,392 @@
+"""Jobs at a batch API that fail: what is paid for is kept, the rest is free, and nothing waits for ever."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from memd.embedding.bulk.watch import CANCEL_MS
+from tests.support.bulk import (
+    Bench,
+    answering,
+    desk_of,
+    hashes_of,
+    items_of,
+    jobs_made,
+    played,
+    small_jobs,
+)
+from tests.support.provider_errors import DialectName, Reply, json_reply
+from tests.support.provider_faults import Fault, FaultKind
+from tests.support.provider_server import serving
+
+DIALECTS: tuple[DialectName, ...] = ("openai", "voyage", "gemini")
+MINUTE_MS = 60_000
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_refused_missing_and_wrong_texts_are_told_apart(dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server:
+        items = [*items_of(5), ("bad", "something forbidden")]
+        desk_of(server).refused_marker = "forbidden"
+        desk_of(server).lost = 1
+        desk_of(server).spoil = "zero"
+
+        async def play(stage: Bench) -> Bench:
+            run = stage.run()
+            await run.embed(items)
+            assert not run.gave_up
+            assert run.in_flight() == set()
+            return stage
+
+        # when one text of a job has no result, one a vector of zeros, and one is refused
+        [results] = played(server, play).got
+        # then each is handed on as what it is
+        assert list(results.vectors) == hashes_of(items)[2:5]
+        assert list(results.refused) == ["bad"]
+        assert list(results.failed) == hashes_of(items)[:2]
+
+
+@pytest.mark.parametrize("end", ["expire", "cancel"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_a_job_did_before_it_was_ended_is_kept(dialect: DialectName, end: str) -> None:
+    with serving(dialect, dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        items = items_of(4)
+
+        async def play(stage: Bench) -> Bench:
+            run = stage.run()
+
+            async def stop() -> None:
+                [job] = run.status()
+                desk_of(server)._end(job.id, "expired" if end == "expire" else "cancelled", 3)
+
+            stage.on_pause = stop
+            await run.embed(items)
+            assert repr(run) == f"<BulkRun {dialect} 0 jobs, 1 failures in a row>"
+            return stage
+
+        # when the provider ends a job after three of four texts
+        stage = played(server, play)
+        # then those three are handed on, and it counts as a failure
+        assert stage.vectors.keys() == set(hashes_of(items)[:3])
+        assert list(stage.got[0].failed) == hashes_of(items)[3:]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_job_that_takes_too_long_is_cancelled_and_its_part_is_kept(dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        items = items_of(4)
+
+        async def play(stage: Bench) -> int:
+            run, start_ms = stage.run(timeout_minutes=30), stage.clock()
+
+            async def get_on() -> None:
+                [job] = run.status()
+                desk_of(server).advance(job.id, 2)
+
+            stage.on_pause = get_on
+            await run.embed(items)
+            assert stage.vectors.keys() == set(hashes_of(items)[:2])
+            assert "1 failures" in repr(run)
+            assert stage.store.jobs == []
+            return stage.clock() - start_ms
+
+        # when a job isn't done after half an hour, then it is cancelled, and what it did is kept
+        took_ms = played(server, play)
+        assert 30 * MINUTE_MS <= took_ms <= 31 * MINUTE_MS
+
+
+def test_a_cancelled_job_that_never_ends_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        stuck = {"id": "batch_000001", "status": "cancelling"}
+        answering(server, monkeypatch, lambda method, path: json_reply(stuck) if method == "GET" else None)
+
+        async def play(stage: Bench) -> int:
+            run, start_ms = stage.run(timeout_minutes=5), stage.clock()
+            await run.embed(items_of(2))
+            assert run.in_flight() == set()
+            return stage.clock() - start_ms
+
+        # when a job is being cancelled for ever, then it is waited for as long as the provider may take
+        took_ms = played(server, play)
+        assert took_ms == pytest.approx(5 * MINUTE_MS + CANCEL_MS, abs=2 * MINUTE_MS)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_job_that_is_lost_at_the_provider_frees_its_texts(dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server:
+
+        async def play(stage: Bench) -> None:
+            run = stage.run()
+
+            async def lose() -> None:
+                desk_of(server).jobs.clear()
+
+            stage.on_pause = lose
+            await run.embed(items_of(3))
+            assert run.in_flight() == set()
+            assert stage.store.jobs == []
+            assert stage.vectors == {}
+            assert "1 failures" in repr(run)
+
+        # when the provider forgets a job, then its texts are free, and it counts as a failure
+        played(server, play)
+
+
+def test_a_job_whose_texts_mostly_fail_is_a_failure() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).lost = 3
+
+        async def play(stage: Bench) -> None:
+            run = stage.run()
+            await run.embed(items_of(4))
+            assert len(stage.vectors) == 1
+            assert "1 failures" in repr(run)
+
+        # when three of four texts have no result, then what there is is kept, and it counts
+        played(server, play)
+
+
+def test_a_job_of_which_every_text_is_refused_has_failed() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).refused_marker = "text"
+
+        async def play(stage: Bench) -> None:
+            run = stage.run()
+            await run.embed(items_of(4))
+            [results] = stage.got
+            assert results.refused == {}
+            assert len(results.failed) == 4
+            assert "1 failures" in repr(run)
+
+        # when all texts are refused, then it is the request that is wrong: no text is marked for good
+        played(server, play)
+
+
+def test_a_single_text_that_is_refused_is_an_answer() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).refused_marker = "text"
+
+        async def play(stage: Bench) -> None:
+            run = stage.run()
+            await run.embed(items_of(1))
+            assert list(stage.got[0].refused) == hashes_of(items_of(1))
+            assert "0 failures" in repr(run)
+
+        played(server, play)
+
+
+def test_after_two_failures_in_a_row_it_is_given_up() -> None:
+    with serving("openai", dims=24) as server, capture_logs() as logs:
+        desk_of(server).looks_to_finish = None
+
+        async def play(stage: Bench) -> None:
+            small_jobs(stage, 1)
+            run = stage.run(concurrency=1)
+
+            async def fail() -> None:
+                [job] = run.status()
+                desk_of(server).fail(job.id)
+
+            stage.on_pause = fail
+            await run.embed(items_of(5))
+            assert run.gave_up
+            assert not run.may_submit
+            assert run.in_flight() == set()
+            asked = len(server.requests)
+            await run.embed(items_of(5, "other"))
+            assert len(server.requests) == asked
+
+        # when two jobs fail, then the other three aren't made, nor any later ones
+        played(server, play)
+        assert jobs_made(server) == 2
+        [given_up] = [log for log in logs if log["event"] == "embedding.jobs_given_up"]
+        assert given_up["failures"] == 2
+
+
+def test_a_success_in_between_starts_the_count_anew() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        ends = ["fail", "finish", "fail", "finish", "fail"]
+
+        async def play(stage: Bench) -> None:
+            small_jobs(stage, 1)
+            run = stage.run(concurrency=1)
+
+            async def end() -> None:
+                [job] = run.status()
+                getattr(desk_of(server), ends.pop(0))(job.id)
+
+            stage.on_pause = end
+            await run.embed(items_of(5))
+            assert not run.gave_up
+            assert len(stage.vectors) == 2
+
+        # when failures and successes take turns, then it goes on
+        played(server, play)
+
+
+def test_jobs_under_way_when_it_is_given_up_are_ended_and_kept_in_part() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        items = items_of(9)
+
+        async def play(stage: Bench) -> None:
+            small_jobs(stage, 3)
+            run = stage.run(concurrency=3)
+
+            async def fail_two() -> None:
+                desk = desk_of(server)
+                if len(desk.jobs) == 3:
+                    desk.advance("batch_000003", 2)
+                    for job_id in ("batch_000001", "batch_000002"):
+                        if desk.jobs[job_id].state != "failed":
+                            desk.fail(job_id)
+
+            stage.on_pause = fail_two
+            await run.embed(items)
+            assert run.gave_up
+            assert run.in_flight() == set()
+            assert stage.store.jobs == []
+            assert len(stage.vectors) == 2
+
+        # when two of three jobs fail, then the third is cancelled, and what it did is kept
+        played(server, play)
+        assert desk_of(server).jobs["batch_000003"].state == "cancelled"
+
+
+@pytest.mark.parametrize("kind", ["server_error", "reset", "html", "cut_short", "quota"])
+def test_a_look_that_fails_is_no_failed_job(kind: FaultKind) -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        looks: list[int] = []
+
+        async def play(stage: Bench) -> None:
+            run = stage.run()
+
+            async def get_on() -> None:
+                looks.append(len(looks))
+                server.fault = Fault(kind) if len(looks) < 8 else None
+                if len(looks) == 8:
+                    desk_of(server).finish(run.status()[0].id)
+
+            stage.on_pause = get_on
+            await run.embed(items_of(3))
+            assert len(stage.vectors) == 3
+            assert "0 failures" in repr(run)
+            assert stage.api.retry_in_s() == 0, "questions don't wait for the batch API"
+
+        # when the provider can't be asked for a while, then the job is collected when it can
+        played(server, play)
+        assert len(looks) == 8
+
+
+def test_a_provider_that_can_not_be_asked_until_the_deadline_frees_the_texts() -> None:
+    with serving("openai", dims=24) as server:
+
+        async def play(stage: Bench) -> int:
+            run, start_ms = stage.run(timeout_minutes=10), stage.clock()
+
+            async def die() -> None:
+                server.fault = Fault("server_error")
+
+            stage.on_pause = die
+            await run.embed(items_of(3))
+            assert run.in_flight() == set()
+            assert "1 failures" in repr(run)
+            return stage.clock() - start_ms
+
+        # when it fails from then on, then the job is let go after its time
+        assert played(server, play) <= 10 * MINUTE_MS + CANCEL_MS + 3 * MINUTE_MS
+
+
+def test_a_key_that_is_refused_ends_the_job() -> None:
+    with serving("openai", dims=24) as server:
+
+        async def play(stage: Bench) -> int:
+            run, start_ms = stage.run(), stage.clock()
+
+            async def revoke() -> None:
+                server.key = "another"
+
+            stage.on_pause = revoke
+            await run.embed(items_of(3))
+            assert run.in_flight() == set()
+            assert "1 failures" in repr(run)
+            return stage.clock() - start_ms
+
+        # when the key is revoked, then the job isn't waited for
+        assert played(server, play) < MINUTE_MS
+
+
+def test_results_that_break_on_their_way_are_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", dims=24) as server:
+        broken = [Reply(500, b"{}"), Reply(503, b"{}")]
+
+        def answer(method: str, path: str) -> Reply | None:
+            return broken.pop() if path.endswith("/content") and broken else None
+
+        answering(server, monkeypatch, answer)
+
+        async def play(stage: Bench) -> None:
+            await stage.run().embed(items_of(3))
+            assert len(stage.vectors) == 3
+
+        # when the download fails twice, then the third one counts: the results are paid for
+        played(server, play)
+        assert broken == []
+
+
+def test_results_that_can_not_be_had_free_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", dims=24) as server:
+        answering(
+            server,
+            monkeypatch,
+            lambda method, path: Reply(500, b"{}") if path.endswith("/content") else None,
+        )
+
+        async def play(stage: Bench) -> None:
+            run = stage.run()
+            await run.embed(items_of(3))
+            assert run.in_flight() == set()
+            assert stage.vectors == {}
+            assert "1 failures" in repr(run)
+
+        # when the download fails for good, then it counts as a failure
+        played(server, play)
+
+
+def test_a_job_that_is_being_cancelled_is_let_go_when_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        stuck = {"id": "batch_000001", "status": "cancelling"}
+
+        def answer(method: str, path: str) -> Reply | None:
+            return json_reply(stuck) if method == "GET" and path.endswith("batch_000001") else None
+
+        answering(server, monkeypatch, answer)
+
+        async def play(stage: Bench) -> int:
+            small_jobs(stage, 1)
+            run, start_ms = stage.run(concurrency=2, timeout_minutes=5), stage.clock()
+
+            async def fail_others() -> None:
+                for job in run.status():
+                    if (
+                        job.state == "running"
+                        and job.id != "batch_000001"
+                        and stage.clock() > start_ms + 6 * MINUTE_MS
+                    ):
+                        desk_of(server).fail(job.id)
+
+            stage.on_pause = fail_others
+            await run.embed(items_of(6))
+            assert run.gave_up
+            assert run.in_flight() == set()
+            return stage.clock() - start_ms
+
+        # when two other jobs fail while one is being cancelled for ever, then nobody waits for that one
+        assert played(server, play) < 5 * MINUTE_MS + CANCEL_MS

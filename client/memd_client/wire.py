@@ -7,14 +7,22 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from .messages import (
+    AccountStatus,
     AgentStatus,
+    BulkJob,
     Check,
     Degraded,
+    DownloadStatus,
+    Fallback,
+    Filling,
     Hit,
     IndexedAgent,
+    ModelFile,
+    ModelReply,
     ModelStatus,
     Pending,
     Problem,
+    RefusedText,
     SessionsStatus,
     Skipped,
     StatusReply,
@@ -32,6 +40,12 @@ _NESTED: dict[str, tuple[type[Any], bool]] = {
     "pending": (Pending, False),
     "error": (Problem, False),
     "sessions": (SessionsStatus, False),
+    "accounts": (AccountStatus, True),
+    "downloads": (DownloadStatus, True),
+    "jobs": (BulkJob, True),
+    "refused": (RefusedText, True),
+    "filling": (Filling, False),
+    "fallback": (Fallback, False),
 }
 
 
@@ -66,6 +80,8 @@ def from_wire(kind: type[T], value: Mapping[str, Any]) -> T:
         if name == "agents" and isinstance(item, list):
             row = AgentStatus if kind is StatusReply else IndexedAgent
             facts[name] = [from_wire(row, each) for each in item]
+        elif name == "models" and kind is ModelReply:
+            facts[name] = [from_wire(ModelFile, each) for each in item]
         elif name in _NESTED and item is not None:
             nested, many = _NESTED[name]
             facts[name] = [from_wire(nested, each) for each in item] if many else from_wire(nested, item)

@@ -130,8 +130,8 @@ def _providers(
 ) -> Providers:
     """Return who makes embedding providers."""
 
-    def start_download(reference: ModelReference, folder: Path) -> None:
-        downloads.start_nowait(reference.text, folder)
+    def start_download(reference: ModelReference, folder: Path) -> bool:
+        return downloads.start_nowait(reference.text, folder)
 
     return Providers(
         models=models,

@@ -30,7 +30,7 @@ from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.verify import check_against, check_by_name
 from memd.text.keywords import plan_match
-from memd_client.errors import DimensionsChangedError, MemdError, QueryEmptyError
+from memd_client.errors import DimensionsChangedError, MemdError, QueryEmptyError, ShuttingDownError
 from memd_client.messages import Degraded, SearchParams, SearchReply
 
 EMBED_WAIT_S = 0.04
@@ -89,7 +89,7 @@ class Recall:
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
         degraded, side = self._meaning.degraded(), self._meaning.answering
         question = self._prepare(params, side)
-        ask = _Ask(question, self._text, str(self._config.workspace), budget_s, by_meaning=side is not None)
+        ask = _Ask(question, self._text, str(self._config.workspace), budget_s, side)
         # Two threads, a core each: disk and words, vectors. Whichever comes last finishes: every further
         # hand-over to a thread costs time. Where files changed they are brought in, and all is found again.
         with self._right_of_way.searching():
@@ -108,14 +108,14 @@ class Recall:
             degraded=ask.degraded or (degraded if ask.question.vector is None else None),
             abstained=found.abstained,
             took_ms=round((trio.current_time() - started) * 1000, 3),
-            provider=side.provider.id if side is not None else "none",
-            model=side.provider.model if side is not None else "",
+            provider=ask.side.space.provider if ask.side is not None else "none",
+            model=ask.side.space.model if ask.side is not None else "",
             generation=found.generation,
             pending=count_pending(
                 ask.behind, self._text.rows, self._text.last_sync_ms, self._meaning, ask.question.now_ms
             ),
             partial=ask.is_cut,
-            space=side.space.id if side is not None else "",
+            space=ask.side.space.id if ask.side is not None else "",
             filling=None if self._meaning.is_followed else self._meaning.filling(),
             fallback=self._meaning.fallback,
             timings=ask.timings(found) if params.explain else None,
@@ -158,7 +158,7 @@ class Recall:
             if ask.behind and self._config.settings.sync.on_search:
                 return False
             ask.words = find_words(db, ask.question)
-            if ask.meaning is not None or not ask.by_meaning:
+            if ask.meaning is not None or ask.side is None:
                 ask.found = ask.finish(db)
             return True
 
@@ -199,7 +199,16 @@ class Recall:
 
     async def _ask_by_meaning(self, ask: _Ask, side: Side) -> None:
         """Find what is near to the question; without its vector the search goes on by words, and says why."""
-        vector = await self._vector_of(ask, side)
+        try:
+            vector = await self._vector_of(ask, side)
+        except ShuttingDownError as error:  # another space answers since a moment ago
+            now = self._meaning.answering
+            if now is None or now is side:
+                ask.degraded = self._degraded_by(error)
+                return
+            ask.side, ask.question = now, replace(ask.question, space_id=now.space.id)
+            await self._ask_by_meaning(ask, now)
+            return
         if vector is None:
             return
         search = self._warm.searcher()
@@ -228,12 +237,14 @@ class Recall:
                     "Nothing to do: search by meaning follows by itself.",
                 )
             return None
-        known = self._meaning.find_vector(ask.question.query)
+        known = self._meaning.find_vector(side, ask.question.query)
         if known is not None:
             return known
         timeout_s = min(self._daemon.query_embed_timeout_ms / 1000, ask.budget_s * 0.8)
         try:
-            return await self._meaning.vector_of(ask.question.query, timeout_s)
+            return await self._meaning.vector_of(side, ask.question.query, timeout_s)
+        except ShuttingDownError:
+            raise
         except MemdError as error:
             ask.degraded = side.health.degraded or self._degraded_by(error)
             return None
@@ -246,13 +257,13 @@ class _Ask:
     """
 
     def __init__(
-        self, question: Question, text: TextSync, workspace: str, budget_s: float, *, by_meaning: bool
+        self, question: Question, text: TextSync, workspace: str, budget_s: float, side: Side | None
     ) -> None:
         self.question = question
         self._text = text
         self._workspace = workspace
         self.budget_s = budget_s
-        self.by_meaning = by_meaning
+        self.side = side
         self.disk: Discovery | None = None
         self.behind: Changes | None = None
         self.is_cut = False

@@ -17,7 +17,7 @@ from memd_client.messages import SearchReply
 from tests.support.homes import StateHome
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import STATUS_FAULTS, VECTOR_FAULTS, WIRE_FAULTS, Fault, FaultKind
-from tests.support.provider_server import ProviderServer, serving
+from tests.support.provider_server import KEY, ProviderServer, serving
 from tests.support.remote_memory import SHORT, USUAL, RemoteMemory, remote_memory
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "compatible")
@@ -98,13 +98,15 @@ def paths(reply: SearchReply) -> list[str]:
 
 
 def check_by_words(reply: SearchReply, path: str, codes: set[str]) -> None:
-    """Fail where a reply isn't the answer by words that says why there is no other."""
+    """Fail where a reply isn't the answer by words that says why there is no other, and nothing it should not."""
     assert paths(reply)[:1] == [path]
     assert reply.mode == "keyword"
     assert reply.degraded is not None
     assert reply.degraded.code in codes, reply.degraded
     assert reply.degraded.reason
     assert reply.degraded.hint
+    told = repr(reply.degraded)
+    assert not [text for text in (KEY, "medicine", "upstream", "zeppelin") if text in told], told
     assert reply.degraded.since_ms > 0
 
 

@@ -37,9 +37,11 @@ class Asker:
         environ: Mapping[str, str] | None = None,
         entries: Mapping[str, ProviderEntry] | None = None,
         daemon: DaemonSettings | None = None,
+        online: bool = True,
     ) -> None:
         self.clients: list[Http] = []
         self.downloads: list[tuple[ModelReference, Path]] = []
+        self._online = online
         accounts = Accounts(None, lambda: 0, 0)
         self.providers = Providers(
             models=ModelOwner(),
@@ -50,13 +52,17 @@ class Asker:
             state_dir=cache / "state",
             environ=environ or {},
             daemon=daemon or DaemonSettings(),
-            start_download=lambda reference, folder: self.downloads.append((reference, folder)),
+            start_download=self._download,
             has_extra=lambda: extra,
         )
 
     def _client(self) -> Http:
         self.clients.append(Http())
         return self.clients[-1]
+
+    def _download(self, reference: ModelReference, folder: Path) -> bool:
+        self.downloads.append((reference, folder))
+        return self._online
 
     def choose(self, **settings: Any) -> Selection:
         """Return what is chosen with these settings."""

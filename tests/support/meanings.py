@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import numpy as np
 import trio
+from numpy.typing import NDArray
 
 from memd.config import MemorySearch
 from memd.embedding.choose import Selection
@@ -86,6 +88,18 @@ class Scene:
         row = file_row(path)
         published = await self.index.write(lambda db: publish_file(db, row, chunks, self.clock()))
         self.meaning.on_published(published)
+
+    async def vector_of(self, query: str, timeout_s: float) -> NDArray[np.float32]:
+        """Return a question's vector in the space that answers."""
+        side = self.meaning.answering
+        assert side is not None
+        return await self.meaning.vector_of(side, query, timeout_s)
+
+    def find_vector(self, query: str) -> NDArray[np.float32] | None:
+        """Return a question's vector where it is known."""
+        side = self.meaning.answering
+        assert side is not None
+        return self.meaning.find_vector(side, query)
 
     async def active(self) -> str | None:
         """Return the space that answers, as the index has it."""

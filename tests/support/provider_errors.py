@@ -79,6 +79,8 @@ def refusal(
         return _mistral(why, detail, headers)
     if dialect == "ollama":
         return _ollama(why, detail, headers)
+    if why == "bad_key" and dialect == "openai":
+        detail = f"{detail[:8]}***"  # the others that speak so, proxies among them, repeat the whole of it
     return json_reply({"error": _openai(why, detail)}, STATUS[why], headers)
 
 
@@ -86,7 +88,7 @@ def _openai(why: Why, detail: str) -> dict[str, Any]:
     message, kind, code = {
         "no_key": ("You didn't provide an API key.", "invalid_request_error", None),
         "bad_key": (
-            f"Incorrect API key provided: {detail[:8]}***. You can find your API key in your account.",
+            f"Incorrect API key provided: {detail}. You can find your API key in your account.",
             "invalid_request_error",
             "invalid_api_key",
         ),

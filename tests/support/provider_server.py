@@ -174,6 +174,12 @@ class ProviderServer:
             raise WrongError("path", asked.path)
         return found, fault
 
+    def _detail(self, kind: FaultKind, wanted: Wanted | None) -> str:
+        """Return what a refusal repeats of the request: the key, the model or a text."""
+        if kind == "unauthorized":
+            return self.key or ""
+        return "" if wanted is None else wanted.model if kind == "model_missing" else wanted.texts[0]
+
     @contextmanager
     def _one_more(self) -> Iterator[bool]:
         """Yield whether a request may be answered, and take the time it takes."""

@@ -55,11 +55,11 @@ DOCUMENT_KIND = {"gemini": "RETRIEVAL_DOCUMENT", "voyage": "document"}
 
 
 class NarrowHttp(Http):
-    """Takes bodies of a sixteenth of the usual size, so that one too big takes milliseconds and not seconds."""
+    """Takes bodies of 1 MiB at most, so that one too big takes milliseconds and not seconds."""
 
     async def send(self, request: ApiRequest, patience: Patience, *, max_bytes: int = MAX_BYTES) -> Reply:
         """Return the reply to a request; see `Http`."""
-        return await super().send(request, patience, max_bytes=max_bytes // 16)
+        return await super().send(request, patience, max_bytes=max_bytes // 64)
 
 
 class LoopbackChooser:

@@ -111,7 +111,11 @@ def provider_over(
 
 @asynccontextmanager
 async def remote(
-    server: ProviderServer, clock: MovableClock | None = None, path: Path | None = None, **options: Any
+    server: ProviderServer,
+    clock: MovableClock | None = None,
+    path: Path | None = None,
+    dims: int | None = None,
+    **options: Any,
 ) -> AsyncIterator[RemoteProvider]:
     """Run a provider inside the block, with connections and accounts of its own as after a start of the daemon.
 
@@ -119,11 +123,12 @@ async def remote(
         server: Who answers.
         clock: Wall time; one of its own when left out.
         path: The file of accounts; None keeps nothing.
+        dims: The size of vectors asked for; None for the model's own.
         options: As for `provider_over`.
     """
     clock = clock or MovableClock()
     http, accounts = Http(), Accounts(path, clock, 0)
-    endpoint = endpoint_of(server)
+    endpoint = endpoint_of(server, dims=dims)
     async with trio.open_nursery() as nursery:
         await nursery.start(accounts.run)
         account = accounts.of(endpoint, KNOWN[server.dialect].limits)

@@ -16,7 +16,7 @@ from memd.index.connection import Database, IndexFile
 from memd.index.spaces import note_space
 from memd.index.vectors.warm import SpaceFacts, WarmVectors, activate_space, load_facts
 from memd.meaning.side import Side
-from memd_client.errors import DeadlineExceededError, MemdError
+from memd_client.errors import DeadlineExceededError, MemdError, ShuttingDownError
 
 log = structlog.get_logger(__name__)
 
@@ -92,9 +92,9 @@ class Answering:
         if first:
             await self.switch_to(side, (side,))
 
-    def find_vector(self, query: str) -> NDArray[np.float32] | None:
-        """Return a question's vector (dims,) where it is known; never waits."""
-        return self._queries.find(query, self.side.provider) if self.side is not None else None
+    def find_vector(self, side: Side, query: str) -> NDArray[np.float32] | None:
+        """Return a question's vector (dims,) in a side's space where it is known; never waits."""
+        return self._queries.find(query, side.provider)
 
     async def vector_of(
         self, side: Side, query: str, timeout_s: float, nursery: trio.Nursery
@@ -112,8 +112,8 @@ class Answering:
         """
         try:
             vector = await self._queries.vector_of(query, side.provider, timeout_s, nursery)
-        except DeadlineExceededError:
-            raise  # the caller's haste says nothing of the provider
+        except (DeadlineExceededError, ShuttingDownError):
+            raise  # neither the caller's haste nor the end of the provider says how it does
         except MemdError as error:
             side.health.failed(error)
             raise

@@ -31,7 +31,7 @@ from memd.meaning.side import Side
 from memd.sync.bulk_fill import bulk_fill_of
 from memd.sync.embed import CacheLimits, FillEvents, VectorFill
 from memd.sync.inherit import inherit_vectors
-from memd_client.errors import MemdError, ProviderUnavailableError
+from memd_client.errors import MemdError, ShuttingDownError
 from memd_client.messages import Degraded, Fallback, Filling
 
 log = structlog.get_logger(__name__)
@@ -323,23 +323,24 @@ class Meaning:
             return 0
         return self.fill.pending if self.is_followed else min(self._answering.unanswered, self.fill.pending)
 
-    def find_vector(self, query: str) -> NDArray[np.float32] | None:
-        """Return a question's vector (dims,) where it is known; never waits."""
-        return self._answering.find_vector(query)
+    def find_vector(self, side: Side, query: str) -> NDArray[np.float32] | None:
+        """Return a question's vector (dims,) in a side's space where it is known; never waits."""
+        return self._answering.find_vector(side, query)
 
-    async def vector_of(self, query: str, timeout_s: float) -> NDArray[np.float32]:
-        """Return a question's unit vector (dims,) in the space that answers.
+    async def vector_of(self, side: Side, query: str, timeout_s: float) -> NDArray[np.float32]:
+        """Return a question's unit vector (dims,) in the space of the side that answers.
 
         Args:
+            side: The one that answers.
             query: The question.
             timeout_s: Longest wait.
 
         Raises:
+            ShuttingDownError: Another side answers by now, and this one was closed.
             MemdError: It can't be had, or not in time.
         """
-        side = self.answering
-        if side is None or self._nursery is None:
-            raise ProviderUnavailableError("there is no embedding provider")
+        if self._nursery is None:
+            raise ShuttingDownError("the memory is being closed")
         try:
             return await self._answering.vector_of(side, query, timeout_s, self._nursery)
         except MemdError:

@@ -111,7 +111,7 @@ class BulkFill:
 
     def wants(self, pending: int) -> bool:
         """Return whether so many missing texts, those under way included, are worth a job."""
-        return not self._run.gave_up and pending - len(self.in_flight()) >= self._bulk_from
+        return self._run.may_submit and pending - len(self.in_flight()) >= self._bulk_from
 
     def hand_over(self, missing: Sequence[tuple[str, str]]) -> None:
         """Take (hash, text) of what is missing, newest first; the newest are left to plain requests."""

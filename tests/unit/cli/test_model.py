@@ -79,7 +79,7 @@ def test_models_are_listed_with_size_state_and_users() -> None:
     assert [line.split("  ")[0] for line in ran.out.splitlines()] == ["model", GEMMA, "minilm"]
     assert [line.split()[1:] for line in ran.out.splitlines()] == [
         ["size", "state", "used", "by"],
-        ["328.6", "MB", "nobody"],
+        ["329", "MB", "nobody"],
         ["46.2", "MB", "loaded", "main,", "work"],
     ]
     assert ran.client.calls == [("model", {"ref": "", "action": "list", "force": False})]

@@ -1,159 +1,198 @@
-"""The tokens of a day are a hard stop over all accounts, whatever is under way and whatever the clock does."""
+"""Several models and memory for fewer: real processes, each of them started only where it fits."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
 import pytest
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from structlog.testing import capture_logs
+import trio
+import trio.testing
 
-from memd.embedding.accounts import Call
-from memd.embedding.budget import DAY_MS
-from memd_client.errors import (
-    ProviderRateLimitedError,
-    TokenBudgetError,
-)
-from tests.support.remotes import START_MS, MovableClock
-from tests.unit.embedding.accounting import (
-    DOWN,
-    LIMITS,
-    accounts,
-    endpoint,
-    spend,
-)
+from memd.embedding.model import fit, room
+from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.model.policy import ModelStatus, RunnerSettings
+from memd_client.errors import DeadlineExceededError
+from tests.support import fake_model_child as fake
+from tests.support.models import is_running, wait_until
 
-# --- the day's tokens -------------------------------------------------------------------------------
+MANNERS = RunnerSettings(command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, load_timeout_s=20)
+NEED = fit.memory_need(0, 512)
+"""About what one of the fake models is expected to take."""
+
+Test = Callable[[ModelOwner, list[ModelHold]], Awaitable[None]]
 
 
-def test_the_budget_is_a_hard_stop_over_all_accounts_and_names_the_time_to_wait() -> None:
-    clock = MovableClock()
-    found = accounts(clock, budget=100)
-    spend(found.of(endpoint(), LIMITS), 60)
-    clock.move(3600)
-
-    with pytest.raises(TokenBudgetError) as refusal:
-        found.of(endpoint(key="other"), LIMITS).begin(41, metered=True)
-
-    assert refusal.value.data == {"retry_after_s": 23 * 3600}
-    assert "60" in refusal.value.message
-    spend(found.of(endpoint(key="other"), LIMITS), 40)
-    assert found.tokens_today == 100
-    assert found.of(endpoint(), LIMITS).retry_in_s() == 23 * 3600
-    assert [status.calls_today for status in found.status()] == [1, 1]
+@pytest.fixture(autouse=True)
+def _short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(room, "QUERY_STAY_SECONDS", 0.05)
+    monkeypatch.setattr(room, "TURN_SECONDS", 0.3)
 
 
-def test_calls_at_the_same_time_can_not_spend_the_same_tokens() -> None:
-    account = accounts(budget=100).of(endpoint(), LIMITS)
-    first = account.begin(60, metered=True)
-    assert account.tokens_left == 40
+def run(directory: Path, test: Test, models: float, settings: RunnerSettings = MANNERS) -> None:
+    """Run a test with three models and memory for so many of them."""
 
-    with pytest.raises(TokenBudgetError):
-        account.begin(60, metered=True)
-    first.failed(ProviderRateLimitedError("429"))
-    assert account.tokens_left == 100
+    async def body() -> None:
+        owner = ModelOwner(settings, budget_bytes=int(NEED * models))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(owner.run)
+            files = [fake.write_model(directory / f"model-{number}.gguf") for number in range(3)]
+            await test(owner, [owner.hold(ModelFile(path, path.stem), chunk_tokens=400) for path in files])
+            nursery.cancel_scope.cancel()
 
-
-def test_tokens_that_cost_nothing_are_counted_and_not_budgeted() -> None:
-    found = accounts(budget=10)
-    account = found.of(endpoint(), LIMITS)
-    spend(account, 1000, metered=False)
-
-    assert account.status().tokens_today == 1000
-    assert found.tokens_today == 0
-    assert account.tokens_left == 10
+    trio.run(body)
 
 
-def test_the_day_rolls_over_at_midnight_utc_while_calls_are_under_way() -> None:
-    clock = MovableClock(START_MS + DAY_MS - 1)
-    found = accounts(clock, budget=100)
-    account = found.of(endpoint(), LIMITS)
-    spend(account, 90)
-    under_way = account.begin(10, metered=True)
-    with pytest.raises(TokenBudgetError):
-        account.begin(1, metered=True)
-
-    clock.now_ms += 1
-
-    assert account.tokens_left == 90, "what is under way is reserved from the new day"
-    under_way.succeeded(8)
-    assert found.tokens_today == 8
-    assert account.status().tokens_today == 8
-    assert account.status().calls_today == 0
+def row(owner: ModelOwner, number: int) -> ModelStatus:
+    return owner.status()[number]
 
 
-def test_a_clock_set_back_over_midnight_does_not_open_the_purse_again() -> None:
-    clock = MovableClock()
-    found = accounts(clock, budget=100)
-    spend(found.of(endpoint(), LIMITS), 100)
-    clock.move(-10)
-    assert found.tokens_today == 100
-    clock.move(20)
-    assert found.tokens_today == 100
-    clock.move(-10 * DAY_MS / 1000)
-    assert found.tokens_today == 0, "a clock that was days ahead does not lock it"
+def loaded(owner: ModelOwner) -> list[str]:
+    return [status.model for status in owner.status() if status.pid is not None]
 
 
-def test_a_spent_budget_is_logged_once_a_day() -> None:
-    clock = MovableClock()
-    account = accounts(clock, budget=10).of(endpoint(), LIMITS)
-    with capture_logs() as logs:
-        for _ in range(2):
-            for _ in range(3):
-                with pytest.raises(TokenBudgetError):
-                    account.begin(11, metered=True)
-            clock.move(DAY_MS / 1000)
+def test_models_that_fit_are_loaded_side_by_side(tmp_path: Path) -> None:
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        for hold in holds:
+            await hold.embed("text", "text")
+        assert loaded(owner) == ["model-0", "model-1", "model-2"]
 
-    assert [entry["event"] for entry in logs] == ["embedding.token_budget_spent"] * 2
+    run(tmp_path, test, models=3.5)
 
 
-class BudgetMachine(RuleBasedStateMachine):
-    """Calls of all sizes and fates at once: what is bought never goes beyond the budget but by wrong estimates."""
+def test_the_least_recently_used_idle_model_makes_room(tmp_path: Path) -> None:
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        await holds[0].embed("text", "text")
+        await holds[1].embed("text", "text")
+        first = row(owner, 0).pid
+        await holds[0].embed("used again", "text")
+        assert (await holds[2].embed("text", "text")).size == fake.DIMS
+        assert loaded(owner) == ["model-0", "model-2"]
+        assert row(owner, 0).pid == first
+        assert (await holds[1].embed("text", "query")).size == fake.DIMS
+        assert len(loaded(owner)) == 2
+        assert row(owner, 1).restarts == 0
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.clock = MovableClock()
-        self.accounts = accounts(self.clock, budget=1000)
-        self.account = self.accounts.of(endpoint(), LIMITS)
-        self.calls: list[tuple[Call, int]] = []
-        self.bought = 0
-        self.beyond = 0
-        self.day = self.clock.now_ms // DAY_MS
-
-    @rule(tokens=st.integers(0, 700))
-    def begin(self, tokens: int) -> None:
-        fits = self.bought + sum(reserved for _, reserved in self.calls) + tokens <= 1000
-        try:
-            self.calls.append((self.account.begin(tokens, metered=True), tokens))
-            assert fits
-        except TokenBudgetError:
-            assert not fits
-
-    @rule(at=st.integers(0, 20), fate=st.sampled_from(["well", "dearer", "cheaper", "refused", "given up"]))
-    def end(self, at: int, fate: str) -> None:
-        if not self.calls:
-            return
-        call, reserved = self.calls.pop(at % len(self.calls))
-        bought = {"well": reserved, "dearer": reserved + 50, "cheaper": reserved // 2}.get(fate, 0)
-        if fate in ("well", "dearer", "cheaper"):
-            call.succeeded(bought)
-        else:
-            call.tried(DOWN) if fate == "refused" else call.abandoned()
-        self.bought += bought
-        self.beyond += max(0, bought - reserved)
-
-    @rule(hours=st.integers(1, 30))
-    def wait(self, hours: int) -> None:
-        self.clock.move(hours * 3600)
-        day = self.clock.now_ms // DAY_MS
-        if day != self.day:
-            self.day, self.bought, self.beyond = day, 0, 0
-
-    @invariant()
-    def the_books_are_right(self) -> None:
-        assert self.accounts.tokens_today == self.bought
-        assert self.bought <= 1000 + self.beyond
-        left = self.account.tokens_left
-        assert left == max(0, 1000 - self.bought - sum(reserved for _, reserved in self.calls))
+    run(tmp_path, test, models=2.5)
 
 
-TestBudgetMachine = BudgetMachine.TestCase
+def test_never_more_processes_than_fit_whoever_asks(tmp_path: Path) -> None:
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        most = 0
+
+        async def ask(hold: ModelHold) -> None:
+            nonlocal most
+            for number in range(4):
+                assert (await hold.embed(f"text {number}", "text")).size == fake.DIMS
+                most = max(most, len(loaded(owner)))
+
+        with trio.fail_after(60):
+            async with trio.open_nursery() as nursery:
+                for hold in holds:
+                    nursery.start_soon(ask, hold)
+        assert most == 1
+
+    run(tmp_path, test, models=1.5)
+
+
+def test_a_text_waits_while_another_model_embeds_and_says_so(tmp_path: Path) -> None:
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        flag = tmp_path / "flag"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(holds[0].embed, f"gate {flag}", "query")
+            await wait_until(lambda: row(owner, 0).state == "ready")
+            nursery.start_soon(holds[1].embed, "text", "text")
+            await wait_until(lambda: row(owner, 1).state == "waiting")
+            assert "waits until others are idle" in str(row(owner, 1).problem)
+            assert loaded(owner) == ["model-0"]
+            flag.touch()
+        assert loaded(owner) == ["model-1"]
+        assert row(owner, 1).problem is None
+
+    run(tmp_path, test, models=1.5)
+
+
+def test_a_request_that_gets_no_room_in_time_is_told_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunnerSettings, "patience_s", lambda self, kind: 0.5 if kind == "text" else 60.0)
+
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        flag = tmp_path / "flag"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(holds[0].embed, f"gate {flag}", "query")
+            await wait_until(lambda: row(owner, 0).state == "ready")
+            with pytest.raises(DeadlineExceededError, match="waits until others are idle"):
+                await holds[1].embed("text", "text")
+            await wait_until(lambda: row(owner, 1).state == "idle")
+            flag.touch()
+        assert fake.log_of(tmp_path / "model-1.gguf") == []
+
+    run(tmp_path, test, models=1.5)
+
+
+def test_a_query_gets_the_place_of_a_model_that_indexes_and_the_texts_go_on_later(tmp_path: Path) -> None:
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        flag = tmp_path / "flag"
+        text = f"long {flag}"
+        vectors: list[bytes] = []
+
+        async def index() -> None:
+            vectors.append((await holds[0].embed(text, "text")).tobytes())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(index)
+            await wait_until(lambda: text in fake.log_of(tmp_path / "model-0.gguf"))
+            assert (await holds[1].embed("question", "query")).tobytes() == fake.vector_of("question")
+            flag.touch()
+        assert vectors == [fake.vector_of(text)]
+        assert row(owner, 0).restarts == 0
+
+    run(tmp_path, test, models=1.5)
+
+
+def test_two_models_with_texts_without_end_take_turns(tmp_path: Path) -> None:
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        answered = [0, 0]
+
+        async def index(number: int) -> None:
+            while True:
+                await holds[number].embed(f"text {answered[number]}", "text")
+                answered[number] += 1
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(index, 0)
+            nursery.start_soon(index, 1)
+            starts = [tmp_path / "model-0.gguf", tmp_path / "model-1.gguf"]
+            await wait_until(lambda: all(fake.log_of(path).count("start") >= 2 for path in starts))
+            nursery.cancel_scope.cancel()
+        assert min(answered) > 0
+
+    run(tmp_path, test, models=1.5)
+
+
+def test_a_model_larger_than_the_budget_is_loaded_alone_and_said_so(tmp_path: Path) -> None:
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        await holds[0].embed("text", "text")
+        assert "it is loaded alone" in str(row(owner, 0).problem)
+        first = row(owner, 0).pid
+        await holds[1].embed("text", "query")
+        assert loaded(owner) == ["model-1"]
+        assert first is not None
+        assert not is_running(first)
+
+    run(tmp_path, test, models=0.5)
+
+
+def test_a_crash_gives_the_place_back(tmp_path: Path) -> None:
+    async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:
+        flag = tmp_path / "flag"
+        assert (await holds[0].embed(f"crash-once {flag}", "text")).size == fake.DIMS
+        assert (await holds[1].embed("text", "query")).size == fake.DIMS
+        assert loaded(owner) == ["model-1"]
+
+    run(tmp_path, test, models=1.5)
+
+
+def test_half_of_the_machines_memory_is_taken_where_nothing_is_said() -> None:
+    assert "0 of" in repr(ModelOwner()._room)
+    assert ModelOwner()._room.budget_bytes > 100 << 20

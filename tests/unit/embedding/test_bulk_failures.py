@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import trio
 from structlog.testing import capture_logs
 
-from memd.embedding.bulk.watch import CANCEL_MS
+from memd.embedding.bulk.api import BulkResults
+from memd.embedding.bulk.jobs import JobRecord
+from memd.embedding.bulk.watch import CANCEL_MS, Job, JobWatch
 from tests.support.bulk import (
+    SPACE,
     Bench,
     answering,
     desk_of,
@@ -359,34 +363,32 @@ def test_results_that_can_not_be_had_free_the_texts(monkeypatch: pytest.MonkeyPa
         played(server, play)
 
 
-def test_a_job_that_is_being_cancelled_is_let_go_when_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_is_being_cancelled_is_let_go_when_it_is_given_up() -> None:
     with serving("openai", dims=24) as server:
         desk_of(server).looks_to_finish = None
-        stuck = {"id": "batch_000001", "status": "cancelling"}
 
-        def answer(method: str, path: str) -> Reply | None:
-            return json_reply(stuck) if method == "GET" and path.endswith("batch_000001") else None
+        async def play(stage: Bench) -> BulkResults:
+            asleep, results = trio.Event(), list[BulkResults]()
 
-        answering(server, monkeypatch, answer)
+            async def pause(seconds: float) -> None:
+                asleep.set()
+                await trio.sleep_forever()
 
-        async def play(stage: Bench) -> int:
-            small_jobs(stage, 1)
-            run, start_ms = stage.run(concurrency=2, timeout_minutes=5), stage.clock()
+            job_id = await stage.api.submit(items_of(1))
+            record = JobRecord(job_id, "openai", SPACE, stage.api.owner, ("a",), stage.clock())
+            job = Job(record, stage.clock() + CANCEL_MS, ending="it took too long")
+            watch = JobWatch(stage.api, stage.clock, pause, poll_s=2)
 
-            async def fail_others() -> None:
-                for job in run.status():
-                    if (
-                        job.state == "running"
-                        and job.id != "batch_000001"
-                        and stage.clock() > start_ms + 6 * MINUTE_MS
-                    ):
-                        desk_of(server).fail(job.id)
+            async def follow() -> None:
+                results.append(await watch.results_of(job))
 
-            stage.on_pause = fail_others
-            await run.embed(items_of(6))
-            assert run.gave_up
-            assert run.in_flight() == set()
-            return stage.clock() - start_ms
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(follow)
+                await asleep.wait()
+                watch.hurry()
+            return results[0]
 
-        # when two other jobs fail while one is being cancelled for ever, then nobody waits for that one
-        assert played(server, play) < 5 * MINUTE_MS + CANCEL_MS
+        # when the batch API is given up while somebody waits for the end of a cancelled job
+        results = played(server, play)
+        # then nobody waits any longer, and its text is free
+        assert results.failed == {"a": "the job holds no result for it"}

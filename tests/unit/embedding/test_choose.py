@@ -149,6 +149,12 @@ def test_a_model_asked_for_by_name_is_downloaded(
     assert ("being downloaded" in selection.problem.hint) is bool(begun)
 
 
+def test_a_model_that_does_not_come_is_not_said_to(tmp_path: Path) -> None:
+    problem = choose(tmp_path, asker=Asker(tmp_path, online=False), provider="local").problem
+    assert problem is not None
+    assert "memctl model pull" in problem.hint
+
+
 def test_pulled_model_is_found_in_the_configured_cache(tmp_path: Path) -> None:
     pulled(tmp_path / "other", DOWNLOADABLE)
     local = Local(model_path=DOWNLOADABLE, model_cache_dir=str(tmp_path / "other"))

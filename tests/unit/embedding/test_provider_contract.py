@@ -83,6 +83,18 @@ class TestGemini(RemoteContract):
     dialect: DialectName = "gemini"
 
 
+class TestGeminiCutShort(RemoteContract):
+    """Google doesn't normalise vectors of less than the model's own size."""
+
+    dialect: DialectName = "gemini"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[EmbeddingProvider]:
+        async with remote(self.server, dims=768) as provider:
+            assert (await provider.embed_query("a cat")).shape == (768,)
+            yield provider
+
+
 class TestVoyage(RemoteContract):
     dialect: DialectName = "voyage"
 

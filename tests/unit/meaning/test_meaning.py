@@ -57,13 +57,13 @@ def test_old_space_answers_until_the_new_one_is_whole_then_there_is_one_switch(t
             assert filling is not None
             assert (filling.model, filling.done, filling.total) == ("new", 0, len(TEXTS))
             assert filling.tokens > 0
-            assert (await meaning.vector_of("a question", 1.0)).shape == (old.dims,)
+            assert (await scene.vector_of("a question", 1.0)).shape == (old.dims,)
             assert await scene.active() == old.space.id
             new.gate.set()
             await scene.until_whole()
             assert meaning.filling() is None
             assert await scene.active() == new.space.id
-            assert (await meaning.vector_of("a question", 1.0)).shape == (new.dims,)
+            assert (await scene.vector_of("a question", 1.0)).shape == (new.dims,)
             assert meaning.warm.count == len(TEXTS)
             assert old.closed
             assert sorted(new.texts) == sorted(TEXTS)
@@ -116,7 +116,7 @@ def test_new_space_answers_when_the_old_provider_fails_in_the_middle(tmp_path: P
         async with meaning_of(tmp_path, chooser) as scene:
             old.problem = ProviderQuotaError("no credit")
             with pytest.raises(ProviderQuotaError):
-                await scene.meaning.vector_of("a question", 1.0)
+                await scene.vector_of("a question", 1.0)
             await until(lambda: scene.meaning.is_followed)
             assert old.closed
             new.gate.set()
@@ -155,7 +155,7 @@ def test_fallback_is_used_at_once_for_a_failure_that_lasts_and_left_on_recovery(
             meaning = scene.meaning
             primary.problem = ProviderQuotaError("no credit")
             with pytest.raises(ProviderQuotaError):
-                await meaning.vector_of("a question", 1.0)
+                await scene.vector_of("a question", 1.0)
             since = clock.now_ms
             await until(lambda: meaning.target is meaning.spare)
             await scene.until_whole()
@@ -167,7 +167,7 @@ def test_fallback_is_used_at_once_for_a_failure_that_lasts_and_left_on_recovery(
                 "no credit",
                 since,
             )
-            assert (await meaning.vector_of("a question", 1.0)).shape == (spare.dims,)
+            assert (await scene.vector_of("a question", 1.0)).shape == (spare.dims,)
             assert meaning.degraded() is None
             await scene.publish("memory/b.md", ["written meanwhile"])
             await until(lambda: "written meanwhile" in spare.texts)
@@ -176,7 +176,7 @@ def test_fallback_is_used_at_once_for_a_failure_that_lasts_and_left_on_recovery(
             await until(lambda: meaning.target is meaning.primary)
             await scene.until_whole()
             assert meaning.fallback is None
-            assert (await meaning.vector_of("a question", 1.0)).shape == (primary.dims,)
+            assert (await scene.vector_of("a question", 1.0)).shape == (primary.dims,)
             assert spare.closed
             assert primary.texts == ["written meanwhile"]
 
@@ -194,7 +194,7 @@ def test_fallback_waits_for_a_failure_that_may_pass(tmp_path: Path) -> None:
         async with meaning_of(tmp_path, chooser, clock=clock, fallback="local") as scene:
             primary.problem = ProviderUnreachableError("no route")
             with pytest.raises(ProviderUnreachableError):
-                await scene.meaning.vector_of("a question", 1.0)
+                await scene.vector_of("a question", 1.0)
             clock.now_ms += FALLBACK_AFTER_MS - 1
             await trio.sleep(6)  # on the fast clock: it was looked at meanwhile
             assert scene.meaning.fallback is None
@@ -223,7 +223,7 @@ def test_primary_that_cannot_be_made_is_tried_again_and_replaces_its_fallback(tm
             await until(lambda: scene.meaning.target is scene.meaning.primary)
             assert scene.meaning.fallback is None
             assert await scene.active() == spare.space.id
-            assert (await scene.meaning.vector_of("a question", 1.0)).shape == (spare.dims,)
+            assert (await scene.vector_of("a question", 1.0)).shape == (spare.dims,)
             primary.gate.set()
             await scene.until_whole()
             assert await scene.active() == primary.space.id
@@ -318,10 +318,10 @@ def test_search_in_a_hurry_says_nothing_about_the_provider_and_its_vector_is_kep
         async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
             provider.query_gate = trio.Event()
             with pytest.raises(DeadlineExceededError):
-                await scene.meaning.vector_of("a question", 0.5)
+                await scene.vector_of("a question", 0.5)
             assert scene.meaning.degraded() is None
             provider.query_gate.set()
-            await until(lambda: scene.meaning.find_vector("a question") is not None)
+            await until(lambda: scene.find_vector("a question") is not None)
             assert provider.queries == ["a question"]
 
     run(body)
@@ -333,7 +333,7 @@ def test_question_asked_by_many_is_embedded_once(tmp_path: Path) -> None:
     async def body() -> None:
         async with meaning_of(tmp_path, FakeChooser(provider)) as scene, trio.open_nursery() as nursery:
             for _ in range(20):
-                nursery.start_soon(scene.meaning.vector_of, "a question", 2.0)
+                nursery.start_soon(scene.vector_of, "a question", 2.0)
         assert provider.queries == ["a question"]
 
     run(body)
@@ -346,18 +346,18 @@ def test_slow_provider_keeps_only_the_first_questions_waiting(tmp_path: Path) ->
         async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
             provider.query_gate = trio.Event()
             with pytest.raises(ProviderUnreachableError):
-                await scene.meaning.vector_of("first", 9.0)
+                await scene.vector_of("first", 9.0)
             started = trio.current_time()
             with pytest.raises(ProviderUnreachableError):
-                await scene.meaning.vector_of("second", 9.0)
+                await scene.vector_of("second", 9.0)
             assert trio.current_time() - started < 1.0
             assert provider.queries == ["first"]
             degraded = scene.meaning.degraded()
             assert degraded is not None
             assert degraded.code == "provider_unreachable"
             provider.query_gate.set()
-            await until(lambda: scene.meaning.find_vector("first") is not None)
-            await scene.meaning.vector_of("second", 2.0)
+            await until(lambda: scene.find_vector("first") is not None)
+            await scene.vector_of("second", 2.0)
             assert scene.meaning.degraded() is None
 
     run(body)
@@ -375,7 +375,7 @@ def test_failure_of_one_question_reaches_everybody_who_asked_it_as_an_error_of_i
 
             async def ask() -> None:
                 try:
-                    await scene.meaning.vector_of("a question", 2.0)
+                    await scene.vector_of("a question", 2.0)
                 except ProviderQuotaError as error:
                     errors.append(error)
 

@@ -30,7 +30,7 @@ from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.verify import check_against, check_by_name
 from memd.text.keywords import plan_match
-from memd_client.errors import DimensionsChangedError, MemdError, QueryEmptyError, ShuttingDownError
+from memd_client.errors import MemdError, QueryEmptyError, ShuttingDownError
 from memd_client.messages import Degraded, SearchParams, SearchReply
 
 EMBED_WAIT_S = 0.04
@@ -219,11 +219,7 @@ class Recall:
                 ask.found = ask.finish(db)
 
         ask.question, ask.search = replace(ask.question, vector=vector), search
-        try:
-            await self._index.read(compare)
-        except DimensionsChangedError as error:  # another model answers at the provider's end
-            ask.question, ask.search = replace(ask.question, vector=None), None
-            ask.degraded = side.health.failed(error)
+        await self._index.read(compare)
 
     async def _vector_of(self, ask: _Ask, side: Side) -> NDArray[np.float32] | None:
         """Return the question's vector, or None with the reason noted."""

@@ -282,6 +282,41 @@ def test_a_named_pause_is_kept_by_questions_and_texts_alike(dialect: DialectName
         trio.run(with_memory, server, test)
 
 
+def test_a_model_of_another_size_after_a_restart_is_named_is_asked_little_and_mixes_nothing() -> None:
+    async def test(server: ProviderServer) -> None:
+        with StateHome({"agents": {"defaults": {"memorySearch": {"sync": {"watch": False}}}}}) as home:
+            for note in NOTES.items():
+                home.note(*note)
+            async with remote_memory(home, server) as memory:
+                await memory.index()
+            # given a provider behind whose model another one stands since the daemon was stopped
+            server.dims = DIMS // 2
+            async with remote_memory(home, server) as memory:
+                home.note(*NEW_NOTE)
+                seen = server.calls
+                # when a new text comes, and questions
+                for number in range(5):
+                    await memory.index()
+                    reply = await memory.search(f"Sunday harbour {number}", DEADLINE_MS)
+                    check_by_words(reply, NEW_NOTE[0], {"dimensions_changed"})
+                # then it costs a call for each, and not one more
+                assert server.calls - seen <= 10
+                sizes = await memory.agent.index_file.read(
+                    lambda db: db.execute(
+                        "SELECT dims, count(*) FROM embedding_cache GROUP BY dims"
+                    ).fetchall()
+                )
+                assert sizes == [(DIMS, len(NOTES))]
+                # and `index --force` moves everything to the new size
+                memory.clock.move(60)
+                await memory.index(force=True)
+                assert (await memory.search("the harbour", DEADLINE_MS)).mode == "hybrid"
+                assert await memory.check_stored() == len(NOTES) + 1
+
+    with serving("compatible", dims=DIMS) as server:
+        trio.run(test, server)
+
+
 async def with_memory(server: ProviderServer, test: Callable[[RemoteMemory], Awaitable[None]]) -> None:
     """Run a test with a memory of the notes, the new one among them."""
     with StateHome({"agents": {"defaults": {"memorySearch": {"sync": {"watch": False}}}}}) as home:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -160,10 +159,7 @@ def test_after_the_keep_alive_the_process_is_gone_and_the_memory_given_back(home
             pids |= set(children_of(daemon.pid))
         assert len(pids) == 1
         status = daemon.wait_for(lambda status: model_of(status) is None, 60)
-        deadline = time.monotonic() + 10
-        while children_of(daemon.pid) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert children_of(daemon.pid) == []
+        daemon.wait_for(lambda status: children_of(daemon.pid) == [], 10)
         assert not any(is_running(pid) for pid in pids)
         assert not maps_a_model(daemon.pid)
         print(f"daemon: {baseline} bytes before, {rss_of(daemon.pid)} after")

@@ -153,6 +153,7 @@ class RemoteMemory:
             ).fetchall()
         )
         for blob, dims, text in rows:
+            assert isinstance(blob, bytes)
             vector: NDArray[np.float32] = np.frombuffer(blob, dtype="<f4")
             assert (dims, vector.shape) == (self.server.dims, (self.server.dims,))
             assert np.isfinite(vector).all()

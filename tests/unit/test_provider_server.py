@@ -92,7 +92,7 @@ def test_texts_that_share_words_are_near_each_other() -> None:
 def test_a_question_and_a_document_get_different_vectors(dialect: DialectName, kinds: str) -> None:
     names = ("RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT") if dialect == "gemini" else ("query", "document")
     with speaking(dialect) as server:
-        rows = [vectors_in(dialect, ask(server, ["a cat"], **{kinds: name})[2])[0] for name in names]
+        rows = [vectors_in(dialect, ask(server, ["a cat"], False, **{kinds: name})[2])[0] for name in names]
         assert not np.allclose(rows[0], rows[1])
         assert [seen.kind for seen in server.requests] == list(names)
 

@@ -53,7 +53,12 @@ def list_models(session: Session, as_json: bool) -> None:
         _print_json(session, reply)
     elif reply.models:
         rows = [
-            (each.ref, size(each.size_bytes), "loaded" if each.loaded else "", ", ".join(each.used_by) or "nobody")
+            (
+                each.ref,
+                size(each.size_bytes),
+                "loaded" if each.loaded else "",
+                ", ".join(each.used_by) or "nobody",
+            )
             for each in reply.models
         ]
         session.output.table(("model", "size", "state", "used by"), rows)
@@ -62,7 +67,10 @@ def list_models(session: Session, as_json: bool) -> None:
 
 
 @command.command(
-    "remove", epilog=examples("memctl model remove hf:owner/repository/file.gguf", "memctl model remove minilm --force")
+    "remove",
+    epilog=examples(
+        "memctl model remove hf:owner/repository/file.gguf", "memctl model remove minilm --force"
+    ),
 )
 @click.argument("ref", type=utf8)
 @click.option("--force", is_flag=True, help="Remove it even where an agent's settings name it.")

@@ -22,7 +22,9 @@ class Prefixes:
 NONE: Final = Prefixes()
 
 _REPRESENT: Final = Prefixes("Represent this sentence for searching relevant passages: ")
-_INSTRUCT: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+_INSTRUCT: Final = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
 _GEMMA: Final = Prefixes("task: search result | query: ", "title: none | text: ")
 _NOMIC: Final = Prefixes("search_query: ", "search_document: ")
 

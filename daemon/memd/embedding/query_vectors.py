@@ -54,6 +54,11 @@ class QueryVectors:
             self._kept.move_to_end(key)
         return known
 
+    def forget(self, query: str | None = None) -> None:
+        """Forget a question's vectors, or all: the model behind them may be another one now."""
+        for key in [key for key in self._kept if query in (None, key[1])]:
+            del self._kept[key]
+
     async def vector_of(
         self, query: str, provider: EmbeddingProvider, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:

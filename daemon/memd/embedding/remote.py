@@ -96,7 +96,6 @@ class RemoteProvider:
         self._thread = trio.CapacityLimiter(2)
         self._under_way: set[trio.CancelScope] = set()
         self._closed = False
-        self._dims: int | None = None
         self.bulk = bulk
 
     def __repr__(self) -> str:
@@ -202,7 +201,13 @@ class RemoteProvider:
                 nursery.start_soon(work)
         if failures:
             raise failures[0]
-        return np.concatenate([rows for rows in found if rows is not None])
+        matrices = [rows for rows in found if rows is not None]
+        sizes = sorted({rows.shape[1] for rows in matrices})
+        if len(sizes) > 1:
+            raise DimensionsChangedError(
+                f"{self.id} returned vectors of {sizes[0]} and of {sizes[-1]} dimensions for {self.model}"
+            )
+        return np.concatenate(matrices)
 
     async def aclose(self) -> None:
         """End what is under way with ShuttingDownError, and refuse everything from now on."""
@@ -238,7 +243,7 @@ class RemoteProvider:
                     try:
                         rows, counted = await self._send(request, len(texts), self._patience_until(deadline))
                         call.succeeded(tokens if counted is None else counted)
-                        return self._of_one_size(rows)
+                        return rows
                     except ProviderFailedError as error:
                         pause_s = self._pause_after(error, call, attempt, kind, deadline)
                         if pause_s is None:
@@ -264,21 +269,6 @@ class RemoteProvider:
     def _read(self, body: bytes, count: int) -> tuple[FloatArray, int | None]:
         reply = self._api.parse(body, count)
         return np.stack([unit_vector(row, self.id) for row in reply.vectors]), reply.tokens
-
-    def _of_one_size(self, rows: FloatArray) -> FloatArray:
-        """Return rows that are as long as all before.
-
-        Raises:
-            DimensionsChangedError: They aren't.
-        """
-        dims = rows.shape[1]
-        if self._dims is None:
-            self._dims = dims
-        if dims != self._dims:
-            raise DimensionsChangedError(
-                f"{self.id} returned vectors of {dims} dimensions for {self.model}, before they had {self._dims}"
-            )
-        return rows
 
     def _pause_after(
         self, error: ProviderFailedError, call: Call, attempt: int, kind: TextKind, deadline: float | None

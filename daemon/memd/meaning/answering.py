@@ -16,7 +16,7 @@ from memd.index.connection import Database, IndexFile
 from memd.index.spaces import note_space
 from memd.index.vectors.warm import SpaceFacts, WarmVectors, activate_space, load_facts
 from memd.meaning.side import Side
-from memd_client.errors import DeadlineExceededError, MemdError, ShuttingDownError
+from memd_client.errors import DeadlineExceededError, DimensionsChangedError, MemdError, ShuttingDownError
 
 log = structlog.get_logger(__name__)
 
@@ -96,6 +96,10 @@ class Answering:
         """Return a question's vector (dims,) in a side's space where it is known; never waits."""
         return self._queries.find(query, side.provider)
 
+    def forget_queries(self) -> None:
+        """Have every question embedded anew: the model behind the vectors may be another one now."""
+        self._queries.forget()
+
     async def vector_of(
         self, side: Side, query: str, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:
@@ -117,5 +121,13 @@ class Answering:
         except MemdError as error:
             side.health.failed(error)
             raise
+        if side is self.side and self._warm.dims not in (0, vector.shape[0]):
+            self._queries.forget(query)
+            error = DimensionsChangedError(
+                f"{side.space.provider} gave a vector of {vector.shape[0]} dimensions for {side.space.model}, the index"
+                f" holds {self._warm.dims}"
+            )
+            side.health.failed(error)
+            raise error
         side.health.worked()
         return vector

@@ -370,6 +370,7 @@ class Meaning:
         return self.target.health.degraded if self.chunks_pending else None
 
     async def renew(self) -> None:
-        """Have every vector of the target made anew."""
+        """Have every vector of the target made anew, questions' too."""
+        self._answering.forget_queries()
         if self.fill is not None:
             await self.fill.renew_all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
+import structlog
 import trio
 from numpy.typing import NDArray
 
@@ -17,13 +18,19 @@ from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote import RemoteProvider
 from memd.index.connection import IndexFile
 from memd.index.spaces import load_jobs, save_jobs
+from memd_client.errors import MemdError
 from memd_client.messages import BulkJob
+
+log = structlog.get_logger(__name__)
 
 BULK_FROM = 1_000
 """Texts from which on a job is worth its wait: fewer are embedded by plain requests within minutes."""
 
 PLAIN_FIRST = 256
 """Texts of the newest files that are embedded by plain requests beside a job, so that they needn't wait for it."""
+
+AGAIN_S = 60.0
+"""Pause before results that could not be stored are fetched again."""
 
 Store = Callable[[list[str], NDArray[np.float32], dict[str, str]], Awaitable[None]]
 """Takes (hashes, (n, dims) vectors, reasons of refused texts by hash)."""
@@ -136,6 +143,11 @@ class BulkFill:
             items = list(self._items)
             try:
                 await self._run.embed(items)
+            except MemdError as error:  # the index can't be written: what jobs brought is fetched again later
+                log.warning("embedding.jobs_not_stored", code=error.code, error=error.message)
+                with trio.move_on_after(AGAIN_S):
+                    await self._work.wait()
+                self._work.set()
             finally:
                 self._items = self._items[len(items) :]
             if self._items:
@@ -155,11 +167,11 @@ def bulk_fill_of(
     provider: EmbeddingProvider, remote: Remote | None, index: IndexFile, clock: Clock
 ) -> BulkFill | None:
     """Return the batch API of a provider at work for an agent, or None where there is none or it may not be used."""
-    if not isinstance(provider, RemoteProvider) or provider.bulk is None or remote is None:
+    if not isinstance(provider, RemoteProvider) or provider.bulk is None:
         return None
     return BulkFill(
         provider.bulk,
-        remote.batch,
+        (remote or Remote()).batch,
         index,
         space=provider.space.id,
         clock=clock,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import structlog
@@ -236,12 +237,12 @@ class VectorFill:
     async def _count(self) -> None:
         """Count what is missing; once more where text came in, or a renewal was asked for, while it was counted."""
         space_id = self.space.id
-        while True:
+        came, renew = -1, self._renew_before_ms
+        while (came, renew) != (self._came, self._renew_before_ms):
             came, renew = self._came, self._renew_before_ms
-            count = await self._index.read(lambda db: count_missing(db, space_id, renew_before_ms=renew))
-            if (came, renew) == (self._came, self._renew_before_ms):
-                self.pending = count
-                return
+            look = partial(count_missing, space_id=space_id, renew_before_ms=renew)
+            count = await self._index.read(look)
+        self.pending = count
 
     async def _fill(self) -> None:
         """Embed batch after batch until nothing is missing but what jobs bring."""
@@ -312,7 +313,7 @@ class VectorFill:
         """Store what a job brought."""
         try:
             await self._store(hashes, matrix, refused)
-        except MemdError as error:
+        except DimensionsChangedError as error:  # it won't fit later either
             self.health.failed(error)
 
     async def _store(self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]) -> None:

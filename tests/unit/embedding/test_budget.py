@@ -113,7 +113,9 @@ def test_a_text_waits_while_another_model_embeds_and_says_so(tmp_path: Path) -> 
     run(tmp_path, test, models=1.5)
 
 
-def test_a_request_that_gets_no_room_in_time_is_told_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_gets_no_room_in_time_is_told_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(RunnerSettings, "patience_s", lambda self, kind: 0.5 if kind == "text" else 60.0)
 
     async def test(owner: ModelOwner, holds: list[ModelHold]) -> None:

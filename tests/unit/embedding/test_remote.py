@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,16 +124,20 @@ def test_prefixes_of_the_space_stand_before_the_texts() -> None:
 # --- what is stored and counted ---------------------------------------------------------------------
 
 
-def test_vectors_of_another_size_than_before_are_an_error_that_names_both() -> None:
+def test_vectors_of_two_sizes_for_one_batch_are_an_error_that_names_both() -> None:
     async def test(world: World) -> None:
-        provider = world.provider()
-        await provider.embed_batch(["a"])
-        world.server.dims = 48
-        with pytest.raises(DimensionsChangedError, match=r"^openai .* 48 .* 32$"):
-            await provider.embed_query("b")
+        provider = world.provider(limits=replace(SMALL, max_texts=1, concurrency=1))
+        answer = world.server.answer
+
+        def grow(*args: Any) -> Any:
+            reply = answer(*args)
+            world.server.dims = 48
+            return reply
+
+        world.server.answer = grow  # type: ignore[method-assign]
+        with pytest.raises(DimensionsChangedError, match=r"^openai .* 32 and of 48 "):
+            await provider.embed_batch(["a", "b", "c", "d"])
         assert world.account.retry_in_s() == 0
-        world.server.dims = 32
-        assert (await provider.embed_query("c")).shape == (32,)
 
     run(test)
 

@@ -276,6 +276,7 @@ def test_renewing_takes_over_another_size_of_vectors(tmp_path: Path) -> None:
         async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
             await scene.publish("memory/a.md", TEXTS)
             await scene.until_whole()
+            await scene.vector_of("a question", 2.0)
             provider.dims = 16
             await scene.publish("memory/b.md", ["of another size"])
             await until(lambda: scene.meaning.degraded() is not None)
@@ -286,6 +287,7 @@ def test_renewing_takes_over_another_size_of_vectors(tmp_path: Path) -> None:
             await scene.meaning.renew()
             await scene.until_whole()
             assert (scene.meaning.warm.count, scene.meaning.warm.dims) == (len(TEXTS) + 1, 16)
+            assert (await scene.vector_of("a question", 2.0)).shape == (16,)
 
     run(body)
 

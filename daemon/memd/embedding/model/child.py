@@ -115,7 +115,7 @@ class Interrupts:
 
 
 class LoadedModel:
-    """llama.cpp with one model: texts in, raw vectors out.
+    """llama.cpp with one model: texts in, raw vectors out; one text on all threads, or some side by side.
 
     Args:
         path: The GGUF file.
@@ -143,9 +143,9 @@ class LoadedModel:
                 raise
             self._llama = llama_cpp.Llama(path, flash_attn=False, **options)
         self._interrupts = interrupts
-        # Kept here: llama.cpp holds a bare pointer to it.
         self._ask = llama_cpp.ggml_abort_callback(lambda _: interrupts.is_interrupted())
-        llama_cpp.llama_set_abort_callback(self._llama._ctx.ctx, self._ask, None)
+        self._context, self._threads = context, threads
+        self._lanes = [Lane(self._llama, self._llama.ctx, context, self._ask)]
         self._llama.verbose = False
         logging.getLogger("llama-cpp-python").setLevel(logging.ERROR)  # from here on errors only
         if self._llama.pooling_type() not in POOLED:
@@ -156,21 +156,36 @@ class LoadedModel:
         self.window = min(context, trained)
         self._word_piece = facts.get("tokenizer.ggml.model") == "bert"
 
-    def embed(self, text: str) -> tuple[bytes, int, int]:
+    def open_lanes(self) -> int:
+        """Make the lanes for texts side by side, where that wasn't done yet; return how many there are."""
+        try:
+            while len(self._lanes) < lane_count(self._threads):
+                self._lanes.append(Lane.beside(self._llama, self._context, self._ask))
+        except RuntimeError as error:
+            self._threads = len(self._lanes)  # not tried again; those there are do the work
+            sys.stderr.write(f"{error}: {len(self._lanes)} texts side by side\n")
+        return len(self._lanes)
+
+    def embed(self, text: str, lane: int | None = None) -> tuple[bytes, int, int]:
         """Return a text's vector as raw float32, its tokens, and in how many windows it was embedded.
 
         A text longer than the context is embedded window by window and averaged, each window counting
         by its tokens. Nothing is left out.
+
+        Args:
+            text: Any text.
+            lane: One of `open_lanes`, which then has its share of the threads; None for one text on all of them.
         """
         import numpy as np
 
+        threads = self._threads if lane is None else max(1, self._threads // len(self._lanes))
         text = prepared(text, word_piece=self._word_piece)
         total, tokens, windows = np.zeros(self.dims), 0, 0
         for piece, count in cut_windows(text, self._count_tokens, self.window):
             if count == 0:
                 raise UnusableModelError("a text without tokens")
             try:
-                total += count * np.asarray(self._llama.embed(piece, truncate=False))
+                total += count * self._lanes[lane or 0].embed(self._tokenize(piece), threads)
             except RuntimeError:
                 if self._interrupts.is_interrupted():
                     raise InterruptedTextError from None
@@ -178,8 +193,11 @@ class LoadedModel:
             tokens, windows = tokens + count, windows + 1
         return (total / tokens).astype("<f4").tobytes(), tokens, windows
 
+    def _tokenize(self, text: str) -> list[int]:
+        return list(self._llama.tokenize(text.encode("utf-8")))
+
     def _count_tokens(self, text: str) -> int:
-        return len(self._llama.tokenize(text.encode("utf-8")))
+        return len(self._tokenize(text))
 
 
 def _load(path: str, context: int, threads: int, interrupts: Interrupts) -> LoadedModel | wire.Message:

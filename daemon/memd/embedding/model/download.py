@@ -184,7 +184,9 @@ def _headers(wanted: _Wanted, came: int, tag: str) -> dict[str, str]:
     if wanted.token is not None and (wanted.url.startswith("https:") or wanted.host in _LOOPBACK):
         token = wanted.token.reveal()
         if not _TOKEN.fullmatch(token):  # httpx would print it in its complaint
-            raise DownloadFailedError("the token for the hub holds characters that no token has", hint=_TOKEN_HINT)
+            raise DownloadFailedError(
+                "the token for the hub holds characters that no token has", hint=_TOKEN_HINT
+            )
         headers["Authorization"] = f"Bearer {token}"
     return headers
 

@@ -199,7 +199,10 @@ class Downloads:
                 current.scope.cancel()
 
     async def stop(self, file: Path) -> None:
-        """Stop the download to a file, where there is one, and forget it; who waits gets ShuttingDownError."""
+        """Stop the download to a file, where there is one, and forget it; who waits gets ShuttingDownError.
+
+        Cancellation: it is stopped all the same, a moment later.
+        """
         download = self._downloads.pop(file, None)
         if download is None:
             return
@@ -207,8 +210,7 @@ class Downloads:
         download.hurry.set()
         if download.current is not None:
             download.current.scope.cancel()
-            with trio.CancelScope(shield=True):
-                await download.current.over.wait()
+            await download.current.over.wait()
 
     def _is_running(self) -> bool:
         return self._nursery is not None and not self._nursery.cancel_scope.cancel_called

@@ -126,7 +126,9 @@ def _parse_facts(head: bytes) -> dict[str, Any]:
         position += 4
         if kind == _STRING:
             facts[key] = take_string()
-        elif kind == _ARRAY and (key.startswith("tokenizer.") or f"{facts.get(_ARCHITECTURE)}{_LENGTH}" in facts):
+        elif kind == _ARRAY and (
+            key.startswith("tokenizer.") or f"{facts.get(_ARCHITECTURE)}{_LENGTH}" in facts
+        ):
             break  # the vocabulary, which is long, or all that is asked for is known
         elif kind == _ARRAY:
             skip_array()  # tags and languages may stand before the network's facts

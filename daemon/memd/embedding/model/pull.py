@@ -121,7 +121,9 @@ async def _fetch_gguf(wanted: ModelReference, target: Path, progress: Progress) 
 def _refused(wanted: ModelReference, *, has_token: bool) -> DownloadFailedError:
     """Return the error for a model that isn't given to everybody."""
     if wanted.kind != "hf":
-        return DownloadFailedError(f"{wanted.shown} needs a password", hint="Use a link that anybody may open.")
+        return DownloadFailedError(
+            f"{wanted.shown} needs a password", hint="Use a link that anybody may open."
+        )
     if has_token:
         return DownloadFailedError(
             f"the hub refuses {wanted.shown}: it is gated or private, and the token in HF_TOKEN doesn't open it",

@@ -150,7 +150,9 @@ class ModelRunner:
             with trio.move_on_after(self._settings.patience_s(kind)):
                 return await job.result()
             late = self._lack_of_room() if self._state == "waiting" else None
-            raise DeadlineExceededError(f"the model {self.name} gave no answer" + (f": {late}" if late else ""))
+            raise DeadlineExceededError(
+                f"the model {self.name} gave no answer" + (f": {late}" if late else "")
+            )
         finally:
             job.abandoned = True
             self._queue.discard(job)

@@ -1,0 +1,80 @@
+"""One context of llama.cpp: the scratch memory of one text under way. The weights are the model's, for all lanes.
+
+On a CPU several texts side by side, a core each, are faster than one text on all cores: the cores never wait for each
+other. The vector of a text is the same, bit by bit, whatever its lane and the number of its threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class Lane:
+    """A context and the batch its texts go through.
+
+    Args:
+        llama: A loaded `llama_cpp.Llama`.
+        context: Its context, or another of its model; this object doesn't free it.
+        tokens: The longest text.
+        ask: llama.cpp's callback that says whether to give up the text under way.
+
+    One thread at a time.
+    """
+
+    def __init__(self, llama: Any, context: Any, tokens: int, ask: Any) -> None:
+        import llama_cpp
+
+        self._cpp = llama_cpp
+        self._context = context
+        self._dims = int(llama.n_embd())
+        self._ask = ask  # kept here: llama.cpp holds a bare pointer to it
+        llama_cpp.llama_set_abort_callback(context, ask, None)
+        self._batch = llama_cpp.llama_batch_init(tokens, 0, 1)
+        self._tokens = np.ctypeslib.as_array(self._batch.token, shape=(tokens,))
+        for place in range(tokens):  # all but the tokens is the same for every text
+            self._batch.pos[place] = place
+            self._batch.n_seq_id[place] = 1
+            self._batch.seq_id[place][0] = 0
+            self._batch.logits[place] = True
+
+    @classmethod
+    def beside(cls, llama: Any, tokens: int, ask: Any) -> Lane:
+        """Return a lane with a context of its own, made like the model's first one.
+
+        Raises:
+            RuntimeError: llama.cpp gives no further context, most likely for want of memory.
+        """
+        import llama_cpp
+
+        context = llama_cpp.llama_init_from_model(llama.model, llama.context_params)
+        if context is None:
+            raise RuntimeError("no further context")
+        return cls(llama, context, tokens, ask)
+
+    def embed(self, tokens: Sequence[int], threads: int) -> FloatArray:
+        """Return the raw vector (dims,) of a text.
+
+        Args:
+            tokens: As many as the context holds at most.
+            threads: How many compute.
+
+        Raises:
+            RuntimeError: llama.cpp failed, or was told to give up.
+        """
+        self._tokens[: len(tokens)] = tokens
+        self._batch.n_tokens = len(tokens)
+        self._cpp.llama_set_n_threads(self._context, threads, threads)
+        memory = self._cpp.llama_get_memory(self._context)
+        if memory:  # models that read in both directions have none
+            self._cpp.llama_memory_clear(memory, True)
+        code = self._cpp.llama_decode(self._context, self._batch)
+        if code != 0:
+            raise RuntimeError(f"llama_decode returned {code}")
+        pointer = self._cpp.llama_get_embeddings_seq(self._context, 0)
+        return np.array(np.ctypeslib.as_array(pointer, shape=(self._dims,)), dtype=np.float32)

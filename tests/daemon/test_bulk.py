@@ -1,0 +1,84 @@
+"""Bulk work by a provider's batch API: a real daemon, real jobs on a loopback server, a real kill in the middle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from memd_client.messages import AgentStatus
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.provider_errors import DialectName
+from tests.support.provider_server import ProviderServer, serving
+
+NOTES = 1_300
+PATIENCE_S = 90.0
+
+
+def wait(condition: Callable[[], object]) -> None:
+    """Wait for a state of a daemon."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)  # noqa: TID251 - the daemon's own pauses are in real time here
+
+
+def status(daemon: DaemonProcess) -> AgentStatus:
+    """Return what the one agent reports."""
+    with daemon.client(timeout_s=30) as client:
+        return client.status().agents[0]
+
+
+@pytest.fixture(params=["openai", "gemini", "voyage"])
+def server(request: pytest.FixtureRequest) -> Iterator[ProviderServer]:
+    dialect: DialectName = request.param
+    with serving(dialect, dims=32) as server:
+        yield server
+
+
+@pytest.fixture
+def home(server: ProviderServer) -> Iterator[StateHome]:
+    with StateHome() as home:
+        for number in range(NOTES):
+            home.note(f"memory/{number:04}.md", f"entry {number}: the lamp of pier {number % 17} was lit\n")
+        batch = {"enabled": True, "pollIntervalMs": 50}
+        remote = {"baseUrl": server.url, "apiKey": server.key, "batch": batch}
+        search = {"provider": server.dialect, "remote": remote, "sync": {"watch": False}}
+        home.configure({"agents": {"defaults": {"memorySearch": search}}})
+        yield home
+
+
+def test_jobs_outlive_a_killed_daemon_and_buy_nothing_twice(home: StateHome, server: ProviderServer) -> None:
+    assert server.batches is not None
+    server.batches.looks_to_finish = None
+    # given a backlog that was handed to the batch API, but for the newest texts
+    with DaemonProcess(home) as daemon:
+        wait(lambda: status(daemon).jobs and status(daemon).chunks_pending == sum_of_jobs(daemon))
+        before = status(daemon)
+        plain = sum(server.texts_embedded.values())
+        assert plain + sum_of_jobs(daemon) == NOTES
+        assert plain >= 250
+        # when the daemon is killed while the jobs run
+        daemon.kill()
+    assert before.filling is not None
+    jobs = set(server.batches.jobs)
+    with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
+        wait(lambda: status(daemon).jobs)
+        assert {job.id for job in status(daemon).jobs} <= jobs
+        # then the next one finds them, collects what they bring and makes no others for these texts
+        server.batches.looks_to_finish = 1
+        wait(lambda: status(daemon).chunks_pending == 0)
+        assert client.search("the lamp of pier 3").mode == "hybrid"
+        after = status(daemon)
+    assert (after.vectors, after.jobs) == (NOTES, [])
+    documents = {text: count for text, count in server.texts_embedded.items() if "entry" in text}
+    assert len(documents) == NOTES
+    assert set(documents.values()) == {1}
+    assert server.complaints == []
+
+
+def sum_of_jobs(daemon: DaemonProcess) -> int:
+    """Return how many texts are in jobs."""
+    return sum(job.texts for job in status(daemon).jobs)

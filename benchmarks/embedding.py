@@ -103,7 +103,7 @@ def _setting(options: dict[str, object], together: int, spin: str | None) -> Set
     flash = "flash" if options["flash_attn"] else "no flash"
     parts = [f"threads {options['n_threads_batch']}", flash, f"size {options.get('n_batch', 512)}"]
     parts += [f"lists of {together}" if together else "one a call", f"spin {spin or '-'}"]
-    return Setting(", ".join(parts), options, together, spin)
+    return Setting(", ".join(parts), {**options, "verbose": False}, together, spin)
 
 
 def cut_texts(tokens: int, count: int) -> list[str]:

@@ -136,7 +136,7 @@ def serve_llama(model: Path, options: Mapping[str, Any], replies: TextIO) -> Non
     """Embed by llama-cpp-python alone; vectors are neither checked nor normalised."""
     import llama_cpp
 
-    llama = llama_cpp.Llama(str(model), embedding=True, **{"verbose": False, **options})
+    llama = llama_cpp.Llama(str(model), embedding=True, **options)
 
     def embed(texts: list[str], together: int) -> None:
         if together == 0:

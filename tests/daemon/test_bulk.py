@@ -11,9 +11,13 @@ from memd_client.messages import AgentStatus
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.provider_errors import DialectName
+from tests.support.provider_faults import Fault
 from tests.support.provider_server import ProviderServer, serving
 
 NOTES = 1_300
+NEWEST = 250
+"""Texts that are not left to jobs, about."""
+
 PATIENCE_S = 90.0
 
 
@@ -54,12 +58,14 @@ def test_jobs_outlive_a_killed_daemon_and_buy_nothing_twice(home: StateHome, ser
     assert server.batches is not None
     server.batches.looks_to_finish = None
     # given a backlog that was handed to the batch API, but for the newest texts
+    server.fault = Fault("server_error", marker="entry")
     with DaemonProcess(home) as daemon:
-        wait(lambda: status(daemon).jobs and status(daemon).chunks_pending == sum_of_jobs(daemon))
+        wait(lambda: status(daemon).chunks == NOTES and status(daemon).jobs)
+        server.fault = None
+        wait(lambda: NEWEST <= status(daemon).vectors == server.texts_embedded.total())  # nothing is on its way
         before = status(daemon)
-        plain = sum(server.texts_embedded.values())
-        assert plain + sum_of_jobs(daemon) == NOTES
-        assert plain >= 250
+        assert before.chunks_pending + before.vectors == NOTES
+        assert sum(job.texts for job in before.jobs) >= NEWEST
         # when the daemon is killed while the jobs run
         daemon.kill()
     assert before.filling is not None
@@ -77,8 +83,3 @@ def test_jobs_outlive_a_killed_daemon_and_buy_nothing_twice(home: StateHome, ser
     assert len(documents) == NOTES
     assert set(documents.values()) == {1}
     assert server.complaints == []
-
-
-def sum_of_jobs(daemon: DaemonProcess) -> int:
-    """Return how many texts are in jobs."""
-    return sum(job.texts for job in status(daemon).jobs)

@@ -1,9 +1,9 @@
 """A model child without a model: speaks the real frames, and misbehaves when told to.
 
-The file's name says how it loads (`loads-*.gguf` in `LOADING`), a text says how it is embedded: ``crash``,
-``hang``, ``refuse``, ``nan``, ``zero``, ``crash-once FLAG``, ``hang-once FLAG``, ``gate FLAG`` (waits until
-the file FLAG is there), ``long FLAG`` (likewise, but can be interrupted). Anything else gets a vector that
-depends on the text alone. Every start and every text is a line in ``<model file>.log``.
+The file's name says how it loads (`loads-*.gguf` in `_load`; `lanes*.gguf` takes texts together), a text says
+how it is embedded: ``crash``, ``hang``, ``refuse``, ``nan``, ``zero``, ``short``, ``crash-once FLAG``,
+``hang-once FLAG``, ``gate FLAG`` (waits until the file FLAG is there), ``long FLAG`` (likewise, but can be
+interrupted). Anything else gets a vector that depends on the text alone. Every start and every text is a line in ``<model file>.log``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,8 @@ def _load(model: str) -> wire.Message:
         os.kill(os.getpid(), signal.SIGABRT)
     if name.startswith("loads-never"):
         signal.pause()
-    return {"kind": "ready", "dims": DIMS, "window": 512}
+    lanes = 2 if name.startswith("lanes") else 1
+    return {"kind": "ready", "dims": DIMS, "window": 512, "lanes": lanes}
 
 
 def _embed(request: wire.Message, interrupts: child.Interrupts) -> wire.Message:
@@ -98,23 +100,43 @@ def _embed(request: wire.Message, interrupts: child.Interrupts) -> wire.Message:
     return {"kind": "vector", "id": request["id"], "data": data}
 
 
+def _replies(model: str, request: wire.Message, interrupts: child.Interrupts) -> Iterator[wire.Message]:
+    """Yield the replies to a request; texts that came together are answered one by one, the last first."""
+    if request["kind"] == "embed":
+        _note(model, request["text"])
+        yield _embed(request, interrupts)
+        return
+    _note(model, f"together {len(request['texts'])}")
+    for place, text in reversed(list(enumerate(request["texts"]))):
+        about = {"id": request["id"], "place": place}
+        if interrupts.is_interrupted():
+            yield {"kind": "untouched", **about}
+            continue
+        _note(model, text)
+        yield {**_embed({"id": request["id"], "text": text}, interrupts), **about}
+
+
 def main(model: str) -> None:
     """Serve like the real child."""
     child.die_with_parent()
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     interrupts = child.Interrupts()
     threading.Thread(target=child._follow, args=(sys.stdin.buffer, waiting, interrupts), daemon=True).start()
-    _note(model, "start")
-    reply = _load(model)
-    while True:
+
+    def say(reply: wire.Message) -> None:
         sys.stdout.buffer.write(wire.encode(reply))
         sys.stdout.buffer.flush()
-        if reply["kind"] == "failed":
-            os._exit(1)
+
+    _note(model, "start")
+    ready = _load(model)
+    say(ready)
+    if ready["kind"] == "failed":
+        os._exit(1)
+    while True:
         request = waiting.get()
-        _note(model, request["text"])
         interrupts.under_way = request["id"]
-        reply = _embed(request, interrupts)
+        for reply in _replies(model, request, interrupts):
+            say(reply)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Waits:
 
 
 USUAL = Waits(2_000, 20.0, Patience(connect_s=10.0, read_s=20.0, write_s=20.0, total_s=20.0))
-SHORT = Waits(400, 2.0, Patience(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=1.5))
+SHORT = Waits(1_000, 2.5, Patience(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=1.5))
 """For providers that don't answer at all: the waits are spent to their end."""
 
 PATIENT_S = 30.0
@@ -192,12 +192,12 @@ async def remote_memory(
         problems=[],
         clock=clock,
     )
-    async with trio.open_nursery() as nursery:
-        await nursery.start(accounts.run)
-        await nursery.start(memory.run)
-        try:
+    try:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(accounts.run)
+            await nursery.start(memory.run)
             yield RemoteMemory(memory, home, server, clock)
-        finally:
             nursery.cancel_scope.cancel()
-    with trio.CancelScope(shield=True):
-        await http.aclose()
+    finally:
+        with trio.CancelScope(shield=True):
+            await http.aclose()

@@ -98,6 +98,7 @@ class BulkFill:
             space=space,
             clock=clock,
             on_results=self._take,
+            on_freed=lambda: self._wake(),
         )
 
     def __repr__(self) -> str:
@@ -140,17 +141,13 @@ class BulkFill:
         while True:
             await self._work.wait()
             self._work = trio.Event()
-            items = list(self._items)
+            items, self._items = self._items, []
             try:
                 await self._run.embed(items)
             except MemdError as error:  # the index can't be written: what jobs brought is fetched again later
                 log.warning("embedding.jobs_not_stored", code=error.code, error=error.message)
                 with trio.move_on_after(AGAIN_S):
                     await self._work.wait()
-                self._work.set()
-            finally:
-                self._items = self._items[len(items) :]
-            if self._items:
                 self._work.set()
             self._wake()
 

@@ -56,6 +56,12 @@ LOOK_S = 5.0
 
 TRIM_EVERY_MS = 60_000
 
+GATHER_FROM_TEXTS = 32
+GATHER_S = 0.2
+GATHER_MOST_S = 2.0
+"""A provider that takes many texts at once isn't asked for each file that comes in: texts are gathered until none
+came for a moment, but not for longer than the second figure."""
+
 
 @dataclass(frozen=True, slots=True)
 class CacheLimits:
@@ -202,6 +208,7 @@ class VectorFill:
                 nursery.start_soon(self.bulk.run)
             while True:
                 await self._wake.wait()
+                await self._gather()
                 self._wake = trio.Event()
                 try:
                     await self._fill()
@@ -215,6 +222,17 @@ class VectorFill:
                 if not self._wake.is_set() and not self._is_waiting_for_jobs():
                     self._round = 0
                     self._idle.set()
+
+    async def _gather(self) -> None:
+        """Let more text come in, where that makes fewer requests and nobody waits for vectors."""
+        if self.provider.limits.max_texts < GATHER_FROM_TEXTS:
+            return
+        until = trio.current_time() + GATHER_MOST_S
+        came = -1
+        while came != self._came and not self._sinks and trio.current_time() < until:
+            came, self._nudge = self._came, trio.Event()
+            with trio.move_on_after(GATHER_S):
+                await self._nudge.wait()
 
     def _is_waiting_for_jobs(self) -> bool:
         return self.bulk is not None and self.bulk.is_awaited

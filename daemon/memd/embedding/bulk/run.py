@@ -45,6 +45,7 @@ class BulkRun:
         space: The id of the vector space.
         clock: Wall time.
         pause: Sleeps for some seconds.
+        on_freed: Called when texts that waited for a job can't be submitted now, and are free again.
         on_results: Takes what came of a job. It may be given the same results twice, when the daemon ends in between;
             it must check their size against what the space holds. `failed` texts are free again, and best done
             by plain requests.
@@ -59,6 +60,7 @@ class BulkRun:
         space: str,
         clock: Clock,
         on_results: Callable[[BulkResults], Awaitable[None]],
+        on_freed: Callable[[], None] = lambda: None,
         pause: Callable[[float], Awaitable[None]] = trio.sleep,
     ) -> None:
         self._api = api
@@ -68,9 +70,12 @@ class BulkRun:
         self._clock = clock
         self._watch = JobWatch(api, clock, pause, poll_s=max(0.05, settings.poll_interval_ms / 1000))
         self._on_results = on_results
+        self._on_freed = on_freed
         self._timeout_ms = settings.timeout_minutes * 60_000
         self._jobs: dict[str, Job] = {}
         self._leaving: set[str] = set()
+        self._coming: set[str] = set()
+        self._waiting: deque[list[Item]] = deque()
         self._failures = 0
         self._held_until_ms = 0
         self._is_resumed = False
@@ -90,7 +95,12 @@ class BulkRun:
 
     def in_flight(self) -> set[str]:
         """Return the hashes of texts that are on their way: nobody else should embed them."""
-        return self._leaving.union(*(job.record.hashes for job in self._jobs.values()))
+        return self._coming | self._taken()
+
+    def _taken(self) -> set[str]:
+        """Return the hashes of texts that are in a job, or about to be."""
+        waiting = ({digest for digest, _ in piece} for piece in self._waiting)
+        return self._leaving.union(*waiting, *(job.record.hashes for job in self._jobs.values()))
 
     def status(self) -> list[BulkJob]:
         """Return the jobs under way, oldest first."""
@@ -145,37 +155,44 @@ class BulkRun:
         Cancellation: may be cancelled anywhere. Jobs at the provider go on, and the next call or the next daemon
         collects them.
         """
+        self._coming.update(digest for digest, _ in items)
         async with self._one_at_a_time:
-            await self.resume()
-            jobs = deque(self._jobs.values())
-            waiting: deque[list[Item]] = deque()
-            if self.may_submit:
-                waiting.extend(await self._pieces(items))
+            try:
+                await self.resume()
+                jobs = deque(self._jobs.values())
+                if self.may_submit:
+                    self._waiting.extend(await self._pieces(items))
+            finally:
+                self._coming.clear()
             error: MemdError | None = None
             try:
                 async with trio.open_nursery() as nursery:
-                    for _ in range(min(max(1, self._settings.concurrency), len(jobs) + len(waiting))):
-                        nursery.start_soon(self._work, jobs, waiting)
+                    for _ in range(min(max(1, self._settings.concurrency), len(jobs) + len(self._waiting))):
+                        nursery.start_soon(self._work, jobs)
             except* MemdError as group:
                 error = _first(group)
+            finally:
+                self._waiting.clear()
             if error is not None:
                 raise error
 
     async def _pieces(self, items: Sequence[Item]) -> list[list[Item]]:
-        taken, api = self.in_flight(), self._api
+        taken, api = self._taken(), self._api
         return await trio.to_thread.run_sync(
             lambda: pieces(items, taken=taken, max_texts=api.max_texts, max_bytes=api.max_bytes),
             limiter=trio.CapacityLimiter(1),
         )
 
-    async def _work(self, jobs: deque[Job], waiting: deque[list[Item]]) -> None:
+    async def _work(self, jobs: deque[Job]) -> None:
         """Do one job after the other, earlier ones first, as long as there are any."""
         while jobs:
             await self._follow(jobs.popleft())
-        while waiting:
-            job = await self._submit(waiting.popleft())
+        while self._waiting:
+            job = await self._submit(self._waiting.popleft())
             if job is None:
-                waiting.clear()
+                # These needn't wait for the jobs that were made: they may be embedded by plain requests.
+                self._waiting.clear()
+                self._on_freed()
             else:
                 await self._follow(job, is_new=True)
 

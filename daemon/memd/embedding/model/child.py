@@ -20,9 +20,11 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO, Final
 
 from memd.embedding.model import wire
+from memd.embedding.model.fit import lane_count
 
 PR_SET_PDEATHSIG: Final = 1
 """From <linux/prctl.h>: the signal this process gets when the thread that started it ends."""
@@ -103,15 +105,41 @@ class InterruptedTextError(Exception):
 
 
 class Interrupts:
-    """Which text is under way, and which one is to be given up; two threads look at it."""
+    """Which request is under way, and which one is to be given up; one thread writes each.
+
+    `flag` is what llama.cpp looks at: a string, empty unless the request under way is to be given up.
+    """
 
     def __init__(self) -> None:
-        self.under_way = 0
-        self.unwanted = 0
+        self.flag = ctypes.create_string_buffer(2)
+        self._lock = threading.Lock()
+        self._under_way = self._unwanted = 0
+
+    @property
+    def under_way(self) -> int:
+        """The number of the request under way, 0 before the first."""
+        return self._under_way
+
+    @under_way.setter
+    def under_way(self, number: int) -> None:
+        with self._lock:
+            self._under_way = number
+            self.flag.value = b"x" if self.is_interrupted() else b""
+
+    @property
+    def unwanted(self) -> int:
+        """The number of the last request that was to be given up."""
+        return self._unwanted
+
+    @unwanted.setter
+    def unwanted(self, number: int) -> None:
+        with self._lock:
+            self._unwanted = number
+            self.flag.value = b"x" if self.is_interrupted() else b""
 
     def is_interrupted(self) -> bool:
-        """Return whether the text under way is to be given up."""
-        return self.unwanted == self.under_way
+        """Return whether the request under way is to be given up."""
+        return self._unwanted == self._under_way > 0
 
 
 class LoadedModel:
@@ -121,11 +149,13 @@ class LoadedModel:
         path: The GGUF file.
         context: Tokens of the context; one window's length.
         threads: Threads that compute.
-        interrupts: Asked some hundred times a text whether to give it up, which costs nothing to speak of.
+        interrupts: Its flag is looked at some hundred times a text.
     """
 
     def __init__(self, path: str, context: int, threads: int, interrupts: Interrupts) -> None:
         import llama_cpp
+
+        from memd.embedding.model.lane import Lane  # brings numpy along
 
         options: dict[str, Any] = {
             "embedding": True,
@@ -143,9 +173,8 @@ class LoadedModel:
                 raise
             self._llama = llama_cpp.Llama(path, flash_attn=False, **options)
         self._interrupts = interrupts
-        self._ask = llama_cpp.ggml_abort_callback(lambda _: interrupts.is_interrupted())
-        self._context, self._threads = context, threads
-        self._lanes = [Lane(self._llama, self._llama.ctx, context, self._ask)]
+        self._context, self._threads, self._most_lanes = context, threads, lane_count(threads)
+        self._lanes = [Lane(self._llama, self._llama.ctx, context, interrupts.flag)]
         self._llama.verbose = False
         logging.getLogger("llama-cpp-python").setLevel(logging.ERROR)  # from here on errors only
         if self._llama.pooling_type() not in POOLED:
@@ -159,10 +188,10 @@ class LoadedModel:
     def open_lanes(self) -> int:
         """Make the lanes for texts side by side, where that wasn't done yet; return how many there are."""
         try:
-            while len(self._lanes) < lane_count(self._threads):
-                self._lanes.append(Lane.beside(self._llama, self._context, self._ask))
+            while len(self._lanes) < self._most_lanes:
+                self._lanes.append(self._lanes[0].beside(self._llama, self._context, self._interrupts.flag))
         except RuntimeError as error:
-            self._threads = len(self._lanes)  # not tried again; those there are do the work
+            self._most_lanes = len(self._lanes)  # not tried again: those there are do the work
             sys.stderr.write(f"{error}: {len(self._lanes)} texts side by side\n")
         return len(self._lanes)
 
@@ -212,15 +241,56 @@ def _load(path: str, context: int, threads: int, interrupts: Interrupts) -> Load
         return {"kind": "failed", "reason": "model", "message": str(error)}
 
 
-def _answer(model: LoadedModel, request: wire.Message) -> wire.Message:
-    """Return the reply to one request."""
+def _answer(model: LoadedModel, text: str, lane: int | None = None) -> wire.Message:
+    """Return the reply to one text, without what it is a reply to."""
     try:
-        data, tokens, windows = model.embed(request["text"])
+        data, tokens, windows = model.embed(text, lane)
     except InterruptedTextError:
-        return {"kind": "interrupted", "id": request["id"]}
+        return {"kind": "interrupted"}
     except Exception as error:
-        return {"kind": "refused", "id": request["id"], "message": type(error).__name__}
-    return {"kind": "vector", "id": request["id"], "data": data, "tokens": tokens, "windows": windows}
+        return {"kind": "refused", "message": type(error).__name__}
+    return {"kind": "vector", "data": data, "tokens": tokens, "windows": windows}
+
+
+class SideBySide:
+    """Some texts of one request on several lanes: each lane takes the next text when it is done with one.
+
+    Args:
+        model: The model.
+        interrupts: When the request is to be given up, the texts not begun are answered unread.
+        reply: Sends a message; called by one lane at a time.
+    """
+
+    def __init__(
+        self, model: LoadedModel, interrupts: Interrupts, reply: Callable[[wire.Message], None]
+    ) -> None:
+        self._model = model
+        self._interrupts = interrupts
+        self._reply = reply
+        self._lock = threading.Lock()
+        self._lanes: ThreadPoolExecutor | None = None
+
+    def serve(self, request: wire.Message) -> None:
+        """Answer every text of a request; returns when all are."""
+        count = self._model.open_lanes()
+        if self._lanes is None:
+            self._lanes = ThreadPoolExecutor(count)
+        # Long ones first: so no lane is left with one when the others are done.
+        texts = iter(sorted(enumerate(request["texts"]), key=lambda item: -len(item[1])))
+        for done in [self._lanes.submit(self._drain, lane, texts, request["id"]) for lane in range(count)]:
+            done.result()
+
+    def _drain(self, lane: int, texts: Iterator[tuple[int, str]], request_id: int) -> None:
+        while True:
+            with self._lock:
+                place, text = next(texts, (-1, ""))
+            if place < 0:
+                return
+            answer = (
+                {"kind": "untouched"} if self._interrupts.is_interrupted() else _answer(self._model, text, lane)
+            )
+            with self._lock:
+                self._reply({**answer, "id": request_id, "place": place})
 
 
 def _follow(requests: BinaryIO, waiting: queue.SimpleQueue[wire.Message], interrupts: Interrupts) -> None:
@@ -253,11 +323,15 @@ def main(arguments: list[str]) -> int:
     if isinstance(model, dict):
         reply(model)
         return 1
-    reply({"kind": "ready", "dims": model.dims, "window": model.window})
+    reply({"kind": "ready", "dims": model.dims, "window": model.window, "lanes": lane_count(int(threads))})
+    side_by_side = SideBySide(model, interrupts, reply)
     while True:
         request = waiting.get()
         interrupts.under_way = request["id"]
-        reply(_answer(model, request))
+        if request["kind"] == "embed_many":
+            side_by_side.serve(request)
+        else:
+            reply({**_answer(model, request["text"]), "id": request["id"]})
 
 
 if __name__ == "__main__":

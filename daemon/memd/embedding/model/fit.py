@@ -8,6 +8,9 @@ from typing import Final
 MAX_THREADS: Final = 8
 """Beyond this a small embedding model gains nothing, and the machine is the user's."""
 
+MAX_LANES: Final = 4
+"""Texts side by side at most: each has scratch memory of its own."""
+
 CONTEXT_STEP: Final = 128
 """Contexts are multiples of this many tokens."""
 
@@ -63,6 +66,15 @@ def thread_count(configured: int, cores: int) -> int:
         cores: Physical cores this process may use.
     """
     return configured if configured > 0 else max(1, min(cores, MAX_THREADS))
+
+
+def lane_count(threads: int) -> int:
+    """Return how many texts are embedded side by side.
+
+    Args:
+        threads: That compute; the lanes share them evenly.
+    """
+    return max(1, min(threads, MAX_LANES))
 
 
 def physical_cores(sibling_lists: Iterable[str], allowed: Collection[int]) -> int:

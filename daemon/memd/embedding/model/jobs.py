@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Literal
+from collections.abc import Callable
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,10 @@ FloatArray = npt.NDArray[np.float32]
 
 Kind = Literal["query", "text"]
 """What a text is embedded for: a search somebody waits for, or the index."""
+
+
+MOST_CHARACTERS: Final = 1_000_000
+"""Of texts that go together: they are one message."""
 
 
 class Job:
@@ -39,6 +44,11 @@ class Job:
     def __repr__(self) -> str:
         state = "failed" if self.error else "done" if self.vector is not None else "waiting"
         return f"<Job {self.kind} {len(self.text)} characters, {state}>"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `finish` or `fail` was called."""
+        return self._over.is_set()
 
     def finish(self, vector: FloatArray) -> None:
         """Hand over the vector."""
@@ -99,6 +109,27 @@ class JobQueue:
             IndexError: Nothing waits.
         """
         return (self._queries or self._texts).popleft()
+
+    def pop_some(self, most: int, goes_alone: Callable[[Job], bool]) -> list[Job]:
+        """Take the oldest query, else the oldest texts that may go together.
+
+        Args:
+            most: Jobs at most.
+            goes_alone: Whether a text may have no company.
+
+        Raises:
+            IndexError: Nothing waits.
+        """
+        jobs = [self.pop()]
+        characters = len(jobs[0].text)
+        if jobs[0].kind == "query" or goes_alone(jobs[0]):
+            return jobs
+        while self._texts and len(jobs) < most and not self._queries and not goes_alone(self._texts[0]):
+            characters += len(self._texts[0].text)
+            if characters > MOST_CHARACTERS:
+                break
+            jobs.append(self._texts.popleft())
+        return jobs
 
     def discard(self, job: Job) -> None:
         """Forget a job nobody waits for any more; nothing happens where it was taken already."""

@@ -6,6 +6,7 @@ other. The vector of a text is the same, bit by bit, whatever its lane and the n
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,19 +23,21 @@ class Lane:
         llama: A loaded `llama_cpp.Llama`.
         context: Its context, or another of its model; this object doesn't free it.
         tokens: The longest text.
-        ask: llama.cpp's callback that says whether to give up the text under way.
+        flag: An empty string; the text under way is given up when it isn't empty.
 
     One thread at a time.
     """
 
-    def __init__(self, llama: Any, context: Any, tokens: int, ask: Any) -> None:
+    def __init__(self, llama: Any, context: Any, tokens: int, flag: ctypes.Array[ctypes.c_char]) -> None:
         import llama_cpp
 
         self._cpp = llama_cpp
         self._context = context
         self._dims = int(llama.n_embd())
-        self._ask = ask  # kept here: llama.cpp holds a bare pointer to it
-        llama_cpp.llama_set_abort_callback(context, ask, None)
+        # A function of C's library, not one of Python's: lanes would wait for each other at the interpreter's lock.
+        is_set = ctypes.cast(ctypes.CDLL(None).strlen, llama_cpp.ggml_abort_callback)
+        self._kept = (is_set, flag)  # llama.cpp holds bare pointers
+        llama_cpp.llama_set_abort_callback(context, is_set, ctypes.cast(flag, ctypes.c_void_p))
         self._batch = llama_cpp.llama_batch_init(tokens, 0, 1)
         self._tokens = np.ctypeslib.as_array(self._batch.token, shape=(tokens,))
         for place in range(tokens):  # all but the tokens is the same for every text
@@ -44,7 +47,7 @@ class Lane:
             self._batch.logits[place] = True
 
     @classmethod
-    def beside(cls, llama: Any, tokens: int, ask: Any) -> Lane:
+    def beside(cls, llama: Any, tokens: int, flag: ctypes.Array[ctypes.c_char]) -> Lane:
         """Return a lane with a context of its own, made like the model's first one.
 
         Raises:
@@ -55,7 +58,7 @@ class Lane:
         context = llama_cpp.llama_init_from_model(llama.model, llama.context_params)
         if context is None:
             raise RuntimeError("no further context")
-        return cls(llama, context, tokens, ask)
+        return cls(llama, context, tokens, flag)
 
     def embed(self, tokens: Sequence[int], threads: int) -> FloatArray:
         """Return the raw vector (dims,) of a text.

@@ -37,6 +37,12 @@ SPIN_COUNT: Final = "1000"
 """How long a thread of llama.cpp spins for the others before it sleeps. By default it spins for seconds: as soon as
 another process wants a core, a text takes twenty times as long (8 to 374 ms); so it takes 19, and alone 5 % more."""
 
+MOST_TOGETHER: Final = 16
+"""Texts of one request."""
+
+Outcome = FloatArray | ProviderFailedError | None
+"""What became of a text: its raw vector (dims,), why it can't be embedded, or None where it was given up."""
+
 STDERR_TAIL_LINES: Final = 20
 """What is kept of llama.cpp's chatter: the last lines name the reason of a failure."""
 
@@ -61,13 +67,14 @@ class ModelProcess:
         self._popen = popen
         self._stdin, self._stdout, self._stderr = (trio.lowlevel.FdStream(end) for end in ends)
         self._tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
-        self._sender, self._replies = trio.open_memory_channel[wire.Message](8)
+        self._sender, self._replies = trio.open_memory_channel[wire.Message](2 * MOST_TOGETHER)
         self._requests = 0
         self._interruptible = 0
         self._sending = trio.Lock()
         self.gone = trio.Event()
         self.dims = 0
         self.window = 0
+        self.lanes = 1
 
     @classmethod
     def start(
@@ -147,10 +154,10 @@ class ModelProcess:
             raise ModelInvalidError(
                 f"{self._path} is not a usable embedding model: {reply.get('message')}", data=self._facts()
             )
-        dims, window = reply.get("dims"), reply.get("window")
-        if not isinstance(dims, int) or not isinstance(window, int) or dims <= 0:
+        dims, window, lanes = reply.get("dims"), reply.get("window"), reply.get("lanes", 1)
+        if not (isinstance(dims, int) and isinstance(window, int) and isinstance(lanes, int)) or dims <= 0:
             raise self._broken("answered with something else than its model's size")
-        self.dims, self.window = dims, window
+        self.dims, self.window, self.lanes = dims, window, lanes
 
     async def embed(self, text: str, timeout_s: float, *, interruptible: bool = False) -> FloatArray | None:
         """Return a text's raw vector (dims,), or None where `interrupt` made the child give it up.
@@ -173,15 +180,56 @@ class ModelProcess:
             ) from None
         self._interruptible = self._requests if interruptible else 0
         try:
-            reply = await self._receive(timeout_s, "embed a text", frame)
+            outcome = self._outcome(await self._receive(timeout_s, "embed a text", frame), text)
         finally:
             self._interruptible = 0
+        if isinstance(outcome, ProviderFailedError):
+            raise outcome
+        return outcome
+
+    async def embed_many(
+        self, texts: Sequence[str], timeout_s: float, told: Callable[[int, Outcome], None], *, interruptible: bool
+    ) -> None:
+        """Have some texts embedded side by side; tell what became of each as it comes.
+
+        Args:
+            texts: `MOST_TOGETHER` at most, without lone surrogates, together well below `wire.MAX_FRAME_BYTES`.
+            timeout_s: How long the child may take from one answer to the next; then it counts as hung.
+            told: Called with the place of a text and what became of it; not for one that was given up unread.
+            interruptible: Whether they may be given up.
+
+        Raises:
+            ModelChildError: As `embed`; what was told stays true.
+        """
+        self._requests += 1
+        frame = wire.encode({"kind": "embed_many", "id": self._requests, "texts": list(texts)})
+        self._interruptible = self._requests if interruptible else 0
+        waiting = set(range(len(texts)))
+        try:
+            while waiting:
+                reply = await self._receive(timeout_s, "embed a text", frame)
+                frame, place = b"", reply.get("place")
+                if place not in waiting:
+                    raise self._broken("answered a question nobody asked")
+                waiting.remove(place)
+                outcome = self._outcome(reply, texts[place])
+                if reply["kind"] != "untouched":
+                    told(place, outcome)
+        finally:
+            self._interruptible = 0
+
+    def _outcome(self, reply: wire.Message, text: str) -> Outcome:
+        """Return what a reply says became of a text.
+
+        Raises:
+            ModelChildError: It says nothing of the kind.
+        """
         if reply.get("id") != self._requests:
             raise self._broken("answered a question nobody asked")
-        if reply["kind"] == "interrupted":
+        if reply["kind"] in ("interrupted", "untouched"):
             return None
         if reply["kind"] == "refused":
-            raise ProviderFailedError(
+            return ProviderFailedError(
                 f"the model can't embed a text of {len(text)} characters: {reply.get('message')}"
             )
         data = reply.get("data")

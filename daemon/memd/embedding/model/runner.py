@@ -1,7 +1,8 @@
 """One model's life: loaded when a text waits, restarted when it dies, stopped when idle.
 
-The one task of `ModelRunner.run` does it all, one text at a time, so a cancelled request leaves
-nothing half done: its text is dropped from the queue, or its answer is dropped when it comes.
+The one task of `ModelRunner.run` does it all: one query at a time, or one text, or some texts that
+go through the process side by side. A cancelled request leaves nothing half done: its text is dropped
+from the queue, or its answer is dropped when it comes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from memd.embedding.model.jobs import FloatArray, Job, JobQueue, Kind
 from memd.embedding.model.machine import load_rss_bytes
 from memd.embedding.model.plan import NO_PLAN, Plan, Refusal, load_plan
 from memd.embedding.model.policy import Backoff, ModelStatus, RunnerSettings, State
-from memd.embedding.model.process import ModelProcess
+from memd.embedding.model.process import MOST_TOGETHER, ModelProcess, Outcome
 from memd.embedding.model.room import ModelRoom, Stay, Work
 from memd_client.errors import (
     DeadlineExceededError,
@@ -140,6 +141,7 @@ class ModelRunner:
         wait_s = self._backoff.wait_s(trio.current_time())
         if kind == "query" and wait_s > self._settings.query_timeout_s and self._problem is not None:
             raise ModelChildError(f"{self._problem.message}; it is started again in {wait_s:.0f} s")
+        ahead = len(self._queue) if kind == "text" else 0
         job = Job(text, kind)
         self._queue.push(job)
         self._wake.set()
@@ -147,7 +149,7 @@ class ModelRunner:
             self._query_came.set()
         self._room.changed()
         try:
-            with trio.move_on_after(self._settings.patience_s(kind)):
+            with trio.move_on_after(self._settings.patience_s(kind) + ahead * self._settings.text_timeout_s):
                 return await job.result()
             late = self._lack_of_room() if self._state == "waiting" else None
             raise DeadlineExceededError(
@@ -271,27 +273,24 @@ class ModelRunner:
         while await self._wait_for_job(process):
             if process.gone.is_set() or self._makes_room:
                 break
-            job = self._queue.pop()
-            self._under_way = job.kind
-            now = trio.current_time()
-            job.first_tried = min(job.first_tried, now)
-            may_stop = job.kind == "text" and now - job.first_tried < self._settings.interruptible_s
+            together = MOST_TOGETHER if process.lanes > 1 else 1
+            jobs = self._queue.pop_some(together, self._goes_alone)
+            self._under_way = jobs[0].kind
             try:
-                timeout_s = self._settings.timeout_s(job.kind)
-                vector = await process.embed(job.text, timeout_s, interruptible=may_stop)
-                if vector is not None:
-                    job.finish(vector)
-                elif not job.abandoned:
-                    self._queue.push_back(job)
+                if len(jobs) == 1:
+                    await self._embed_one(process, jobs[0])
+                else:
+                    await self._embed_some(process, jobs)
+                self._put_back(jobs)
                 self._backoff.succeeded()
                 self._problem = None
             except ProviderFailedError as error:
-                job.fail(error)
+                jobs[0].fail(error)
             except ModelChildError as error:
-                self._died(error, job)
+                self._died(error, *(job for job in jobs if not job.is_over))
                 return
             except trio.Cancelled:
-                self._queue.push_back(job)
+                self._put_back(jobs)
                 raise
             finally:
                 self._under_way = None
@@ -304,6 +303,42 @@ class ModelRunner:
             log.info("embedding.model_made_room", model=self.name, queued=len(self._queue))
         else:
             log.info("embedding.model_unloaded", model=self.name, idle_s=self._settings.keep_alive_s)
+
+    def _goes_alone(self, job: Job) -> bool:
+        """Return whether a text has all threads: its process died over it, or it was put off for too long."""
+        return job.tries > 0 or self._is_overdue(job)
+
+    def _is_overdue(self, job: Job) -> bool:
+        return trio.current_time() - job.first_tried >= self._settings.interruptible_s
+
+    async def _embed_one(self, process: ModelProcess, job: Job) -> None:
+        """Embed a text on all threads; where it is given up it isn't over afterwards."""
+        job.first_tried = min(job.first_tried, trio.current_time())
+        may_stop = job.kind == "text" and not self._is_overdue(job)
+        vector = await process.embed(job.text, self._settings.timeout_s(job.kind), interruptible=may_stop)
+        if vector is not None:
+            job.finish(vector)
+
+    async def _embed_some(self, process: ModelProcess, jobs: list[Job]) -> None:
+        """Embed texts side by side; those that are given up aren't over afterwards."""
+        begun = trio.current_time()
+
+        def tell(place: int, outcome: Outcome) -> None:
+            if outcome is None:
+                jobs[place].first_tried = min(jobs[place].first_tried, begun)
+            elif isinstance(outcome, ProviderFailedError):
+                jobs[place].fail(outcome)
+            else:
+                jobs[place].finish(outcome)
+
+        timeout_s = self._settings.text_timeout_s * process.lanes  # each has a share of the threads
+        await process.embed_many([job.text for job in jobs], timeout_s, tell, interruptible=True)
+
+    def _put_back(self, jobs: list[Job]) -> None:
+        """Queue the jobs that aren't over again, before all others, in their order."""
+        for job in reversed(jobs):
+            if not job.is_over and not job.abandoned:
+                self._queue.push_back(job)
 
     async def _interrupt_for_queries(self, process: ModelProcess) -> None:
         """Have the child give up its text whenever a query comes."""

@@ -1,9 +1,12 @@
 """Frames between the owner and the model child: a 4-byte big-endian length, then one msgpack map.
 
-Requests: ``{"kind": "embed", "id", "text"}`` and ``{"kind": "interrupt", "id"}`` (give that text up, if it is
-under way). Replies: ``ready`` (once, after loading), ``failed`` (instead of it), ``vector`` (raw float32 bytes,
-little-endian), ``refused`` (this text can't be embedded) and ``interrupted``. One text is under way at a time; an
-interrupt has no reply of its own. The child imports this module and nothing else of ours.
+Requests: ``{"kind": "embed", "id", "text"}`` (on all threads), ``{"kind": "embed_many", "id", "texts"}`` (side by
+side) and ``{"kind": "interrupt", "id"}`` (give that request up, if it is under way). Replies: ``ready`` (once, after
+loading; its ``lanes`` says how many texts go side by side), ``failed`` (instead of it), and for each text one of
+``vector`` (raw float32 bytes, little-endian), ``refused`` (this text can't be embedded), ``interrupted`` and
+``untouched`` (given up before it was begun). To ``embed_many`` they come in any order, with the ``place`` of the text.
+One request is under way at a time; an interrupt has no reply of its own. Of ours the child imports this module, `fit`
+and `lane`, nothing else.
 """
 
 from __future__ import annotations

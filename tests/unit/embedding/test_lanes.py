@@ -1,0 +1,229 @@
+"""Texts that go through a model side by side: their own vectors, nothing lost, and questions don't wait for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.embedding.model.child import Interrupts
+from memd.embedding.model.fit import lane_count
+from memd.embedding.model.jobs import MOST_CHARACTERS, Job, JobQueue
+from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.provider import FloatArray
+from memd.embedding.providers.local import LocalProvider
+from memd.embedding.space import local_space
+from memd_client.errors import MemdError, ModelChildError, ProviderFailedError
+from tests.support import fake_model_child as fake
+from tests.support.models import running_owner, wait_until
+from tests.unit.embedding.owning import HURRIED, PATIENT, only, run
+
+Outcomes = dict[str, FloatArray | MemdError]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A model file whose fake child takes texts together."""
+    return fake.write_model(tmp_path / "lanes.gguf")
+
+
+def together(model: Path, *texts: str, settings: RunnerSettings = PATIENT) -> Outcomes:
+    """Return what became of texts that wait together."""
+    outcomes: Outcomes = {}
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        flag = model.with_name("first")
+
+        async def embed(text: str) -> None:
+            try:
+                outcomes[text] = await hold.embed(text, "text")
+            except MemdError as error:
+                outcomes[text] = error
+
+        async with trio.open_nursery() as nursery:
+            first = f"gate {flag}"
+            nursery.start_soon(hold.embed, first, "text")
+            await wait_until(lambda: first in fake.log_of(model))
+            for text in texts:
+                nursery.start_soon(embed, text)
+                await trio.testing.wait_all_tasks_blocked()
+            flag.touch()
+        assert f"together {len(texts)}" in fake.log_of(model)
+
+    run(model, test, settings)
+    return outcomes
+
+
+def is_own_vector(outcomes: Outcomes, text: str) -> bool:
+    vector = outcomes[text]
+    assert isinstance(vector, np.ndarray), vector
+    return vector.tobytes() == fake.vector_of(text)
+
+
+def test_texts_that_wait_go_together_and_each_gets_its_own_vector(model: Path) -> None:
+    texts = [f"text {number}" for number in range(5)]
+    outcomes = together(model, *texts)
+    assert all(is_own_vector(outcomes, text) for text in texts)
+    assert fake.log_of(model)[2:] == ["together 5", *reversed(texts)]
+
+
+def test_more_texts_than_go_together_are_all_embedded(model: Path) -> None:
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        vectors: dict[str, bytes] = {}
+
+        async def embed(text: str) -> None:
+            vectors[text] = (await hold.embed(text, "text")).tobytes()
+
+        async with trio.open_nursery() as nursery:
+            for number in range(40):
+                nursery.start_soon(embed, f"text {number}")
+        assert vectors == {f"text {number}": fake.vector_of(f"text {number}") for number in range(40)}
+        assert "together 16" in fake.log_of(model)
+
+    run(model, test)
+
+
+def test_refused_text_fails_alone_among_others(model: Path) -> None:
+    outcomes = together(model, "a", "refuse", "b")
+    assert isinstance(outcomes["refuse"], ProviderFailedError)
+    assert is_own_vector(outcomes, "a")
+    assert is_own_vector(outcomes, "b")
+
+
+def test_text_that_kills_its_process_takes_none_of_the_others_along(model: Path) -> None:
+    outcomes = together(model, "a", "crash", "b")
+    assert isinstance(outcomes["crash"], ModelChildError)
+    assert is_own_vector(outcomes, "a")
+    assert is_own_vector(outcomes, "b")
+    assert fake.log_of(model).count("crash") == 2
+    assert fake.log_of(model).count("b") == 1  # answered before the crash
+
+
+def test_text_that_hangs_its_process_takes_none_of_the_others_along(model: Path) -> None:
+    outcomes = together(model, "a", "hang", "b", settings=HURRIED)
+    assert isinstance(outcomes["hang"], ModelChildError)
+    assert is_own_vector(outcomes, "a")
+    assert is_own_vector(outcomes, "b")
+
+
+def test_a_question_has_the_texts_given_up_and_those_that_were_done_stay_done(model: Path) -> None:
+    async def body() -> None:
+        async with running_owner(PATIENT) as owner:
+            hold = owner.hold(ModelFile(model, "fake"), chunk_tokens=400)
+            first, long = f"gate {model.with_name('first')}", f"long {model.with_name('flag')}"
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(hold.embed, first, "text")
+                await wait_until(lambda: first in fake.log_of(model))
+                for text in ("not begun", long, "done"):
+                    nursery.start_soon(hold.embed, text, "text")
+                    await trio.testing.wait_all_tasks_blocked()
+                model.with_name("first").touch()
+                await wait_until(lambda: long in fake.log_of(model))
+                assert (await hold.embed("question", "query")).tobytes() == fake.vector_of("question")
+                await wait_until(
+                    lambda: fake.log_of(model).count(long) == 2 or "not begun" in fake.log_of(model)
+                )
+                model.with_name("flag").touch()
+        log = fake.log_of(model)
+        assert log[:6] == ["start", first, "together 3", "done", long, "question"]
+        assert sorted(log[6:]) == sorted(["together 2", long, "not begun"])
+
+    trio.run(body)
+
+
+def test_texts_put_off_for_too_long_are_embedded_to_their_end_one_at_a_time(model: Path) -> None:
+    manners = RunnerSettings(
+        command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, interruptible_s=0.05
+    )
+
+    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+        flag, first = model.with_name("flag"), model.with_name("first")
+        long = f"long {flag}"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hold.embed, f"gate {first}", "text")
+            await wait_until(lambda: f"gate {first}" in fake.log_of(model))
+            for text in (long, "brief"):
+                nursery.start_soon(hold.embed, text, "text")
+                await trio.testing.wait_all_tasks_blocked()
+            first.touch()
+            await wait_until(lambda: fake.log_of(model).count(long) == 1)
+            await trio.sleep(2 * manners.interruptible_s)
+            await hold.embed("question", "query")
+            await wait_until(lambda: fake.log_of(model).count(long) == 2)
+            nursery.start_soon(hold.embed, "one more", "query")
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert "one more" not in fake.log_of(model)
+            flag.touch()
+        assert fake.log_of(model)[2:] == ["together 2", "brief", long, "question", long, "one more"]
+        assert only(owner).restarts == 0
+
+    run(model, test, manners)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, MOST_CHARACTERS), st.booleans()), min_size=1, max_size=30),
+    st.integers(1, 16),
+)
+def test_jobs_taken_together_are_the_oldest_few_and_fit_one_message(
+    texts: list[tuple[int, bool]], most: int
+) -> None:
+    queue, jobs = JobQueue(), [Job("x" * characters, "text") for characters, _ in texts]
+    alone = {id(job) for job, (_, is_alone) in zip(jobs, texts, strict=True) if is_alone}
+    for job in jobs:
+        queue.push(job)
+    taken: list[Job] = []
+    while queue:
+        some = queue.pop_some(most, lambda job: id(job) in alone)
+        assert 1 <= len(some) <= most
+        assert len(some) == 1 or sum(len(job.text) for job in some) <= MOST_CHARACTERS
+        assert len(some) == 1 or not any(id(job) in alone for job in some)
+        taken += some
+    assert taken == jobs
+
+
+def test_a_question_goes_first_and_alone() -> None:
+    queue = JobQueue()
+    text, query = Job("text", "text"), Job("question", "query")
+    queue.push(text)
+    queue.push(query)
+    assert queue.pop_some(16, lambda job: False) == [query]
+    assert queue.pop_some(16, lambda job: False) == [text]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 4))))
+def test_llama_cpp_is_told_to_give_up_exactly_the_unwanted_request(steps: list[tuple[bool, int]]) -> None:
+    interrupts = Interrupts()
+    for is_begun, number in steps:
+        if is_begun:
+            interrupts.under_way = number
+        else:
+            interrupts.unwanted = number
+        assert bool(interrupts.flag.value) == interrupts.is_interrupted()
+        assert interrupts.is_interrupted() == (interrupts.under_way == interrupts.unwanted != 0)
+
+
+@given(st.integers(1, 256))
+def test_lanes_never_outnumber_threads(threads: int) -> None:
+    assert 1 <= lane_count(threads) <= threads
+
+
+@pytest.mark.model
+def test_a_text_has_the_same_vector_bit_by_bit_alone_and_side_by_side(minilm: Path) -> None:
+    texts = [f"line {number} about the gateway " * (1 + 7 * number) for number in range(20)]
+    texts += ["", "한국어 문장입니다", "0123456789abcdef" * 200]
+
+    async def body() -> None:
+        async with running_owner(RunnerSettings(threads=3, query_timeout_s=30)) as owner:
+            provider = LocalProvider(
+                owner, ModelFile(minilm, "minilm"), local_space("minilm", None), chunk_tokens=400
+            )
+            alone = [await provider.embed_query(text) for text in texts]
+            assert np.array_equal(await provider.embed_batch(texts), np.stack(alone))
+
+    trio.run(body)

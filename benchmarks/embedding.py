@@ -5,28 +5,31 @@
 First every setting of a sweep embeds a few texts; the fastest go on, for long texts (about 400 estimated tokens, a
 full chunk) and short ones (60). Then in each round all that are left embed the same texts, in an order of its own:
 llama-cpp-python's defaults, the finalists, memd's provider, and a whole daemon that indexes the texts as notes.
-What is printed last are ratios of the same round, for the machine's speed drifts more than the sides differ.
+What is printed last are ratios of the same round, for the machine's speed drifts more than the sides differ; a turn
+in which other processes took the cores is taken again, as long as there is time.
 
 Every setting has its own process, all on the `minilm` model, which is pulled where it isn't there yet. The texts come
-from `docs/`. A run takes three to four minutes on two cores, and about 100 MB for each setting.
+from `docs/`. A run takes about three minutes on two cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import trio
 
 from benchmarks.embedding_sides import CHUNK_TOKENS, Setting, Side, SideError, timed
+from benchmarks.quiet import undisturbed
 from memd.embedding.model.machine import load_physical_cores
 from memd.embedding.model.process import SPIN_COUNT
 from memd.embedding.model.pull import pull_model
@@ -44,7 +47,7 @@ MODEL_TOKENS = 510
 
 BAR_BEST = 0.9
 BAR_DEFAULTS = 2.0
-FINALISTS = 3
+FINALISTS = 2
 """Settings of each length of text that go on after the sweep."""
 
 ONE_BY_ONE = Setting("defaults, a text a call", {}, together=0)
@@ -85,8 +88,9 @@ def sweep(cores: int) -> Iterator[Setting]:
     for spin in (None, SPIN_COUNT):
         for count in threads:
             for flash in (False, True):
-                options = {"n_threads": count, "n_threads_batch": count, "flash_attn": flash}
-                yield _setting(options, 0, spin)
+                if count > 1 or spin is None:  # one thread never waits for another
+                    options = {"n_threads": count, "n_threads_batch": count, "flash_attn": flash}
+                    yield _setting(options, 0, spin)
         options = {"n_threads": 1, "n_threads_batch": cores, "flash_attn": True}
         for size in (256, 1024):
             yield _setting({**options, **_sizes(size)}, 0, spin)
@@ -133,7 +137,7 @@ def make_works(model: Path, few: int) -> list[Work]:
     """Return the texts, without those that are too long for the model."""
     counter = Side(ONE_BY_ONE, model)
     works = []
-    for name, tokens, turn, notes in (("long", CHUNK_TOKENS, 8, 24), ("short", SHORT_TOKENS, 32, 128)):
+    for name, tokens, turn, notes in (("long", CHUNK_TOKENS, 8, 16), ("short", SHORT_TOKENS, 32, 64)):
         texts = cut_texts(tokens, notes + notes // 4)
         counts = [counter.tokens(text) for text in texts]
         fitting = [text for text, count in zip(texts, counts, strict=True) if count <= MODEL_TOKENS][:notes]
@@ -141,7 +145,7 @@ def make_works(model: Path, few: int) -> list[Work]:
             f"{name} texts: {len(fitting)}, the model's tokens of one: median {statistics.median(counts):.0f},"
             f" most {max(count for count in counts if count <= MODEL_TOKENS)}"
         )
-        works.append(Work(name, fitting[: few * (turn // 8)], fitting[:turn], fitting))
+        works.append(Work(name, fitting[: turn * few // 8], fitting[:turn], fitting))
     counter.close()
     return works
 
@@ -164,9 +168,9 @@ def run_sweep(model: Path, works: list[Work], rounds: int) -> tuple[Table, list[
 def measure_sweep(table: Table, side: Side, work: Work, rounds: int) -> None:
     """Time one setting over a few texts; what it can't embed is said, and no row."""
     try:
-        side.seconds(work.few[:1])
+        side.rate(work.few[:1])
         for _ in range(rounds):
-            table.add(work, side.setting.name, len(work.few) / side.seconds(work.few))
+            table.add(work, side.setting.name, side.rate(work.few))
     except SideError as error:
         print(f"  {work.name:<6} {side.setting.name:<55} {str(error).splitlines()[0]}", flush=True)
 
@@ -194,28 +198,32 @@ def index_rate(client: Client, work: Work) -> float:
     return agent.embedded / took_s
 
 
-def run_rounds(model: Path, works: list[Work], finalists: list[Setting], rounds: int) -> Table:
-    """Let all sides embed the same texts in turn."""
-    table, chance = Table(), random.Random(3)
+def run_rounds(
+    model: Path, works: list[Work], finalists: list[Setting], rounds: int, turn_s: float
+) -> tuple[Table, list[float]]:
+    """Let all sides embed the same texts in turn; return the table, and what others took of each turn."""
+    table, chance, shares = Table(), random.Random(3), list[float]()
+
+    def turn(work: Work, name: str, rate: Callable[[], float]) -> None:
+        value, share = undisturbed(rate, time.perf_counter() + turn_s)
+        table.add(work, name, value)
+        shares.append(share)
+
     with ExitStack() as stack, running_daemon(works) as daemon, daemon.client(timeout_s=600) as client:
         sides = [Side(setting, model) for setting in (ONE_BY_ONE, AS_LIST, PROVIDER, *finalists)]
         for side in sides:
             stack.callback(side.close)
-            side.seconds([work.few[0] for work in works])
+            side.rate([works[-1].few[0]])
         for _ in range(rounds):
             for work in works:
-                turns: list[Side | None] = [*sides, None]
+                turns: list[Side | None] = [*(side for side in sides if side.can(work.turn)), None]
                 chance.shuffle(turns)
                 for side in turns:
                     if side is None:
-                        table.add(work, DAEMON.name, index_rate(client, work))
-                        continue
-                    try:
-                        table.add(work, side.setting.name, len(work.turn) / side.seconds(work.turn))
-                    except SideError as error:
-                        if side.setting in (ONE_BY_ONE, AS_LIST, PROVIDER):
-                            sys.exit(f"{side.setting.name}: {error}")
-    return table
+                        turn(work, DAEMON.name, partial(index_rate, client, work))
+                    else:
+                        turn(work, side.setting.name, partial(side.rate, work.turn))
+    return table, shares
 
 
 def ratios(table: Table, work: Work, finalists: list[Setting]) -> Iterator[tuple[str, str, float, float]]:
@@ -233,7 +241,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--turn-s", type=float, default=1.0, help="how long a disturbed turn is tried again")
     parser.add_argument("--quick", action="store_true", help="a short sweep: for a look, not for figures")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     wanted = parser.parse_args()
@@ -243,21 +252,17 @@ def main() -> None:
         sys.exit(f"minilm can't be had: {error.message}")
     works = make_works(model, 1 if wanted.quick else 3)
     swept, finalists = run_sweep(model, works, 1 if wanted.quick else 3)
-    table = run_rounds(model, works, finalists, wanted.rounds)
+    table, shares = run_rounds(model, works, finalists, wanted.rounds, wanted.turn_s)
     report(swept, table, works, finalists, as_json=wanted.json)
+    print(f"other processes took {statistics.median(shares):.0%} of the cores, at most {max(shares):.0%}")
 
 
-def report(
-    swept: Table, table: Table, works: list[Work], finalists: list[Setting], *, as_json: bool
-) -> None:
+def report(swept: Table, table: Table, works: list[Work], finalists: list[Setting], *, as_json: bool) -> None:
     """Print the sweep, the rounds and the ratios."""
-    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for title, rows in (("sweep", swept.rows), ("rounds", table.rows)):
         for work in works:
             print(f"--- {title}, {work.name} texts: texts a second, median (slowest to fastest)")
-            for name, rates in sorted(
-                rows[work.name].items(), key=lambda row: -statistics.median(row[1])
-            ):
+            for name, rates in sorted(rows[work.name].items(), key=lambda row: -statistics.median(row[1])):
                 if as_json:
                     print(json.dumps({"part": title, "texts": work.name, "side": name, "rates": rates}))
                 else:

@@ -81,13 +81,21 @@ class Side:
             stderr=subprocess.DEVNULL,
         )
 
-    def seconds(self, texts: Sequence[str]) -> float:
-        """Return how long some texts took together.
+    def rate(self, texts: Sequence[str]) -> float:
+        """Return how many of some texts were embedded a second.
 
         Raises:
             SideError: The process has died, or can't embed one of them.
         """
-        return float(self._ask(texts)["seconds"])
+        return len(texts) / float(self._ask(texts)["seconds"])
+
+    def can(self, texts: Sequence[str]) -> bool:
+        """Return whether it can embed a text of these; it embeds one to know it."""
+        try:
+            self._ask(texts[:1])
+        except SideError:
+            return False
+        return True
 
     def tokens(self, text: str) -> int:
         """Return a text's tokens by the model; only llama-cpp-python's sides know them.
@@ -98,7 +106,8 @@ class Side:
         return int(self._ask([text], "count")["tokens"][0])
 
     def _ask(self, texts: Sequence[str], what: str = "embed") -> dict[str, Any]:
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         try:
             question = json.dumps({"what": what, "texts": list(texts), "together": self.setting.together})
             self.process.stdin.write(question.encode() + b"\n")
@@ -115,7 +124,8 @@ class Side:
 
     def close(self) -> None:
         """End the process."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()

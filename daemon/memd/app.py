@@ -86,7 +86,10 @@ async def run(
         )
         await outer.start(accounts.run)
         async with trio.open_nursery() as engine:
-            downloads = Downloads(on_done=lambda reference: memory.model_came(reference))
+            downloads = Downloads(
+                on_done=lambda reference: memory.model_came(reference),
+                is_wanted=lambda reference: memory.is_model_wanted(reference),
+            )
             await engine.start(downloads.run)
             providers = _providers(home, daemon, models, models_dir, accounts, downloads)
             memory = Memory(

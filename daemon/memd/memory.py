@@ -22,7 +22,8 @@ from memd.embedding.space import local_space, space_of
 from memd.index.connection import IndexFile
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
-from memd.meaning.meaning import Chooser, Meaning
+from memd.meaning.chooser import Chooser
+from memd.meaning.meaning import Meaning
 from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.report import as_problem
 from memd.sync.reconcile import ProgressSink

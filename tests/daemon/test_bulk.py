@@ -62,7 +62,9 @@ def test_jobs_outlive_a_killed_daemon_and_buy_nothing_twice(home: StateHome, ser
     with DaemonProcess(home) as daemon:
         wait(lambda: status(daemon).chunks == NOTES and status(daemon).jobs)
         server.fault = None
-        wait(lambda: NEWEST <= status(daemon).vectors == server.texts_embedded.total())  # nothing is on its way
+        wait(
+            lambda: NEWEST <= status(daemon).vectors == server.texts_embedded.total()
+        )  # nothing is on its way
         before = status(daemon)
         assert before.chunks_pending + before.vectors == NOTES
         assert sum(job.texts for job in before.jobs) >= NEWEST

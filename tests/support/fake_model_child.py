@@ -3,7 +3,8 @@
 The file's name says how it loads (`loads-*.gguf` in `_load`; `lanes*.gguf` takes texts together), a text says
 how it is embedded: ``crash``, ``hang``, ``refuse``, ``nan``, ``zero``, ``short``, ``crash-once FLAG``,
 ``hang-once FLAG``, ``gate FLAG`` (waits until the file FLAG is there), ``long FLAG`` (likewise, but can be
-interrupted). Anything else gets a vector that depends on the text alone. Every start and every text is a line in ``<model file>.log``.
+interrupted). Anything else gets a vector that depends on the text alone. Every start and every text is a line in
+``<model file>.log``, and ``together N`` says that N of them came at once.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from memd.index.files import publish_file
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
 from memd.meaning.meaning import Meaning
 from memd_client.errors import MemdError, ProviderUnavailableError
+from memd_client.messages import Fallback
 from tests.support.fake_provider import FakeProvider
 from tests.support.indexes import EXTENSION, chunk, file_row
 
@@ -100,6 +101,10 @@ class Scene:
         side = self.meaning.answering
         assert side is not None
         return self.meaning.find_vector(side, query)
+
+    def told_fallback(self) -> Fallback | None:
+        """Return what replies say of a fallback, as it is now."""
+        return self.meaning.fallback
 
     async def active(self) -> str | None:
         """Return the space that answers, as the index has it."""

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from memd.config import MemorySearch
 from memd.embedding.model.header import load_fingerprint, load_header
 from memd.embedding.model.owner import ModelFile, ModelOwner
-from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, MINILM, ModelReference, parse_reference
+from memd.embedding.model.reference import AUTO_MODELS, DEFAULT_LOCAL_MODEL, ModelReference, parse_reference
 from memd.embedding.prefixes import Prefixes
 from memd.embedding.providers.local import LocalProvider
 from memd.embedding.space import local_space
 from memd_client.errors import LocalExtraMissingError, ModelMissingError, ProviderUnavailableError
-
-AUTO: Final = (MINILM, DEFAULT_LOCAL_MODEL)
-"""What `auto` takes where no model is named and one of these was pulled, in this order."""
 
 
 class LocalChoice:
@@ -65,7 +61,7 @@ class LocalChoice:
         """
         if self._settings.local.model_path:
             return self.named()
-        for reference in map(parse_reference, AUTO):
+        for reference in map(parse_reference, AUTO_MODELS):
             if reference.file(self.models_dir).is_file():
                 return self.of(reference)
         raise ProviderUnavailableError("no embedding provider is configured and no model was pulled")

@@ -110,6 +110,11 @@ def unit_vector(raw: FloatArray, whose: str) -> FloatArray:
     return np.asarray(exact / length, dtype=np.float32)
 
 
+BLANK = "."
+"""Sent for a text of white space alone, which most providers refuse. Its vector is as good as any: such a text has
+no meaning, and nobody's chunk consists of it."""
+
+
 def encodable(text: str) -> str:
     """Return a text that UTF-8 can carry: lone surrogates become question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -15,7 +15,7 @@ import trio
 
 from memd.embedding.accounts import Account, Call
 from memd.embedding.batching import batches
-from memd.embedding.provider import BatchLimits, FloatArray, encodable, unit_vector
+from memd.embedding.provider import BLANK, BatchLimits, FloatArray, encodable, unit_vector
 from memd.embedding.providers.api import ApiRequest, EmbeddingApi, TextKind
 from memd.embedding.providers.http import Http, Patience
 from memd.embedding.retry import (
@@ -39,10 +39,6 @@ from memd_client.errors import (
 
 if TYPE_CHECKING:
     from memd.embedding.bulk.api import BulkApi
-
-BLANK: Final = "."
-"""Sent for a text of white space alone, which most providers refuse. Its vector is as good as any: such a text has
-no meaning, and nobody's chunk consists of it."""
 
 QUERY_REST_S: Final = 1.0
 """The longest pause of the provider's that a question waits for: by words it is answered at once."""

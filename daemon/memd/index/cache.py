@@ -202,14 +202,15 @@ def _least_used(db: Database, live: str, surplus: int, max_bytes: int | None) ->
 
     A vector whose text is still there was last used when its space was; another one when it was stored.
     """
-    rows = db.execute(
+    found = db.execute(
         """SELECT e.id, e.dims FROM embedding_cache AS e LEFT JOIN json_each(?) AS t ON t.key = e.provider_key
            WHERE NOT (e.provider_key IN (SELECT value FROM json_each(?))
                       AND EXISTS (SELECT 1 FROM chunks WHERE hash = e.hash))
            ORDER BY CASE WHEN EXISTS (SELECT 1 FROM chunks WHERE hash = e.hash)
                     THEN max(e.updated_at, coalesce(t.value, 0)) ELSE e.updated_at END, e.id""",
         (json.dumps(used_times(db)), live),
-    ).fetchall()
+    )
+    rows: list[tuple[int, int]] = list(found)
     excess = 0 if max_bytes is None else sum(row[1] * FLOAT_BYTES for row in rows) - max_bytes
     leaving: list[int] = []
     for key, dims in rows:

@@ -123,11 +123,11 @@ class Answering:
             raise
         if side is self.side and self._warm.dims not in (0, vector.shape[0]):
             self._queries.forget(query)
-            error = DimensionsChangedError(
+            changed = DimensionsChangedError(
                 f"{side.space.provider} gave a vector of {vector.shape[0]} dimensions for {side.space.model}, the index"
                 f" holds {self._warm.dims}"
             )
-            side.health.failed(error)
-            raise error
+            side.health.failed(changed)
+            raise changed
         side.health.worked()
         return vector

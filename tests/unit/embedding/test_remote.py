@@ -134,7 +134,7 @@ def test_vectors_of_two_sizes_for_one_batch_are_an_error_that_names_both() -> No
             world.server.dims = 48
             return reply
 
-        world.server.answer = grow  # type: ignore[method-assign]
+        world.server.answer = grow  # type: ignore[assignment, method-assign]
         with pytest.raises(DimensionsChangedError, match=r"^openai .* 32 and of 48 "):
             await provider.embed_batch(["a", "b", "c", "d"])
         assert world.account.retry_in_s() == 0

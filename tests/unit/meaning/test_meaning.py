@@ -221,7 +221,7 @@ def test_primary_that_cannot_be_made_is_tried_again_and_replaces_its_fallback(tm
             chooser.wanted = primary
             clock.now_ms += 60_000
             await until(lambda: scene.meaning.target is scene.meaning.primary)
-            assert scene.meaning.fallback is None
+            assert scene.told_fallback() is None
             assert await scene.active() == spare.space.id
             assert (await scene.vector_of("a question", 1.0)).shape == (spare.dims,)
             primary.gate.set()

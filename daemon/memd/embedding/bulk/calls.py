@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 import trio
 
 from memd.embedding.account import Account, Call
-from memd.embedding.provider import encodable
+from memd.embedding.provider import BLANK, encodable
 from memd.embedding.providers.api import ApiRequest, EmbeddingApi
 from memd.embedding.providers.http import Http, Patience, Reply
 from memd.embedding.retry import TRIES, backoff_s, is_transient, named_pause_s
@@ -28,9 +28,6 @@ TRANSFER: Final = Patience(write_s=120.0, total_s=900.0)
 
 SMALL_BYTES: Final = 4 << 20
 """What a reply without vectors may come to."""
-
-BLANK: Final = "."
-"""Sent for a text of white space alone, as plain requests do."""
 
 GRACE_S: Final = 5.0
 """How long the call that makes a job is awaited after it was cancelled: its id would be lost, and its tokens."""

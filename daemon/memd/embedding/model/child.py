@@ -286,9 +286,9 @@ class SideBySide:
                 place, text = next(texts, (-1, ""))
             if place < 0:
                 return
-            answer = (
-                {"kind": "untouched"} if self._interrupts.is_interrupted() else _answer(self._model, text, lane)
-            )
+            answer: wire.Message = {"kind": "untouched"}
+            if not self._interrupts.is_interrupted():
+                answer = _answer(self._model, text, lane)
             with self._lock:
                 self._reply({**answer, "id": request_id, "place": place})
 

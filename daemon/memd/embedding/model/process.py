@@ -188,7 +188,12 @@ class ModelProcess:
         return outcome
 
     async def embed_many(
-        self, texts: Sequence[str], timeout_s: float, told: Callable[[int, Outcome], None], *, interruptible: bool
+        self,
+        texts: Sequence[str],
+        timeout_s: float,
+        told: Callable[[int, Outcome], None],
+        *,
+        interruptible: bool,
     ) -> None:
         """Have some texts embedded side by side; tell what became of each as it comes.
 

@@ -41,6 +41,9 @@ from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+LONG_TOKENS = CHUNK_TOKENS - 10
+"""So that the chunker makes one chunk of a note."""
+
 SHORT_TOKENS = 60
 MODEL_TOKENS = 510
 """What MiniLM takes at once, less a little: a longer text is not the same work for all sides."""
@@ -137,7 +140,7 @@ def make_works(model: Path, few: int) -> list[Work]:
     """Return the texts, without those that are too long for the model."""
     counter = Side(ONE_BY_ONE, model)
     works = []
-    for name, tokens, turn, notes in (("long", CHUNK_TOKENS, 8, 16), ("short", SHORT_TOKENS, 32, 64)):
+    for name, tokens, turn, notes in (("long", LONG_TOKENS, 8, 16), ("short", SHORT_TOKENS, 32, 64)):
         texts = cut_texts(tokens, notes + notes // 4)
         counts = [counter.tokens(text) for text in texts]
         fitting = [text for text, count in zip(texts, counts, strict=True) if count <= MODEL_TOKENS][:notes]

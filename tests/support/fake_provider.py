@@ -16,7 +16,8 @@ from memd_client.errors import MemdError, ShuttingDownError, TextRefusedError
 class FakeProvider:
     """Counts what it is asked, and fails when told to.
 
-    Texts and questions wait for `gate` and `query_gate` where one is set; texts in `refused` are refused.
+    Texts and questions wait for `gate` and `query_gate` where one is set; texts in `refused` are
+    refused, and with `poison` among them it fails as `poisoned` says.
 
     Args:
         dims: Length of its vectors.
@@ -38,6 +39,8 @@ class FakeProvider:
         self.gate: trio.Event | None = None
         self.query_gate: trio.Event | None = None
         self.refused: set[str] = set()
+        self.poison = ""
+        self.poisoned: MemdError | None = None
         self.closed = False
 
     def __repr__(self) -> str:
@@ -60,6 +63,8 @@ class FakeProvider:
             await self.gate.wait()
         if self.refused.intersection(texts):
             raise TextRefusedError("the fake provider refuses a text")
+        if self.poison in texts and self.poisoned is not None:
+            raise self.poisoned
         self.texts += texts
         rows = [await self._embed(text) for text in texts]
         return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)

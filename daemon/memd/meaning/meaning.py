@@ -29,8 +29,9 @@ from memd.meaning.answering import Answering
 from memd.meaning.chooser import Chooser, is_time_to_fall_back
 from memd.meaning.side import Side
 from memd.sync.bulk_fill import bulk_fill_of
-from memd.sync.embed import CacheLimits, FillEvents, VectorFill
+from memd.sync.embed import VectorFill
 from memd.sync.inherit import inherit_vectors
+from memd.sync.vector_writer import CacheLimits, FillEvents
 from memd_client.errors import MemdError, ShuttingDownError
 from memd_client.messages import Degraded, Fallback, Filling
 

@@ -7,20 +7,19 @@ may be; why and since when stands in `health`, which every reply and the status 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import structlog
 import trio
 from numpy.typing import NDArray
 
 from memd.clock import Clock
 from memd.embedding.batching import batches
 from memd.embedding.provider import EmbeddingProvider
-from memd.embedding.refused import embed_around
-from memd.index.cache import SpaceKey, forget_space, renew_vectors, store_vectors, trim
+from memd.embedding.refused import HARMLESS, embed_around
+from memd.index.cache import SpaceKey
 from memd.index.connection import Database, IndexFile
 from memd.index.missing import (
     count_missing,
@@ -29,16 +28,15 @@ from memd.index.missing import (
     forget_refused,
     missing_hashes,
     oldest_missing_ms,
-    refuse_texts,
 )
 from memd.sync.bulk_fill import BulkFill
 from memd.sync.health import Health
 from memd.sync.pace import Pace
 from memd.sync.reconcile import ProgressSink, ignore_progress
+from memd.sync.suspicion import Suspicion
+from memd.sync.vector_writer import CacheLimits, FillEvents, VectorWriter
 from memd.text.tokens import estimate_tokens
 from memd_client.errors import DimensionsChangedError, MemdError
-
-log = structlog.get_logger(__name__)
 
 BATCH_TEXTS = 128
 """Most texts asked for at once, however many the provider takes: so progress is seen, new text goes first soon,
@@ -48,41 +46,17 @@ LOOK_AHEAD_TEXTS = 512
 """Texts read from the index at once: the look for missing ones walks all chunks, so it is shared by many."""
 
 FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 60.0
-"""Pauses between tries while a provider fails: they double from the first to the longest."""
+DOUBLINGS = 6
+"""Pauses between tries while a provider fails: they double so often, to about a minute."""
 
 LOOK_S = 5.0
 """A long pause is looked at anew so often: time may have passed otherwise, as while a laptop slept."""
-
-TRIM_EVERY_MS = 60_000
 
 GATHER_FROM_TEXTS = 32
 GATHER_S = 0.2
 GATHER_MOST_S = 2.0
 """A provider that takes many texts at once isn't asked for each file that comes in: texts are gathered until none
 came for a moment, but not for longer than the second figure."""
-
-
-@dataclass(frozen=True, slots=True)
-class CacheLimits:
-    """How many vectors are kept, and how many bytes of those that are not in use; None without a limit."""
-
-    entries: int | None
-    unused_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class FillEvents:
-    """What a fill tells its owner.
-
-    `stored` is called with (ids, matrix, ids of vectors that these replaced) after each commit, without anything
-    awaited in between; `forgotten` after the space's vectors were all deleted; `whole` is awaited whenever nothing is
-    missing.
-    """
-
-    stored: Callable[[list[int], NDArray[np.float32], list[int]], Awaitable[None]]
-    forgotten: Callable[[], None]
-    whole: Callable[[], Awaitable[None]]
 
 
 class VectorFill:
@@ -114,8 +88,6 @@ class VectorFill:
         self._index = index
         self.provider = provider
         self.health = health
-        self._limits = limits
-        self._live_spaces = live_spaces
         self._clock = clock
         self._events = events
         self.bulk = bulk
@@ -127,10 +99,11 @@ class VectorFill:
         self._sinks: list[ProgressSink] = []
         self._pauses = 0
         self.space = SpaceKey(provider.id, provider.model, provider.space.id)
+        self._writer = VectorWriter(index, self.space, limits, live_spaces, clock, events)
+        self._suspicion = Suspicion()
         self._round = 0  # texts embedded since there was last nothing to do
         self._renew_before_ms: int | None = None
         self._came = 0
-        self._trimmed_ms = 0
         self.embedded = 0
         self.pending = 0
         self.texts = 0
@@ -212,10 +185,12 @@ class VectorFill:
                 self._wake = trio.Event()
                 try:
                     await self._fill()
-                    await self._trim()
+                    await self._writer.trim()
                     self._pauses = 0
+                    self._suspicion.clear()
                 except MemdError as error:
                     self.health.failed(error)
+                    self._suspicion.note(error)
                     await self._pause()
                     self._wake.set()
                     continue
@@ -238,19 +213,23 @@ class VectorFill:
         return self.bulk is not None and self.bulk.is_awaited
 
     async def _pause(self) -> None:
-        """Wait until the provider may be asked again; new text ends a pause that is only ours."""
-        own_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._pauses)
-        until = trio.current_time() + own_s
+        """Wait until the provider may be asked again; a success elsewhere, or a user's wish, ends our own part of it.
+
+        New text doesn't: where every try costs tokens it would make tries without end.
+        """
+        until = trio.current_time() + FIRST_PAUSE_S * 2 ** min(self._pauses, DOUBLINGS)
         self._pauses += 1
         while True:
+            self._idle.set()  # whoever waits for vectors hears that they don't come now
             asked_s = self.provider.retry_in_s()
             left_s = asked_s if asked_s > 0 else until - trio.current_time()
-            if left_s <= 0 or (asked_s <= 0 and self._wake.is_set()):
+            if left_s <= 0:
                 return
-            self._idle.set()  # whoever waits for vectors hears that they don't come now
             self._nudge = trio.Event()
             with trio.move_on_after(min(left_s, LOOK_S)):
                 await self._nudge.wait()
+                if self.provider.retry_in_s() <= 0 and (self._sinks or self.health.degraded is None):
+                    return
 
     async def _count(self) -> None:
         """Count what is missing; once more where text came in, or a renewal was asked for, while it was counted."""
@@ -272,7 +251,10 @@ class VectorFill:
             if self.bulk is not None and self.bulk.wants(self.pending):
                 self.bulk.hand_over(await self._find_missing(self.pending))
                 continue
-            await self._embed_all(missing)
+            if self._suspicion.is_raised:
+                await self._hunt(missing)
+            else:
+                await self._embed_all(missing)
             await self._count()
         if not self.pending:
             self._renew_before_ms = None  # nothing was awaited since it was counted
@@ -312,18 +294,35 @@ class VectorFill:
         if errors:
             raise errors[0]
 
+    async def _hunt(self, missing: list[tuple[str, str]]) -> None:
+        """Embed fewer and fewer texts at a time, until the one that the provider fails over stands alone.
+
+        That one is left to its words, if the provider takes a harmless text at that moment: else it is down, and
+        no text is to blame.
+        """
+        await self.provider.embed_batch([HARMLESS])
+        self._pauses = 0
+        part = missing[: self._suspicion.part(min(self.provider.limits.max_texts, BATCH_TEXTS))]
+        try:
+            await self._embed(part)
+        except MemdError as error:
+            if len(part) > 1 or not self._suspicion.is_suspicious(error):
+                raise
+            await self._store([], np.empty((0, 0), dtype=np.float32), {part[0][0]: error.message})
+            self._suspicion.clear()
+
     async def _embed(self, missing: list[tuple[str, str]]) -> None:
         """Embed and store one batch of (hash, text)."""
         started = trio.current_time()
         texts = [text for _, text in missing]
         embedded = await embed_around(self.provider, texts)
-        self.health.worked()
         self.pace.note(trio.current_time() - started, len(texts), sum(len(text) for text in texts))
         at = [place for place, vector in enumerate(embedded.vectors) if vector is not None]
         rows = [vector for vector in embedded.vectors if vector is not None]
         matrix = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
         refused = {missing[place][0]: reason for place, reason in embedded.refused.items()}
         await self._store([missing[place][0] for place in at], matrix, refused)
+        self.health.worked()  # only now: vectors that can't be stored are no success
 
     async def _store_bulk(
         self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]
@@ -336,42 +335,9 @@ class VectorFill:
 
     async def _store(self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]) -> None:
         """Store vectors and refusals, and tell whoever follows."""
-        space, now_ms, renewing = self.space, self._clock(), self._renew_before_ms is not None
-
-        def store(db: Database) -> tuple[list[int], list[int]]:
-            if refused:
-                refuse_texts(db, space.id, refused, now_ms)
-            if not hashes:
-                return [], []
-            if renewing:
-                return renew_vectors(db, space, hashes, matrix, now_ms)
-            return store_vectors(db, space, hashes, matrix, now_ms), []
-
-        try:
-            ids, gone = await self._index.write(store)
-        except DimensionsChangedError:
-            if not renewing:
-                raise
-            # The user asked for all vectors anew and the model has another size now: the old ones can't stay.
-            await self._index.write(lambda db: forget_space(db, space.id))
-            self._events.forgotten()
-            ids, gone = await self._index.write(store)
-        await self._events.stored(ids, matrix, gone)
+        await self._writer.store(hashes, matrix, refused, renewing=self._renew_before_ms is not None)
         self.embedded += len(hashes)
         self._round += len(hashes)
         self.pending = max(0, self.pending - len(hashes) - len(refused))
-        if refused:
-            log.warning("embedding.texts_refused", provider=space.provider, texts=len(refused))
         for sink in list(self._sinks):
             sink("embedding", self._round, self._round + self.pending, "")
-
-    async def _trim(self) -> None:
-        """Keep the cache within its limits, once in a while: the look walks all vectors."""
-        now_ms = self._clock()
-        if now_ms - self._trimmed_ms < TRIM_EVERY_MS:
-            return
-        self._trimmed_ms = now_ms
-        limits, spaces = self._limits, {self.space.id, *self._live_spaces()}
-        await self._index.write(
-            lambda db: trim(db, limits.entries, max_unused_bytes=limits.unused_bytes, spaces=spaces)
-        )

@@ -14,8 +14,10 @@ from memd.meaning.meaning import PROBE_EVERY_MS
 from memd_client.errors import (
     DeadlineExceededError,
     MemdError,
+    ModelChildError,
     ProviderFailedError,
     ProviderQuotaError,
+    ProviderReplyError,
     ProviderUnavailableError,
     ProviderUnreachableError,
 )
@@ -388,3 +390,53 @@ def test_failure_of_one_question_reaches_everybody_who_asked_it_as_an_error_of_i
     run(body)
     assert len(errors) == 2
     assert errors[0] is not errors[1]
+
+
+@pytest.mark.parametrize("error", [ProviderFailedError, ProviderReplyError, ModelChildError])
+def test_text_the_provider_fails_over_is_found_and_everything_else_is_embedded(
+    tmp_path: Path, error: type[MemdError]
+) -> None:
+    provider = FakeProvider()
+    provider.poison, provider.poisoned = TEXTS[11], error("it crashed")
+
+    async def body() -> None:
+        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
+            await scene.publish("memory/a.md", TEXTS)
+            await scene.until_whole()
+            assert scene.meaning.warm.count == len(TEXTS) - 1
+            assert scene.meaning.degraded() is None
+            await scene.publish("memory/b.md", ["another text"])
+            await scene.until_whole()
+
+    run(body)
+
+
+def test_outage_is_blamed_on_no_text(tmp_path: Path) -> None:
+    provider = FakeProvider()
+    provider.problem = ProviderFailedError("out of order")
+
+    async def body() -> None:
+        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
+            await scene.publish("memory/a.md", TEXTS[:1])
+            await trio.sleep(40)
+            provider.problem = None
+            await scene.until_whole()
+            assert scene.meaning.warm.count == 1
+
+    run(body)
+
+
+def test_vectors_that_cannot_be_stored_are_not_bought_over_and_over(tmp_path: Path) -> None:
+    provider = FakeProvider(dims=8)
+
+    async def body() -> None:
+        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
+            await scene.publish("memory/a.md", TEXTS[:1])
+            await scene.until_whole()
+            provider.dims, provider.texts = 16, []
+            for number in range(10):
+                await scene.publish(f"memory/{number}.md", [f"a new text {number}"])
+                await trio.sleep(1)
+            assert len([text for text in provider.texts if text == "a new text 0"]) <= 5
+
+    run(body)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import numpy as np
 import trio
 from numpy.typing import NDArray
+from trio.testing import MockClock
 
 from memd.config import MemorySearch
 from memd.embedding.choose import Selection
@@ -23,8 +24,18 @@ from memd_client.messages import Fallback
 from tests.support.fake_provider import FakeProvider
 from tests.support.indexes import EXTENSION, chunk, file_row
 
+TEXTS = [f"note number {number}" for number in range(40)]
+
+FAST = 20
+"""How much faster than the wall a test's waiting goes."""
+
 WAIT_S = 60.0
 """Longest wait for a state, on the test's clock."""
+
+
+def run(body: Callable[[], Awaitable[None]]) -> None:
+    """Run a test on a fast clock."""
+    trio.run(body, clock=MockClock(rate=FAST))
 
 
 class HandClock:

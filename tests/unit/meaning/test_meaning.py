@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 import trio
-from trio.testing import MockClock
 
 from memd.meaning.chooser import FALLBACK_AFTER_MS
 from memd.meaning.meaning import PROBE_EVERY_MS
 from memd_client.errors import (
     DeadlineExceededError,
     MemdError,
-    ModelChildError,
-    ProviderFailedError,
     ProviderQuotaError,
-    ProviderReplyError,
     ProviderUnavailableError,
     ProviderUnreachableError,
 )
 from tests.support.fake_provider import FakeProvider
-from tests.support.meanings import FakeChooser, HandClock, meaning_of, until
-
-FAST = 20
-"""How much faster than the wall a test's waiting goes."""
-
-TEXTS = [f"note number {number}" for number in range(40)]
-
-
-def run(body: Callable[[], Awaitable[None]]) -> None:
-    """Run a test on a fast clock."""
-    trio.run(body, clock=MockClock(rate=FAST))
+from tests.support.meanings import TEXTS, FakeChooser, HandClock, meaning_of, run, until
 
 
 async def fill(folder: Path, provider: FakeProvider) -> None:
@@ -234,87 +219,6 @@ def test_primary_that_cannot_be_made_is_tried_again_and_replaces_its_fallback(tm
     run(body)
 
 
-def test_refused_text_is_left_to_its_words_and_everything_else_is_embedded(tmp_path: Path) -> None:
-    provider = FakeProvider()
-    provider.refused = {TEXTS[7]}
-
-    async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
-            await scene.publish("memory/a.md", TEXTS)
-            await scene.until_whole()
-            assert scene.meaning.warm.count == len(TEXTS) - 1
-            assert scene.meaning.degraded() is None
-            provider.refused = set()
-            await scene.meaning.renew()
-            await until(lambda: scene.meaning.warm.count == len(TEXTS))
-
-    run(body)
-
-
-def test_renewed_vectors_replace_the_old_ones_which_answer_meanwhile(tmp_path: Path) -> None:
-    provider = FakeProvider()
-
-    async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
-            await scene.publish("memory/a.md", TEXTS)
-            await scene.until_whole()
-            provider.gate = trio.Event()
-            scene.clock.now_ms += 1
-            await scene.meaning.renew()
-            assert scene.meaning.chunks_pending == len(TEXTS)
-            assert scene.meaning.warm.count == len(TEXTS)
-            provider.gate.set()
-            await scene.until_whole()
-            assert scene.meaning.warm.count == len(TEXTS)
-            assert len(provider.texts) == 2 * len(TEXTS)
-
-    run(body)
-
-
-def test_renewing_takes_over_another_size_of_vectors(tmp_path: Path) -> None:
-    provider = FakeProvider(dims=8)
-
-    async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
-            await scene.publish("memory/a.md", TEXTS)
-            await scene.until_whole()
-            await scene.vector_of("a question", 2.0)
-            provider.dims = 16
-            await scene.publish("memory/b.md", ["of another size"])
-            await until(lambda: scene.meaning.degraded() is not None)
-            degraded = scene.meaning.degraded()
-            assert degraded is not None
-            assert degraded.code == "dimensions_changed"
-            scene.clock.now_ms += 1
-            await scene.meaning.renew()
-            await scene.until_whole()
-            assert (scene.meaning.warm.count, scene.meaning.warm.dims) == (len(TEXTS) + 1, 16)
-            assert (await scene.vector_of("a question", 2.0)).shape == (16,)
-
-    run(body)
-
-
-def test_failing_provider_is_not_asked_before_it_may_be(tmp_path: Path) -> None:
-    provider = FakeProvider()
-    provider.problem = ProviderFailedError("out of order")
-    provider.pause_s = 1800.0
-
-    async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
-            await scene.publish("memory/a.md", ["one"])
-            await until(lambda: scene.meaning.degraded() is not None)
-            asked = len(provider.texts)
-            assert scene.meaning.fill is not None
-            with trio.fail_after(60):
-                await scene.meaning.fill.settle()  # it hears at once that nothing comes
-            await trio.sleep(30)
-            assert len(provider.texts) == asked
-            provider.problem, provider.pause_s = None, 0.0
-            await scene.until_whole()
-
-    run(body)
-
-
 def test_search_in_a_hurry_says_nothing_about_the_provider_and_its_vector_is_kept(tmp_path: Path) -> None:
     provider = FakeProvider()
 
@@ -390,53 +294,3 @@ def test_failure_of_one_question_reaches_everybody_who_asked_it_as_an_error_of_i
     run(body)
     assert len(errors) == 2
     assert errors[0] is not errors[1]
-
-
-@pytest.mark.parametrize("error", [ProviderFailedError, ProviderReplyError, ModelChildError])
-def test_text_the_provider_fails_over_is_found_and_everything_else_is_embedded(
-    tmp_path: Path, error: type[MemdError]
-) -> None:
-    provider = FakeProvider()
-    provider.poison, provider.poisoned = TEXTS[11], error("it crashed")
-
-    async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
-            await scene.publish("memory/a.md", TEXTS)
-            await scene.until_whole()
-            assert scene.meaning.warm.count == len(TEXTS) - 1
-            assert scene.meaning.degraded() is None
-            await scene.publish("memory/b.md", ["another text"])
-            await scene.until_whole()
-
-    run(body)
-
-
-def test_outage_is_blamed_on_no_text(tmp_path: Path) -> None:
-    provider = FakeProvider()
-    provider.problem = ProviderFailedError("out of order")
-
-    async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
-            await scene.publish("memory/a.md", TEXTS[:1])
-            await trio.sleep(40)
-            provider.problem = None
-            await scene.until_whole()
-            assert scene.meaning.warm.count == 1
-
-    run(body)
-
-
-def test_vectors_that_cannot_be_stored_are_not_bought_over_and_over(tmp_path: Path) -> None:
-    provider = FakeProvider(dims=8)
-
-    async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
-            await scene.publish("memory/a.md", TEXTS[:1])
-            await scene.until_whole()
-            provider.dims, provider.texts = 16, []
-            for number in range(10):
-                await scene.publish(f"memory/{number}.md", [f"a new text {number}"])
-                await trio.sleep(1)
-            assert len([text for text in provider.texts if text == "a new text 0"]) <= 5
-
-    run(body)

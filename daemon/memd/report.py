@@ -146,6 +146,10 @@ def _problems(agent: Reported, disk: Discovery) -> list[Problem]:
     problems = [as_problem(error) for error in agent.config.problems]
     if agent.meaning.selection.problem is not None and agent.meaning.primary is None:
         problems.append(as_problem(agent.meaning.selection.problem))
+    if agent.meaning.spare_problem is not None:
+        error = agent.meaning.spare_problem
+        told = f"the fallback {agent.config.settings.fallback} can't be used: {error.message}"
+        problems.append(Problem(error.wire_code, told, error.hint))
     problems.extend(
         Problem("openclaw_database", notice, "Nothing is lost: what could not be reused is embedded anew.")
         for notice in agent.meaning.notices

@@ -46,7 +46,7 @@ class Selection:
     `provider` is None where search is by keywords only. `problem` says why the wanted provider isn't
     used; it is None where it is, and where keywords only is what was wanted. `fell_back_from` names the
     provider that failed where `provider` is the configured fallback, `fallback` that fallback (`none` where
-    there is none).
+    there is none), and `fallback_problem` why it can't be used either.
     """
 
     wanted: str
@@ -54,6 +54,7 @@ class Selection:
     problem: MemdError | None = None
     fell_back_from: str | None = None
     fallback: str = "none"
+    fallback_problem: MemdError | None = None
 
 
 def is_extra_installed() -> bool:
@@ -141,7 +142,7 @@ class Providers:
             log.warning(
                 "embedding.fallback_unusable", agent=agent_id, fallback=fallback, problem=error.message
             )
-            return Selection(wanted, None, problem, fallback=fallback)
+            return Selection(wanted, None, problem, fallback=fallback, fallback_problem=error)
         return Selection(wanted, provider, problem, fell_back_from=wanted, fallback=fallback)
 
     async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:

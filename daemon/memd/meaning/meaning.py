@@ -94,10 +94,10 @@ class Meaning:
         self._started_ms = clock()
         self._chosen_ms = 0
         self._probed_ms = 0
-        self._is_spare_unusable = False
         self._answering = Answering(agent_id, index, warm, query_timeout_s=query_timeout_s, clock=clock)
         self.notices: list[str] = []
         self.selection = Selection(settings.provider, None)
+        self.spare_problem: MemdError | None = None
         self.primary: Side | None = None
         self.spare: Side | None = None
         self.target: Side | None = None
@@ -137,6 +137,7 @@ class Meaning:
             self._chosen_ms = self._clock()
             self.selection = selection = await self._chooser.choose(self._settings, self._agent_id)
             provider, problem = selection.provider, selection.problem
+            self.spare_problem = selection.fallback_problem
             if provider is None:
                 return
             if problem is None:
@@ -182,18 +183,18 @@ class Meaning:
         name, now_ms = self._settings.fallback, self._clock()
         if name in ("none", "auto", self._settings.provider, primary.provider.id):
             return
-        if now_ms - self._chosen_ms < CHOOSE_AGAIN_MS and self._is_spare_unusable:
+        if now_ms - self._chosen_ms < CHOOSE_AGAIN_MS and self.spare_problem is not None:
             return
         self._chosen_ms = now_ms
         try:
             provider = await self._chooser.make(name, self._settings, self._agent_id)
         except MemdError as error:
-            self._is_spare_unusable = True
+            self.spare_problem = error
             log.warning(
                 "embedding.fallback_unusable", agent=self._agent_id, fallback=name, problem=error.message
             )
             return
-        self._is_spare_unusable = False
+        self.spare_problem = None
         self.fallback = Fallback(primary.provider.id, failing.code, failing.reason, failing.since_ms)
         log.warning("embedding.fell_back", agent=self._agent_id, to=name, code=failing.code)
         self.spare = self._side(provider)

@@ -294,3 +294,19 @@ def test_failure_of_one_question_reaches_everybody_who_asked_it_as_an_error_of_i
     run(body)
     assert len(errors) == 2
     assert errors[0] is not errors[1]
+
+
+def test_fallback_that_cannot_be_made_is_no_secret(tmp_path: Path) -> None:
+    primary, clock = FakeProvider(model="primary"), HandClock()
+    primary.problem = ProviderQuotaError("no credit")
+
+    async def body() -> None:
+        async with meaning_of(tmp_path, FakeChooser(primary), clock=clock, fallback="local") as scene:
+            with pytest.raises(ProviderQuotaError):
+                await scene.vector_of("a question", 1.0)
+            await until(lambda: scene.meaning.spare_problem is not None)
+            degraded = scene.meaning.degraded()
+            assert degraded is not None
+            assert degraded.code == "provider_quota_exhausted"
+
+    run(body)

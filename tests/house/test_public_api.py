@@ -21,8 +21,12 @@ def _undocumented(path: Path) -> list[str]:
 
 
 def _without_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, inside: str) -> list[str]:
-    """Return the public names in a definition, itself included, that have no docstring."""
-    if node.name.startswith("_"):
+    """Return the public names in a definition, itself included, that have no docstring.
+
+    A property says what it is where it is read; nobody sees a docstring of its setter.
+    """
+    is_setter = any(isinstance(each, ast.Attribute) and each.attr == "setter" for each in node.decorator_list)
+    if node.name.startswith("_") or is_setter:
         return []
     missing = [] if ast.get_docstring(node) else [inside + node.name]
     if isinstance(node, ast.ClassDef):

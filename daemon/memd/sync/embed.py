@@ -319,6 +319,8 @@ class VectorFill:
         self.pace.note(trio.current_time() - started, len(texts), sum(len(text) for text in texts))
         at = [place for place, vector in enumerate(embedded.vectors) if vector is not None]
         rows = [vector for vector in embedded.vectors if vector is not None]
+        if len({row.shape[0] for row in rows}) > 1:
+            raise DimensionsChangedError(f"{self.provider.id} gave vectors of several sizes for one batch")
         matrix = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
         refused = {missing[place][0]: reason for place, reason in embedded.refused.items()}
         await self._store([missing[place][0] for place in at], matrix, refused)

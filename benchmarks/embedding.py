@@ -5,8 +5,9 @@
 First every setting of a sweep embeds a few texts; the fastest go on, for long texts (about 400 estimated tokens, a
 full chunk) and short ones (60). Then in each round all that are left embed the same texts, in an order of its own:
 llama-cpp-python's defaults, the finalists, memd's provider, and a whole daemon that indexes the texts as notes.
-What is printed last are ratios of the same round, for the machine's speed drifts more than the sides differ; a turn
-in which other processes took the cores is taken again, as long as there is time.
+What is printed last are ratios of the same round, for the machine's speed drifts more than the sides differ. A turn
+in which other processes took the cores is taken again for a while; where it stays so, the round doesn't count, unless
+they all were.
 
 Every setting has its own process, all on the `minilm` model, which is pulled where it isn't there yet. The texts come
 from `docs/`. A run takes about three minutes on two cores.
@@ -20,7 +21,7 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,12 +30,12 @@ from pathlib import Path
 import trio
 
 from benchmarks.embedding_sides import CHUNK_TOKENS, Setting, Side, SideError, timed
-from benchmarks.quiet import undisturbed
+from benchmarks.quiet import QUIET_SHARE, undisturbed
 from memd.embedding.model.machine import load_physical_cores
 from memd.embedding.model.process import SPIN_COUNT
 from memd.embedding.model.pull import pull_model
 from memd.paths import models_dir
-from memd.text.tokens import UNITS_PER_TOKEN
+from memd.text.tokens import UNITS_PER_TOKEN, estimate_tokens
 from memd_client import Client
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
@@ -50,6 +51,11 @@ MODEL_TOKENS = 510
 
 BAR_BEST = 0.9
 BAR_DEFAULTS = 2.0
+SWEEP_TURN_S = 0.5
+TURN_S = 1.5
+"""How long a turn that others disturbed is tried again."""
+
+FEWEST_ROUNDS = 3
 FINALISTS = 2
 """Settings of each length of text that go on after the sweep."""
 
@@ -69,20 +75,46 @@ class Work:
     notes: list[str]
 
 
+@dataclass(frozen=True)
+class Turn:
+    """What one side did in one round: texts a second, and the share of the cores that other processes had."""
+
+    rate: float
+    others: float
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it says something of the side rather than of the others."""
+        return self.others <= QUIET_SHARE
+
+
 @dataclass
 class Table:
-    """Texts a second: by length of the texts and by side, one for each round."""
+    """Turns, by length of the texts and by side, one for each round; disturbed ones count where there are no others."""
 
-    rows: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    rows: dict[str, dict[str, list[Turn]]] = field(default_factory=dict)
 
-    def add(self, work: Work, side: str, rate: float) -> None:
-        """Note one round of one side."""
-        self.rows.setdefault(work.name, {}).setdefault(side, []).append(rate)
+    def add(self, work: Work, side: str, run: Callable[[], float], patience_s: float) -> None:
+        """Take a turn; while others disturb it, again."""
+        turn = Turn(*undisturbed(run, time.perf_counter() + patience_s))
+        self.rows.setdefault(work.name, {}).setdefault(side, []).append(turn)
 
-    def best(self, work: Work, count: int, among: Sequence[str]) -> list[str]:
-        """Return the fastest sides by their medians."""
-        rates = self.rows[work.name]
-        return sorted((s for s in among if s in rates), key=lambda s: -statistics.median(rates[s]))[:count]
+    def rates(self, work: Work, side: str) -> list[float]:
+        """Return the texts a second of the turns that count."""
+        turns = self.rows[work.name][side]
+        return [turn.rate for turn in turns if turn.is_quiet] or [turn.rate for turn in turns]
+
+    def by_speed(self, work: Work, among: Container[str] | None = None) -> list[str]:
+        """Return the sides, the fastest first, by their medians."""
+        sides = [side for side in self.rows[work.name] if among is None or side in among]
+        return sorted(sides, key=lambda side: -statistics.median(self.rates(work, side)))
+
+    def ratio(self, work: Work, side: str, other: str) -> tuple[float, int]:
+        """Return the median of the rounds' ratios, and how many rounds count: 0 where each was disturbed."""
+        rows = self.rows[work.name]
+        pairs = list(zip(rows[side], rows[other], strict=True))
+        quiet = [pair for pair in pairs if pair[0].is_quiet and pair[1].is_quiet]
+        return statistics.median(ours.rate / theirs.rate for ours, theirs in quiet or pairs), len(quiet)
 
 
 def sweep(cores: int) -> Iterator[Setting]:
@@ -92,8 +124,7 @@ def sweep(cores: int) -> Iterator[Setting]:
         for count in threads:
             for flash in (False, True):
                 if count > 1 or spin is None:  # one thread never waits for another
-                    options = {"n_threads": count, "n_threads_batch": count, "flash_attn": flash}
-                    yield _setting(options, 0, spin)
+                    yield _all_cores(count, flash=flash, spin=spin)
         options = {"n_threads": 1, "n_threads_batch": cores, "flash_attn": True}
         for size in (256, 1024):
             yield _setting({**options, **_sizes(size)}, 0, spin)
@@ -102,11 +133,16 @@ def sweep(cores: int) -> Iterator[Setting]:
         yield _setting({**options, **_sizes(2048), "flash_attn": False}, 8, spin)
 
 
+def _all_cores(cores: int, *, flash: bool = True, spin: str | None) -> Setting:
+    """Return what anybody would try first, which goes on however the sweep went."""
+    return _setting({"n_threads": cores, "n_threads_batch": cores, "flash_attn": flash}, 0, spin)
+
+
 def _sizes(tokens: int) -> dict[str, int]:
     return {"n_ctx": tokens, "n_batch": tokens, "n_ubatch": tokens}
 
 
-def _setting(options: dict[str, object], together: int, spin: str | None) -> Setting:
+def _setting(options: Mapping[str, object], together: int, spin: str | None) -> Setting:
     flash = "flash" if options["flash_attn"] else "no flash"
     parts = [f"threads {options['n_threads_batch']}", flash, f"size {options.get('n_batch', 512)}"]
     parts += [f"lists of {together}" if together else "one a call", f"spin {spin or '-'}"]
@@ -140,14 +176,14 @@ def make_works(model: Path, few: int) -> list[Work]:
     """Return the texts, without those that are too long for the model."""
     counter = Side(ONE_BY_ONE, model)
     works = []
-    for name, tokens, turn, notes in (("long", LONG_TOKENS, 8, 16), ("short", SHORT_TOKENS, 32, 64)):
-        texts = cut_texts(tokens, notes + notes // 4)
+    for name, tokens, turn, notes in (("long", LONG_TOKENS, 8, 32), ("short", SHORT_TOKENS, 32, 128)):
+        # A text with wide characters is longer than it looks: it would be two chunks.
+        texts = [text for text in cut_texts(tokens, 2 * notes) if estimate_tokens(text) <= tokens]
         counts = [counter.tokens(text) for text in texts]
         fitting = [text for text, count in zip(texts, counts, strict=True) if count <= MODEL_TOKENS][:notes]
-        print(
-            f"{name} texts: {len(fitting)}, the model's tokens of one: median {statistics.median(counts):.0f},"
-            f" most {max(count for count in counts if count <= MODEL_TOKENS)}"
-        )
+        most = max(count for count in counts if count <= MODEL_TOKENS)
+        facts = f"the model's tokens of one: median {statistics.median(counts):.0f}, most {most}"
+        print(f"{name} texts: {len(fitting)}, {facts}", file=sys.stderr)
         works.append(Work(name, fitting[: turn * few // 8], fitting[:turn], fitting))
     counter.close()
     return works
@@ -164,7 +200,8 @@ def run_sweep(model: Path, works: list[Work], rounds: int) -> tuple[Table, list[
         finally:
             side.close()
     names = [setting.name for setting in settings]
-    chosen = {name for work in works for name in table.best(work, FINALISTS, names)}
+    chosen = {name for work in works for name in table.by_speed(work, names)[:FINALISTS]}
+    chosen.add(_all_cores(load_physical_cores(), spin=None).name)
     return table, [setting for setting in settings if setting.name in chosen]
 
 
@@ -173,9 +210,9 @@ def measure_sweep(table: Table, side: Side, work: Work, rounds: int) -> None:
     try:
         side.rate(work.few[:1])
         for _ in range(rounds):
-            table.add(work, side.setting.name, side.rate(work.few))
+            table.add(work, side.setting.name, partial(side.rate, work.few), SWEEP_TURN_S)
     except SideError as error:
-        print(f"  {work.name:<6} {side.setting.name:<55} {str(error).splitlines()[0]}", flush=True)
+        print(f"  {work.name:<6} {side.setting.name:<55} {str(error).splitlines()[0]}", file=sys.stderr)
 
 
 @contextmanager
@@ -201,42 +238,38 @@ def index_rate(client: Client, work: Work) -> float:
     return agent.embedded / took_s
 
 
-def run_rounds(
-    model: Path, works: list[Work], finalists: list[Setting], rounds: int, turn_s: float
-) -> tuple[Table, list[float]]:
-    """Let all sides embed the same texts in turn; return the table, and what others took of each turn."""
-    table, chance, shares = Table(), random.Random(3), list[float]()
-
-    def turn(work: Work, name: str, rate: Callable[[], float]) -> None:
-        value, share = undisturbed(rate, time.perf_counter() + turn_s)
-        table.add(work, name, value)
-        shares.append(share)
-
+def run_rounds(model: Path, works: list[Work], finalists: list[Setting], rounds: int, until: float) -> Table:
+    """Let all sides embed the same texts in turn."""
+    table, chance = Table(), random.Random(3)
     with ExitStack() as stack, running_daemon(works) as daemon, daemon.client(timeout_s=600) as client:
         sides = [Side(setting, model) for setting in (ONE_BY_ONE, AS_LIST, PROVIDER, *finalists)]
         for side in sides:
             stack.callback(side.close)
             side.rate([works[-1].few[0]])
-        for _ in range(rounds):
+        for number in range(rounds):
+            if number >= FEWEST_ROUNDS and time.perf_counter() > until:
+                break
             for work in works:
-                turns: list[Side | None] = [*(side for side in sides if side.can(work.turn)), None]
+                turns = [(DAEMON.name, partial(index_rate, client, work))]
+                turns += [
+                    (side.setting.name, partial(side.rate, work.turn))
+                    for side in sides
+                    if side.can(work.turn)
+                ]
                 chance.shuffle(turns)
-                for side in turns:
-                    if side is None:
-                        turn(work, DAEMON.name, partial(index_rate, client, work))
-                    else:
-                        turn(work, side.setting.name, partial(side.rate, work.turn))
-    return table, shares
+                for name, rate in turns:
+                    table.add(work, name, rate, TURN_S)
+    return table
 
 
-def ratios(table: Table, work: Work, finalists: list[Setting]) -> Iterator[tuple[str, str, float, float]]:
-    """Yield (whose, against what, median of the rounds' ratios, bar)."""
-    rates = table.rows[work.name]
-    best = table.best(work, 1, [setting.name for setting in (*finalists, ONE_BY_ONE, AS_LIST)])[0]
+def ratios(table: Table, work: Work, finalists: list[Setting]) -> Iterator[tuple[str, str, float]]:
+    """Yield (whose, against what, bar)."""
+    settings = [setting.name for setting in (*finalists, ONE_BY_ONE, AS_LIST)]
+    best = table.by_speed(work, settings)[0]
     for side in (PROVIDER.name, DAEMON.name):
-        for other, bar in ((best, BAR_BEST), (ONE_BY_ONE.name, BAR_DEFAULTS), (AS_LIST.name, BAR_DEFAULTS)):
-            pairs = zip(rates[side], rates[other], strict=True)
-            yield side, other, statistics.median(ours / theirs for ours, theirs in pairs), bar
+        yield side, best, BAR_BEST
+        yield side, ONE_BY_ONE.name, BAR_DEFAULTS
+        yield side, AS_LIST.name, BAR_DEFAULTS
 
 
 def main() -> None:
@@ -244,8 +277,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--turn-s", type=float, default=1.0, help="how long a disturbed turn is tried again")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=200.0, help="no round is begun after that")
     parser.add_argument("--quick", action="store_true", help="a short sweep: for a look, not for figures")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     wanted = parser.parse_args()
@@ -253,28 +286,31 @@ def main() -> None:
         model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
     except MemdError as error:
         sys.exit(f"minilm can't be had: {error.message}")
-    works = make_works(model, 1 if wanted.quick else 3)
-    swept, finalists = run_sweep(model, works, 1 if wanted.quick else 3)
-    table, shares = run_rounds(model, works, finalists, wanted.rounds, wanted.turn_s)
+    until = time.perf_counter() + wanted.seconds
+    works = make_works(model, 1 if wanted.quick else 2)
+    swept, finalists = run_sweep(model, works, 1 if wanted.quick else 2)
+    table = run_rounds(model, works, finalists, wanted.rounds, until)
     report(swept, table, works, finalists, as_json=wanted.json)
-    print(f"other processes took {statistics.median(shares):.0%} of the cores, at most {max(shares):.0%}")
 
 
 def report(swept: Table, table: Table, works: list[Work], finalists: list[Setting], *, as_json: bool) -> None:
     """Print the sweep, the rounds and the ratios."""
-    for title, rows in (("sweep", swept.rows), ("rounds", table.rows)):
+    for title, part in (("sweep", swept), ("rounds", table)):
         for work in works:
-            print(f"--- {title}, {work.name} texts: texts a second, median (slowest to fastest)")
-            for name, rates in sorted(rows[work.name].items(), key=lambda row: -statistics.median(row[1])):
-                if as_json:
-                    print(json.dumps({"part": title, "texts": work.name, "side": name, "rates": rates}))
-                else:
-                    print(
-                        f"{name:<58} {statistics.median(rates):7.1f}  ({min(rates):.1f} to {max(rates):.1f})"
-                    )
+            if not as_json:
+                print(f"--- {title}, {work.name} texts: texts a second, median (slowest to fastest)")
+            for name in part.by_speed(work):
+                rates = part.rates(work, name)
+                median, facts = statistics.median(rates), {"part": title, "texts": work.name, "side": name}
+                line = f"{name:<58} {median:7.1f}  ({min(rates):.1f} to {max(rates):.1f})"
+                print(json.dumps({**facts, "rates": rates}) if as_json else line)
     for work in works:
-        for side, other, ratio, bar in ratios(table, work, finalists):
-            print(f"{work.name:<6} {side:<20} / {other:<58} {ratio:5.2f}   bar {bar}")
+        for side, other, bar in ratios(table, work, finalists):
+            ratio, rounds = table.ratio(work, side, other)
+            facts = {"texts": work.name, "side": side, "against": other}
+            of = f"{rounds} quiet rounds" if rounds else "no quiet round"
+            line = f"{work.name:<6} {side:<18} / {other:<55} {ratio:5.2f}   bar {bar}   {of}"
+            print(json.dumps({**facts, "ratio": ratio, "quiet_rounds": rounds}) if as_json else line)
 
 
 if __name__ == "__main__":

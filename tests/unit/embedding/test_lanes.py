@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.embedding.model.child import Interrupts
-from memd.embedding.model.fit import lane_count
+from memd.embedding.model.fit import LANES_BYTES, lane_count
 from memd.embedding.model.jobs import MOST_CHARACTERS, Job, JobQueue
 from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
 from memd.embedding.model.policy import RunnerSettings
@@ -126,13 +128,10 @@ def test_a_question_has_the_texts_given_up_and_those_that_were_done_stay_done(mo
                 model.with_name("first").touch()
                 await wait_until(lambda: long in fake.log_of(model))
                 assert (await hold.embed("question", "query")).tobytes() == fake.vector_of("question")
-                await wait_until(
-                    lambda: fake.log_of(model).count(long) == 2 or "not begun" in fake.log_of(model)
-                )
                 model.with_name("flag").touch()
         log = fake.log_of(model)
         assert log[:6] == ["start", first, "together 3", "done", long, "question"]
-        assert sorted(log[6:]) == sorted(["together 2", long, "not begun"])
+        assert log[6:] == ["not begun", long], "after a question texts go one by one for a while"
 
     trio.run(body)
 
@@ -208,9 +207,20 @@ def test_llama_cpp_is_told_to_give_up_exactly_the_unwanted_request(steps: list[t
         assert interrupts.is_interrupted() == (interrupts.under_way == interrupts.unwanted != 0)
 
 
-@given(st.integers(1, 256))
-def test_lanes_never_outnumber_threads(threads: int) -> None:
-    assert 1 <= lane_count(threads) <= threads
+@given(st.integers(1, 256), st.integers(1, 2048), st.integers(0, 300_000))
+def test_lanes_never_outnumber_threads_and_stay_within_their_memory(
+    threads: int, context: int, vocabulary: int
+) -> None:
+    lanes = lane_count(threads, context, vocabulary)
+    assert 1 <= lanes <= threads
+    assert (lanes - 1) * 4 * context * vocabulary <= LANES_BYTES
+
+
+def test_small_models_have_a_lane_for_each_of_two_cores_and_large_vocabularies_none_beside_the_first() -> (
+    None
+):
+    assert lane_count(2, 512, 30_522) == 2
+    assert lane_count(2, 512, 262_144) == 1
 
 
 @pytest.mark.model
@@ -223,7 +233,27 @@ def test_a_text_has_the_same_vector_bit_by_bit_alone_and_side_by_side(minilm: Pa
             provider = LocalProvider(
                 owner, ModelFile(minilm, "minilm"), local_space("minilm", None), chunk_tokens=400
             )
-            alone = [await provider.embed_query(text) for text in texts]
-            assert np.array_equal(await provider.embed_batch(texts), np.stack(alone))
+            side_by_side = await provider.embed_batch(texts)  # first: after questions texts go one by one
+            assert np.array_equal(side_by_side, np.stack([await provider.embed_query(t) for t in texts]))
 
     trio.run(body)
+
+
+REOPENED = """
+import sys
+from memd.embedding.model.child import Interrupts, LoadedModel
+model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
+first = [model.embed("a text", lane)[0] for lane in range(model.open_lanes())]
+model.close_lanes()
+assert not model.has_lanes
+again = [model.embed("a text", lane)[0] for lane in (None, *range(model.open_lanes()))]
+assert set(first) == set(again) and len(set(first)) == 1 and len(first) == 2 and model.has_lanes
+"""
+
+
+@pytest.mark.model
+def test_lanes_can_be_closed_and_opened_again(minilm: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REOPENED, str(minilm)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

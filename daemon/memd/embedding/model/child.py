@@ -42,6 +42,10 @@ CUT_SEARCH_CHARACTERS: Final = 80
 """How far back from a window's end a space is looked for, so that no word is cut in two."""
 
 
+LANES_SECONDS: Final = 10.0
+"""How long the memory for texts side by side is kept without any request."""
+
+
 class UnusableModelError(Exception):
     """The file loads, but gives no vector a text."""
 
@@ -173,7 +177,8 @@ class LoadedModel:
                 raise
             self._llama = llama_cpp.Llama(path, flash_attn=False, **options)
         self._interrupts = interrupts
-        self._context, self._threads, self._most_lanes = context, threads, lane_count(threads)
+        self._context, self._threads = context, threads
+        self.lanes = lane_count(threads, context, int(self._llama.n_vocab()))
         self._lanes = [Lane(self._llama, self._llama.ctx, context, interrupts.flag)]
         self._llama.verbose = False
         logging.getLogger("llama-cpp-python").setLevel(logging.ERROR)  # from here on errors only
@@ -186,14 +191,26 @@ class LoadedModel:
         self._word_piece = facts.get("tokenizer.ggml.model") == "bert"
 
     def open_lanes(self) -> int:
-        """Make the lanes for texts side by side, where that wasn't done yet; return how many there are."""
+        """Make the lanes for texts side by side, where they aren't there; return how many there are."""
         try:
-            while len(self._lanes) < self._most_lanes:
+            while len(self._lanes) < self.lanes:
                 self._lanes.append(self._lanes[0].beside(self._llama, self._context, self._interrupts.flag))
         except RuntimeError as error:
-            self._most_lanes = len(self._lanes)  # not tried again: those there are do the work
+            self.lanes = len(self._lanes)  # not tried again: those there are do the work
             sys.stderr.write(f"{error}: {len(self._lanes)} texts side by side\n")
         return len(self._lanes)
+
+    def close_lanes(self) -> None:
+        """Free the memory of all lanes but the first."""
+        while len(self._lanes) > 1:
+            self._lanes.pop().close()
+        if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+            trim(0)  # glibc would keep some 40 MB of it
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether there is anything for `close_lanes`."""
+        return len(self._lanes) > 1
 
     def embed(self, text: str, lane: int | None = None) -> tuple[bytes, int, int]:
         """Return a text's vector as raw float32, its tokens, and in how many windows it was embedded.
@@ -323,10 +340,14 @@ def main(arguments: list[str]) -> int:
     if isinstance(model, dict):
         reply(model)
         return 1
-    reply({"kind": "ready", "dims": model.dims, "window": model.window, "lanes": lane_count(int(threads))})
+    reply({"kind": "ready", "dims": model.dims, "window": model.window, "lanes": model.lanes})
     side_by_side = SideBySide(model, interrupts, reply)
     while True:
-        request = waiting.get()
+        try:
+            request = waiting.get(timeout=LANES_SECONDS if model.has_lanes else None)
+        except queue.Empty:
+            model.close_lanes()
+            continue
         interrupts.under_way = request["id"]
         if request["kind"] == "embed_many":
             side_by_side.serve(request)

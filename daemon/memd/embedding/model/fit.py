@@ -9,7 +9,10 @@ MAX_THREADS: Final = 8
 """Beyond this a small embedding model gains nothing, and the machine is the user's."""
 
 MAX_LANES: Final = 4
-"""Texts side by side at most: each has scratch memory of its own."""
+"""Texts side by side at most."""
+
+LANES_BYTES: Final = 256 * 1024 * 1024
+"""Scratch memory of all lanes beside the first at most; it is held only while texts come."""
 
 CONTEXT_STEP: Final = 128
 """Contexts are multiples of this many tokens."""
@@ -68,13 +71,17 @@ def thread_count(configured: int, cores: int) -> int:
     return configured if configured > 0 else max(1, min(cores, MAX_THREADS))
 
 
-def lane_count(threads: int) -> int:
-    """Return how many texts are embedded side by side.
+def lane_count(threads: int, context: int, vocabulary: int) -> int:
+    """Return how many texts are embedded side by side; 1 where a further one would take too much memory.
 
     Args:
         threads: That compute; the lanes share them evenly.
+        context: Tokens of each lane.
+        vocabulary: Tokens the model knows: llama.cpp keeps a float for each of them and each token of the context,
+            also where nobody asks for it (62 MB for `minilm`, 0.5 GB for models with 250,000).
     """
-    return max(1, min(threads, MAX_LANES))
+    beside = LANES_BYTES // max(1, 4 * context * vocabulary)
+    return max(1, min(threads, MAX_LANES, 1 + beside))
 
 
 def physical_cores(sibling_lists: Iterable[str], allowed: Collection[int]) -> int:

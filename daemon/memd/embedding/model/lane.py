@@ -21,11 +21,13 @@ class Lane:
 
     Args:
         llama: A loaded `llama_cpp.Llama`.
-        context: Its context, or another of its model; this object doesn't free it.
+        context: Its context, or another of its model.
         tokens: The longest text.
         flag: An empty string; the text under way is given up when it isn't empty.
 
     One thread at a time.
+
+    Resources: the batch's memory, and a context that came from `beside`; `close` frees both.
     """
 
     def __init__(self, llama: Any, context: Any, tokens: int, flag: ctypes.Array[ctypes.c_char]) -> None:
@@ -59,6 +61,11 @@ class Lane:
         if context is None:
             raise RuntimeError("no further context")
         return cls(llama, context, tokens, flag)
+
+    def close(self) -> None:
+        """Free the lane and its context; only for one that came from `beside`, and once."""
+        self._cpp.llama_batch_free(self._batch)
+        self._cpp.llama_free(self._context)
 
     def embed(self, tokens: Sequence[int], threads: int) -> FloatArray:
         """Return the raw vector (dims,) of a text.

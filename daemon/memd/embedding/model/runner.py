@@ -32,6 +32,10 @@ from memd_client.errors import (
 
 log = structlog.get_logger(__name__)
 
+CALM_SECONDS: Final = 1.0
+"""How long after a question texts still go one by one: two on half the threads each would rarely get done
+between two questions, and all that was computed is lost."""
+
 MAX_TRIES: Final = 2
 """A text that was in the child when it died is tried once more: it may be the cause."""
 
@@ -77,7 +81,7 @@ class ModelRunner:
         self._refusal: Refusal | None = None
         self._plan = NO_PLAN
         self._under_way: Kind | None = None
-        self._loaded_at = self._last_used = -math.inf
+        self._loaded_at = self._last_used = self._last_query = -math.inf
         self._makes_room = False
         self._backoff = Backoff()
         self._disk = trio.CapacityLimiter(1)
@@ -146,6 +150,7 @@ class ModelRunner:
         self._queue.push(job)
         self._wake.set()
         if kind == "query":
+            self._last_query = trio.current_time()
             self._query_came.set()
         self._room.changed()
         try:
@@ -273,8 +278,7 @@ class ModelRunner:
         while await self._wait_for_job(process):
             if process.gone.is_set() or self._makes_room:
                 break
-            together = MOST_TOGETHER if process.lanes > 1 else 1
-            jobs = self._queue.pop_some(together, self._goes_alone)
+            jobs = self._queue.pop_some(self._most_together(process), self._goes_alone)
             self._under_way = jobs[0].kind
             try:
                 if len(jobs) == 1:
@@ -303,6 +307,11 @@ class ModelRunner:
             log.info("embedding.model_made_room", model=self.name, queued=len(self._queue))
         else:
             log.info("embedding.model_unloaded", model=self.name, idle_s=self._settings.keep_alive_s)
+
+    def _most_together(self, process: ModelProcess) -> int:
+        """Return how many texts may go side by side: while questions come a text is done sooner on all threads."""
+        is_calm = trio.current_time() - self._last_query >= CALM_SECONDS
+        return MOST_TOGETHER if process.lanes > 1 and is_calm else 1
 
     def _goes_alone(self, job: Job) -> bool:
         """Return whether a text has all threads: its process died over it, or it was put off for too long."""

@@ -28,6 +28,7 @@ class _Asked:
 
     since: float
     done: trio.Event = field(default_factory=trio.Event)
+    vector: NDArray[np.float32] | None = None
     error: MemdError | None = None
 
 
@@ -95,7 +96,10 @@ class QueryVectors:
             raise self._too_slow(provider)
         if asked.error is not None:
             raise MemdError.from_wire(asked.error.to_wire())
-        return self._kept[key]
+        assert (
+            asked.vector is not None
+        )  # not looked for among those kept: another asker may have had it forgotten
+        return asked.vector
 
     async def _embed(self, key: Key, provider: EmbeddingProvider, asked: _Asked) -> None:
         """Embed a question to its end."""
@@ -103,7 +107,7 @@ class QueryVectors:
             vector = await provider.embed_query(key[1])
             if not bool(np.isfinite(vector).all()) or not bool(vector.any()):
                 raise ProviderFailedError(f"{provider.model} returned a question vector that can't be used")
-            self._kept[key] = vector
+            asked.vector = self._kept[key] = vector
             while len(self._kept) > KEPT_QUESTIONS:
                 self._kept.popitem(last=False)
         except MemdError as error:

@@ -118,16 +118,10 @@ class VectorFill:
         """Count what an earlier run, or another space's time, left undone."""
         space_id = self.space.id
 
-        def look(db: Database) -> tuple[int, int | None, int, int]:
-            return (
-                count_missing(db, space_id),
-                oldest_missing_ms(db, space_id),
-                count_missing_characters(db, space_id),
-                count_texts(db),
-            )
+        def look(db: Database) -> tuple[int | None, int, int]:
+            return oldest_missing_ms(db, space_id), count_missing_characters(db, space_id), count_texts(db)
 
-        found = await self._index.read(look)
-        self.pending, self.oldest_ms, self.pace.characters, self.texts = found
+        self.oldest_ms, self.pace.characters, self.texts = await self._index.read(look)
         await self._count()
 
     def wake(self, texts: int = 0, characters: int = 0) -> None:

@@ -310,3 +310,27 @@ def test_fallback_that_cannot_be_made_is_no_secret(tmp_path: Path) -> None:
             assert degraded.code == "provider_quota_exhausted"
 
     run(body)
+
+
+def test_wrong_vector_is_refused_to_everybody_who_asked_the_same(tmp_path: Path) -> None:
+    provider = FakeProvider(dims=8)
+    errors: list[MemdError] = []
+
+    async def body() -> None:
+        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
+            await scene.publish("memory/a.md", TEXTS)
+            await scene.until_whole()
+            provider.dims = 16
+
+            async def ask() -> None:
+                try:
+                    await scene.vector_of("a question", 2.0)
+                except MemdError as error:
+                    errors.append(error)
+
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(ask)
+
+    run(body)
+    assert [error.code for error in errors] == ["dimensions_changed"] * 3

@@ -15,11 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
+
+SEEN_CHARACTERS = 120
+"""How much of a line has to stand in a snippet for the line to count as seen, in the set's scorer."""
 
 DEFAULT_EVAL = Path(__file__).resolve().parents[2] / "shared" / "eval"
 
@@ -43,14 +47,25 @@ def main() -> None:
     search.update(json.loads(arguments.settings))
     workspaces = sorted(path.parent for path in arguments.eval.glob("*/queries.jsonl"))
     with StateHome() as home:
-        agents = []
-        for workspace in workspaces:
-            shutil.copytree(workspace / "memory", home.state / workspace.name / "memory")
-            agents.append({"id": workspace.name, "workspace": str(home.state / workspace.name)})
-        home.configure({"agents": {"defaults": {"memorySearch": search}, "list": agents}})
+        home.configure(lay_workspaces(home, workspaces, search))
         with DaemonProcess(home) as daemon:
             lines = run_queries(daemon, workspaces, arguments.max_results, vectors=not arguments.keyword_only)
     print_scores(arguments.eval, lines, arguments.results, arguments.max_results)
+
+
+def lay_workspaces(home: StateHome, workspaces: list[Path], search: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy the workspaces of a set, each for an agent of its own, and return the settings that name them.
+
+    Args:
+        home: Where to.
+        workspaces: Their folders.
+        search: `memorySearch` settings of all.
+    """
+    agents = []
+    for workspace in workspaces:
+        shutil.copytree(workspace / "memory", home.state / workspace.name / "memory")
+        agents.append({"id": workspace.name, "workspace": str(home.state / workspace.name)})
+    return {"agents": {"defaults": {"memorySearch": dict(search)}, "list": agents}}
 
 
 def run_queries(

@@ -72,7 +72,7 @@ class Hit:
     """One place in memory: an exact slice of a file around what matched.
 
     In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` is how many places
-    hold this very text.
+    hold this text, or nearly this text.
     """
 
     path: str

@@ -14,6 +14,7 @@ import trio
 
 from memd.clock import Clock
 from memd.config import DaemonSettings
+from memd.embedding.rerank import Reranker
 from memd.index.connection import IndexFile
 from memd.index.files import count_all
 from memd.index.vectors.warm import WarmVectors
@@ -68,6 +69,7 @@ class AgentMemory:
         right_of_way: Who is searching, of all agents.
         watch_state: Tells how its folders are watched.
         meaning: Its search by meaning.
+        reranker: Puts its best hits in order, where one is wanted.
         daemon: The daemon's own settings.
         clock: Wall time.
     """
@@ -82,6 +84,7 @@ class AgentMemory:
         right_of_way: RightOfWay,
         watch_state: Callable[[], WatchState],
         meaning: Meaning,
+        reranker: Reranker | None,
         daemon: DaemonSettings,
         clock: Clock,
     ) -> None:
@@ -96,16 +99,23 @@ class AgentMemory:
         rows = FileRows(
             index,
             sources,
-            tokens=config.settings.chunking.tokens,
-            overlap=config.settings.chunking.overlap,
+            chunking=config.settings.chunking,
             clock=clock,
             disk=self._disk,
             on_published=meaning.on_published,
         )
         self.text = TextSync(index, sources, rows, clock=clock, disk=self._disk, right_of_way=right_of_way)
         self._recall = Recall(
-            config, index, meaning, self.text, daemon=daemon, clock=clock, right_of_way=right_of_way
+            config,
+            index,
+            meaning,
+            self.text,
+            daemon=daemon,
+            clock=clock,
+            right_of_way=right_of_way,
+            reranker=reranker,
         )
+        self._reranker = reranker
         self.schedule = Schedule(self.text, config.settings.sync, clock=clock, disk=self._disk)
 
     def __repr__(self) -> str:
@@ -131,6 +141,8 @@ class AgentMemory:
         finally:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self.sources.close)
+                if self._reranker is not None:
+                    await self._reranker.aclose()
                 await self.index_file.close()
 
     async def choose_again(self) -> None:

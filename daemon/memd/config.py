@@ -119,10 +119,15 @@ class Store(Settings, frozen=True, kw_only=True):
 
 
 class Chunking(Settings, frozen=True, kw_only=True):
-    """Size of a chunk and what it shares with the one before, in tokens."""
+    """Size of a chunk and what it shares with the one before, in tokens.
+
+    `sizes_set` tells the user's own sizes from the defaults, which are OpenClaw's: without any, notes are cut into
+    passages.
+    """
 
     tokens: int = 400
     overlap: int = 80
+    sizes_set: bool = False
 
 
 class SessionSync(Settings, frozen=True, kw_only=True):
@@ -174,12 +179,22 @@ class Hybrid(Settings, frozen=True, kw_only=True):
     weights_set: bool = False
 
 
+class Rerank(Settings, frozen=True, kw_only=True):
+    """A local reranker, named as in `Local`: of so many best hits it reads what `timeout_ms` leaves time for."""
+
+    enabled: bool = False
+    model: str = ""
+    candidates: int = 20
+    timeout_ms: int = 300
+
+
 class Query(Settings, frozen=True, kw_only=True):
     """How much a search returns. `min_score_set` tells the user's own threshold from the default."""
 
     max_results: int = 6
     min_score: float = 0.35
     hybrid: Hybrid = Hybrid()
+    rerank: Rerank = Rerank()
     min_score_set: bool = False
 
 

@@ -97,6 +97,14 @@ AGENT_KEYS: Final[dict[str, dict[str, str]]] = {
         "query.hybrid.mmr.lambda": "How much: 1 is relevance alone.",
         "query.hybrid.temporalDecay.enabled": "Dated notes count less with age.",
         "query.hybrid.temporalDecay.halfLifeDays": "Days after which a dated note counts half.",
+        "query.rerank.enabled": "Have a local cross-encoder read the best hits and order them anew.",
+        "query.rerank.model": (
+            "Its GGUF file, which has a classification head: a path, `hf:owner/repo/file.gguf` or `https://…`."
+        ),
+        "query.rerank.candidates": "How many of the best hits it reads.",
+        "query.rerank.timeoutMs": (
+            "After so many milliseconds a search keeps the order it has, as it does while the model is being loaded."
+        ),
     },
 }
 """`memorySearch` of an agent, by the chapter of docs/configuration.md that shows them."""

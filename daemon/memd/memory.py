@@ -18,6 +18,7 @@ from memd.embedding.model.header import load_fingerprint
 from memd.embedding.model.library import ModelLibrary
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.reference import parse_reference
+from memd.embedding.rerank import make_reranker
 from memd.embedding.space import local_space, space_of
 from memd.index.connection import IndexFile
 from memd.index.vectors.sqlite_vec import VectorExtension
@@ -352,6 +353,7 @@ class Memory:
             warm,
             Sources(config.workspace, settings.extra_paths, self._limits, sessions),
             right_of_way=self._right_of_way,
+            reranker=make_reranker(settings, self._models, self._models_dir),
             watch_state=lambda: self._watcher.state(config.id),
             meaning=Meaning(
                 config.id,

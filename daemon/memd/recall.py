@@ -7,7 +7,7 @@ less than the whole.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from datetime import datetime
 from time import perf_counter
 
 import numpy as np
@@ -16,20 +16,25 @@ from numpy.typing import NDArray
 
 from memd.clock import Clock
 from memd.config import DaemonSettings
+from memd.embedding.rerank import Reranker
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
 from memd.index.vectors.vector_search import VectorSearch
 from memd.meaning.meaning import Meaning
 from memd.meaning.side import Side
 from memd.openclaw import AgentConfig
-from memd.search import Candidates, Found, Question, find_hits, find_meaning, find_words
+from memd.reread import LineReader, rerank
+from memd.search.candidates import find_meaning, find_words
+from memd.search.find import find_hits
+from memd.search.lexicon import Lexicon
+from memd.search.question import Candidates, Found, Question
 from memd.sync.changes import Changes, count_behind
 from memd.sync.discover import Discovery
 from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.verify import check_against, check_by_name
-from memd.text.keywords import plan_match
+from memd.text.days.find import find_days
 from memd_client.errors import MemdError, QueryEmptyError, ShuttingDownError
 from memd_client.messages import Degraded, SearchParams, SearchReply
 
@@ -51,6 +56,7 @@ class Recall:
         daemon: The daemon's own settings.
         clock: Wall time.
         right_of_way: Told of every search under way, so that indexing steps aside.
+        reranker: Puts the best hits in order, where one is wanted; the caller's to close.
     """
 
     def __init__(
@@ -63,6 +69,7 @@ class Recall:
         daemon: DaemonSettings,
         clock: Clock,
         right_of_way: RightOfWay,
+        reranker: Reranker | None = None,
     ) -> None:
         self._right_of_way = right_of_way
         self._config = config
@@ -73,6 +80,9 @@ class Recall:
         self._daemon = daemon
         self._clock = clock
         self._started_ms = clock()
+        self._lexicon = Lexicon()
+        self._lines = LineReader()
+        self._reranker = reranker
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Answer a question from what is on disk now.
@@ -100,9 +110,10 @@ class Recall:
             if ask.found is None and ask.search is not None and ask.has_new_vectors:
                 ask.meaning, ask.search = None, self._warm.searcher()
             found = ask.found if ask.found is not None else await self._index.read(ask.finish)
+            await self._read_again(ask, found, started + budget_s)
         return SearchReply(
             agent=self._config.id,
-            hits=found.hits,
+            hits=found.hits[: self._wanted(params)],
             mode=found.mode,
             # A question embedded just now proves the provider well, whatever failed before.
             degraded=ask.degraded or (degraded if ask.question.vector is None else None),
@@ -126,19 +137,40 @@ class Recall:
         query = self._config.settings.query
         filtered = params.sources is not None or params.path is not None
         sources = tuple(params.sources) if params.sources is not None else None
+        now_ms = self._clock()
         return Question(
             query=params.query,
-            plan=plan_match(params.query),
-            vector=None,
+            days=find_days(params.query, datetime.fromtimestamp(now_ms / 1000).date()),
+            lexicon=self._lexicon,
+            model=side.space.model if side is not None else "",
             space_id=side.space.id if side is not None else "",
             settings=query,
-            max_results=query.max_results if params.max_results is None else max(1, params.max_results),
+            max_results=max(self._wanted(params), query.rerank.candidates if self._reranker else 0),
             min_score=params.min_score,
             scope=Scope(sources, params.path) if filtered else None,
-            now_ms=self._clock(),
+            now_ms=now_ms,
             notes_scope=self._notes_scope(sources, params.path),
             explain=params.explain,
         )
+
+    def _wanted(self, params: SearchParams) -> int:
+        """Return how many hits are wanted."""
+        most = self._config.settings.query.max_results
+        return most if params.max_results is None else max(1, params.max_results)
+
+    async def _read_again(self, ask: _Ask, found: Found, until: float) -> None:
+        """Have models read what was found: whether it is relevant, where that is in doubt, and in which order."""
+        look, vector, side = found.closer_look, ask.question.vector, ask.side
+        if look is not None and vector is not None and side is not None:
+            left_s = until - trio.current_time()
+            if not await self._lines.is_relevant(look, vector, side.provider, left_s):
+                found.hits, found.abstained = [], True
+        if self._reranker is not None and found.hits:
+            try:
+                settings = self._config.settings.query.rerank
+                await rerank(found, ask.question.query, self._reranker, settings, until - trio.current_time())
+            except MemdError as error:
+                ask.degraded = ask.degraded or self._degraded_by(error)
 
     def _notes_scope(self, sources: tuple[str, ...] | None, path: str | None) -> Scope | None:
         """Return the scope of notes alone, where transcripts may be found beside them."""
@@ -206,7 +238,7 @@ class Recall:
             if now is None or now is side:
                 ask.degraded = self._degraded_by(error)
                 return
-            ask.side, ask.question = now, replace(ask.question, space_id=now.space.id)
+            ask.side, ask.question.space_id, ask.question.model = now, now.space.id, now.space.model
             await self._ask_by_meaning(ask, now)
             return
         if vector is None:
@@ -218,7 +250,7 @@ class Recall:
             if ask.words is not None:
                 ask.found = ask.finish(db)
 
-        ask.question, ask.search = replace(ask.question, vector=vector), search
+        ask.question.vector, ask.search = vector, search
         await self._index.read(compare)
 
     async def _vector_of(self, ask: _Ask, side: Side) -> NDArray[np.float32] | None:

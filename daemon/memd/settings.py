@@ -16,6 +16,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from memd.bounds import bound_chunking, bound_query, bound_remote, bound_sync
 from memd.config import (
     KEY_KINDS,
     AtLeast1,
@@ -28,7 +29,6 @@ from memd.config import (
     Remote,
     Settings,
     Source,
-    Sync,
     describe_type,
     describe_value,
     key_text,
@@ -36,9 +36,6 @@ from memd.config import (
 from memd_client.errors import ConfigInvalidError
 
 S = TypeVar("S", bound=Settings)
-
-REMOTE_PROVIDERS = frozenset({"openai", "gemini", "voyage", "mistral", "auto"})
-"""Providers whose remote settings (at least the batch defaults) are present with nothing configured."""
 
 DEFAULT_MODELS = {
     "openai": "text-embedding-3-small",
@@ -57,7 +54,7 @@ MAX_COUNT = 2**53 - 1
 MAX_KEY_CHARACTERS = 64
 """A key is shown up to this length in messages."""
 
-NOT_FROM_FILE = frozenset({"min_score_set", "weights_set", "enabled_set"})
+NOT_FROM_FILE = frozenset({"min_score_set", "weights_set", "enabled_set", "sizes_set"})
 """Fields that are computed; a key of that name in a file is an unknown key."""
 
 
@@ -125,13 +122,13 @@ def resolve_settings(
         input_type=shared_type,
         query_input_type=_filled(read.query_input_type) or shared_type,
         document_input_type=_filled(read.document_input_type) or shared_type,
-        remote=_bound_remote(read.remote or Remote(), provider),
+        remote=bound_remote(read.remote or Remote(), provider),
         store=msgspec.structs.replace(
             read.store, path=str(index_file(read.store.path, agent_id, state_dir, home))
         ),
-        chunking=_bound_chunking(read.chunking),
-        sync=_bound_sync(read.sync),
-        query=_bound_query(read.query),
+        chunking=bound_chunking(read.chunking),
+        sync=bound_sync(read.sync),
+        query=bound_query(read.query),
         cache=msgspec.structs.replace(
             read.cache,
             max_entries=None if read.cache.max_entries is None else max(1, read.cache.max_entries),
@@ -202,6 +199,8 @@ def _read(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
         values["min_score_set"] = "min_score" in values
     if kind is Batch:
         values["enabled_set"] = "enabled" in values
+    if kind is Chunking:
+        values["sizes_set"] = bool(values)
     if kind is Hybrid:
         values["weights_set"] = "vector_weight" in values or "text_weight" in values
     return kind(**values)
@@ -243,7 +242,7 @@ def _read_leaf(name: str, kind: Any, raw: object, layer: Layer, key: str, findin
         return take_key(raw, key, findings, shared=layer.shared)
     try:
         value = msgspec.convert(_floored(raw) if kind in WHOLE_NUMBERS else raw, kind)
-    except (msgspec.ValidationError, OverflowError):
+    except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
         value = math.nan
     if isinstance(value, float) and not math.isfinite(value):
         findings.add(key, describe_type(kind), raw, shared=layer.shared)
@@ -286,7 +285,7 @@ def _read_extra_paths(
         place = f"{key}[{position}]"
         try:
             entry = msgspec.convert(item, str | ExtraPath)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):
             entry = "\0"
         if isinstance(entry, str):
             entry = ExtraPath(path=entry)
@@ -314,77 +313,7 @@ def _read_sources(raw: object, layer: Layer, key: str, findings: Findings) -> tu
     return tuple(source for item in raw for source in known if item == source)
 
 
-# --- bounds ------------------------------------------------------------------------------------------
-
-
 def _bound_sources(wanted: Sequence[Source], session_memory: bool) -> tuple[Source, ...]:
     """Return each source once; transcripts only where they were asked for twice; never none."""
     allowed = [source for source in wanted if source != "sessions" or session_memory]
     return tuple(dict.fromkeys(allowed)) or ("memory",)
-
-
-def _bound_remote(remote: Remote, provider: str) -> Remote | None:
-    """Return the remote settings where a remote provider may be used or one was described, else None."""
-    described = remote.base_url or remote.api_key or remote.headers is not None
-    if not described and provider not in REMOTE_PROVIDERS:
-        return None
-    batch = msgspec.structs.replace(
-        remote.batch,
-        concurrency=max(1, remote.batch.concurrency),
-        poll_interval_ms=max(0, remote.batch.poll_interval_ms),
-        timeout_minutes=max(0, remote.batch.timeout_minutes),
-    )
-    return msgspec.structs.replace(remote, batch=batch)
-
-
-def _bound_chunking(chunking: Chunking) -> Chunking:
-    """Return chunk sizes that make progress: at least one token, the overlap smaller than the chunk."""
-    tokens = max(1, chunking.tokens)
-    return Chunking(tokens=tokens, overlap=max(0, min(chunking.overlap, tokens - 1)))
-
-
-def _bound_sync(sync: Sync) -> Sync:
-    """Return waiting times and growths that are not negative."""
-    return msgspec.structs.replace(
-        sync,
-        watch_debounce_ms=max(0, sync.watch_debounce_ms),
-        interval_minutes=max(0, sync.interval_minutes),
-        sessions=msgspec.structs.replace(
-            sync.sessions,
-            delta_bytes=max(0, sync.sessions.delta_bytes),
-            delta_messages=max(0, sync.sessions.delta_messages),
-        ),
-    )
-
-
-def _bound_query(query: Query) -> Query:
-    """Return query settings in their ranges."""
-    return msgspec.structs.replace(
-        query,
-        max_results=max(1, query.max_results),
-        min_score=_clamped(query.min_score),
-        hybrid=_bound_hybrid(query.hybrid),
-    )
-
-
-def _bound_hybrid(hybrid: Hybrid) -> Hybrid:
-    """Return weights in 0..1 that add up to 1, and the other numbers in their ranges."""
-    vector, text = _clamped(hybrid.vector_weight), _clamped(hybrid.text_weight)
-    total = vector + text
-    usual = Hybrid()
-    return msgspec.structs.replace(
-        hybrid,
-        vector_weight=vector / total if total > 0 else usual.vector_weight,
-        text_weight=text / total if total > 0 else usual.text_weight,
-        candidate_multiplier=max(1, min(hybrid.candidate_multiplier, 20)),
-        mmr=msgspec.structs.replace(hybrid.mmr, lambda_=_clamped(hybrid.mmr.lambda_)),
-        temporal_decay=msgspec.structs.replace(
-            hybrid.temporal_decay,
-            half_life_days=max(1, math.floor(hybrid.temporal_decay.half_life_days)),
-        ),
-    )
-
-
-def _clamped(value: float) -> float:
-    """Return the nearest value in 0..1."""
-    return max(0.0, min(value, 1.0))

@@ -1,27 +1,41 @@
-"""Indexes filled by hand: chunks, vectors, and files as OpenClaw wrote them."""
+"""Indexes filled by hand: chunks, vectors, whole notes, and files as OpenClaw wrote them; and questions to them."""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memd.config import Query
 from memd.index import chunks_vec
 from memd.index.cache import SpaceKey, set_active_space, store_vectors
 from memd.index.database import WRITER, Database, connect, transaction
 from memd.index.files import FileRow, Published, publish_file
+from memd.index.keyword import Scope
 from memd.index.schema import migrate
 from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.search.lexicon import Lexicon
+from memd.search.question import Question
 from memd.text.chunking import Chunk
+from memd.text.days.find import find_days
+from memd.text.passages import cut_passages
+from memd_client.messages import Hit
 
 SPACE = SpaceKey("local", "tiny", "space-a")
 EXTENSION = VectorExtension()
 EXTENSION.load()
+
+TODAY = datetime.date(2026, 11, 20)
+"""The day questions are asked."""
+
+TODAY_MS = 1_795_176_000_000
+"""Noon of that day."""
 
 
 def hash_of(text: str) -> str:
@@ -58,6 +72,33 @@ def publish(
         return publish_file(db, file_row(path, source, mtime_ns), chunks, 1)
 
 
+def publish_note(
+    db: Database,
+    path: str,
+    text: str,
+    source: str = "memory",
+    cut: Callable[[str, str], list[Chunk]] = cut_passages,
+) -> list[Chunk]:
+    """Publish a whole note, cut as the daemon cuts it, and return its chunks."""
+    chunks = cut(text, path)
+    with transaction(db):
+        publish_file(db, file_row(path, source), chunks, 1)
+    return chunks
+
+
+def publish_folder(db: Database, folder: Path) -> tuple[dict[str, str], list[Chunk]]:
+    """Publish all notes of a folder; return their texts by path, and all chunks."""
+    notes = sorted(folder.rglob("*.md"))
+    texts = {note.relative_to(folder).as_posix(): note.read_text(encoding="utf-8") for note in notes}
+    chunks = [each for path, text in texts.items() for each in publish_note(db, path, text)]
+    return texts, chunks
+
+
+def chunk_ids(db: Database) -> dict[str, int]:
+    """Return the newest chunk with each text, by the text."""
+    return {str(text): int(key) for key, text in db.execute("SELECT id, text FROM chunks ORDER BY id")}
+
+
 def unit(rows: Sequence[Sequence[float]] | NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     """Return rows at unit length."""
     exact = np.asarray(rows, dtype=np.float64)
@@ -70,6 +111,53 @@ def store(
     """Store vectors of texts."""
     with transaction(db):
         return store_vectors(db, space, [hash_of(text) for text in texts], rows, 1)
+
+
+def store_chunks(
+    db: Database, chunks: Sequence[Chunk], rows: NDArray[np.float32], space: SpaceKey = SPACE
+) -> None:
+    """Store a vector for each chunk; of chunks with one text the first one's counts."""
+    firsts = {each.hash: at for at, each in reversed(list(enumerate(chunks)))}
+    with transaction(db):
+        store_vectors(db, space, list(firsts), rows[list(firsts.values())], 1)
+
+
+def question(
+    query: str,
+    settings: Query | None = None,
+    *,
+    vector: Sequence[float] | NDArray[np.float32] | None = None,
+    max_results: int = 6,
+    min_score: float | None = None,
+    model: str = "minilm",
+    scope: Scope | None = None,
+    notes_scope: Scope | None = None,
+    explain: bool = False,
+    lexicon: Lexicon | None = None,
+) -> Question:
+    """Return a question asked on `TODAY`, prepared as the daemon does it; a new lexicon where none is given."""
+    return Question(
+        query=query,
+        settings=settings or Query(),
+        max_results=max_results,
+        min_score=min_score,
+        scope=scope,
+        now_ms=TODAY_MS,
+        vector=None if vector is None else np.asarray(vector, dtype=np.float32),
+        space_id=SPACE.id,
+        model=model,
+        days=find_days(query, TODAY),
+        notes_scope=notes_scope,
+        lexicon=lexicon or Lexicon(),
+        explain=explain,
+    )
+
+
+def is_exact(hit: Hit, texts: Mapping[str, str]) -> bool:
+    """Return whether a hit's snippet is, with its lines, an exact slice of its file."""
+    lines = texts[hit.path].split("\n")[hit.start_line - 1 : hit.end_line]
+    breaks = hit.snippet.count("\n")
+    return hit.snippet in "\n".join(lines) and breaks == len(lines) - 1 == hit.end_line - hit.start_line
 
 
 def activate(db: Database, dims: int, space: SpaceKey = SPACE) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from memd_client.messages import Degraded, Hit, SearchReply
 
 SNIPPET_INDENT = 2
+BECAUSE = "because: "
+BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
 
 
 @click.command(
@@ -38,12 +39,18 @@ SNIPPET_INDENT = 2
         "memctl search --agent main --max-results 3 'release checklist'",
         "memctl search --path memory/2026- --json deploy | jq -r .hits[].path",
         "memctl search --explain why sqlite",
+        "memctl search --min-score 0 holiday plans",
     ),
 )
 @click.argument("query", nargs=-1, required=True, type=utf8)
 @agent_option
 @click.option("--max-results", type=click.IntRange(min=1), metavar="N", help="At most this many hits.")
-@click.option("--min-score", type=click.FloatRange(0, 1), metavar="X", help="No hit below this, 0 to 1.")
+@click.option(
+    "--min-score",
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="No hit below this, 0 to 1; 0 also shows texts that have little to do with QUERY.",
+)
 @click.option(
     "sources",
     "--source",
@@ -52,7 +59,7 @@ SNIPPET_INDENT = 2
     help="Only this source; may be given twice.",
 )
 @click.option("--path", type=utf8, metavar="PREFIX", help="Only files whose path starts with this.")
-@click.option("--explain", is_flag=True, help="Show what each score is made of, and timings.")
+@click.option("--explain", is_flag=True, help="Show why each hit stands where it stands, and timings.")
 @json_option
 @click.pass_obj
 def command(
@@ -86,16 +93,21 @@ def command(
 
         session.output.document(to_wire(reply))
     else:
-        session.output.lines(search_lines(reply, question, session.now_ms()))
+        limited = bool(sources) or path is not None
+        session.output.lines(search_lines(reply, question, session.now_ms(), min_score, limited=limited))
 
 
-def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
+def search_lines(
+    reply: SearchReply, query: str, now_ms: int, min_score: float | None = None, *, limited: bool = False
+) -> list[Line]:
     """Return the hits of a search as lines, and below them how they were found.
 
     Args:
         reply: The daemon's.
         query: The question; its words are marked in the snippets.
         now_ms: The time now, in epoch milliseconds.
+        min_score: The least score that was asked for; None where none was.
+        limited: Whether only a part of memory was searched.
     """
     pattern = pattern_for(query)
     lines: list[Line] = []
@@ -103,13 +115,13 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
         lines.extend(_hit_lines(hit, pattern))
         lines.append(BLANK)
     if not reply.hits:
-        lines.append(line("Nothing relevant found." if reply.abstained else "No hits."))
+        lines.extend(_none_lines(reply, min_score, limited=limited))
     lines.append(line(*_summary(reply)))
     if reply.timings:
         lines.append(
             line(
                 ("timings: ", "label"),
-                *_listed({k.removesuffix("_ms"): span(v) for k, v in reply.timings.items()}),
+                *dotted(*(f"{name.removesuffix('_ms')} {span(ms)}" for name, ms in reply.timings.items())),
             )
         )
     lines.extend(_notices(reply, now_ms))
@@ -117,16 +129,34 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
 
 
 def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
-    """Return one hit: where it is, its score, and the text around what matched."""
+    """Return one hit: where it is, its score, the text around what matched, and why it stands there."""
     place = ((hit.path, "path"), f":{hit.start_line}-{hit.end_line}")
     copies = f"  {hit.copies} copies" if hit.copies > 1 else ""
     lines = [line(*place, f"  {hit.score:.2f}", (f"  {hit.source}{copies}", "quiet"))]
-    if hit.explain is not None:
-        parts: dict[str, Any] = {"vector": hit.vector_score, "text": hit.text_score, **hit.explain}
-        lines.append(line(("score: ", "label"), *_listed(parts), indent=SNIPPET_INDENT))
     for text in hit.snippet.strip("\r\n").replace("\r\n", "\n").split("\n"):
         lines.append(line(*marked(text.rstrip(), pattern), indent=SNIPPET_INDENT))
+    head = " " * SNIPPET_INDENT + BECAUSE
+    for why in (hit.explain or {}).get("because", ()):
+        lines.append(Line(((str(why), "quiet"),), BECAUSE_INDENT, (head, "label")))
+        head = ""  # said once: on a pipe it is what tells reasons from the text above
     return lines
+
+
+def _none_lines(reply: SearchReply, min_score: float | None, *, limited: bool) -> list[Line]:
+    """Return what is said in place of hits, and how to see what was held back, where anything may have been."""
+    if not reply.abstained or (min_score is not None and min_score <= 0):
+        return [line("No hits.")]
+    where = "this part of memory" if limited else "memory"
+    if min_score is None:
+        said = f"Nothing in {where} has to do with the question."
+    else:
+        said = f"Nothing in {where} that has to do with the question scores {min_score:g} or more."
+    return [
+        line(said),
+        line(
+            ("try: ", "label"), "--min-score 0 shows the nearest texts all the same.", indent=SNIPPET_INDENT
+        ),
+    ]
 
 
 def _summary(reply: SearchReply) -> tuple[Piece, ...]:
@@ -173,21 +203,3 @@ def _degraded_lines(degraded: Degraded, now_ms: int) -> list[Line]:
     if degraded.hint:
         lines.append(line(("try: ", "label"), degraded.hint, indent=SNIPPET_INDENT))
     return lines
-
-
-def _listed(parts: Mapping[str, Any]) -> tuple[Piece, ...]:
-    """Return names with their values; a nested map's names follow its own after a dot."""
-    flat: dict[str, Any] = {}
-    for name, value in parts.items():
-        if isinstance(value, Mapping):
-            flat.update({f"{name}.{inner}": item for inner, item in value.items()})
-        else:
-            flat[name] = value
-    return dotted(*(f"{name} {_shown(value)}" for name, value in flat.items()))
-
-
-def _shown(value: object) -> str:
-    """Return a value as it reads: four decimals are what scores differ in."""
-    if value is None:
-        return "none"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)

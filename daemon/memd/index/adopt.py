@@ -19,8 +19,8 @@ import structlog
 from numpy.typing import NDArray
 
 from memd.index.database import Database, connect_read_only, get_int
-from memd.index.meta import set_active_space
-from memd.text.keywords import spaced
+from memd.index.keyword import insert_words
+from memd.index.meta import set_active_space, set_cut
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +31,9 @@ CachedVector: TypeAlias = tuple[str, str, str, NDArray[np.float32]]
 """(provider, model, hash of the text, vector of unit length)."""
 
 OPENCLAW_META = "memory_index_meta_v1"
+DEFAULT_CUT = (400, 80)
+"""Tokens of a chunk and of its overlap where nobody configured others."""
+
 AGENT_SCHEMA = 23
 """`user_version` of OpenClaw's own database as this release knows it (2026.9)."""
 
@@ -86,6 +89,7 @@ def adopt_index(old: Database, new: Database, now_ms: int, space_of: SpaceOf) ->
     meta = _openclaw_meta(old)
     vectors = import_cache(new, _openclaw_vectors(old, meta), space_of, now_ms)
     _set_space(new, meta, space_of)
+    _set_cut(new, meta)
     chunks = get_int(new, "SELECT count(*) FROM chunks")
     return Adopted(files, chunks, vectors)
 
@@ -222,11 +226,11 @@ def _copy_chunks(old: Database, new: Database, now_ms: int) -> set[str]:
         if text.count("\n") != end - start:
             cut.add(path)
         new.execute(
-            "INSERT INTO chunks (id, path, source, start_line, end_line, hash, updated_at, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            """INSERT INTO chunks (id, path, source, start_line, end_line, start_char, end_char, hash, likeness,
+               updated_at, context, text) VALUES (?, ?, ?, ?, ?, 0, 0, ?, 0, ?, '', ?)""",
             (key, path, source, start, end, digest, now_ms, text),
         )
-        new.execute("INSERT INTO chunks_fts (rowid, text) VALUES (?, ?)", (key, spaced(text)))
+        insert_words(new, key, path, "", text)
     return cut
 
 
@@ -273,6 +277,14 @@ def _set_space(new: Database, meta: dict[str, Any], space_of: SpaceOf) -> None:
     dims = _dims_of(new, space_id)
     if dims is not None:
         set_active_space(new, space_id, dims)
+
+
+def _set_cut(new: Database, meta: dict[str, Any]) -> None:
+    """Note how OpenClaw cut the files, so that they go on being cut so and keep their vectors."""
+    tokens, overlap = meta.get("chunkTokens"), meta.get("chunkOverlap")
+    if not (isinstance(tokens, int) and isinstance(overlap, int) and 0 <= overlap < tokens):
+        tokens, overlap = DEFAULT_CUT
+    set_cut(new, f"openclaw {tokens} {overlap}")
 
 
 def _dims_of(db: Database, space_id: str) -> int | None:

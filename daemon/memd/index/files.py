@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from memd.index import chunks_vec
 from memd.index.database import Database, get_int
+from memd.index.keyword import insert_words
 from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
 from memd.text.chunking import Chunk
-from memd.text.keywords import spaced
+from memd.text.likeness import likeness
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,21 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """One chunk; lines count from 1, both ends belong to it. `text` is empty until `load_texts` filled it in."""
+    """One chunk without its text; lines count from 1, both ends belong to it.
+
+    `start_char` and `end_char` are where its text is in the file's, the end not belonging to it (both 0 where that
+    isn't known); `likeness` tells how alike two texts are (`memd.text.likeness`, 0 where it isn't known).
+    """
 
     id: int
     path: str
     source: str
     start_line: int
     end_line: int
+    start_char: int
+    end_char: int
     hash: str
-    text: str = ""
+    likeness: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +131,21 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
     Returns:
         What changed, for the vectors to follow.
     """
-    old: dict[tuple[int, int, str, str], list[int]] = defaultdict(list)
-    for key, start, end, digest, text in db.execute(
-        "SELECT id, start_line, end_line, hash, text FROM chunks WHERE path = ?", (row.path,)
+    old: dict[tuple[int, int, int, str, str], list[int]] = defaultdict(list)
+    for key, *place in db.execute(
+        "SELECT id, start_line, end_line, start_char, hash, text FROM chunks WHERE path = ?", (row.path,)
     ):
-        old[(start, end, digest, text)].append(key)
+        old[tuple(place)].append(key)
     new: list[Chunk] = []
     for chunk in chunks:
-        same = old.get((chunk.start_line, chunk.end_line, chunk.hash, chunk.text))
+        same = old.get((chunk.start_line, chunk.end_line, chunk.start, chunk.hash, chunk.text))
         if same:
             same.pop()
         else:
             new.append(chunk)
     gone = [key for keys in old.values() for key in keys]
     arriving = _hashes_unused(db, (chunk.hash for chunk in new))
-    leaving = {digest for (_, _, digest, _), keys in old.items() if keys}
+    leaving = {digest for (_, _, _, digest, _), keys in old.items() if keys}
     _insert_chunks(db, row, new, now_ms)
     _delete_chunks(db, gone)
     db.execute(
@@ -170,12 +177,14 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
 
     A search looks at some hundred candidates and shows a few: their texts are loaded when it is known which.
     """
-    rows = db.execute(
-        """SELECT c.id, c.path, c.source, c.start_line, c.end_line, c.hash
-           FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value ORDER BY wanted.key""",
+    # One row instead of many: between two rows Python's lock changes hands, which costs more than the rows.
+    row = db.execute(
+        """SELECT json_group_array(json_array(id, path, source, start_line, end_line, start_char, end_char, hash,
+           likeness)) FROM (SELECT c.* FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value
+           ORDER BY wanted.key)""",
         (json.dumps(list(ids)),),
-    )
-    return [ChunkRow(*row) for row in rows]
+    ).fetchall()[0]
+    return [ChunkRow(*each) for each in json.loads(str(row[0]))]
 
 
 def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
@@ -193,17 +202,28 @@ def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: 
         return
     first = get_int(db, "SELECT coalesce(max(id), 0) + 1 FROM chunks")
     db.executemany(
-        "INSERT INTO chunks (id, path, source, start_line, end_line, hash, updated_at, text)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        """INSERT INTO chunks (id, path, source, start_line, end_line, start_char, end_char, hash, likeness,
+           updated_at, context, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
-            (key, row.path, row.source, chunk.start_line, chunk.end_line, chunk.hash, now_ms, chunk.text)
+            (
+                key,
+                row.path,
+                row.source,
+                chunk.start_line,
+                chunk.end_line,
+                chunk.start,
+                chunk.start + len(chunk.text),
+                chunk.hash,
+                likeness(chunk.text),
+                now_ms,
+                chunk.context,
+                chunk.text,
+            )
             for key, chunk in enumerate(chunks, first)
         ),
     )
-    db.executemany(
-        "INSERT INTO chunks_fts (rowid, text) VALUES (?, ?)",
-        ((key, spaced(chunk.text)) for key, chunk in enumerate(chunks, first)),
-    )
+    for key, chunk in enumerate(chunks, first):
+        insert_words(db, key, row.path, chunk.context, chunk.text)
 
 
 def _delete_chunks(db: Database, ids: Sequence[int]) -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from memd.index.database import Database
+from memd.index.database import Database, get_int
+from memd.text.keywords import index_text, more_words
+from memd.text.passages import name_words
 
 Bindings: TypeAlias = dict[str, str | int | float | bytes]
 """Named values of a statement."""
 
 LAST_CHARACTER = "\U0010ffff"
 """Sorts after every character a path can hold: ends the range of a prefix."""
+
+
+RANK = "bm25(1.0, 0.4, 0.6)"
+"""How a match counts: in the text itself; as a stem or part of a word; in the file's name or a heading above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,89 @@ def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = Non
     ).fetchall()[0]
     found = zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True)
     return sorted(((int(key), -float(rank)) for key, rank in found), key=lambda pair: (-pair[1], pair[0]))
+
+
+def has_match(db: Database, match: str) -> bool:
+    """Return whether any chunk matches.
+
+    Args:
+        db: A connection.
+        match: As `find_keyword` takes it.
+    """
+    return (
+        db.execute("SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 1", (match,)).fetchone()
+        is not None
+    )
+
+
+def count_matches(db: Database, match: str) -> int:
+    """Return how many chunks match.
+
+    Args:
+        db: A connection.
+        match: As `find_keyword` takes it.
+    """
+    return get_int(db, "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", (match,))
+
+
+def which_match(db: Database, match: str, ids: Sequence[int]) -> list[int]:
+    """Return which of some chunks match.
+
+    Args:
+        db: A connection.
+        match: As `find_keyword` takes it.
+        ids: The chunks.
+    """
+    rows = db.execute(
+        "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rowid IN (SELECT value FROM json_each(?))",
+        (match, json.dumps(list(ids))),
+    )
+    return [int(row[0]) for row in rows]
+
+
+def holding(
+    db: Database, literal: str, ids: Sequence[int] | None, scope: Scope | None, limit: int = 1
+) -> list[int]:
+    """Return chunks whose text holds a literal, signs and all; the case of A to Z doesn't matter. Every text is read.
+
+    Args:
+        db: A connection.
+        literal: What to look for.
+        ids: The chunks to look at; None for all.
+        scope: Limits to sources or a path prefix.
+        limit: Most chunks.
+    """
+    condition, values = scope_sql(scope)
+    among = "" if ids is None else "AND c.id IN (SELECT value FROM json_each(:ids))"
+    folded = "".join(each.lower() if each.isascii() else each for each in literal)  # as SQLite's lower() does
+    rows = db.execute(
+        f"""SELECT c.id FROM chunks AS c WHERE {condition} {among} AND instr(lower(c.text), :literal)
+            ORDER BY c.id LIMIT :limit""",
+        {**values, "ids": json.dumps(list(ids or [])), "literal": folded, "limit": limit},
+    )
+    return [int(row[0]) for row in rows]
+
+
+def count_chunks(db: Database) -> int:
+    """Return about how many chunks there are: the number of the newest one."""
+    return get_int(db, "SELECT coalesce(max(id), 0) FROM chunks")
+
+
+def insert_words(db: Database, chunk_id: int, path: str, context: str, text: str) -> None:
+    """Write what a chunk is found by: the words of its text, and of where it stands.
+
+    Args:
+        db: The writer, inside a transaction.
+        chunk_id: The chunk.
+        path: Its file; the name counts where `context` doesn't tell it.
+        context: Its context, or "".
+        text: Its text.
+    """
+    where = context or name_words(path)
+    db.execute(
+        "INSERT INTO chunks_fts (rowid, text, extra, context) VALUES (?, ?, ?, ?)",
+        (chunk_id, index_text(text), more_words(text), f"{index_text(where)} {more_words(where)}".strip()),
+    )
 
 
 def tidy(db: Database) -> None:

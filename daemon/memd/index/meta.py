@@ -10,6 +10,7 @@ from memd.index.database import Database
 ACTIVE_SPACE = "active_space"
 GENERATION = "generation"
 LAST_SYNC = "last_sync_ms"
+CUT = "cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +75,13 @@ def find_last_sync(db: Database) -> int | None:
 def set_last_sync(db: Database, started_ms: int) -> None:
     """Note when a sync that looked at everything began."""
     set_meta(db, LAST_SYNC, str(started_ms))
+
+
+def find_cut(db: Database) -> str | None:
+    """Return the name of the way the files of this index were cut into chunks, or None where nothing was yet."""
+    return find_meta(db, CUT)
+
+
+def set_cut(db: Database, name: str) -> None:
+    """Note the way all files of this index are cut into chunks."""
+    set_meta(db, CUT, name)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memd.index.database import Database, get_int
+from memd.text.chunking import embedded_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def missing_hashes(
         renew_before_ms: Vectors stored before this count as missing; None where none does.
 
     Returns:
-        (hash, text), each hash once. Texts that were refused are not among them.
+        (hash, text with its context), each hash once. Texts that were refused are not among them.
     """
     first: dict[str, int] = {}
     condition, values = _missing(space_id, renew_before_ms)
@@ -51,11 +52,11 @@ def missing_hashes(
         if len(first) >= limit:
             break
     rows = db.execute(
-        """SELECT c.hash, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value
-           ORDER BY wanted.key""",
+        """SELECT c.hash, c.text, c.context FROM json_each(?) AS wanted
+           CROSS JOIN chunks AS c ON c.id = wanted.value ORDER BY wanted.key""",
         (json.dumps(list(first.values())),),
     )
-    return [(str(row[0]), str(row[1])) for row in rows]
+    return [(str(digest), embedded_text(str(text), str(context))) for digest, text, context in rows]
 
 
 def count_missing(db: Database, space_id: str, *, renew_before_ms: int | None = None) -> int:

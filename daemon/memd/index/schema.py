@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memd.index.database import Database, get_int
+from memd.index.keyword import RANK, insert_words
 
 APPLICATION_ID = 0x6D656D64
 """Written into the file's header (`memd` in ASCII), so that no other file is taken for ours."""
@@ -98,7 +99,53 @@ def _note_refused_texts(db: Database) -> None:
     )
 
 
-STEPS: tuple[Callable[[Database], None], ...] = (_create, _follow_transcripts, _note_refused_texts)
+def _tell_passages(db: Database) -> None:
+    """Keep of a chunk where its text stands, and a number that tells how alike two are; search names and headings.
+
+    Both are unknown of chunks written before: they are cut anew by the next sync, and found as before until then.
+    """
+    db.execute(
+        """CREATE TABLE new_chunks (
+          id INTEGER PRIMARY KEY,
+          path TEXT NOT NULL,
+          source TEXT NOT NULL DEFAULT 'memory',
+          start_line INTEGER NOT NULL,
+          end_line INTEGER NOT NULL,
+          start_char INTEGER NOT NULL,
+          end_char INTEGER NOT NULL,
+          hash TEXT NOT NULL,
+          likeness INTEGER NOT NULL,
+          updated_at INTEGER NOT NULL,
+          context TEXT NOT NULL,
+          text TEXT NOT NULL
+        ) STRICT;
+
+        INSERT INTO new_chunks SELECT id, path, source, start_line, end_line, 0, 0, hash, 0, updated_at, '', text
+        FROM chunks;
+
+        DROP TABLE chunks;
+        ALTER TABLE new_chunks RENAME TO chunks;
+        CREATE INDEX chunks_by_path ON chunks (path, source, hash);
+        CREATE INDEX chunks_by_hash ON chunks (hash, path, source);
+        CREATE INDEX chunks_by_place ON chunks (path, start_char);
+
+        DROP TABLE chunks_fts;
+        CREATE VIRTUAL TABLE chunks_fts USING fts5 (
+          text, extra, context,
+          content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+        );"""
+    )
+    db.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('rank', ?)", (RANK,))
+    for key, path, text in db.execute("SELECT id, path, text FROM chunks").fetchall():
+        insert_words(db, int(str(key)), str(path), "", str(text))
+
+
+STEPS: tuple[Callable[[Database], None], ...] = (
+    _create,
+    _follow_transcripts,
+    _note_refused_texts,
+    _tell_passages,
+)
 """Step n brings a file from `user_version` n to n + 1."""
 
 VERSION = len(STEPS)

@@ -245,7 +245,7 @@ class Meaning:
             )
             names = (side.provider.model, self._settings.local.model_path or side.provider.model)
             self.notices = await inherit_vectors(
-                self._index, self._openclaw_database, side.space, names, self._clock
+                self._index, self._openclaw_database, side.space, names, self._settings.chunking, self._clock
             )
             self._nursery.start_soon(side.run)
         await side.fill.load()

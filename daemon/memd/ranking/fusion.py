@@ -76,9 +76,10 @@ def fuse_weighted(candidates: Iterable[Candidate], vector_weight: float, text_we
 def fuse_normalized(
     candidates: Sequence[Candidate], vector_weight: float, text_weight: float
 ) -> list[Ranked]:
-    """Stretch each side's scores over 0..1, then add them with their weights.
+    """Bring each side's scores to 0..1, then add them with their weights.
 
-    BM25 has no upper end and cosines crowd into a narrow band, so neither is comparable as it is.
+    BM25 has no upper end: it is divided by the best. Cosines crowd into a narrow band: they are stretched from the
+    least candidate's to the best's.
 
     Args:
         candidates: Each chunk once; text scores are negated BM25 (bigger is better).
@@ -91,7 +92,7 @@ def fuse_normalized(
     total = vector_weight + text_weight
     vector_share = vector_weight / total if total > 0 else 0.0
     vector_place = _stretch([each.vector_score for each in candidates])
-    text_place = _stretch([each.text_score for each in candidates])
+    text_place = _part_of_best([each.text_score for each in candidates])
     return best_first(
         _ranked(
             each,
@@ -169,6 +170,18 @@ def _stretch(scores: Iterable[float | None]) -> Callable[[float | None], float]:
         if score is None:
             return 0.0
         return (score - least) / span if span > 0 else 1.0
+
+    return place
+
+
+def _part_of_best(scores: Iterable[float | None]) -> Callable[[float | None], float]:
+    """Return what divides a score by the best of all; None is 0, and 1 where the best isn't positive."""
+    best = max((score for score in scores if score is not None), default=0.0)
+
+    def place(score: float | None) -> float:
+        if score is None:
+            return 0.0
+        return max(0.0, score / best) if best > 0 else 1.0
 
     return place
 

@@ -9,15 +9,18 @@ import structlog
 import trio
 
 from memd.clock import Clock
+from memd.config import Chunking
 from memd.index.adopt import CachedVector, import_cache, read_openclaw_agent_cache
 from memd.index.cache import SpaceKey, find_dims
 from memd.index.connection import Database, IndexFile
+from memd.index.meta import set_cut
+from memd.sync.cut import ADOPTED
 
 log = structlog.get_logger(__name__)
 
 
 async def inherit_vectors(
-    index: IndexFile, database: Path, space: SpaceKey, models: Iterable[str], clock: Clock
+    index: IndexFile, database: Path, space: SpaceKey, models: Iterable[str], chunking: Chunking, clock: Clock
 ) -> list[str]:
     """Take over the embedding cache in OpenClaw's own database, once: while the space holds no vector.
 
@@ -26,6 +29,7 @@ async def inherit_vectors(
         database: OpenClaw's database of the agent; it is only read, and may be missing.
         space: The vector space in use.
         models: Names OpenClaw may have written the space's model down by.
+        chunking: The sizes OpenClaw cut by: what has vectors is cut so from now on.
         clock: Wall time.
 
     Returns:
@@ -47,6 +51,7 @@ async def inherit_vectors(
     if rows:
 
         def take(db: Database) -> int:
+            set_cut(db, f"{ADOPTED} {chunking.tokens} {chunking.overlap}")
             return import_cache(db, rows, lambda provider, model: space.id, clock())
 
         taken = await index.write(take)

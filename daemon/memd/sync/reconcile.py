@@ -240,7 +240,8 @@ class TextSync:
 
     async def _pass(self, batch: list[_Request]) -> TextReport:
         """Bring the rows to what is on disk now: forget first, then read, newest first."""
-        force = any(request.force for request in batch)
+        asked = any(request.force for request in batch)
+        force = await self._rows.is_cut_otherwise(anew=asked) or asked
         report = TextReport()
         started_ms = self._clock()
         disk, changes = await self._survey(batch, force)
@@ -264,6 +265,7 @@ class TextSync:
         if report.files_changed + report.files_removed >= TIDY_FILES:
             await self._index.write(tidy)
         self._rows.keep_refused(disk)
+        await self._rows.remember_cut()
         self.skipped = [*disk.skipped, *self.reasons]
         await self._remember(started_ms)
         return report

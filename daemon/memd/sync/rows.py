@@ -9,14 +9,17 @@ import structlog
 import trio
 
 from memd.clock import Clock
+from memd.config import Chunking
 from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, Published, forget_file, load_files, publish_file, touch_file
+from memd.index.meta import find_cut, set_cut
 from memd.index.transcripts import store_transcript
 from memd.sync.changes import Changes, compare
+from memd.sync.cut import choose_cut
 from memd.sync.discover import Discovery, Found
 from memd.sync.read import FileText
 from memd.sync.sources import Sources
-from memd.text.chunking import Chunk, chunk_text
+from memd.text.chunking import Chunk
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import Skipped
 
@@ -47,8 +50,7 @@ class FileRows:
     Args:
         index: The agent's index.
         sources: Reads the files.
-        tokens: Chunk size.
-        overlap: What a chunk shares with the one before, in tokens.
+        chunking: Chunk sizes as configured.
         clock: Wall time.
         disk: Limits the threads that read and chunk.
         on_published: Told of every committed change of a file.
@@ -64,16 +66,15 @@ class FileRows:
         index: IndexFile,
         sources: Sources,
         *,
-        tokens: int,
-        overlap: int,
+        chunking: Chunking,
         clock: Clock,
         disk: trio.CapacityLimiter,
         on_published: Callable[[Published], None],
     ) -> None:
         self._index = index
         self._sources = sources
-        self._tokens = tokens
-        self._overlap = overlap
+        self._chunking = chunking
+        self._cut = choose_cut(chunking, None)
         self._clock = clock
         self._disk = disk
         self._on_published = on_published
@@ -87,6 +88,22 @@ class FileRows:
     async def load(self) -> None:
         """Read the rows the index holds."""
         self.by_path = await self._index.read(load_files)
+
+    async def is_cut_otherwise(self, *, anew: bool = False) -> bool:
+        """Return whether the index was cut in another way than files are cut now; all are to be read again then.
+
+        Args:
+            anew: Cut what was adopted from OpenClaw our way, too.
+        """
+        remembered = await self._index.read(find_cut)
+        self._cut = choose_cut(self._chunking, None if anew else remembered)
+        return bool(self.by_path) and remembered != self._cut.name
+
+    async def remember_cut(self) -> None:
+        """Note how the files are cut, once all are."""
+        name = self._cut.name
+        if await self._index.read(find_cut) != name:
+            await self._index.write(lambda db: set_cut(db, name))
 
     def behind(self, disk: Discovery, *, force: bool = False) -> Changes:
         """Return how a disk differs from the rows as they are now; all of it with `force`."""
@@ -147,7 +164,7 @@ class FileRows:
                 self._believe_empty(file, found.path)
         elif not force:
             return file, None
-        return file, chunk_text(file.text, self._tokens, self._overlap) if file.text.strip() else []
+        return file, self._cut.apply(file.text, found.path) if file.text.strip() else []
 
     def _believe_empty(self, file: FileText, path: str) -> None:
         """Raise where a file has been without text for so short that somebody may be rewriting it."""

@@ -1,7 +1,8 @@
-"""Lines to chunks: whole lines up to a size, each chunk starting with the last lines of the one before.
+"""Lines to chunks as the reference cuts them: lines up to a size, each chunk starting with the last of the one before.
 
-The cut is the reference's, so that an index written by it needs nothing embedded again. Two things are ours:
-wide characters weigh a whole token, and a chunk's text is always an exact slice of the content.
+Used where chunk sizes are configured, and where an index written by the reference was adopted: it needs nothing
+embedded again. `passages` is our own cut. Two things are ours here: wide characters weigh a whole token, and a
+chunk's text is always an exact slice of the content.
 """
 
 from __future__ import annotations
@@ -24,14 +25,18 @@ LINE_END_UNITS = 1
 class Chunk:
     """A run of lines: what is searched and embedded as one.
 
-    `start_line` and `end_line` count from 1, both inclusive. `text` is an exact slice of the content. `hash`
-    is the SHA-256 (hex) of the text, with a line end between the pieces of a line that was too long.
+    `start_line` and `end_line` count from 1, both inclusive. `text` is an exact slice of the content, from its
+    character `start` on. `context` says where the text stands (`deploy runbook > Rollback`); it is embedded with
+    the text, never shown in its place. `hash` (SHA-256, hex) tells texts with different vectors apart: here it is of
+    the text, with a line end between the pieces of a line that was too long.
     """
 
     start_line: int
     end_line: int
     text: str
     hash: str
+    start: int = 0
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +132,15 @@ def _join(content: str, pieces: _Pieces, start: int, end: int) -> Chunk:
     last = end - 1
     text = content[pieces.offsets[start] : pieces.offsets[last] + len(pieces.texts[last])]
     hashed = "\n".join(pieces.texts[start:end])
-    return Chunk(pieces.lines[start], pieces.lines[last], text, _hash(hashed))
+    return Chunk(pieces.lines[start], pieces.lines[last], text, hash_text(hashed), pieces.offsets[start])
 
 
-def _hash(text: str) -> str:
+def embedded_text(text: str, context: str) -> str:
+    """Return what is embedded for a chunk: its text, behind where it stands."""
+    return f"{context}\n{text}" if context else text
+
+
+def hash_text(text: str) -> str:
     """Return the SHA-256 of a text as hex; a lone surrogate counts as U+FFFD, as it does in the reference."""
     try:
         data = text.encode("utf-8")

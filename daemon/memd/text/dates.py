@@ -9,6 +9,7 @@ OLDEST_YEAR = 100
 """Years below this are no dates: two digits meant something else."""
 
 _DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[^0-9/][^/]*)?\.md\Z")
+_NAMED_BY_DAY = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[^0-9/][^/]*)?\.md\Z")
 _CURATED = ("MEMORY.md", "memory.md")
 
 
@@ -21,13 +22,22 @@ def date_in_path(path: str) -> datetime.date | None:
     Returns:
         The date, or None where the name has none or none that exists.
     """
-    match = _DATED.search(_plain(path))
-    if match is None or int(match[1]) < OLDEST_YEAR:
-        return None
-    try:
-        return datetime.date(int(match[1]), int(match[2]), int(match[3]))
-    except ValueError:
-        return None
+    return _day(_DATED.search(_plain(path)))
+
+
+def day_of_note(path: str) -> datetime.date | None:
+    """Return the day any Markdown file is about whose name begins with one, wherever it lies.
+
+    `date_in_path` says which notes fade, and those lie in `memory/` itself; what a note is about doesn't depend on
+    its folder.
+
+    Args:
+        path: A file's path, relative or not; backslashes count as slashes.
+
+    Returns:
+        The date, or None where the name has none or none that exists.
+    """
+    return _day(_NAMED_BY_DAY.search(_plain(path)))
 
 
 def is_evergreen(path: str) -> bool:
@@ -40,6 +50,16 @@ def is_evergreen(path: str) -> bool:
     if plain in _CURATED:
         return True
     return plain.startswith("memory/") and _DATED.search(plain) is None
+
+
+def _day(match: re.Match[str] | None) -> datetime.date | None:
+    """Return the date of a matched name, or None where there is no such day."""
+    if match is None or int(match[1]) < OLDEST_YEAR:
+        return None
+    try:
+        return datetime.date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return None
 
 
 def _plain(path: str) -> str:

@@ -1,21 +1,37 @@
 """A question to words worth searching, in every script.
 
 Two families live here. `strict_query` and `content_keywords` are the reference's readings of a query, pinned
-by conformance. `plan_match` is ours: what the index is really asked, with `spaced` on both sides of the
-comparison so that Chinese, Japanese, Korean and Thai are findable down to one character.
+by conformance. `plan_match` is ours: what the index is really asked. What it asks for is what `index_text` and
+`more_words` have written, so whatever one side does to a word the other does too.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from memd.text.identifiers import exact_names, index_names, quoted_phrases
 from memd.text.spaces import WHITESPACE
-from memd.text.stopwords import FUNCTION_WORDS, KOREAN_PARTICLES, KOREAN_WORDS, REFERENCE_WORDS
-from memd.text.tokens import CJK_CLASS
+from memd.text.spelling import index_text, spaced, without_wide_forms
+from memd.text.stems import language_mark, languages_of_text, stem_words
+from memd.text.stopwords import KOREAN_PARTICLES, KOREAN_WORDS, REFERENCE_WORDS
+from memd.text.terms import Question, Term, phrase_term
+
+__all__ = [
+    "MOST_TERMS",
+    "MatchPlan",
+    "Term",
+    "any_query",
+    "content_keywords",
+    "index_text",
+    "more_words",
+    "plan_match",
+    "spaced",
+    "strict_query",
+]
 
 MOST_TERMS = 64
 """Most terms of one MATCH expression. A longer question is a pasted text: its first words find its subject, and
@@ -25,21 +41,6 @@ each further term costs every search."""
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 _TOKEN = re.compile(r"\w+")
 _SPACE = re.compile(f"[{WHITESPACE}]")
-
-# Vowel signs and accents that stand behind their letter: without them a Hindi word falls into its letters.
-_MARKS = "".join(
-    chr(code) for code in range(0x300, 0x2100) if unicodedata.category(chr(code)).startswith("M")
-)
-_LETTER = rf"[^\W_{CJK_CLASS}]"
-_WORD = rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*"
-# Either a run of CJK, or words with nothing but signs between them: `POL-358`, `user@example.com`, `don't`.
-_PIECE = re.compile(rf"(?P<cjk>[{CJK_CLASS}]+)|(?P<words>{_WORD}(?:[-./:@_+#'’&~\\]{{1,3}}{_WORD})*)")
-_PART = re.compile(_WORD)
-_ENDINGS = frozenset({"s", "d", "m", "ll", "re", "ve"})
-_NEGATION = re.compile(r"n['’]t\Z", re.IGNORECASE)
-_CJK_RUN = re.compile(f"[{CJK_CLASS}]+")
-_HIRAGANA = re.compile("[\u3041-\u309f]+")
-_PARTICLES = frozenset("的了吗呢吧啊はがをにでとへもの")
 
 _REFERENCE_KANA = re.compile("[\u3040-\u30ff]")
 _REFERENCE_HAN = re.compile("[\u4e00-\u9fff]")
@@ -51,50 +52,66 @@ _REFERENCE_JAPANESE = re.compile(r"[a-z0-9_]+|[\u30a0-\u30ff]+|[\u4e00-\u9fff]+|
 class MatchPlan:
     """What to ask the index for one question.
 
-    `strict` wants every word that is not mere grammar, `any` at least one that carries meaning; both are ready
-    for MATCH, None where
-    there is nothing to ask. `words` are those a snippet should show, in lower case.
+    Attributes:
+        strict: Wants every word that is not mere grammar. Ready for MATCH; None where there is nothing to ask.
+        any: Wants at least one word that carries meaning, likewise.
+        words: What a snippet should show, in lower case.
+        exact: Names, dates and quoted phrases of the question in its own spelling: a text that holds one, whatever
+            its case, is meant.
+        terms: What `any` is made of.
     """
 
     strict: str | None
     any: str | None
     words: tuple[str, ...]
+    exact: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
 
 
-def spaced(text: str) -> str:
-    """Return a text with a space on both sides of every CJK letter, so that FTS5 sees each as a word.
-
-    Used for what is indexed and for what is asked: a quoted run of such letters is then a phrase that matches
-    exactly that run.
+def more_words(text: str) -> str:
+    """Return what else the index keeps for a text, beside what `index_text` returns.
 
     Args:
-        text: Any text, or a MATCH expression.
+        text: Any text.
+
+    Returns:
+        Marked stems in the languages other than English it is in; parts of names with humps, other spellings of
+        names. Little or nothing for prose in English.
     """
-    if text.isascii():
-        return text
-    return _CJK_RUN.sub(lambda run: f" {'  '.join(run[0])} ", text)
+    pieces = dict.fromkeys(text.split())
+    extra = index_names(text, pieces)
+    languages = languages_of_text(set(map(str.lower, pieces)), text)
+    if languages:
+        extra += map(language_mark, languages)
+        extra += stem_words(text.lower(), languages)
+    return " ".join(extra)
 
 
-def plan_match(raw: str) -> MatchPlan:
+def plan_match(raw: str, stemmed: Collection[str] | None = None) -> MatchPlan:
     """Return how to search for a question.
 
     Args:
         raw: What was asked, as it came.
+        stemmed: Languages that texts of the index are stemmed in (`memd.index.vocabulary.stemmed_languages`), so
+            that no others are asked for; None where that isn't known.
 
     Returns:
         The plan. Nothing of it can be a syntax error to FTS5.
     """
-    text = unicodedata.normalize("NFC", _UNSPEAKABLE.sub(" ", raw))
-    tokens = [token for token in _TOKEN.findall(text) if token.strip("_")]
-    # Grammar excludes nothing worth finding, and looking it up costs as much as all the rest.
-    tokens = [token for token in tokens if token.lower() not in FUNCTION_WORDS] or tokens
-    terms = _distinct(_terms(text))
-    telling = [term for term in terms if _is_telling(term)] or terms
-    chosen = telling[:MOST_TERMS]
+    speakable = _UNSPEAKABLE.sub(" ", raw)
+    text = without_wide_forms(speakable)
+    question = Question(text, stemmed)
+    pieces = question.pieces()
+    telling = [piece for piece in pieces if piece.terms] or question.grammar(pieces)
+    phrases = [phrase_term(phrase) for phrase in quoted_phrases(text) if len(_TOKEN.findall(phrase)) > 1]
+    terms = _distinct_terms([*phrases, *(term for piece in telling for term in piece.terms)])[:MOST_TERMS]
+    strict = [piece.strict for piece in telling]
     return MatchPlan(
-        strict=spaced(_all_of(tokens)) if 0 < len(tokens) <= MOST_TERMS else None,
-        any=_spaced_or_none(any_query(chosen)),
-        words=tuple(term.lower() for term in chosen),
+        strict=" AND ".join(strict) if 0 < len(strict) <= MOST_TERMS else None,
+        any=" OR ".join(term.match for term in terms) or None,
+        words=tuple(dict.fromkeys(word for term in terms for word in term.shown)),
+        exact=tuple(dict.fromkeys([*quoted_phrases(speakable), *exact_names(speakable)])),
+        terms=tuple(terms),
     )
 
 
@@ -121,7 +138,7 @@ def strict_query(raw: str) -> str | None:
         Every token quoted, joined by AND; None without a token.
     """
     tokens = _TOKEN.findall(raw)
-    return _all_of(tokens) if tokens else None
+    return " AND ".join(f'"{token}"' for token in tokens) or None
 
 
 def content_keywords(raw: str) -> list[str]:
@@ -138,14 +155,12 @@ def content_keywords(raw: str) -> list[str]:
     return _distinct(word for word in words if word not in REFERENCE_WORDS and _is_keyword(word))
 
 
-def _all_of(tokens: Iterable[str]) -> str:
-    """Return tokens quoted and joined by AND."""
-    return " AND ".join(f'"{token}"' for token in tokens)
-
-
-def _spaced_or_none(expression: str | None) -> str | None:
-    """Return an expression spaced, None as it is."""
-    return None if expression is None else spaced(expression)
+def _distinct_terms(terms: Iterable[Term]) -> list[Term]:
+    """Return terms in order of appearance, each once whatever its case."""
+    seen: dict[str, Term] = {}
+    for term in terms:
+        seen.setdefault(term.word.lower(), term)
+    return list(seen.values())
 
 
 def _distinct(words: Iterable[str]) -> list[str]:
@@ -154,60 +169,6 @@ def _distinct(words: Iterable[str]) -> list[str]:
     for word in words:
         seen.setdefault(word.lower(), word)
     return list(seen.values())
-
-
-def _terms(text: str) -> Iterator[str]:
-    """Yield what a question may be looked up by: words, compounds with their parts, CJK in pairs."""
-    for piece in _PIECE.finditer(text):
-        if piece["cjk"]:
-            yield from _cjk_terms(piece["cjk"])
-        else:
-            yield from _word_terms(piece["words"])
-
-
-def _word_terms(compound: str) -> Iterator[str]:
-    """Yield the terms of words joined by signs: the whole as a phrase, and its parts.
-
-    `Ann's` is `Ann`; `don't` is whole or nothing. Numbers of one or two digits inside stay with the phrase:
-    `05` alone would find every other date.
-    """
-    parts = _PART.findall(compound)
-    if _NEGATION.search(compound) is not None:
-        yield compound
-        return
-    if "'" in compound or "’" in compound:
-        parts = [part for place, part in enumerate(parts) if place == 0 or part.lower() not in _ENDINGS]
-    if len(parts) == 1:
-        yield parts[0]
-        return
-    yield compound
-    for part in parts:
-        if len(part) > 2 or (len(part) == 2 and not part.isdigit()):
-            yield part
-
-
-def _cjk_terms(run: str) -> Iterator[str]:
-    """Yield the terms of a run of CJK letters: pairs, or the one letter; without those of grammar alone."""
-    if len(run) == 1 or run in FUNCTION_WORDS:
-        yield run
-        return
-    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
-    mixed = _HIRAGANA.fullmatch(run) is None
-    telling = [
-        pair
-        for pair in pairs
-        if pair not in FUNCTION_WORDS
-        and _PARTICLES.isdisjoint(pair)
-        and not (mixed and _HIRAGANA.fullmatch(pair))
-    ]
-    yield from telling or pairs
-
-
-def _is_telling(term: str) -> bool:
-    """Return whether a term may find the subject of a question, not only its grammar."""
-    if term.lower() in FUNCTION_WORDS or _NEGATION.search(term) is not None:
-        return False
-    return len(term) > 1 or term.isdigit() or not term.isascii()
 
 
 def _is_separator(character: str) -> bool:

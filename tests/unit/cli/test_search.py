@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -36,12 +37,39 @@ pending: 1 changed file not read yet · 3 chunks still without a vector
 
 EXPLAINED = """\
 MEMORY.md:3-3  0.50  memory
-  score: vector none · text 0.5000 · decay 0.9300 · rank.vector none · rank.text 2
   Keys: with the neighbour.
+  because: it holds keys; not vault
+           number 2 by words (BM25 4.10), number 1 by meaning (cosine 0.61)
+           together 0.842
 
-1 hit · hybrid · 4.2 ms · local minilm
+memory/2026-05-08.md:12-14  0.82  memory
+  ## Flat
+  The lease ends in June;
+    ask about leasing again.
+  because: it holds none of the words
+
+2 hits · hybrid · 4.2 ms · local minilm
 timings: words 1.2 ms · meaning 34 ms
 """
+
+WHY = {
+    "because": [
+        "it holds keys; not vault",
+        "number 2 by words (BM25 4.10), number 1 by meaning (cosine 0.61)",
+        "together 0.842",
+    ],
+    "words": [
+        {"word": "keys", "held": True, "chunks": 3, "weight": 5.917},
+        {"word": "vault", "held": False, "chunks": 9, "weight": 4.921},
+    ],
+    "exact": [],
+    "cosine": 0.61,
+    "bm25": 4.1,
+    "steps": {"fused": 0.842},
+    "chunk_lines": [3, 4],
+    "rerank": 0.912,
+}
+"""An explanation as the daemon makes it."""
 
 
 def test_hits_are_shown_with_place_score_source_and_snippet() -> None:
@@ -81,22 +109,79 @@ def test_where_words_alone_answered_no_vectors_are_named() -> None:
     assert said[2].endswith("; until then words alone answer")
 
 
-def test_explain_shows_the_parts_of_a_score_and_timings() -> None:
-    hit = replace(KEYS, explain={"decay": 0.93, "rank": {"vector": None, "text": 2}})
+def test_explain_tells_below_each_hit_why_it_stands_there_and_below_all_what_took_how_long() -> None:
+    hits = [replace(KEYS, explain=WHY), replace(LEASE, explain={"because": ["it holds none of the words"]})]
+    reply = found(*hits, timings={"words_ms": 1.2, "meaning_ms": 34.1})
 
-    ran = memctl(
-        "search", "--explain", "keys", search=found(hit, timings={"words_ms": 1.2, "meaning_ms": 34.1})
-    )
+    ran = memctl("search", "--explain", "keys vault", search=reply)
 
     assert ran.out == EXPLAINED
     assert ran.client.calls[0][1]["explain"] is True
 
 
-@pytest.mark.parametrize(("abstained", "said"), [(True, "Nothing relevant found."), (False, "No hits.")])
-def test_no_hits_is_an_answer_and_not_an_error(abstained: bool, said: str) -> None:
-    ran = memctl("search", "zebra", search=found(abstained=abstained))
+@pytest.mark.parametrize("why", [None, {}, {"because": []}])
+def test_a_hit_without_reasons_is_shown_without_any(why: dict[str, Any] | None) -> None:
+    ran = memctl("search", "--explain", "keys", search=found(replace(KEYS, explain=why)))
 
-    assert (ran.code, ran.out) == (0, f"{said}\n0 hits · hybrid · 4.2 ms · local minilm\n")
+    assert ran.out == memctl("search", "keys", search=found(KEYS)).out
+
+
+def test_on_a_terminal_reasons_are_dim_and_wrapped_below_each_other() -> None:
+    reply = found(replace(KEYS, explain=WHY))
+
+    ran = memctl("search", "--explain", "zebra", search=reply, terminal=True, colour=True, width=52)
+
+    assert ran.out.splitlines()[2:6] == [
+        "\x1b[2m  because: \x1b[0m\x1b[2mit holds keys; not vault\x1b[0m",
+        "           \x1b[2mnumber 2 by words (BM25 4.10), number 1\x1b[0m",
+        "           \x1b[2mby meaning (cosine 0.61)\x1b[0m",
+        "           \x1b[2mtogether 0.842\x1b[0m",
+    ]
+
+
+def test_a_reason_cannot_act_on_a_terminal() -> None:
+    reply = found(replace(KEYS, explain={"because": ["it holds \x1b[2J\nkeys"]}))
+
+    ran = memctl("search", "--explain", "zebra", search=reply, terminal=True, colour=False)
+
+    assert ran.out.splitlines()[2] == "  because: it holds \\x1b[2J\\x0akeys"
+
+
+FOUND_BY = "0 hits · hybrid · 4.2 ms · local minilm\n"
+ALL_THE_SAME = "  try: --min-score 0 shows the nearest texts all the same.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Nothing in memory has to do with the question.\n"),
+        (["--path", "memory/"], "Nothing in this part of memory has to do with the question.\n"),
+        (["--source", "sessions"], "Nothing in this part of memory has to do with the question.\n"),
+        (
+            ["--min-score", "0.2"],
+            "Nothing in memory that has to do with the question scores 0.2 or more.\n",
+        ),
+    ],
+)
+def test_an_abstention_is_said_in_words_with_the_way_to_see_the_nearest_texts(
+    options: list[str], said: str
+) -> None:
+    ran = memctl("search", *options, "zebra", search=found(abstained=True))
+
+    assert (ran.code, ran.out, ran.err) == (0, said + ALL_THE_SAME + FOUND_BY, "")
+
+
+def test_the_way_named_after_an_abstention_is_one_the_command_takes() -> None:
+    ran = memctl("search", "--min-score", "0", "zebra", search=found(KEYS))
+
+    assert (ran.code, ran.client.calls[0][1]["min_score"]) == (0, 0.0)
+
+
+@pytest.mark.parametrize(("options", "abstained"), [([], False), (["--min-score", "0"], True)])
+def test_where_nothing_was_held_back_there_are_just_no_hits(options: list[str], abstained: bool) -> None:
+    ran = memctl("search", *options, "zebra", search=found(abstained=abstained))
+
+    assert (ran.code, ran.out) == (0, f"No hits.\n{FOUND_BY}")
 
 
 def test_every_option_reaches_the_daemon() -> None:
@@ -149,15 +234,16 @@ def test_a_wrong_call_exits_2_and_asks_the_daemon_nothing(wrong: list[str]) -> N
 
 
 def test_json_is_the_reply_field_by_field() -> None:
-    reply = found(LEASE, replace(KEYS, explain={"decay": 1.0}), degraded=OUTAGE, timings={"embed": 1.5})
+    reply = found(LEASE, replace(KEYS, explain=WHY), degraded=OUTAGE, timings={"look_ms": 1.5})
 
-    ran = memctl("search", "--json", "lease", search=reply)
+    ran = memctl("search", "--json", "--explain", "lease", search=reply)
 
     shown = json.loads(ran.out)
     assert ran.out.count("\n") == 1
     assert shown == to_wire(reply)
     assert list(shown) == [each.name for each in fields(SearchReply)]
     assert list(shown["hits"][0]) == [each.name for each in fields(Hit)]
+    assert (shown["hits"][0]["explain"], shown["hits"][1]["explain"]) == (None, WHY)
 
 
 def test_json_survives_text_and_numbers_that_json_lacks() -> None:

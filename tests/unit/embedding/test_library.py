@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.config import Local, MemorySearch
+from memd.config import Local, MemorySearch, Query, Rerank
 from memd.embedding.model import library as library_module
 from memd.embedding.model.downloads import Downloads
 from memd.embedding.model.library import ModelLibrary
@@ -318,3 +318,21 @@ def test_settings_say_whether_a_model_is_wanted(shelf: Shelf) -> None:
         assert not library.is_wanted(DEFAULT_LOCAL_MODEL)
 
     shelf.run(test)
+
+
+def test_a_reranker_has_its_users_too_while_it_is_on(shelf: Shelf) -> None:
+    path, rerank = shelf.put(REF), Rerank(enabled=True, model=REF)
+    off = Rerank(model=REF)
+    shelf.agents = {
+        "main": MemorySearch(provider="none", query=Query(rerank=rerank)),
+        "both": MemorySearch(provider="local", local=Local(model_path=REF), query=Query(rerank=rerank)),
+        "off": MemorySearch(provider="none", query=Query(rerank=off)),
+        "wrong": MemorySearch(provider="none", query=Query(rerank=Rerank(enabled=True, model="hf:nonsense"))),
+    }
+    [listed] = shelf.list_all().models
+    assert (listed.ref, listed.used_by) == (REF, ["both", "main"])
+    with pytest.raises(BadParamsError, match="the model of both, main"):
+        shelf.remove(REF)
+    shelf.agents = {"off": shelf.agents["off"]}
+    shelf.remove(REF)
+    assert not path.exists()

@@ -86,13 +86,20 @@ def test_weighted_adds_scores_as_they_are() -> None:
     assert [item.score for item in ranked] == pytest.approx([0.63, 0.5, 0.3])
 
 
-def test_normalized_stretches_each_side() -> None:
-    pool = [candidate(1, 0.30, 12.0), candidate(2, 0.40, None), candidate(3, 0.35, 2.0)]
+def test_normalized_stretches_meaning_and_divides_words_by_the_best() -> None:
+    pool = [candidate(1, 0.30, 12.0), candidate(2, 0.40, None), candidate(3, 0.35, 3.0)]
 
     ranked = fuse_normalized(pool, 1, 1)
 
     assert [item.id for item in ranked] == [2, 1, 3]
-    assert [item.score for item in ranked] == pytest.approx([0.5, 0.5, 0.25])
+    assert [item.score for item in ranked] == pytest.approx([0.5, 0.5, 0.25 + 0.125])
+
+
+def test_the_least_of_the_words_still_counts_and_the_least_meaning_does_not() -> None:
+    pool = [candidate(1, 0.30, 12.0), candidate(2, 0.40, 11.0)]
+
+    assert [item.score for item in fuse_normalized(pool, 0, 1)] == pytest.approx([1.0, 11 / 12])
+    assert [item.score for item in fuse_normalized(pool, 1, 0)] == pytest.approx([1.0, 0.0])
 
 
 def test_the_only_candidate_of_a_side_is_its_best() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import trio
 
 from memd.clock import wall_clock_ms
+from memd.config import Chunking
 from memd.index.connection import Database, IndexFile
 from memd.index.files import Published, count_all
 from memd.index.meta import find_last_sync
@@ -51,8 +52,7 @@ class Scene:
         rows = FileRows(
             index,
             self.sources,
-            tokens=400,
-            overlap=80,
+            chunking=Chunking(),
             clock=self.clock,
             disk=disk,
             on_published=self.published.append,

@@ -1,6 +1,6 @@
 """The process that holds llama.cpp, and nothing else.
 
-Run as ``python -m memd.embedding.model.child PATH CONTEXT THREADS``. Frames (see `wire`) come in on stdin
+Run as ``python -m memd.embedding.model.child PATH CONTEXT THREADS [rank]``. Frames (see `wire`) come in on stdin
 and go out on what was stdout; everything llama.cpp itself prints goes to stderr. llama.cpp aborts the
 whole process where an assertion fails, which is why it lives here.
 
@@ -21,19 +21,20 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from memd.embedding.model import wire
 from memd.embedding.model.fit import lane_count
+from memd.embedding.model.pair import MAX_CHARACTERS_PER_TOKEN, Pairs, logit_of
+
+if TYPE_CHECKING:
+    from memd.embedding.model.lane import FloatArray
 
 PR_SET_PDEATHSIG: Final = 1
 """From <linux/prctl.h>: the signal this process gets when the thread that started it ends."""
 
 POOLED: Final = (1, 2, 3)
 """llama.cpp's mean, first-token and last-token pooling: one vector a text, as embedding models give."""
-
-MAX_CHARACTERS_PER_TOKEN: Final = 16
-"""A text longer than context times this is cut before it is tokenized, which is slow on endless words."""
 
 WINDOW_FILL: Final = 0.9
 """How full windows are meant to be: pieces of equal length differ in tokens, and a full one is cut again."""
@@ -147,16 +148,19 @@ class Interrupts:
 
 
 class LoadedModel:
-    """llama.cpp with one model: texts in, raw vectors out; one text on all threads, or some side by side.
+    """llama.cpp with one model: texts in, raw vectors or scores out; one on all threads, or some side by side.
 
     Args:
         path: The GGUF file.
         context: Tokens of the context; one window's length.
         threads: Threads that compute.
         interrupts: Its flag is looked at some hundred times a text.
+        ranks: Whether it is a reranker: it scores texts for a question, and embeds none.
     """
 
-    def __init__(self, path: str, context: int, threads: int, interrupts: Interrupts) -> None:
+    def __init__(
+        self, path: str, context: int, threads: int, interrupts: Interrupts, *, ranks: bool = False
+    ) -> None:
         import llama_cpp
 
         from memd.embedding.model.lane import Lane  # brings numpy along
@@ -170,6 +174,8 @@ class LoadedModel:
             "n_threads_batch": threads,
             "verbose": True,  # loading only: the reason of a refusal stands on stderr
         }
+        if ranks:  # many rerankers' files don't say so themselves
+            options["pooling_type"] = llama_cpp.LLAMA_POOLING_TYPE_RANK
         try:
             self._llama = llama_cpp.Llama(path, flash_attn=True, **options)
         except ValueError as error:
@@ -182,13 +188,14 @@ class LoadedModel:
         self._lanes = [Lane(self._llama, self._llama.ctx, context, interrupts.flag)]
         self._llama.verbose = False
         logging.getLogger("llama-cpp-python").setLevel(logging.ERROR)  # from here on errors only
-        if self._llama.pooling_type() not in POOLED:
+        if not ranks and self._llama.pooling_type() not in POOLED:
             raise UnusableModelError("it gives a vector for each token, not one for a text")
         facts = self._llama.metadata
         trained = int(facts.get(f"{facts.get('general.architecture')}.context_length", context))
-        self.dims = int(self._llama.n_embd())
+        self.dims = 1 if ranks else int(self._llama.n_embd())
         self.window = min(context, trained)
         self._word_piece = facts.get("tokenizer.ggml.model") == "bert"
+        self._pairs = Pairs(self._llama, self._tokenize_plain) if ranks else None
 
     def open_lanes(self) -> int:
         """Make the lanes for texts side by side, where they aren't there; return how many there are."""
@@ -224,43 +231,72 @@ class LoadedModel:
         """
         import numpy as np
 
-        threads = self._threads if lane is None else max(1, self._threads // len(self._lanes))
         text = prepared(text, word_piece=self._word_piece)
         total, tokens, windows = np.zeros(self.dims), 0, 0
         for piece, count in cut_windows(text, self._count_tokens, self.window):
             if count == 0:
                 raise UnusableModelError("a text without tokens")
-            try:
-                total += count * self._lanes[lane or 0].embed(self._tokenize(piece), threads)
-            except RuntimeError:
-                if self._interrupts.is_interrupted():
-                    raise InterruptedTextError from None
-                raise
+            total += count * self._run(self._tokenize(piece), lane)
             tokens, windows = tokens + count, windows + 1
         return (total / tokens).astype("<f4").tobytes(), tokens, windows
 
+    def score(self, question: str, text: str, lane: int | None = None) -> bytes:
+        """Return how relevant a text is to a question: one raw float32, as large as it likes.
+
+        Args:
+            question: Any text.
+            text: Any text; what goes beyond the context is left out.
+            lane: As for `embed`.
+        """
+        import numpy as np
+
+        if self._pairs is None:
+            raise UnusableModelError("it is no reranker")
+        outputs = self._run(self._pairs.join(question, text, self.window), lane)
+        return np.array([logit_of(outputs.tolist())], dtype="<f4").tobytes()
+
+    def _run(self, tokens: list[int], lane: int | None) -> FloatArray:
+        """Return what the model makes of some tokens."""
+        threads = self._threads if lane is None else max(1, self._threads // len(self._lanes))
+        try:
+            return self._lanes[lane or 0].embed(tokens, threads)
+        except RuntimeError:
+            if self._interrupts.is_interrupted():
+                raise InterruptedTextError from None
+            raise
+
     def _tokenize(self, text: str) -> list[int]:
         return list(self._llama.tokenize(text.encode("utf-8")))
+
+    def _tokenize_plain(self, text: str) -> list[int]:
+        text = prepared(text, word_piece=self._word_piece)
+        return list(self._llama.tokenize(text.encode("utf-8"), add_bos=False))
 
     def _count_tokens(self, text: str) -> int:
         return len(self._tokenize(text))
 
 
-def _load(path: str, context: int, threads: int, interrupts: Interrupts) -> LoadedModel | wire.Message:
+def _load(
+    path: str, context: int, threads: int, interrupts: Interrupts, *, ranks: bool
+) -> LoadedModel | wire.Message:
     """Return the model, or the `failed` message that says why there is none."""
     try:
         import llama_cpp  # noqa: F401 - here, so that its absence is an answer and not a crash
     except (ImportError, OSError, RuntimeError) as error:  # a missing or broken shared library is any of them
         return {"kind": "failed", "reason": "extra", "message": f"{type(error).__name__}: {error}"}
     try:
-        return LoadedModel(path, context, threads, interrupts)
+        return LoadedModel(path, context, threads, interrupts, ranks=ranks)
     except (ValueError, RuntimeError, UnusableModelError) as error:
         return {"kind": "failed", "reason": "model", "message": str(error)}
 
 
-def _answer(model: LoadedModel, text: str, lane: int | None = None) -> wire.Message:
+def _answer(
+    model: LoadedModel, text: str, lane: int | None = None, question: str | None = None
+) -> wire.Message:
     """Return the reply to one text, without what it is a reply to."""
     try:
+        if question is not None:
+            return {"kind": "vector", "data": model.score(question, text, lane)}
         data, tokens, windows = model.embed(text, lane)
     except InterruptedTextError:
         return {"kind": "interrupted"}
@@ -292,12 +328,13 @@ class SideBySide:
         count = self._model.open_lanes()
         if self._lanes is None:
             self._lanes = ThreadPoolExecutor(count)
-        # Long ones first: so no lane is left with one when the others are done.
-        texts = iter(sorted(enumerate(request["texts"]), key=lambda item: -len(item[1])))
-        for done in [self._lanes.submit(self._drain, lane, texts, request["id"]) for lane in range(count)]:
+        texts: Iterator[tuple[int, str]] = enumerate(request["texts"])
+        if "question" not in request:  # long ones first: so no lane is left with one when the others are done
+            texts = iter(sorted(texts, key=lambda item: -len(item[1])))
+        for done in [self._lanes.submit(self._drain, lane, texts, request) for lane in range(count)]:
             done.result()
 
-    def _drain(self, lane: int, texts: Iterator[tuple[int, str]], request_id: int) -> None:
+    def _drain(self, lane: int, texts: Iterator[tuple[int, str]], request: wire.Message) -> None:
         while True:
             with self._lock:
                 place, text = next(texts, (-1, ""))
@@ -305,9 +342,9 @@ class SideBySide:
                 return
             answer: wire.Message = {"kind": "untouched"}
             if not self._interrupts.is_interrupted():
-                answer = _answer(self._model, text, lane)
+                answer = _answer(self._model, text, lane, request.get("question"))
             with self._lock:
-                self._reply({**answer, "id": request_id, "place": place})
+                self._reply({**answer, "id": request["id"], "place": place})
 
 
 def _follow(requests: BinaryIO, waiting: queue.SimpleQueue[wire.Message], interrupts: Interrupts) -> None:
@@ -332,11 +369,11 @@ def main(arguments: list[str]) -> int:
         replies.write(wire.encode(message))
         replies.flush()
 
-    path, context, threads = arguments
+    path, context, threads, *role = arguments
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     interrupts = Interrupts()
     threading.Thread(target=_follow, args=(sys.stdin.buffer, waiting, interrupts), daemon=True).start()
-    model = _load(path, int(context), int(threads), interrupts)
+    model = _load(path, int(context), int(threads), interrupts, ranks=role == [wire.RANK])
     if isinstance(model, dict):
         reply(model)
         return 1

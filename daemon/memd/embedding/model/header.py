@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,12 @@ _SCALARS: Final = {
 }
 _STRING: Final = 8
 _ARRAY: Final = 9
+
+RANK_TENSORS: Final = (b"cls.output.weight", b"cls.weight")
+"""Either makes scores: some models have but one of the two layers."""
+
+NAMES_BYTES: Final = 48 * 1024 * 1024
+"""How far the names of tensors are looked for: behind the largest vocabulary, which has some 20 MB."""
 
 _ARCHITECTURE: Final = "general.architecture"
 _LENGTH: Final = ".context_length"
@@ -137,6 +144,23 @@ def _parse_facts(head: bytes) -> dict[str, Any]:
             (facts[key],) = struct.unpack_from(layout, head, position)
             position += struct.calcsize(layout)
     return facts
+
+
+def has_rank_head(path: Path) -> bool:
+    """Return whether a GGUF file has the tensors that make scores.
+
+    llama.cpp doesn't say, and aborts its process over a reranker without them. Their names stand behind the
+    vocabulary, which may be megabytes long.
+
+    Raises:
+        ModelMissingError: There is no such file, or it can't be read.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            marks = (struct.pack("<Q", len(name)) + name for name in RANK_TENSORS)
+            return any(data.find(mark, 0, NAMES_BYTES) >= 0 for mark in marks)
+    except (OSError, ValueError) as error:  # an empty file can't be mapped
+        raise ModelMissingError(f"the model file {path} can't be read: {error}") from None
 
 
 def load_fingerprint(path: Path) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -30,6 +31,9 @@ class Job:
         text: The text, ready for the pipe.
         kind: Who waits.
     """
+
+    most_tries = 2
+    """A text that was in the child when it died is tried once more: it may be the cause."""
 
     def __init__(self, text: str, kind: Kind) -> None:
         self.text = text
@@ -72,6 +76,32 @@ class Job:
             raise type(self.error)(self.error.message, hint=self.error.hint, data=self.error.data)
         assert self.vector is not None
         return self.vector
+
+
+class RankJob(Job):
+    """A question and the texts to be scored for it; its result holds one raw score a text (n,).
+
+    `scores` has those there are so far, by place. The job is tried once: the search that waits has an order without
+    it, and no time for a new process.
+
+    Args:
+        question: Ready for the pipe.
+        texts: Likewise.
+        timeout_s: How long somebody waits for it.
+    """
+
+    most_tries = 1
+
+    def __init__(self, question: str, texts: Sequence[str], timeout_s: float) -> None:
+        super().__init__(question, "query")
+        self.texts = texts
+        self.timeout_s = timeout_s
+        self.scores: dict[int, float] = {}
+
+    def first_scores(self) -> FloatArray:
+        """Return the scores of the first texts (m,), up to the first that has none yet."""
+        known = itertools.takewhile(self.scores.__contains__, range(len(self.texts)))
+        return np.array([self.scores[place] for place in known], dtype=np.float32)
 
 
 class JobQueue:

@@ -35,7 +35,8 @@ class Lane:
 
         self._cpp = llama_cpp
         self._context = context
-        self._dims = int(llama.n_embd())
+        ranks = llama_cpp.llama_pooling_type(context) == llama_cpp.LLAMA_POOLING_TYPE_RANK
+        self._dims = int(llama_cpp.llama_model_n_cls_out(llama.model) if ranks else llama.n_embd())
         # A function of C's library, not one of Python's: lanes would wait for each other at the interpreter's lock.
         is_set = ctypes.cast(ctypes.CDLL(None).strlen, llama_cpp.ggml_abort_callback)
         self._kept = (is_set, flag)  # llama.cpp holds bare pointers
@@ -68,7 +69,7 @@ class Lane:
         self._cpp.llama_free(self._context)
 
     def embed(self, tokens: Sequence[int], threads: int) -> FloatArray:
-        """Return the raw vector (dims,) of a text.
+        """Return the raw vector (dims,) of a text, or the raw scores (outputs,) of a model that ranks.
 
         Args:
             tokens: As many as the context holds at most.

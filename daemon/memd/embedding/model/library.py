@@ -148,16 +148,17 @@ class ModelLibrary:
         named = settings.local.model_cache_dir
         return Path(named).expanduser() if named else self._models_dir
 
-    def _load_users(self) -> tuple[dict[Path, list[str]], dict[Path, str]]:
+    def _load_users(self) -> tuple[dict[Path, set[str]], dict[Path, str]]:
         """Return which agents' settings name which model file, and what they call it; looks at the disk."""
-        users: dict[Path, list[str]] = {}
+        users: dict[Path, set[str]] = {}
         names: dict[Path, str] = {}
         for agent, settings in self._settings().items():
             directory = self._directory(settings)
-            if (wanted := _model_of(settings, directory)) is not None:
-                file = wanted.file(directory)
-                users.setdefault(file, []).append(agent)
-                names[file] = wanted.shown
+            for wanted in (_model_of(settings, directory), _reranker_of(settings)):
+                if wanted is not None:
+                    file = wanted.file(directory)
+                    users.setdefault(file, set()).add(agent)
+                    names[file] = wanted.shown
         return users, names
 
     def is_wanted(self, reference: str) -> bool:
@@ -179,3 +180,12 @@ def _model_of(settings: MemorySearch, directory: Path) -> ModelReference | None:
         return None
     pulled = (each for each in map(parse_reference, AUTO_MODELS) if each.file(directory).is_file())
     return next(pulled, None)
+
+
+def _reranker_of(settings: MemorySearch) -> ModelReference | None:
+    """Return the model that orders an agent's hits, None where none does or its name can't be understood."""
+    rerank = settings.query.rerank
+    try:
+        return parse_reference(rerank.model) if rerank.enabled else None
+    except ConfigInvalidError:
+        return None

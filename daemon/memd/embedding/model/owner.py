@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import trio
 
-from memd.embedding.model.jobs import FloatArray, Kind
+from memd.embedding.model.jobs import FloatArray, Job, Kind, RankJob
 from memd.embedding.model.machine import load_memory_bytes
 from memd.embedding.model.policy import ModelStatus, RunnerSettings
 from memd.embedding.model.room import ModelRoom
 from memd.embedding.model.runner import ModelRunner
-from memd_client.errors import ShuttingDownError
+from memd_client.errors import DeadlineExceededError, ShuttingDownError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +21,14 @@ class ModelFile:
     """A model to load.
 
     `fingerprint` None means: whatever file is there now is the model. `reference` is what the settings name it by,
-    empty where that is the path.
+    empty where that is the path. `ranks` says that it is a reranker, which embeds nothing.
     """
 
     path: Path
     name: str
     fingerprint: str | None = None
     reference: str = field(default="", compare=False)
+    ranks: bool = False
 
 
 class _Loaded:
@@ -58,14 +60,42 @@ class ModelHold:
         return f"<ModelHold {self._file.name}{' released' if self._released else ''}>"
 
     async def embed(self, text: str, kind: Kind) -> FloatArray:
-        """Return a text's raw vector (dims,); see `ModelRunner.embed` for order and errors.
+        """Return a text's raw vector (dims,); see `ModelRunner.ask` for order and errors.
 
         Raises:
             ShuttingDownError: The hold was released, or the owner ended.
         """
+        return await self._ask(Job(text, kind))
+
+    async def score(
+        self, question: str, texts: Sequence[str], timeout_s: float, *, partial: bool = False
+    ) -> FloatArray:
+        """Return how relevant some texts are to a question, one raw score (n,) each, more for more.
+
+        Args:
+            question: Without lone surrogates.
+            texts: Likewise.
+            timeout_s: What it may take in all, loading included.
+            partial: Whether the scores of the first texts alone will do, at least one.
+
+        Raises:
+            DeadlineExceededError: It took longer; the process gives the texts up and stays.
+            ModelChildError: The process died; they are not tried again.
+            MemdError: As `embed`.
+        """
+        job = RankJob(question, texts, timeout_s)
+        try:
+            return await self._ask(job)
+        except DeadlineExceededError:
+            first = job.first_scores()
+            if partial and first.size:
+                return first
+            raise
+
+    async def _ask(self, job: Job) -> FloatArray:
         if self._released:
             raise ShuttingDownError(f"the model {self._file.name} was given back")
-        return await self._loaded.runner.embed(text, kind)
+        return await self._loaded.runner.ask(job)
 
     def release(self) -> None:
         """Give the model back; a second time does nothing."""
@@ -131,6 +161,7 @@ class ModelOwner:
                 self._room,
                 chunk_tokens=chunk_tokens,
                 fingerprint=file.fingerprint,
+                ranks=file.ranks,
             )
             loaded = self._models[file] = _Loaded(runner)
             self._nursery.start_soon(loaded.run)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memd.embedding.model import fit
-from memd.embedding.model.header import FileStamp, load_fingerprint, load_header, load_stamp
+from memd.embedding.model.header import FileStamp, has_rank_head, load_fingerprint, load_header, load_stamp
 from memd.embedding.model.machine import load_physical_cores
 from memd_client.errors import MemdError, ModelInvalidError
 
@@ -33,7 +33,9 @@ class Refusal:
     until: float
 
 
-def load_plan(path: Path, *, fingerprint: str | None, chunk_tokens: int, threads: int) -> Plan:
+def load_plan(
+    path: Path, *, fingerprint: str | None, chunk_tokens: int, threads: int, ranks: bool = False
+) -> Plan:
     """Return how to start a model.
 
     Args:
@@ -41,10 +43,11 @@ def load_plan(path: Path, *, fingerprint: str | None, chunk_tokens: int, threads
         fingerprint: What the file's fingerprint must be, None where any will do.
         chunk_tokens: The chunk limit, in estimated tokens.
         threads: The user's word; 0 means "you choose".
+        ranks: Whether it is to be a reranker.
 
     Raises:
         ModelMissingError: There is no file.
-        ModelInvalidError: It is no GGUF file, or another one than was chosen.
+        ModelInvalidError: It is no GGUF file, or another one than was chosen, or is to be a reranker and is none.
     """
     stamp = load_stamp(path)
     header = load_header(path)
@@ -53,6 +56,8 @@ def load_plan(path: Path, *, fingerprint: str | None, chunk_tokens: int, threads
             f"{path} is another file than the one that was chosen",
             hint="Nothing to do: the daemon notices the new file with its next look at the settings.",
         )
+    if ranks and not has_rank_head(path):
+        raise ModelInvalidError(f"{path} is no reranker: it has no classification head")
     context = fit.context_tokens(chunk_tokens, header.trained_tokens)
     return Plan(
         stamp,

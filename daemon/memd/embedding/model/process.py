@@ -40,6 +40,9 @@ another process wants a core, a text takes twenty times as long (8 to 374 ms); s
 MOST_TOGETHER: Final = 16
 """Texts of one request."""
 
+MOST_SCORED: Final = 128
+"""Texts of one request to score them: those of one search."""
+
 Outcome = FloatArray | ProviderFailedError | None
 """What became of a text: its raw vector (dims,), why it can't be embedded, or None where it was given up."""
 
@@ -67,7 +70,7 @@ class ModelProcess:
         self._popen = popen
         self._stdin, self._stdout, self._stderr = (trio.lowlevel.FdStream(end) for end in ends)
         self._tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
-        self._sender, self._replies = trio.open_memory_channel[wire.Message](2 * MOST_TOGETHER)
+        self._sender, self._replies = trio.open_memory_channel[wire.Message](2 * MOST_SCORED)
         self._requests = 0
         self._interruptible = 0
         self._sending = trio.Lock()
@@ -84,6 +87,7 @@ class ModelProcess:
         *,
         context: int,
         threads: int,
+        ranks: bool = False,
         command: Sequence[str] = CHILD_COMMAND,
         on_gone: Callable[[], None] = lambda: None,
     ) -> ModelProcess:
@@ -94,7 +98,8 @@ class ModelProcess:
             path: The model file.
             context: Tokens.
             threads: Threads that compute.
-            command: What to run; path, context and threads are added.
+            ranks: Whether the model is a reranker.
+            command: What to run; path, context, threads and the role are added.
             on_gone: Called when the child can't be heard any more.
 
         Raises:
@@ -110,7 +115,7 @@ class ModelProcess:
             # Not in a worker thread: Linux kills the child when the *thread* that started it ends, and
             # idle worker threads end. It takes a millisecond or two, once a start.
             popen = subprocess.Popen(
-                [*command, str(path), str(context), str(threads)],
+                [*command, str(path), str(context), str(threads), *([wire.RANK] if ranks else [])],
                 stdin=child_ends[0],
                 stdout=child_ends[1],
                 stderr=child_ends[2],
@@ -144,7 +149,7 @@ class ModelProcess:
 
         Raises:
             LocalExtraMissingError: llama-cpp-python is missing or broken.
-            ModelInvalidError: The file is not a usable embedding model.
+            ModelInvalidError: The file is not a usable model.
             ModelChildError: The child died, hung or spoke gibberish.
         """
         reply = await self._receive(timeout_s, "load the model")
@@ -152,7 +157,7 @@ class ModelProcess:
             raise LocalExtraMissingError(f"llama-cpp-python can't be used: {reply.get('message')}")
         if reply["kind"] == "failed":
             raise ModelInvalidError(
-                f"{self._path} is not a usable embedding model: {reply.get('message')}", data=self._facts()
+                f"{self._path} is not a usable model: {reply.get('message')}", data=self._facts()
             )
         dims, window, lanes = reply.get("dims"), reply.get("window"), reply.get("lanes", 1)
         if not (isinstance(dims, int) and isinstance(window, int) and isinstance(lanes, int)) or dims <= 0:
@@ -194,6 +199,7 @@ class ModelProcess:
         told: Callable[[int, Outcome], None],
         *,
         interruptible: bool,
+        question: str | None = None,
     ) -> None:
         """Have some texts embedded side by side; tell what became of each as it comes.
 
@@ -202,12 +208,14 @@ class ModelProcess:
             timeout_s: How long the child may take from one answer to the next; then it counts as hung.
             told: Called with the place of a text and what became of it; not for one that was given up unread.
             interruptible: Whether they may be given up.
+            question: What they are read with by a model that ranks.
 
         Raises:
             ModelChildError: As `embed`; what was told stays true.
         """
         self._requests += 1
-        frame = wire.encode({"kind": "embed_many", "id": self._requests, "texts": list(texts)})
+        request: wire.Message = {"kind": "embed_many", "id": self._requests, "texts": list(texts)}
+        frame = wire.encode(request if question is None else {**request, "question": question})
         self._interruptible = self._requests if interruptible else 0
         waiting = set(range(len(texts)))
         try:
@@ -222,6 +230,38 @@ class ModelProcess:
                     told(place, outcome)
         finally:
             self._interruptible = 0
+
+    async def score(
+        self, question: str, texts: Sequence[str], timeout_s: float, scores: dict[int, float]
+    ) -> bool:
+        """Have some texts scored, the first ones first; return False where `interrupt` made the child give them up.
+
+        Args:
+            question: Without lone surrogates.
+            texts: Likewise, however many.
+            timeout_s: How long the child may take from one text to the next; then it counts as hung.
+            scores: Takes the raw score of each text by its place, as it comes.
+
+        Raises:
+            ProviderFailedError: One of them can't be scored; the child is well.
+            ModelChildError: As `embed`.
+        """
+        refused: list[ProviderFailedError] = []
+        for start in range(0, len(texts), MOST_SCORED):
+
+            def tell(place: int, outcome: Outcome, start: int = start) -> None:
+                if isinstance(outcome, ProviderFailedError):
+                    refused.append(outcome)
+                elif outcome is not None:
+                    scores[start + place] = float(outcome[0])
+
+            some = texts[start : start + MOST_SCORED]
+            await self.embed_many(some, timeout_s, tell, interruptible=True, question=question)
+            if refused:
+                raise refused[0]
+            if len(scores) < start + len(some):
+                return False
+        return True
 
     def _outcome(self, reply: wire.Message, text: str) -> Outcome:
         """Return what a reply says became of a text.

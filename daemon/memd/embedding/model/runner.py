@@ -8,15 +8,16 @@ from the queue, or its answer is dropped when it comes.
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import structlog
 import trio
 
-from memd.embedding.model.jobs import FloatArray, Job, JobQueue, Kind
+from memd.embedding.model.jobs import FloatArray, Job, JobQueue, Kind, RankJob
 from memd.embedding.model.machine import load_rss_bytes
-from memd.embedding.model.plan import NO_PLAN, Plan, Refusal, load_plan
+from memd.embedding.model.plan import NO_PLAN, Refusal, load_plan
 from memd.embedding.model.policy import Backoff, ModelStatus, RunnerSettings, State
 from memd.embedding.model.process import MOST_TOGETHER, ModelProcess, Outcome
 from memd.embedding.model.room import ModelRoom, Stay, Work
@@ -36,9 +37,6 @@ CALM_SECONDS: Final = 1.0
 """How long after a question texts still go one by one: two on half the threads each would rarely get done
 between two questions, and all that was computed is lost."""
 
-MAX_TRIES: Final = 2
-"""A text that was in the child when it died is tried once more: it may be the cause."""
-
 REFUSAL_SECONDS: Final = 60.0
 """How long a permanent error is believed while the file stays the same: the extra may get installed."""
 
@@ -54,6 +52,7 @@ class ModelRunner:
         chunk_tokens: The chunk limit, in estimated tokens; the context follows from it.
         fingerprint: What the file's fingerprint must be when it is loaded, None where any will do.
             A file that was replaced must not fill the old one's vector space.
+        ranks: Whether it is a reranker: then its jobs are `RankJob`s, else never.
     """
 
     def __init__(
@@ -65,6 +64,7 @@ class ModelRunner:
         *,
         chunk_tokens: int,
         fingerprint: str | None,
+        ranks: bool = False,
     ) -> None:
         self.path = path
         self.name = name
@@ -72,15 +72,16 @@ class ModelRunner:
         self._settings = settings
         self._room = room
         self._fingerprint = fingerprint
+        self._ranks = ranks
         self._queue = JobQueue()
         self._wake = trio.Event()
-        self._query_came = trio.Event()
+        self._gives_way = trio.Event()
         self._process: ModelProcess | None = None
         self._state: State = "idle"
         self._problem: MemdError | None = None
         self._refusal: Refusal | None = None
         self._plan = NO_PLAN
-        self._under_way: Kind | None = None
+        self._under_way: Job | None = None
         self._loaded_at = self._last_used = self._last_query = -math.inf
         self._makes_room = False
         self._backoff = Backoff()
@@ -114,23 +115,29 @@ class ModelRunner:
 
     def stay(self, need: int) -> Stay:
         """Return what the model is doing in memory."""
-        work: Work = self._under_way or self._queue.next_kind() or "nothing"
+        work: Work = (self._under_way.kind if self._under_way else self._queue.next_kind()) or "nothing"
         if self._state != "ready":
             work = "loading"
         return Stay(need, self._loaded_at, self._last_used, work, is_leaving=self._makes_room)
 
     def waits_for(self) -> Kind | None:
-        """Return what waits for the model, the most urgent."""
-        return self._queue.next_kind()
+        """Return what waits for the model, the most urgent.
+
+        What waits for a reranker is less so than any question: that must not lose its model to it.
+        """
+        kind = self._queue.next_kind()
+        return "text" if kind and self._ranks else kind
 
     def make_room(self) -> None:
         """End the process as soon as the text under way is done, or given up where it may be."""
         self._makes_room = True
-        self._query_came.set()
+        self._gives_way.set()
         self._wake.set()
 
-    async def embed(self, text: str, kind: Kind) -> FloatArray:
-        """Return a text's raw vector (dims,): after the queries before it; a query has the text before it given up.
+    async def ask(self, job: Job) -> FloatArray:
+        """Return what a job asks for: the raw vector (dims,) of its text, or a raw score a text (n,) of a `RankJob`.
+
+        It comes after the queries before it; a query has the text before it given up.
 
         Raises:
             LocalExtraMissingError, ModelMissingError, ModelInvalidError: The model can't be loaded.
@@ -140,29 +147,33 @@ class ModelRunner:
             DeadlineExceededError: It took longer than any of that explains.
             ShuttingDownError: The model is being given up.
 
-        Cancellation: the text is dropped; the process and the other requests notice nothing.
+        Cancellation: the job is dropped; the process and the other requests notice nothing.
         """
+        ahead = len(self._queue) if job.kind == "text" else 0
+        patience_s = self._settings.patience_s(job.kind) + ahead * self._settings.text_timeout_s
+        hurry_s = self._settings.query_timeout_s
+        if isinstance(job, RankJob):
+            patience_s = hurry_s = job.timeout_s
         wait_s = self._backoff.wait_s(trio.current_time())
-        if kind == "query" and wait_s > self._settings.query_timeout_s and self._problem is not None:
+        if job.kind == "query" and wait_s > hurry_s and self._problem is not None:
             raise ModelChildError(f"{self._problem.message}; it is started again in {wait_s:.0f} s")
-        ahead = len(self._queue) if kind == "text" else 0
-        job = Job(text, kind)
         self._queue.push(job)
         self._wake.set()
-        if kind == "query":
+        if job.kind == "query" and not self._ranks:
             self._last_query = trio.current_time()
-            self._query_came.set()
+            self._gives_way.set()
         self._room.changed()
         try:
-            with trio.move_on_after(self._settings.patience_s(kind) + ahead * self._settings.text_timeout_s):
+            with trio.move_on_after(patience_s):
                 return await job.result()
-            late = self._lack_of_room() if self._state == "waiting" else None
-            raise DeadlineExceededError(
-                f"the model {self.name} gave no answer" + (f": {late}" if late else "")
-            )
+            late = {"waiting": self._lack_of_room(), "loading": "it is being loaded"}.get(self._state)
+            late = f": {late}" if late else ""
+            raise DeadlineExceededError(f"the model {self.name} gave no answer{late}")
         finally:
             job.abandoned = True
             self._queue.discard(job)
+            if self._ranks and self._under_way is job:
+                self._gives_way.set()
             self._room.changed()
 
     async def run(self) -> None:
@@ -193,8 +204,16 @@ class ModelRunner:
 
     async def _find_refusal(self) -> MemdError | None:
         """Return why the model can't be loaded, where that is known without a process; else plan one."""
+        load = partial(
+            load_plan,
+            self.path,
+            fingerprint=self._fingerprint,
+            chunk_tokens=self.chunk_tokens,
+            threads=self._settings.threads,
+            ranks=self._ranks,
+        )
         try:
-            self._plan = await trio.to_thread.run_sync(self._load_plan, limiter=self._disk)
+            self._plan = await trio.to_thread.run_sync(load, limiter=self._disk)
         except MemdError as error:
             return error
         refusal = self._refusal
@@ -202,14 +221,6 @@ class ModelRunner:
             return refusal.error
         self._refusal = None
         return None
-
-    def _load_plan(self) -> Plan:
-        return load_plan(
-            self.path,
-            fingerprint=self._fingerprint,
-            chunk_tokens=self.chunk_tokens,
-            threads=self._settings.threads,
-        )
 
     async def _back_off(self) -> bool:
         """Wait until a process may be started again; False where nobody waits any more."""
@@ -239,8 +250,9 @@ class ModelRunner:
                     self.path,
                     context=self._plan.context,
                     threads=self._plan.threads,
+                    ranks=self._ranks,
                     command=self._settings.command,
-                    on_gone=self._wake_up,
+                    on_gone=lambda: self._wake.set(),
                 )
             except ModelChildError as error:
                 self._died(error, *self._queue.take_all())
@@ -248,7 +260,7 @@ class ModelRunner:
             self._process = process
             try:
                 if await self._load(process):
-                    nursery.start_soon(self._interrupt_for_queries, process)
+                    nursery.start_soon(self._interrupt, process)
                     await self._serve(process)
             finally:
                 self._process = None
@@ -279,7 +291,7 @@ class ModelRunner:
             if process.gone.is_set() or self._makes_room:
                 break
             jobs = self._queue.pop_some(self._most_together(process), self._goes_alone)
-            self._under_way = jobs[0].kind
+            self._under_way = jobs[0]
             try:
                 if len(jobs) == 1:
                     await self._embed_one(process, jobs[0])
@@ -321,10 +333,15 @@ class ModelRunner:
         return trio.current_time() - job.first_tried >= self._settings.interruptible_s
 
     async def _embed_one(self, process: ModelProcess, job: Job) -> None:
-        """Embed a text on all threads; where it is given up it isn't over afterwards."""
+        """Embed a text on all threads, or score a job's texts; where it is given up it isn't over afterwards."""
+        timeout_s = self._settings.timeout_s(job.kind)
+        if isinstance(job, RankJob):
+            if await process.score(job.text, job.texts, job.timeout_s + timeout_s, job.scores):
+                job.finish(job.first_scores())
+            return
         job.first_tried = min(job.first_tried, trio.current_time())
         may_stop = job.kind == "text" and not self._is_overdue(job)
-        vector = await process.embed(job.text, self._settings.timeout_s(job.kind), interruptible=may_stop)
+        vector = await process.embed(job.text, timeout_s, interruptible=may_stop)
         if vector is not None:
             job.finish(vector)
 
@@ -349,15 +366,12 @@ class ModelRunner:
             if not job.is_over and not job.abandoned:
                 self._queue.push_back(job)
 
-    async def _interrupt_for_queries(self, process: ModelProcess) -> None:
-        """Have the child give up its text whenever a query comes."""
+    async def _interrupt(self, process: ModelProcess) -> None:
+        """Have the child give up what it has whenever a query comes, or nobody waits for the scores any more."""
         while True:
-            await self._query_came.wait()
-            self._query_came = trio.Event()
+            await self._gives_way.wait()
+            self._gives_way = trio.Event()
             await process.interrupt()
-
-    def _wake_up(self) -> None:
-        self._wake.set()
 
     def _died(self, error: ModelChildError, *jobs: Job) -> None:
         """Note a death and put off the next start; jobs that were tried for the first time wait for it."""
@@ -367,7 +381,7 @@ class ModelRunner:
         log.warning("embedding.model_child_died", error=error.message, retry_s=wait_s, **error.data)
         for job in reversed(jobs):
             job.tries += 1
-            if job.tries >= MAX_TRIES:
+            if job.tries >= job.most_tries:
                 job.fail(error)
             elif not job.abandoned:
                 self._queue.push_back(job)

@@ -5,8 +5,9 @@ side) and ``{"kind": "interrupt", "id"}`` (give that request up, if it is under 
 loading; its ``lanes`` says how many texts go side by side), ``failed`` (instead of it), and for each text one of
 ``vector`` (raw float32 bytes, little-endian), ``refused`` (this text can't be embedded), ``interrupted`` and
 ``untouched`` (given up before it was begun). To ``embed_many`` they come in any order, with the ``place`` of the text.
-One request is under way at a time; an interrupt has no reply of its own. Of ours the child imports this module, `fit`
-and `lane`, nothing else.
+One request is under way at a time; an interrupt has no reply of its own. A child that ranks gets ``embed_many`` with
+a ``question`` alone: the texts are read with it, and each ``vector`` is one number, more for what is more relevant.
+Of ours the child imports this module, `fit`, `lane` and `pair`, nothing else.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ HEADER: Final = struct.Struct(">I")
 
 MAX_FRAME_BYTES: Final = 32 * 1024 * 1024
 """Twice what a client may send at once, so that no legal text is refused here."""
+
+RANK: Final = "rank"
+"""The child's last argument where its model is a reranker."""
 
 Message = dict[str, Any]
 

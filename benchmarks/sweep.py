@@ -1,0 +1,253 @@
+"""Settings of the ranking side by side, over an evaluation set, with paired confidence intervals.
+
+    python -m benchmarks.sweep [--eval DIR] [--work DIR] [--max-results N] [--only NAME ...] [--list]
+
+A real daemon indexes the set once; each setting is then run by the product's own search over those indexes, with the
+same vectors. Every row is compared with the first, question by question (bootstrap over questions, 95 %).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.retrieval import DEFAULT_EVAL, SEEN_CHARACTERS, lay_workspaces
+from memd.config import Query
+from memd.index.database import Database, connect_read_only
+from memd.index.meta import active_space
+from memd.index.vectors.matrix import MatrixSearch
+from memd.search.find import find_hits
+from memd.search.lexicon import Lexicon
+from memd.search.question import Question
+from memd.text.days.find import find_days
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+
+RESAMPLES = 2_000
+"""Of the questions, to see how much a difference owes to their choice."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row: `query` settings, and constants of modules (`memd.ranking.neighbours:SHARE`) set otherwise."""
+
+    name: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    words: bool = True
+    meaning: bool = True
+
+
+def weights(vector: float) -> dict[str, Any]:
+    """Return settings with a share of meaning; words have the rest."""
+    return {"hybrid": {"vector_weight": vector, "text_weight": 1 - vector, "weights_set": True}}
+
+
+SETTINGS = (
+    Setting("default"),
+    *(Setting(f"meaning {share}", query=weights(share)) for share in (0.2, 0.3, 0.5, 0.7)),
+    Setting("words alone", meaning=False),
+    Setting("meaning alone", query={"hybrid": {"enabled": False}}),
+    Setting("rrf", query={"hybrid": {"fusion": "rrf"}}),
+    Setting("weighted, no minScore", query={"hybrid": {"fusion": "weighted"}, "min_score": 0.0}),
+    Setting("weighted, minScore 0.35", query={"hybrid": {"fusion": "weighted"}}),
+    Setting("mmr 0.7", query={"hybrid": {"mmr": {"enabled": True, "lambda_": 0.7}}}),
+    Setting("decay, 30 days", query={"hybrid": {"temporal_decay": {"enabled": True, "half_life_days": 30}}}),
+    *(
+        Setting(f"neighbours {share}", constants={"memd.ranking.neighbours:SHARE": share})
+        for share in (0.0, 0.1, 0.3, 0.5)
+    ),
+    *(
+        Setting(f"shown {share}", constants={"memd.search.hits:SHOWN_SHARE": share})
+        for share in (0.2, 0.35, 0.8)
+    ),
+    *(
+        Setting(f"snippets of {size}", constants={"memd.search.hits:SNIPPET_CHARACTERS": size})
+        for size in (500, 600, 700)
+    ),
+    *(
+        Setting(f"{count} candidates", constants={"memd.search.candidates:CANDIDATES": count})
+        for count in (50, 200)
+    ),
+    Setting("days don't count", constants={"memd.ranking.tiers:DAY_SHARE": 0.0}),
+)
+
+
+@dataclass
+class Workspace:
+    """One indexed workspace: its index, its vectors, its questions with theirs."""
+
+    name: str
+    db: Database
+    search: MatrixSearch
+    space_id: str
+    questions: list[dict[str, Any]]
+    vectors: NDArray[np.float32]
+    lines: dict[str, list[str]]
+    lexicon: Lexicon = field(default_factory=Lexicon)
+
+
+def main() -> None:
+    """Run the settings and print a row for each."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--eval", type=Path, default=DEFAULT_EVAL, help="folder of the evaluation set")
+    parser.add_argument("--work", type=Path, help="keep the indexes here, and use those that are there")
+    parser.add_argument("--max-results", type=int, default=6)
+    parser.add_argument("--only", nargs="*", help="names of settings to run, beside the default")
+    parser.add_argument("--list", action="store_true", help="list the settings")
+    arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(setting.name for setting in SETTINGS))
+        return
+    if not (arguments.eval / "score.py").is_file():
+        sys.exit(f"{arguments.eval} is no evaluation set: it has no score.py")
+    with StateHome() as home:
+        folder = arguments.work or home.root / "indexes"
+        if not folder.is_dir():
+            build_indexes(home, arguments.eval, folder)
+        workspaces = [load_workspace(arguments.eval, path) for path in sorted(folder.glob("*.sqlite"))]
+        chosen = [each for each in SETTINGS[1:] if not arguments.only or each.name in arguments.only]
+        compare([SETTINGS[0], *chosen], workspaces, arguments.max_results)
+
+
+def build_indexes(home: StateHome, root: Path, folder: Path) -> None:
+    """Have a daemon index every workspace of a set, and keep its indexes and the vectors of the questions."""
+    workspaces = sorted(path.parent for path in root.glob("*/queries.jsonl"))
+    search = {"provider": "local", "local": {"modelPath": "minilm"}}
+    home.configure(lay_workspaces(home, workspaces, search))
+    with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
+        client.model("minilm")
+        client.index()
+        folder.mkdir(parents=True)
+        for workspace in workspaces:
+            texts = [
+                json.loads(line)["query"] for line in (workspace / "queries.jsonl").read_text().splitlines()
+            ]
+            reply = client.embed(texts, agent=workspace.name, kind="query")
+            vectors = np.frombuffer(reply.vectors, dtype="<f4").reshape(reply.count, reply.dims)
+            np.save(folder / f"{workspace.name}.npy", vectors)
+    for index in (home.state / "memory").glob("*.sqlite"):
+        shutil.copy(index, folder / index.name)
+
+
+def load_workspace(root: Path, index: Path) -> Workspace:
+    """Open an index that was built before, with the questions asked of it."""
+    folder = root / index.stem
+    db = connect_read_only(index)
+    space = active_space(db)
+    assert space is not None
+    search = MatrixSearch()
+    search.load(db, space.id)
+    questions = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    paths = {each["path"] for question in questions for each in question["relevant"]}
+    lines = {path: (folder / path).read_text().split("\n") for path in paths}
+    vectors = np.load(index.with_suffix(".npy"))
+    return Workspace(index.stem, db, search, space.id, questions, vectors, lines)
+
+
+def compare(settings: list[Setting], workspaces: list[Workspace], max_results: int) -> None:
+    """Print what each setting shows of the evidence, and how that differs from the first one."""
+    baseline: NDArray[np.float64] | None = None
+    print(f"{'setting':28} {'seen':>6} {'chars':>6} {'multi-hop':>10} {'temporal':>9}  difference, 95 %")
+    for setting in settings:
+        with constants_set(setting.constants):
+            rows = [row for workspace in workspaces for row in run_setting(setting, workspace, max_results)]
+        seen = np.array([row[1] for row in rows])
+        kinds = np.array([row[0] for row in rows])
+        told = seen[kinds != "adversarial"]
+        characters = np.mean([row[2] for row in rows if row[0] != "adversarial"])
+        if baseline is None:
+            baseline, difference = told, ""
+        else:
+            low, high = bootstrap(told - baseline)
+            difference = f"{np.mean(told - baseline):+.3f} ({low:+.3f} to {high:+.3f})"
+        print(
+            f"{setting.name:28} {np.mean(told):6.3f} {characters:6.0f} {np.mean(seen[kinds == 'multi-hop']):10.3f}"
+            f" {np.mean(seen[kinds == 'temporal']):9.3f}  {difference}",
+            flush=True,
+        )
+
+
+def run_setting(setting: Setting, workspace: Workspace, max_results: int) -> Iterator[tuple[str, float, int]]:
+    """Yield for every question its category, the share of its evidence that is shown, and the characters shown."""
+    query = merged(Query(), setting.query)
+    today = datetime.now(tz=UTC)
+    for asked, vector in zip(workspace.questions, workspace.vectors, strict=True):
+        days = find_days(asked["query"], today.date())
+        question = Question(
+            query=asked["query"],
+            lexicon=workspace.lexicon,
+            model="minilm",
+            vector=vector if setting.meaning else None,
+            space_id=workspace.space_id,
+            settings=query,
+            max_results=max_results,
+            min_score=None,
+            scope=None,
+            now_ms=int(today.timestamp() * 1000),
+            days=days,
+        )
+        found = find_hits(workspace.db, question, workspace.search)
+        shown = [(hit.path, " ".join(hit.snippet.split())) for hit in found.hits]
+        seen = [
+            any(path == each["path"] and evidence(workspace, each) in text for path, text in shown)
+            for each in asked["relevant"]
+        ]
+        yield asked["category"], sum(seen) / len(seen), sum(len(hit.snippet) for hit in found.hits)
+
+
+def evidence(workspace: Workspace, relevant: Mapping[str, Any]) -> str:
+    """Return what has to be seen of a line, as the set's own scorer does."""
+    return " ".join(workspace.lines[relevant["path"]][relevant["line"] - 1].split())[:SEEN_CHARACTERS]
+
+
+def merged(settings: Any, changes: Mapping[str, Any]) -> Any:
+    """Return settings with some of them changed, nested ones by nested maps."""
+    values = {
+        key: merged(getattr(settings, key), value) if isinstance(value, Mapping) else value
+        for key, value in changes.items()
+    }
+    return msgspec.structs.replace(settings, **values)
+
+
+@contextmanager
+def constants_set(constants: Mapping[str, Any]) -> Iterator[None]:
+    """Set constants of modules for a while."""
+    before = {}
+    for name, value in constants.items():
+        module, attribute = name.split(":")
+        before[name] = getattr(import_module(module), attribute)
+        setattr(import_module(module), attribute, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            module, attribute = name.split(":")
+            setattr(import_module(module), attribute, value)
+
+
+def bootstrap(differences: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the interval that holds 95 % of the mean differences of resampled questions."""
+    random = np.random.default_rng(5)
+    picks = random.integers(0, len(differences), size=(RESAMPLES, len(differences)))
+    low, high = np.quantile(differences[picks].mean(axis=1), (0.025, 0.975))
+    return float(low), float(high)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""What a question brings up: by its words, by its meaning, by the days it names."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from memd.index.connection import Database
+from memd.index.copies import find_distinct
+from memd.index.days import find_dated
+from memd.index.files import generation
+from memd.index.keyword import count_chunks, holding
+from memd.index.vectors.vector_search import VectorSearch, chunk_ids_of_vectors
+from memd.search.question import Candidates, Question, without_days
+from memd.text.keywords import plan_match
+from memd.text.literals import find_literals, is_unfindable
+
+CANDIDATES = 100
+"""Candidates of each kind. It never depends on how many results are asked for, so that the first k of
+k+1 results are the k results; on the evaluation set 100 find what 400 find, and 50 half a point less."""
+
+MOST_READ = 50_000
+"""Chunks up to which all texts are read for a name made of signs."""
+
+
+def read_question(db: Database, question: Question) -> int:
+    """Make a question's plan: it depends on the languages of the index.
+
+    Args:
+        db: A reader connection.
+        question: Takes the plan.
+
+    Returns:
+        The index's generation.
+    """
+    now = generation(db)
+    languages = question.lexicon.languages(db, now) if question.lexicon is not None else None
+    question.plan = plan_match(without_days(question.query, question.days), languages)
+    question.names = tuple(dict.fromkeys([*question.plan.exact, *find_literals(question.query)]))
+    return now
+
+
+def find_words(db: Database, question: Question) -> Candidates:
+    """Return what any of the question's words brings up, and what all of them do, by negated BM25.
+
+    A chunk that both bring up keeps the better score; both are on the same scale. A word that stands nowhere is also
+    taken for those it may be a misspelling of.
+    """
+    started = perf_counter()
+    now = read_question(db, question)
+    plan, lexicon = question.plan, question.lexicon
+    respelled = lexicon.respell(db, now, plan.terms) if lexicon is not None else {}
+    asked = [plan.any] if plan.any is not None else []
+    asked += [f'"{near}"' for words in respelled.values() for near in words]
+    scores: dict[int, float] = {}
+    for scope in question.scopes:
+        some = dict(find_distinct(db, " OR ".join(asked), CANDIDATES, scope)) if asked else {}
+        # Whatever holds all words holds any: asking again is needed only where the list was cut.
+        if plan.strict is not None and (not asked or len(some) >= CANDIDATES):
+            for key, score in find_distinct(db, plan.strict, CANDIDATES, scope):
+                some[key] = max(some.get(key, 0.0), score)
+        scores |= some
+    _add_literals(db, question, scores)
+    return Candidates(now, scores, (perf_counter() - started) * 1000, respelled)
+
+
+def _add_literals(db: Database, question: Question, scores: dict[int, float]) -> None:
+    """Add chunks that hold a name of the question where no candidate does: signs are nothing to the keyword index.
+
+    All texts are read for it, which takes some 10 ms at 15,000 chunks, so it is for names with signs alone.
+    """
+    wanted = [
+        name for name in question.names if is_unfindable(name) and name != " ".join(question.query.split())
+    ]
+    wanted = wanted or [name for name in question.names if is_unfindable(name)]
+    if not wanted or count_chunks(db) > MOST_READ:
+        return
+    held = holding(db, wanted[0], list(scores), question.scope)
+    if not held:
+        best = max(scores.values(), default=1.0)
+        scores |= dict.fromkeys(holding(db, wanted[0], None, question.scope, CANDIDATES), best)
+
+
+def find_meaning(db: Database, question: Question, search: VectorSearch) -> Candidates:
+    """Return what is nearest to the question's vector, by cosine."""
+    started = perf_counter()
+    assert question.vector is not None
+    nearest: dict[int, float] = {}
+    for scope in question.scopes:
+        nearest |= dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, scope))
+    scores: dict[int, float] = {}
+    told: set[int] = set()
+    for vector_id, chunk_id in chunk_ids_of_vectors(db, question.space_id, list(nearest), question.scope):
+        if vector_id not in told:  # of copies the first stands for all, on the side of words as well
+            told.add(vector_id)
+            scores[chunk_id] = nearest[vector_id]
+    return Candidates(generation(db), scores, (perf_counter() - started) * 1000)
+
+
+def find_of_days(db: Database, question: Question) -> set[int]:
+    """Return chunks of the notes that are of the days a question names, the newest notes first, so many at most."""
+    found: set[int] = set()
+    for span in question.days:
+        found |= set(find_dated(db, span.first, span.last, CANDIDATES, question.scope))
+    return found

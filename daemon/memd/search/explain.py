@@ -1,0 +1,152 @@
+"""Why a hit stands where it stands, in words a person understands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memd.index.connection import Database
+from memd.ranking.fusion import Ranked
+from memd.search.evidence import AskedWord, weigh_words
+from memd.search.order import Order
+from memd.search.question import Question
+from memd.text.exact import count_held
+
+STEPS = {
+    "neighbours": "the passage beside it was found as well",
+    "days": "notes of the days in the question come first",
+    "decay": "dated notes count less with age",
+    "exact": "the very names in the question come first",
+}
+"""What changes a score after words and meaning are added, in this order, in words."""
+
+LOST = {
+    "neighbours": "others have a passage beside them that was found as well",
+    "days": "notes of other days than those in the question count less",
+    "exact": "others hold the very names in the question",
+}
+"""The same where a score became smaller."""
+
+TOLD = 0.0005
+"""Changes of a score smaller than this are not told."""
+
+
+def explain_hits(
+    db: Database,
+    question: Question,
+    order: Order,
+    respelled: Mapping[str, tuple[str, ...]],
+    shown: Sequence[tuple[Ranked, str, int]],
+) -> list[dict[str, Any]]:
+    """Return how each hit came by its score.
+
+    Args:
+        db: A reader connection.
+        question: The prepared search.
+        order: All candidates in order.
+        respelled: Words that stand nowhere, with what they were taken for.
+        shown: For each hit its candidate, what a very name may stand in, and in how many places it stands.
+
+    Returns:
+        For each hit a map; docs/protocol.md says what is in it.
+    """
+    ids = [int(item.id) for item, _, _ in shown]
+    asked = weigh_words(db, question, respelled, ids)
+    by_meaning = _places({key: item.vector_score for key, item in _by_id(order).items()})
+    by_words = _places({key: item.text_score for key, item in _by_id(order).items()})
+    explained = []
+    for item, where, copies in shown:
+        key = int(item.id)
+        row = order.rows[key]
+        exact = [name for name in question.names if count_held([name], where)]
+        steps = {name: round(scores.get(key, 0.0), 6) for name, scores in order.steps.items()}
+        explained.append(
+            {
+                "because": [
+                    *_words_said(asked, key),
+                    *_found_said(item, by_words.get(key), by_meaning.get(key)),
+                    *_steps_said(steps),
+                    *([f"it holds {' and '.join(exact)} itself"] if exact else []),
+                    *(["it is of a day in the question"] if key in order.of_day else []),
+                    *([_copies_said(copies - 1)] if copies > 1 else []),
+                ],
+                "words": [_word(word, key) for word in asked],
+                "exact": exact,
+                "cosine": None if item.vector_score is None else round(item.vector_score, 6),
+                "bm25": None if item.text_score is None else round(item.text_score, 6),
+                "steps": steps,
+                "chunk_lines": [row.start_line, row.end_line],
+            }
+        )
+    return explained
+
+
+def _by_id(order: Order) -> dict[int, Ranked]:
+    """Return the candidates by id."""
+    return {int(item.id): item for item in order.ranked}
+
+
+def _places(scores: Mapping[int, float | None]) -> dict[int, int]:
+    """Return the place of each candidate that has a score, from 1."""
+    known = sorted((key for key in scores if scores[key] is not None), key=lambda key: -(scores[key] or 0.0))
+    return {key: place for place, key in enumerate(known, start=1)}
+
+
+def _word(word: AskedWord, key: int) -> dict[str, Any]:
+    """Return one word of the question: whether the hit holds it, and how telling it is."""
+    told: dict[str, Any] = {
+        "word": word.word,
+        "held": key in word.held_by,
+        "chunks": word.chunks,
+        "weight": round(word.weight, 3),
+    }
+    return told | ({"taken_for": list(word.taken_for)} if word.taken_for else {})
+
+
+def _words_said(asked: Sequence[AskedWord], key: int) -> list[str]:
+    """Return which words of the question the hit holds, and which it doesn't."""
+    held_words = [word for word in asked if key in word.held_by]
+    lost_words = [word for word in asked if key not in word.held_by]
+    held = [_spelled(word) for word in asked if key in word.held_by and not _is_part(word, held_words)]
+    missing = [word.word for word in lost_words if not _is_part(word, lost_words)]
+    said = [f"it holds {', '.join(held)}"] if held else ["it holds none of the words"] if asked else []
+    return [f"{said[0]}; not {', '.join(missing)}"] if held and missing else said
+
+
+def _spelled(word: AskedWord) -> str:
+    """Return a word as it was found."""
+    return f"{' or '.join(word.taken_for)} (for {word.word})" if word.taken_for else word.word
+
+
+def _is_part(word: AskedWord, asked: Sequence[AskedWord]) -> bool:
+    """Return whether a word only repeats a part of another one: `358` of `POL-358`."""
+    parts = re.compile(rf"(?<!\w){re.escape(word.word)}(?!\w)")
+    return any(word.word != other.word and parts.search(other.word) is not None for other in asked)
+
+
+def _copies_said(others: int) -> str:
+    """Return in how many other places a hit stands."""
+    return "another place says the same" if others == 1 else f"{others} other places say the same"
+
+
+def _found_said(item: Ranked, by_words: int | None, by_meaning: int | None) -> list[str]:
+    """Return on which places words and meaning found it."""
+    said = []
+    if by_words is not None:
+        said.append(f"number {by_words} by words (BM25 {item.text_score:.2f})")
+    if by_meaning is not None:
+        said.append(f"number {by_meaning} by meaning (cosine {item.vector_score:.2f})")
+    return [", ".join(said)] if said else []
+
+
+def _steps_said(steps: Mapping[str, float]) -> list[str]:
+    """Return what changed the score, step by step."""
+    said = [f"together {steps['fused']:.3f}"] if "fused" in steps else []
+    before = steps.get("fused", 0.0)
+    for name, why in STEPS.items():
+        now = steps.get(name, before)
+        if abs(now - before) >= TOLD:
+            said.append(f"{before:.3f} to {now:.3f}: {why if now > before else LOST.get(name, why)}")
+        before = now
+    return said

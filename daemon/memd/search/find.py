@@ -1,0 +1,70 @@
+"""One search: candidates by words, by meaning and by day, put in order, cut to snippets.
+
+Everything here runs in one reader thread over one read transaction, so that a reply is of one moment. What
+needs waiting (catching up with files, embedding the question) was done before by the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+from memd.index.connection import Database
+from memd.index.files import generation
+from memd.index.vectors.vector_search import VectorSearch
+from memd.search.abstain import judge
+from memd.search.candidates import find_meaning, find_of_days, find_words, read_question
+from memd.search.hits import cut_hits
+from memd.search.order import order_candidates
+from memd.search.question import Candidates, Found, Question
+from memd_client.messages import Hit
+
+
+def find_hits(
+    db: Database,
+    question: Question,
+    search: VectorSearch | None,
+    words: Candidates | None = None,
+    meaning: Candidates | None = None,
+    *,
+    is_there: Callable[[Hit], bool] = lambda _: True,
+) -> Found:
+    """Return the hits of a question, best first.
+
+    Args:
+        db: A reader connection.
+        question: The prepared search.
+        search: The vector path in use, or None where vectors are not to be asked.
+        words: What was found by words already; found anew where the index has changed since.
+        meaning: What was found by meaning already, likewise.
+        is_there: Says whether a hit's text is still on disk; others are left out, another place of the same text
+            taking their seat.
+
+    Returns:
+        At most `max_results` hits. None at all, with `abstained`, where nothing is relevant.
+    """
+    now = generation(db)
+    by_meaning = search is not None and question.vector is not None
+    by_words = question.settings.hybrid.enabled or not by_meaning
+    if search is None or question.vector is None:
+        meaning = Candidates(now, {}, 0.0)
+    elif meaning is None or meaning.generation != now:
+        meaning = find_meaning(db, question, search)
+    if not by_words:
+        read_question(db, question)
+        words = Candidates(now, {}, 0.0)
+    elif words is None or words.generation != now:
+        words = find_words(db, question)
+    started = perf_counter()
+    of_day = find_of_days(db, question) if question.days else set()
+    order = order_candidates(db, question, words.scores, meaning.scores, of_day)
+    ids = [int(item.id) for item in order.ranked]
+    verdict = judge(db, question, words, meaning, ids, sure=bool(of_day) or any(order.held.values()))
+    hits, held = ([], []) if verdict.nothing else cut_hits(db, question, order, words.respelled, is_there)
+    timings = {
+        "words_ms": words.took_ms,
+        "meaning_ms": meaning.took_ms,
+        "ranking_ms": (perf_counter() - started) * 1000,
+    }
+    mode = "keyword" if not by_meaning else "hybrid" if by_words else "vector"
+    return Found(hits, mode, now, not hits, timings, verdict.closer_look if hits else None, held)

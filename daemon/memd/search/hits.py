@@ -1,0 +1,196 @@
+"""Candidates in order to what is shown of them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from memd.index.connection import Database
+from memd.index.copies import count_copies, find_copies
+from memd.index.files import ChunkRow, load_texts
+from memd.index.regions import load_region
+from memd.index.transcripts import load_line_maps
+from memd.ranking.fusion import Ranked
+from memd.search.explain import explain_hits
+from memd.search.order import Order
+from memd.search.question import Question
+from memd.text.snippets import Snippet, cut_snippet
+from memd.text.windows import Worth, grow_window
+from memd_client.messages import Hit
+
+SNIPPET_CHARACTERS = 695
+"""Longest snippet; OpenClaw's are 700 at most."""
+
+SHOWN_SHARE = 0.75
+"""A candidate of which more than this is shown already, as the surroundings of a better one, is no hit of its own."""
+
+
+class HitCutter:
+    """Cuts the hits of one search.
+
+    Args:
+        db: A reader connection.
+        question: The prepared search.
+        order: Its candidates.
+        is_there: Says whether a hit's text is still on disk; others are left out, another place of the same text
+            taking their seat.
+    """
+
+    def __init__(
+        self, db: Database, question: Question, order: Order, is_there: Callable[[Hit], bool]
+    ) -> None:
+        self._db = db
+        self._question = question
+        self._order = order
+        self._is_there = is_there
+        self._hits: list[Hit] = []
+        self._spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._told: set[int] = set()
+        self._copies: Counter[int] = Counter()
+        self._worths: dict[str, list[Worth]] = defaultdict(list)
+        self.shown: list[tuple[Ranked, str]] = []
+
+    def cut(self) -> list[Hit]:
+        """Return the best hits, as many as are wanted; `shown` tells for each its candidate, and its path and text."""
+        order, wanted = self._order, self._question.max_results
+        repeated = [key for key, first in order.repeats.items() if first != key]
+        firsts = {order.repeats[key] for key in repeated}
+        counts = count_copies(
+            self._db, {order.rows[key].hash for key in {*repeated, *firsts}}, self._question.scope
+        )
+        # Copies of one text are candidates each, and `counts` has all of them already.
+        for group, digest in {(order.repeats[key], order.rows[key].hash) for key in {*repeated, *firsts}}:
+            self._copies[group] += counts[digest]
+        for row in order.rows.values():
+            worth = Worth(row.start_char, row.end_char, order.fused.get(row.id, 0.0))
+            self._worths[row.path].append(worth)
+        for start in range(0, len(order.ranked), wanted):
+            self._cut_page(order.ranked[start : start + wanted])
+            if len(self._hits) >= wanted:
+                break
+        del self._hits[wanted:], self.shown[wanted:]
+        return self._hits
+
+    def _cut_page(self, page: Sequence[Ranked]) -> None:
+        """Add the hits of some candidates."""
+        rows = [self._order.rows[int(item.id)] for item in page]
+        copies = count_copies(self._db, {row.hash for row in rows}, self._question.scope)
+        contents = load_texts(self._db, [row.id for row in rows])
+        for item, row in zip(page, rows, strict=True):
+            group = self._order.repeats[row.id]
+            if row.id not in contents or group in self._told or self._is_shown(row):
+                continue
+            places = [row] if copies[row.hash] == 1 else find_copies(self._db, row.hash, self._question.scope)
+            for place in places:
+                hit, span = self._cut_one(
+                    item, place, contents[row.id], self._copies[group] or copies[row.hash]
+                )
+                if self._is_there(hit):
+                    if not self._is_told(hit):
+                        self._hits.append(hit)
+                        self.shown.append((item, f"{place.path}\n{contents[row.id]}"))
+                        self._spans[place.path].append(span)
+                        self._told.add(group)
+                    break
+
+    def _cut_one(self, item: Ranked, row: ChunkRow, text: str, copies: int) -> tuple[Hit, tuple[int, int]]:
+        """Return a candidate as it is shown where it stands, and the span of the file that shows."""
+        question = self._question
+        region = (
+            load_region(self._db, row, text, SNIPPET_CHARACTERS) if len(text) <= SNIPPET_CHARACTERS else None
+        )
+        if region is None:
+            cut = cut_snippet(text, row.start_line, question.plan.words, SNIPPET_CHARACTERS)
+            span = (row.start_char, row.end_char)
+        else:
+            worths = self._worths[row.path]
+            shown = self._spans[row.path]
+            first, end = _unshown(row.start_char, row.end_char, shown)
+            window = grow_window(region, first, end, SNIPPET_CHARACTERS, worths, shown)
+            cut = Snippet(window.text, window.start_line, window.end_line)
+            span = (window.start, window.end)
+        line_map = load_line_maps(self._db, [row.path]).get(row.path) if row.source == "sessions" else None
+        cut = _placed(cut, line_map)
+        hit = Hit(
+            path=row.path,
+            start_line=cut.start_line,
+            end_line=cut.end_line,
+            score=round(item.score, 6),
+            vector_score=None if item.vector_score is None else round(item.vector_score, 6),
+            text_score=None if item.text_score is None else round(item.text_score, 6),
+            snippet=cut.text,
+            source=row.source,
+            citation=_citation(row.path, cut.start_line, cut.end_line),
+            copies=copies,
+        )
+        return hit, span
+
+    def _is_shown(self, row: ChunkRow) -> bool:
+        """Return whether most of a candidate stands in the snippets of better ones."""
+        size = row.end_char - row.start_char
+        spans = self._spans.get(row.path, [])
+        shown = sum(max(0, min(row.end_char, end) - max(row.start_char, start)) for start, end in spans)
+        return size > 0 and shown > SHOWN_SHARE * size
+
+    def _is_told(self, new: Hit) -> bool:
+        """Return whether a hit shows nothing that an earlier one doesn't; another place of it is counted there."""
+        for place, hit in enumerate(self._hits):
+            if hit.path == new.path and hit.start_line <= new.start_line and new.end_line <= hit.end_line:
+                if new.snippet in hit.snippet:
+                    return True
+            elif new.snippet.strip() in hit.snippet:
+                self._hits[place] = replace(hit, copies=hit.copies + new.copies)
+                return True
+        return False
+
+
+def cut_hits(
+    db: Database,
+    question: Question,
+    order: Order,
+    respelled: Mapping[str, tuple[str, ...]],
+    is_there: Callable[[Hit], bool],
+) -> tuple[list[Hit], list[int]]:
+    """Return the best hits as snippets, explained where that was asked for.
+
+    Args:
+        db: A reader connection.
+        question: The prepared search.
+        order: Its candidates.
+        respelled: Words that stand nowhere, with what they were taken for.
+        is_there: As `HitCutter` takes it.
+
+    Returns:
+        (hits, how well each holds the very names of the question).
+    """
+    cutter = HitCutter(db, question, order, is_there)
+    hits = cutter.cut()
+    if question.explain:
+        shown = [(item, where, hit.copies) for (item, where), hit in zip(cutter.shown, hits, strict=True)]
+        explained = explain_hits(db, question, order, respelled, shown)
+        hits = [replace(hit, explain=why) for hit, why in zip(hits, explained, strict=True)]
+    return hits, [order.held.get(item.id, 0) for item, _ in cutter.shown]
+
+
+def _unshown(first: int, end: int, shown: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return a span without what is shown of it at its ends already."""
+    low, high = first, end
+    for start, stop in shown:
+        if start <= first < stop:
+            low = max(low, stop + 1)
+        if start < end <= stop:
+            high = min(high, start - 1)
+    return (low, high) if low < high else (first, end)
+
+
+def _placed(cut: Snippet, line_map: Sequence[int] | None) -> Snippet:
+    """Return a snippet with its real lines: those of the transcript, where its text was made from one."""
+    if line_map is None or cut.end_line > len(line_map):
+        return cut
+    return replace(cut, start_line=line_map[cut.start_line - 1], end_line=line_map[cut.end_line - 1])
+
+
+def _citation(path: str, start_line: int, end_line: int) -> str:
+    """Return where a hit is, as people write it: path#L3-L9."""
+    return f"{path}#L{start_line}" if start_line == end_line else f"{path}#L{start_line}-L{end_line}"

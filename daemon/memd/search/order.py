@@ -1,0 +1,218 @@
+"""All candidates of a question in their final order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memd.config import Hybrid
+from memd.index.connection import Database
+from memd.index.files import ChunkRow, chunks_by_id, load_texts
+from memd.ranking.alike import group_alike
+from memd.ranking.decay import decay_candidates
+from memd.ranking.diversity import rerank_mmr
+from memd.ranking.fusion import Candidate, Ranked, bm25_score, fuse_normalized, fuse_rrf, fuse_weighted
+from memd.ranking.neighbours import lift_by_neighbours
+from memd.ranking.seats import seat_notes
+from memd.ranking.tiers import prefer_days, put_exact_first
+from memd.search.abstain import FAR
+from memd.search.question import Question
+from memd.text.exact import count_held
+
+MMR_PLACES = 50
+"""How many places maximal marginal relevance fills: beyond what is ever shown its cost grows and nothing changes."""
+
+MEANING_SHARE = 0.35
+"""Weight of meaning in `normalized` fusion where the user set none; words have the rest. On the evaluation set 0.2
+to 0.5 are within a point of each other and OpenClaw's 0.7 is seven points below; see docs/ranking.md."""
+
+
+@dataclass(slots=True)
+class Order:
+    """Candidates in their final order, and what led to it.
+
+    Attributes:
+        ranked: Best first, scores from 0 to 1.
+        rows: Where each one is, by id.
+        repeats: The best candidate each one says the same as, by id; itself where it repeats none.
+        fused: Scores by words and meaning alone, by id: what a text around a hit is worth.
+        held: How many of the very names of the question each one holds, by id.
+        of_day: Candidates of the days the question names.
+        steps: Scores after each step that changed them, by its name, where an explanation was asked for.
+    """
+
+    ranked: list[Ranked]
+    rows: dict[int, ChunkRow]
+    repeats: dict[int, int]
+    fused: dict[int, float] = field(default_factory=dict)
+    held: dict[str | int, int] = field(default_factory=dict)
+    of_day: set[int] = field(default_factory=set)
+    steps: dict[str, dict[int, float]] = field(default_factory=dict)
+
+
+def order_candidates(
+    db: Database,
+    question: Question,
+    texts: Mapping[int, float],
+    vectors: Mapping[int, float],
+    of_day: set[int],
+) -> Order:
+    """Return all candidates in their final order, with scores from 0 to 1.
+
+    Args:
+        db: A reader connection, for places and for those texts that the order needs.
+        question: The prepared search.
+        texts: Negated BM25 by chunk id.
+        vectors: Cosine by chunk id.
+        of_day: Chunks of the days the question names.
+    """
+    hybrid = question.settings.hybrid
+    rows = {row.id: row for row in chunks_by_id(db, sorted(texts.keys() | vectors.keys() | of_day))}
+    contents = _Texts(db, rows)
+    plain = hybrid.fusion == "weighted"  # OpenClaw's formula, and nothing beside it
+    ranked = _fuse(hybrid, rows, texts, vectors, contents)
+    order = Order(
+        ranked, rows, {key: key for key in rows}, fused={int(item.id): item.score for item in ranked}
+    )
+    note = _Notes(order, question.explain)
+    note("fused", ranked)
+    if hybrid.fusion == "normalized":
+        spans = {row.id: (row.path, row.start_char, row.end_char) for row in rows.values()}
+        ranked = note("neighbours", lift_by_neighbours(ranked, spans))
+    if of_day and not plain:
+        order.of_day = of_day
+        ranked = note("days", prefer_days(ranked, of_day))
+    if hybrid.temporal_decay.enabled:
+        ranked = decay_candidates(ranked, question.now_ms, hybrid.temporal_decay.half_life_days)
+        note("decay", ranked)
+    if question.names and not plain:
+        order.held = _count_held(question, rows, contents)
+        ranked = note("exact", put_exact_first(ranked, order.held))
+    if hybrid.mmr.enabled:
+        ranked = _diversify(ranked, order.held, hybrid.mmr.lambda_)
+    if question.notes_scope is not None:
+        ranked = _seat_notes(ranked, rows)
+    floor = _floor(question)
+    order.ranked = [item for item in ranked if floor is None or item.score >= floor]
+    ids = [int(item.id) for item in order.ranked]
+    order.repeats = group_alike(ids, {key: rows[key].likeness for key in ids}, contents.load)
+    return order
+
+
+class _Texts:
+    """Texts of candidates, loaded where they are needed.
+
+    Args:
+        db: A reader connection.
+        rows: The candidates.
+    """
+
+    def __init__(self, db: Database, rows: Mapping[int, ChunkRow]) -> None:
+        self._db = db
+        self._rows = rows
+        self._texts: dict[int, str] = {}
+
+    def load(self, ids: Sequence[int]) -> Mapping[int, str]:
+        """Return texts by id, at least those asked for."""
+        missing = [key for key in ids if key not in self._texts]
+        if missing:
+            self._texts |= load_texts(self._db, missing)
+        return self._texts
+
+    def all(self) -> Mapping[int, str]:
+        """Return the texts of all candidates by id."""
+        return self.load(list(self._rows))
+
+
+class _Notes:
+    """Keeps the scores after each step where somebody wants them explained.
+
+    Args:
+        order: Where to.
+        wanted: Whether anybody does.
+    """
+
+    def __init__(self, order: Order, wanted: bool) -> None:
+        self._order = order
+        self._wanted = wanted
+
+    def __call__(self, step: str, ranked: list[Ranked]) -> list[Ranked]:
+        """Keep the scores after a step, and return what was given."""
+        if self._wanted:
+            self._order.steps[step] = {int(item.id): item.score for item in ranked}
+        return ranked
+
+
+def _fuse(
+    hybrid: Hybrid,
+    rows: Mapping[int, ChunkRow],
+    texts: Mapping[int, float],
+    vectors: Mapping[int, float],
+    contents: _Texts,
+) -> list[Ranked]:
+    """Return the candidates scored by words and meaning, as configured."""
+    plain = hybrid.fusion == "weighted"
+    snippets = contents.all() if hybrid.mmr.enabled else {}
+    candidates = []
+    for key, row in rows.items():
+        text_score = texts.get(key)
+        if text_score is not None and plain:
+            text_score = bm25_score(-text_score)
+        candidates.append(
+            Candidate(
+                key,
+                row.path,
+                row.start_line,
+                row.end_line,
+                snippets.get(key, ""),
+                vectors.get(key),
+                text_score,
+            )
+        )
+    if plain:
+        return fuse_weighted(candidates, hybrid.vector_weight, hybrid.text_weight)
+    if hybrid.fusion == "rrf":
+        return fuse_rrf(candidates)
+    return fuse_normalized(candidates, *_weights(hybrid, bool(vectors), bool(texts)))
+
+
+def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, float]:
+    """Return the weights of meaning and words; a side that found nothing leaves all to the other."""
+    if not by_meaning or not by_words:
+        return (0.0, 1.0) if by_words else (1.0, 0.0)
+    if hybrid.weights_set:
+        return hybrid.vector_weight, hybrid.text_weight
+    return MEANING_SHARE, 1 - MEANING_SHARE
+
+
+def _count_held(question: Question, rows: Mapping[int, ChunkRow], contents: _Texts) -> dict[str | int, int]:
+    """Return how many of the question's very names each candidate holds, in its text or its path."""
+    texts = contents.all()
+    return {key: count_held(question.names, f"{row.path}\n{texts.get(key, '')}") for key, row in rows.items()}
+
+
+def _diversify(ranked: Sequence[Ranked], held: Mapping[str | int, int], lambda_: float) -> list[Ranked]:
+    """Put near repetitions later, within what holds equally many of the very names: no guess comes before those."""
+    ordered: list[Ranked] = []
+    for count in sorted({held.get(item.id, 0) for item in ranked}, reverse=True):
+        group = [item for item in ranked if held.get(item.id, 0) == count]
+        ordered += rerank_mmr(group, lambda_, MMR_PLACES)
+    return ordered
+
+
+def _seat_notes(ranked: list[Ranked], rows: Mapping[int, ChunkRow]) -> list[Ranked]:
+    """Return the ranking with seats for notes that have to do with the question."""
+    return seat_notes(
+        ranked,
+        lambda item: rows[int(item.id)].source == "sessions",
+        lambda item: item.text_score is not None or (item.vector_score or 0.0) >= FAR,
+    )
+
+
+def _floor(question: Question) -> float | None:
+    """Return the least score, or None: the default's belongs to OpenClaw's formula and would empty other lists."""
+    if question.min_score is not None:
+        return question.min_score
+    if question.settings.hybrid.fusion == "weighted" or question.settings.min_score_set:
+        return question.settings.min_score
+    return None

@@ -1,0 +1,117 @@
+"""A search, prepared; what its sides bring up; what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.config import Query
+from memd.index.keyword import Scope
+from memd.search.lexicon import Lexicon
+from memd.text.days.find import DaySpan
+from memd.text.keywords import MatchPlan, plan_match
+from memd_client.messages import Hit
+
+
+@dataclass(slots=True)
+class Question:
+    """A search, prepared: what to match, what to compare with, how much to return.
+
+    Attributes:
+        query: As asked.
+        settings: The agent's.
+        max_results: Most hits.
+        min_score: As asked for; None takes the settings'.
+        scope: What the search is limited to.
+        now_ms: Wall time.
+        vector: The query's vector, once there is one.
+        space_id: The vector space that answers.
+        model: Its model.
+        days: Days the query names.
+        notes_scope: The scope of notes alone where transcripts may be found beside them, else None.
+        lexicon: What is known of the index's words; None leaves errors of typing as they are.
+        explain: Whether to say how each hit came by its place.
+        plan: What the index is asked; made when the index is at hand (`candidates.read_question`).
+        names: What is meant letter by letter: a text that holds one comes before those that don't; made likewise.
+    """
+
+    query: str
+    settings: Query
+    max_results: int
+    min_score: float | None
+    scope: Scope | None
+    now_ms: int
+    vector: NDArray[np.float32] | None = None
+    space_id: str = ""
+    model: str = ""
+    days: tuple[DaySpan, ...] = ()
+    notes_scope: Scope | None = None
+    lexicon: Lexicon | None = None
+    explain: bool = False
+    plan: MatchPlan = field(default_factory=lambda: plan_match(""))
+    names: tuple[str, ...] = ()
+
+    @property
+    def scopes(self) -> tuple[Scope | None, ...]:
+        """What is looked through: notes a second time alone where transcripts could fill the list."""
+        return (self.scope,) if self.notes_scope is None else (self.scope, self.notes_scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Chunks that one side brought up: scores by chunk id, and the generation of the index they are of.
+
+    `respelled` are words of the question that stand nowhere, each with the words it was taken for.
+    """
+
+    generation: int
+    scores: dict[int, float]
+    took_ms: float
+    respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CloserLook:
+    """What is left to decide: whether any of some lines is as near to the question as `cosine`; else all is noise."""
+
+    lines: tuple[str, ...]
+    cosine: float
+
+
+@dataclass(slots=True)
+class Found:
+    """What one search found.
+
+    Attributes:
+        hits: Best first.
+        mode: `hybrid`, `keyword` or `vector`.
+        generation: Of the index.
+        abstained: Whether there is nothing relevant.
+        timings: Milliseconds by the part of the search.
+        closer_look: What would have to be compared to be sure that the hits are relevant, or None.
+        held: How well each hit holds the very names of the question: no order puts one with less before it.
+    """
+
+    hits: list[Hit]
+    mode: str
+    generation: int
+    abstained: bool
+    timings: dict[str, float] = field(default_factory=dict)
+    closer_look: CloserLook | None = None
+    held: Sequence[int] = ()
+
+
+def without_days(query: str, days: Sequence[DaySpan]) -> str:
+    """Return a question without the words that only name days (`yesterday`, `last week`): no note needs to hold them.
+
+    Args:
+        query: The question.
+        days: The days it names. Those written in digits stay: a note may well hold `2026-05-08`.
+    """
+    for span in days:
+        if not any(character.isdigit() for character in span.text):
+            query = query.replace(span.text, " ", 1)
+    return query

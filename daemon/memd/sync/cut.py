@@ -1,0 +1,45 @@
+"""How one agent's files are cut into chunks: ours, the user's sizes, or as OpenClaw cut what was adopted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memd.config import Chunking
+from memd.text.chunking import Chunk, chunk_text
+from memd.text.passages import cut_passages
+
+PASSAGES = "passages 1"
+"""Our cut. Its number counts the versions of `memd.text.passages`: another one means that files are cut anew."""
+
+ADOPTED = "openclaw"
+"""Begins the name of a cut that came with vectors OpenClaw bought: it stays, so that nothing is embedded twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A way to cut files; two of one name cut alike."""
+
+    name: str
+    apply: Callable[[str, str], list[Chunk]]
+    """(text, path in the index) -> its chunks."""
+
+
+def choose_cut(chunking: Chunking, remembered: str | None) -> Cut:
+    """Return how an agent's files are to be cut.
+
+    Args:
+        chunking: Its settings.
+        remembered: The name of the cut its index was made with, or None for a new one.
+    """
+    if chunking.sizes_set:
+        return _by_size(f"lines {chunking.tokens} {chunking.overlap}", chunking.tokens, chunking.overlap)
+    if remembered is not None and remembered.startswith(ADOPTED):
+        tokens, overlap = remembered.split()[1:]
+        return _by_size(remembered, int(tokens), int(overlap))
+    return Cut(PASSAGES, cut_passages)
+
+
+def _by_size(name: str, tokens: int, overlap: int) -> Cut:
+    """Return the reference's cut for some sizes, in tokens."""
+    return Cut(name, lambda text, _: chunk_text(text, tokens, overlap))

@@ -1,0 +1,315 @@
+"""What holds for every search, whatever is asked of whatever memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memd.config import Fusion, Hybrid, Mmr, Query, TemporalDecay
+from memd.index.database import Database
+from memd.index.vectors.matrix import MatrixSearch
+from memd.index.vectors.scan import ScanSearch
+from memd.index.vectors.sqlite_vec import SqliteVecSearch
+from memd.index.vectors.vector_search import VectorSearch
+from memd.search.find import find_hits
+from memd.search.lexicon import Lexicon
+from memd_client.messages import Hit
+from tests.support.indexes import (
+    is_exact,
+    new_index,
+    publish_folder,
+    publish_note,
+    question,
+    store_chunks,
+    unit,
+)
+from tests.support.retrieval import SETS, load_set, serving
+
+Memory = tuple[Database, dict[str, str], NDArray[np.float32]]
+"""An index, the texts of its notes by path, and the vector of a question."""
+
+FuzzedIndex = tuple[Database, dict[str, str], VectorSearch]
+"""An index, the texts of its notes by path, and the path that searches its vectors."""
+
+MOST_ASKED = 13
+"""The longest list that is compared with the one before it."""
+
+SAMPLE = 75
+"""Questions of each set, of which there are two."""
+
+LONGEST_SNIPPET = 700
+DIMS = 6
+
+WORDS = ("deploy", "release", "key", "cat", "Anna", "部署", "ключ", "POL-358", "v1.2.3", "Schlüssel")
+"""Few, so that random notes hold them often, in equal numbers: equal scores are what makes lists flicker."""
+
+PATHS = ("MEMORY.md", "memory/2026-11-19.md", "memory/2026-05-08-sync.md", "memory/a.md", "notes/b.md")
+
+# --- the first k of k + 1 results are the k results --------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["technical", "multilingual"])
+def test_a_longer_list_begins_with_the_shorter_one(name: str) -> None:
+    asked = random.Random(5).sample(load_set(name), SAMPLE)
+    changed = []
+    with serving(name, {"provider": "none"}) as client:
+        for each in asked:
+            before: list[tuple[str, int, int]] = []
+            for wanted in range(1, MOST_ASKED + 1):
+                now = places(client.search(each.query, max_results=wanted).hits)
+                if now[: wanted - 1] != before:
+                    changed.append((each.id, wanted, before, now))
+                before = now
+    assert not changed
+
+
+def places(hits: list[Hit]) -> list[tuple[str, int, int]]:
+    """Return where each hit is."""
+    return [(hit.path, hit.start_line, hit.end_line) for hit in hits]
+
+
+LEAST = st.sampled_from((None, 0.0, 0.0, 0.3))
+"""Lowest scores asked for: the settings', none at all, some."""
+
+
+@st.composite
+def notes(draw: st.DrawFn) -> dict[str, str]:
+    """Draw notes of lines that are often the same, under headings, of a few words each."""
+    words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+    repeated = " ".join(WORDS[:6]) + " is kept in the second drawer of the desk beside the window since May"
+    line = words | words.map(lambda said: f"## {said}") | st.just("") | st.just(repeated)
+    line |= words.map(lambda said: f"- {said}: " + "and so on " * 20)
+    lines = draw(st.lists(st.lists(line, min_size=1, max_size=16), min_size=1, max_size=len(PATHS)))
+    return dict(zip(PATHS, map("\n".join, lines), strict=False))
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> str:
+    """Draw a question of words, names, quotes, a misspelled word or a day."""
+    said = draw(st.lists(st.sampled_from((*WORDS, "relaese", "zebra")), min_size=1, max_size=4))
+    return " ".join([*said, draw(st.sampled_from(("", "", "yesterday", "on May 8", '"cat key"')))]).strip()
+
+
+def vectors(draw: st.DrawFn, count: int) -> NDArray[np.float32]:
+    """Draw unit vectors of which many are equal, and some nearly so."""
+    base = np.random.default_rng(draw(st.integers(0, 9))).standard_normal((4, DIMS))
+    chosen = draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
+    moved = draw(st.lists(st.sampled_from((0.0, 0.0, 1e-7, 0.3)), min_size=count, max_size=count))
+    tilt = np.eye(DIMS)[np.arange(count) % DIMS]
+    return unit(base[chosen] + np.array(moved)[:, None] * tilt)
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> Query:
+    """Draw settings of the order: every fusion, with repetitions put later or not, with age or without."""
+    fusion: Fusion = draw(st.sampled_from(("normalized", "weighted", "rrf")))
+    mmr = Mmr(enabled=draw(st.booleans()))
+    decay = TemporalDecay(enabled=draw(st.booleans()))
+    return Query(hybrid=Hybrid(fusion=fusion, mmr=mmr, temporal_decay=decay))
+
+
+@st.composite
+def memories(draw: st.DrawFn) -> Memory:
+    """Draw an index with vectors, its texts, and a question's vector."""
+    texts = draw(notes())
+    db = new_index()
+    chunks = [each for path, text in texts.items() for each in publish_note(db, path, text)]
+    if chunks:
+        store_chunks(db, chunks, vectors(draw, len(chunks)))
+    return db, texts, vectors(draw, 1)[0]
+
+
+@settings(deadline=None, max_examples=80)
+@given(memory=memories(), query=queries(), wish=wishes(), least=LEAST)
+def test_a_longer_list_begins_with_the_shorter_one_with_vectors_as_well(
+    memory: Memory, query: str, wish: Query, least: float | None
+) -> None:
+    db, texts, vector = memory
+    before: list[tuple[str, int, int]] = []
+    for wanted in range(1, MOST_ASKED + 1):
+        asked = question(query, wish, vector=vector, max_results=wanted, min_score=least)
+        hits = find_hits(db, asked, ScanSearch()).hits
+        assert places(hits)[: wanted - 1] == before
+        assert all(is_exact(hit, texts) for hit in hits)
+        before = places(hits)
+    db.close()
+
+
+# --- the three vector paths ---------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=120)
+@given(memory=memories(), query=queries(), wish=wishes(), least=LEAST, wanted=st.integers(1, 12))
+def test_all_vector_paths_bring_the_same_hits_in_the_same_order(
+    memory: Memory, query: str, wish: Query, least: float | None, wanted: int
+) -> None:
+    db, _, vector = memory
+    asked = question(query, wish, vector=vector, max_results=wanted, min_score=least, explain=True)
+    found = [find_hits(db, asked, search) for search in (ScanSearch(), SqliteVecSearch(), MatrixSearch())]
+    assert found[0].hits == found[1].hits == found[2].hits
+    assert len({(each.mode, each.abstained, each.closer_look) for each in found}) == 1
+    assert [list(each.held) for each in found[1:]] == [list(found[0].held)] * 2
+    db.close()
+
+
+# --- what holds all that was asked for is never taken away -----------------------------------------------
+
+
+@settings(deadline=None, max_examples=100)
+@given(memory=memories(), data=st.data(), model=st.sampled_from(("minilm", "embed-3", "")))
+def test_who_asks_with_the_words_of_a_line_gets_something(
+    memory: Memory, data: st.DataObject, model: str
+) -> None:
+    """However far all vectors are: the lowest score that nobody asked for empties no list."""
+    db, texts, vector = memory
+    lines = [line for text in texts.values() for line in text.split("\n") if line.strip("# ")]
+    if lines:
+        query = data.draw(st.sampled_from(lines)).strip("#- ")
+        asked = question(query, vector=vector if model else None, model=model)
+        found = find_hits(db, asked, ScanSearch() if model else None)
+        assert found.hits
+        assert found.closer_look is None
+    db.close()
+
+
+# --- anything may be asked ----------------------------------------------------------------------------
+
+SYNTAX = (
+    "AND",
+    "OR",
+    "NOT",
+    "NEAR(",
+    ")",
+    "(",
+    '"',
+    "'",
+    "`",
+    "*",
+    "^",
+    "+",
+    "-",
+    ":",
+    "{",
+    "}",
+    "text:",
+    ",",
+)
+SIGNS = (
+    "\0",
+    "\ud800",
+    "\udfff",
+    "\x01",
+    "\x1b[31m",
+    "\x7f",
+    "\u200d",
+    "\u202e",
+    "\ufeff",
+    "\ufffe",
+    "\n",
+    "\r",
+)
+OTHERS = (
+    "🙂",
+    "👩‍👩‍👧",
+    "ﬀ",
+    "İ",
+    "ß",
+    "Ⅷ",
+    "①",
+    "ｆｕｌｌ",
+    "가나다",
+    "ไทย",
+    "العربية",
+    "हिन्दी",
+    "日本語",
+    "𠮷",
+)
+QUOTES = ('"{}"', "“{}”", "„{}“", "«{}»", "「{}」", "`{}`", "'{}'", "{}()", "#{}", "../{}", "--{}", "{}++")
+
+
+def fuzzed(seed: int, count: int) -> Iterator[str]:
+    """Yield strings somebody might send: real questions bent, syntax, signs, noise, in one mix or another."""
+    rng = random.Random(seed)
+    real = [each.query for name in ("multilingual", "technical") for each in load_set(name)]
+    for _ in range(count):
+        kind = rng.randrange(8)
+        if kind == 0:
+            yield "".join(chr(rng.randrange(0x110000)) for _ in range(rng.randrange(1, 60)))
+        elif kind == 1:
+            yield "".join(chr(rng.randrange(0x3000)) for _ in range(rng.randrange(1, 120)))
+        elif kind == 2:
+            pieces = [rng.choice((*SYNTAX, *SIGNS, *OTHERS, *WORDS)) for _ in range(rng.randrange(1, 20))]
+            yield rng.choice(("", " ")).join(pieces)
+        elif kind == 3:
+            yield rng.choice(QUOTES).format(rng.choice(real)) + rng.choice((*SIGNS, *SYNTAX))
+        elif kind == 4 and rng.randrange(40) == 0:
+            yield rng.choice(
+                (rng.choice(real) + " ", rng.choice(OTHERS), '"', "a" * 9, "-1.")
+            ) * rng.randrange(900)
+        else:
+            yield bent(rng, rng.choice(real))
+
+
+def bent(rng: random.Random, query: str) -> str:
+    """Return a question with a few letters lost, doubled, swapped or replaced by something strange."""
+    letters = list(query)
+    for _ in range(rng.randrange(1, 5)):
+        at = rng.randrange(len(letters)) if letters else 0
+        letters[at : at + rng.randrange(3)] = rng.choice(
+            ("", letters[at] * 2 if letters else "", " ", *SYNTAX, *SIGNS, *OTHERS)
+        )
+    return "".join(letters)
+
+
+@pytest.fixture(scope="module")
+def multilingual() -> Iterator[FuzzedIndex]:
+    """Return an index of the multilingual notes, each passage with a vector of chance."""
+    folder: Path = SETS / "multilingual" / "workspace"
+    db = new_index()
+    texts, chunks = publish_folder(db, folder)
+    rng = np.random.default_rng(11)
+    store_chunks(db, chunks, unit(rng.standard_normal((len(chunks), DIMS))))
+    yield db, texts, MatrixSearch()
+    db.close()
+
+
+def ask_anything(index: FuzzedIndex, seed: int, count: int) -> int:
+    """Ask fuzzed questions, every other one with a vector, and return how many hits came back.
+
+    What breaks is told with the question, as Python spells it.
+    """
+    db, texts, search = index
+    rng = np.random.default_rng(seed)
+    lexicon = Lexicon()
+    several = 0
+    for number, query in enumerate(fuzzed(seed, count)):
+        vector = unit(rng.standard_normal((1, DIMS)))[0] if number % 2 else None
+        least = 0.0 if number % 3 == 0 else None
+        why = number % 5 == 0
+        asked = question(query, vector=vector, min_score=least, explain=why, lexicon=lexicon)
+        try:
+            hits = find_hits(db, asked, search).hits
+        except Exception as error:
+            raise AssertionError(f"question {number} of {seed}: {query!r}") from error
+        several += len(hits)
+        wrong = [hit for hit in hits if len(hit.snippet) > LONGEST_SNIPPET or not is_exact(hit, texts)]
+        assert not wrong, f"question {number} of {seed}: {query!r}: {wrong}"
+    return several
+
+
+def test_anything_may_be_asked(multilingual: FuzzedIndex) -> None:
+    """Two thousand strings bring exact slices or nothing, and never an error."""
+    assert ask_anything(multilingual, 1, 2_000) > 2_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2, 42))
+def test_a_hundred_thousand_strings_may_be_asked(multilingual: FuzzedIndex, seed: int) -> None:
+    assert ask_anything(multilingual, seed, 2_500) > 2_500

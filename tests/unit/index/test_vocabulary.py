@@ -1,0 +1,85 @@
+"""The words of an index, and those near to a misspelled one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memd.index.database import READER, WRITER, Database, connect
+from memd.index.schema import migrate
+from memd.index.vocabulary import load_vocabulary, near_words, stem_of, stemmed_languages
+from memd.text.keywords import index_text, more_words
+
+TEXTS = (
+    "The watchdog restarts Kubernetes, agreeing with the receiver.",
+    "Der Schlüssel für das Büro liegt in der Schublade, nicht im Watchdog. 部署",
+)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Database:
+    """A reader of an index with two texts."""
+    path = tmp_path / "index.sqlite"
+    writer = connect(path, WRITER)
+    migrate(writer)
+    for key, text in enumerate(TEXTS, 1):
+        writer.execute(
+            "INSERT INTO chunks_fts (rowid, text, extra) VALUES (?, ?, ?)",
+            (key, index_text(text), more_words(text)),
+        )
+    writer.close()
+    return connect(path, READER)
+
+
+def test_words_are_as_the_index_keeps_them(db: Database) -> None:
+    words = load_vocabulary(db)
+
+    assert all(word in words for word in ("watchdog", "kubernet", "agre", "schlussel"))
+    assert not any(word in words for word in ("in", "部", "schlusselǀ", "watchdogs"))
+
+
+def test_a_reader_still_refuses_writing(db: Database) -> None:
+    db.execute("BEGIN")
+    load_vocabulary(db)
+    db.execute("ROLLBACK")
+
+    assert db.pragma("query_only") == 1
+    assert len(load_vocabulary(db)) == len(load_vocabulary(db))
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("watchdgo", ["watchdog"]),
+        ("Wachtdog", ["watchdog"]),
+        ("kubrenetes", ["kubernet"]),
+        ("recievers", ["receiv"]),
+        ("agre", ["agree"]),
+        ("schlüsel", ["schlussel"]),
+        ("watchdogs", []),
+        ("two words", []),
+        ("部署了", []),
+        ("", []),
+    ],
+)
+def test_a_misspelled_word_has_near_ones(db: Database, word: str, near: list[str]) -> None:
+    assert near_words(db, load_vocabulary(db), word) == near
+
+
+def test_every_near_word_finds_what_it_stands_for(db: Database) -> None:
+    assert stem_of(db, "agree") == "agre"
+    assert stem_of(db, "agre") == "agr"
+
+
+def test_an_index_tells_the_languages_it_is_stemmed_in(db: Database) -> None:
+    assert stemmed_languages(db) == ("de",)
+
+
+def test_an_empty_index_has_no_words(tmp_path: Path) -> None:
+    writer = connect(tmp_path / "index.sqlite", WRITER)
+    migrate(writer)
+
+    assert len(load_vocabulary(writer)) == 0
+    assert stemmed_languages(writer) == ()
+    writer.close()

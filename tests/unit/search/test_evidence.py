@@ -1,0 +1,83 @@
+"""Which share of a question a chunk holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from memd.index.database import Database
+from memd.search.candidates import read_question
+from memd.search.evidence import GUESSED_SHARE, TYPED_SHARE, AskedWord, coverage, weigh_words
+from tests.support.indexes import chunk_ids, new_index, publish, question
+
+COMMON = [f"a release of service {number}" for number in range(20)]
+RARE = "the freezer key is with Anna"
+BOTH = "the release key"
+
+
+@pytest.fixture
+def db() -> Database:
+    """An index in which `release` is common and `freezer` is rare."""
+    db = new_index(extension=False)
+    publish(db, "memory/a.md", [*COMMON, RARE, BOTH])
+    return db
+
+
+def weigh(
+    db: Database,
+    query: str,
+    texts: Sequence[str],
+    respelled: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[AskedWord]:
+    """Return what a question asks for, of some texts."""
+    asked = question(query)
+    read_question(db, asked)
+    ids = chunk_ids(db)
+    return weigh_words(db, asked, respelled or {}, [ids[text] for text in texts])
+
+
+def test_rare_words_tell_more_and_none_tells_less_than_nothing(db: Database) -> None:
+    release, freezer, zebra = weigh(db, "release freezer zebra", [RARE, BOTH])
+
+    assert 0 < release.weight < freezer.weight < zebra.weight
+    assert (release.chunks, freezer.chunks, zebra.chunks) == (21, 1, 0)
+    assert freezer.held_by == {chunk_ids(db)[RARE]}
+    assert zebra.held_by == frozenset()
+
+
+def test_what_holds_everything_covers_the_whole_question(db: Database) -> None:
+    words = weigh(db, "who has the freezer key", [RARE, BOTH])
+    ids = chunk_ids(db)
+    assert coverage(words, ids[RARE]) == 1.0
+    assert 0 < coverage(words, ids[BOTH]) < 0.5
+
+
+def test_a_word_that_stands_nowhere_counts_against_every_chunk(db: Database) -> None:
+    ids = chunk_ids(db)
+    known, unknown = (coverage(weigh(db, query, [RARE]), ids[RARE]) for query in ("freezer", "freezer zebra"))
+    assert known == 1.0
+    assert unknown < 0.5
+
+
+def test_a_guessed_word_counts_less_than_one_that_is_there(db: Database) -> None:
+    """Hardly less where it is nearly all of the question: somebody mistyped what they look for."""
+    ids = chunk_ids(db)
+    guesses = {"freezr": ("freezer",), "ann": ("anna",), "kye": ("key",)}
+
+    short = weigh(db, "freezr", [RARE, BOTH], guesses)
+    long = weigh(db, "freezr kye ann", [RARE, BOTH], guesses)
+
+    assert [word.taken_for for word in long] == [guesses[word.word] for word in long]
+    assert coverage(short, ids[RARE]) == pytest.approx(TYPED_SHARE)
+    assert coverage(long, ids[RARE]) == pytest.approx(GUESSED_SHARE)
+    assert coverage(short, ids[BOTH]) == 0.0
+
+
+def test_nothing_that_was_asked_for_is_held_by_nobody(db: Database) -> None:
+    assert coverage([], 1) == 0.0
+    assert weigh(db, "?!", [RARE]) == []
+
+
+def test_a_phrase_only_repeats_its_words(db: Database) -> None:
+    assert [word.word for word in weigh(db, '"freezer key"', [RARE])] == ["freezer", "key"]

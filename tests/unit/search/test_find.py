@@ -1,0 +1,111 @@
+"""One search from candidates to hits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memd.config import Hybrid, Query
+from memd.index.database import Database
+from memd.index.files import generation
+from memd.index.vectors.scan import ScanSearch
+from memd.search.candidates import find_meaning, find_words
+from memd.search.find import find_hits
+from memd.search.question import Candidates
+from tests.support.indexes import new_index, publish, question, store, unit
+
+LINES = ["the cat sleeps on the sofa", "the dog runs in the garden", "quarterly figures of the bakery"]
+BY_MEANING_ALONE = Query(hybrid=Hybrid(enabled=False))
+
+
+@pytest.fixture
+def db() -> Database:
+    """An index of three notes with vectors; the question's is `[1, 0, 0]`."""
+    db = new_index()
+    for number, line in enumerate(LINES):
+        publish(db, f"memory/{number}.md", [line])
+    store(db, LINES, unit([[0.6, 0.8, 0], [0.9, 0.1, 0], [0, 0, 1]]))
+    return db
+
+
+VECTOR = [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "vector", "search", "mode"),
+    [
+        (Query(), VECTOR, True, "hybrid"),
+        (Query(), None, True, "keyword"),
+        (Query(), VECTOR, False, "keyword"),
+        (BY_MEANING_ALONE, VECTOR, True, "vector"),
+        (BY_MEANING_ALONE, None, True, "keyword"),
+    ],
+)
+def test_the_answer_says_how_it_was_found(
+    db: Database, settings: Query, vector: list[float] | None, search: bool, mode: str
+) -> None:
+    """Words answer where there is no vector, whatever the settings: less is better than nothing."""
+    found = find_hits(db, question("cat", settings, vector=vector), ScanSearch() if search else None)
+    assert found.mode == mode
+    assert found.generation == generation(db)
+    by_words = {hit.text_score is not None for hit in found.hits}
+    by_meaning = {hit.vector_score is not None for hit in found.hits}
+    assert (True in by_words) == (mode != "vector")
+    assert (True in by_meaning) == (mode != "keyword")
+    assert set(found.timings) == {"words_ms", "meaning_ms", "ranking_ms"}
+
+
+def test_by_meaning_alone_a_very_name_still_comes_first(db: Database) -> None:
+    publish(db, "memory/pol.md", ["POL-358"])
+    store(db, ["POL-358"], unit([[0.3, 0, 1]]))
+    found = find_hits(db, question("dog POL-358", BY_MEANING_ALONE, vector=VECTOR), ScanSearch())
+    assert found.hits[0].path == "memory/pol.md"
+    assert found.held[0] > 0
+    assert not any(found.held[1:])
+
+
+def test_what_was_found_already_is_used_as_long_as_the_index_is_the_same(db: Database) -> None:
+    # given: candidates, and an index that would bring up others by now, of the same generation
+    asked = question("cat", vector=VECTOR)
+    words, meaning = find_words(db, asked), find_meaning(db, asked, ScanSearch())
+    only_words = Candidates(words.generation, words.scores, 1.5)
+    only_meaning = Candidates(meaning.generation, dict([*meaning.scores.items()][:1]), 2.5)
+    # when
+    found = find_hits(db, asked, ScanSearch(), only_words, only_meaning)
+    # then
+    assert (found.timings["words_ms"], found.timings["meaning_ms"]) == (1.5, 2.5)
+    assert {hit.path for hit in found.hits} == {"memory/0.md", "memory/1.md"}
+
+
+def test_what_was_found_before_the_index_changed_is_found_again(db: Database) -> None:
+    asked = question("cat", vector=VECTOR)
+    words, meaning = find_words(db, asked), find_meaning(db, asked, ScanSearch())
+    publish(db, "memory/0.md", ["nothing of the kind any more"])
+    publish(db, "memory/new.md", ["a new cat"])
+    store(db, ["a new cat"], unit([[1, 0, 0]]))
+
+    found = find_hits(db, asked, ScanSearch(), words, meaning)
+
+    assert (found.hits[0].path, found.hits[0].vector_score) == ("memory/new.md", 1.0)
+    assert "memory/0.md" not in [hit.path for hit in found.hits if hit.text_score is not None]
+    assert found.generation > words.generation
+
+
+def test_no_more_hits_than_wanted_and_one_says_how_well_each_holds_the_names(db: Database) -> None:
+    for number in range(20):
+        publish(db, f"memory/dogs/{number}.md", [f"dog {number}"])
+    found = find_hits(db, question("dog", max_results=4), None)
+    assert len(found.hits) == len(found.held) == 4
+
+
+def test_an_empty_list_is_an_abstention(db: Database) -> None:
+    everything_is_gone = find_hits(db, question("cat"), None, is_there=lambda _: False)
+    nothing_is_good_enough = find_hits(db, question("cat", min_score=1.1), None)
+    for found in (everything_is_gone, nothing_is_good_enough):
+        assert (found.hits, list(found.held), found.abstained) == ([], [], True)
+        assert found.closer_look is None
+
+
+def test_a_vector_without_direction_finds_by_words(db: Database) -> None:
+    found = find_hits(db, question("cat", vector=np.zeros(3, np.float32)), ScanSearch())
+    assert [hit.path for hit in found.hits] == ["memory/0.md"]

@@ -1,0 +1,273 @@
+"""What is shown of candidates: windows, copies, places, and nothing twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from memd.index.database import Database, transaction
+from memd.index.keyword import Scope
+from memd.index.transcripts import store_transcript
+from memd.search.find import find_hits
+from memd.search.hits import SHOWN_SHARE, SNIPPET_CHARACTERS
+from memd.text.chunking import Chunk, chunk_text
+from memd_client.messages import Hit
+from tests.support.indexes import hash_of, is_exact, new_index, publish, publish_note, question
+
+ENTRY = (
+    "the freezer alarm of the bakery went off at four in the morning and nobody was there to hear it at all"
+)
+PATH = "memory/a.md"
+
+
+@pytest.fixture
+def db() -> Database:
+    """An empty index."""
+    return new_index(extension=False)
+
+
+def ask(
+    db: Database, query: str, max_results: int = 6, is_there: Callable[[Hit], bool] = lambda _: True
+) -> list[Hit]:
+    """Return the hits of a question by words, whatever they have to do with it."""
+    return find_hits(
+        db, question(query, max_results=max_results, min_score=0.0), None, is_there=is_there
+    ).hits
+
+
+def section(name: str, lines: int) -> str:
+    """Return a section with an entry a line."""
+    return "\n".join(
+        [f"## {name}", *(f"- {name.lower()} entry {number} of the list" for number in range(lines))]
+    )
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def test_a_snippet_grows_over_its_neighbours_and_never_over_a_heading(db: Database) -> None:
+    # given: a section of some passages between two others, one line of it asked for
+    text = "\n".join([section("Before", 8), section("Middle", 18), "- the freezer key", section("After", 8)])
+    chunks = publish_note(db, PATH, text)
+    wanted = next(each for each in chunks if "freezer" in each.text)
+    # when
+    hit = ask(db, "freezer")[0]
+    # then: it shows more than the passage, up to the headings and not beyond
+    assert is_exact(hit, {PATH: text})
+    assert len(hit.snippet) > len(wanted.text)
+    assert hit.snippet == "\n".join([section("Middle", 18), "- the freezer key"])
+
+
+def test_a_snippet_is_never_longer_than_it_may_be(db: Database) -> None:
+    text = section("List", 200).replace("entry 100 ", "freezer ")
+    publish_note(db, PATH, text)
+    hit = ask(db, "freezer")[0]
+    assert is_exact(hit, {PATH: text})
+    assert "freezer" in hit.snippet
+    assert SNIPPET_CHARACTERS - 40 < len(hit.snippet) <= SNIPPET_CHARACTERS
+
+
+def test_a_snippet_grows_towards_what_was_found_as_well(db: Database) -> None:
+    # given: lines too many for one snippet, those below the wanted one found by the question, too
+    above = "\n".join(
+        f"- above {number} nothing to see in this line, which is only there" for number in range(12)
+    )
+    below = "\n".join(
+        f"- alarm {number} was heard here, and this line was written down" for number in range(12)
+    )
+    text = f"{above}\n- freezer alarm, the one that counts\n{below}"
+    publish_note(db, PATH, text)
+
+    hit = ask(db, "freezer alarm")[0]
+
+    assert "freezer" in hit.snippet
+    assert hit.snippet.count("- alarm") > hit.snippet.count("- above")
+
+
+def test_of_a_chunk_too_long_the_lines_with_the_words_are_shown(db: Database) -> None:
+    # given: chunks as sizes of the user cut them
+    text = section("List", 60).replace("entry 30 ", "freezer ")
+    publish_note(db, PATH, text, cut=lambda content, _: chunk_text(content, 1000, 0))
+    hit = ask(db, "freezer")[0]
+    assert is_exact(hit, {PATH: text})
+    assert "freezer" in hit.snippet
+    assert len(hit.snippet) <= SNIPPET_CHARACTERS
+
+
+def test_a_hit_says_where_it_is(db: Database) -> None:
+    publish_note(db, PATH, "# Title\n\nthe freezer key\nis with Anna")
+    publish_note(db, "notes/b.md", "a freezer")
+    found = {hit.path: hit for hit in ask(db, "freezer")}
+    assert (found[PATH].start_line, found[PATH].end_line, found[PATH].citation) == (1, 4, f"{PATH}#L1-L4")
+    assert (found["notes/b.md"].start_line, found["notes/b.md"].citation) == (1, "notes/b.md#L1")
+    assert {hit.source for hit in found.values()} == {"memory"}
+
+
+def test_a_hit_of_a_transcript_has_the_lines_of_the_transcript(db: Database) -> None:
+    publish_note(db, "sessions/s.jsonl", "user: hello\nuser: the freezer key", source="sessions")
+    with transaction(db):
+        store_transcript(db, "sessions/s.jsonl", [7, 12], 0)
+    hit = ask(db, "freezer")[0]
+    assert (hit.start_line, hit.end_line, hit.source) == (7, 12, "sessions")
+    assert hit.citation == "sessions/s.jsonl#L7-L12"
+
+
+# --- nothing twice --------------------------------------------------------------------------------
+
+
+def test_every_hit_shows_something_new_and_nothing_found_is_left_out(db: Database) -> None:
+    """Passages overlap and snippets grow: what better hits show nearly all of is no hit of its own."""
+    text = "\n".join(f"- freezer entry {number} of the long list of what was seen" for number in range(60))
+    chunks = publish_note(db, PATH, text)
+
+    hits = ask(db, "freezer", max_results=20)
+
+    assert 3 < len(hits) < len(chunks)
+    seen: Counter[int] = Counter()
+    for hit in hits:
+        lines = range(hit.start_line, hit.end_line + 1)
+        assert sum(line not in seen for line in lines) >= (1 - SHOWN_SHARE) * len(lines)
+        seen.update(lines)
+    assert set(seen) == set(range(1, 61))
+    assert max(seen.values()) == 1
+    assert not [
+        (one.citation, other.citation)
+        for one in hits
+        for other in hits
+        if one is not other and one.snippet in other.snippet
+    ]
+
+
+@pytest.mark.parametrize(("first_line", "is_hit"), [(8, True), (7, True), (6, False), (5, False)])
+def test_a_passage_nearly_all_shown_is_no_hit_of_its_own(db: Database, first_line: int, is_hit: bool) -> None:
+    # given: twelve lines that fill a snippet, and a passage of nine lines of which some are among them
+    lines = [f"- entry {number:02d} of the list, which is about what was seen" for number in range(1, 21)]
+    lines[0] += " freezer freezer"
+    lines[12] += " freezer"
+
+    def cut(first: int, last: int) -> Chunk:
+        text = "\n".join(lines[first - 1 : last])
+        return Chunk(first, last, text, hash_of(text), start=len("\n".join([*lines[: first - 1], ""])))
+
+    publish_note(db, PATH, "\n".join(lines), cut=lambda *_: [cut(1, 12), cut(first_line, first_line + 8)])
+    # when
+    hits = ask(db, "freezer")
+    # then: six of nine are shown already, and the rest of it is a hit; seven of nine, and it isn't
+    assert len(hits[0].snippet) <= SNIPPET_CHARACTERS
+    assert (hits[0].start_line, hits[0].end_line) == (1, 12)
+    assert [(hit.start_line, hit.end_line) for hit in hits[1:]] == (
+        [(13, first_line + 8)] if is_hit else []
+    )
+
+
+def test_copies_are_one_hit_with_a_count(db: Database) -> None:
+    for number in range(40):
+        publish(db, f"memory/2026-10-{number:02d}.md", [ENTRY])
+    publish(db, "memory/other.md", ["the freezer is a different one"])
+
+    hits = ask(db, "freezer alarm")
+
+    assert [(hit.path, hit.copies) for hit in hits] == [("memory/2026-10-39.md", 40), ("memory/other.md", 1)]
+
+
+def test_near_repetitions_are_one_hit_with_a_count(db: Database) -> None:
+    # given: one entry in three wordings, one of them in two places
+    for name, changed in (("a", "four"), ("b", "five"), ("c", "five"), ("d", "six")):
+        publish(db, f"memory/{name}.md", [ENTRY.replace("four", changed)])
+
+    hits = ask(db, "freezer alarm at five")
+
+    assert len(hits) == 1
+    assert "at five" in hits[0].snippet
+    assert hits[0].copies == 4
+
+
+def test_repetitions_are_one_hit_and_copies_outside_the_scope_none(db: Database) -> None:
+    for path, source in ((PATH, "memory"), ("memory/b.md", "memory"), ("sessions/s.jsonl", "sessions")):
+        publish(db, path, [ENTRY], source=source)
+    publish(db, "memory/c.md", [ENTRY.replace("four", "five")])
+
+    everywhere = ask(db, "freezer alarm at four")
+    talks = find_hits(db, question("freezer", scope=Scope(("sessions",))), None).hits
+
+    assert [hit.path for hit in everywhere] == ["memory/b.md"]  # a note before a transcript
+    assert [(hit.path, hit.copies) for hit in talks] == [("sessions/s.jsonl", 1)]
+
+
+def test_short_texts_that_differ_are_no_repetitions(db: Database) -> None:
+    publish(db, "memory/a.md", ["standup at 9"])
+    publish(db, "memory/b.md", ["standup at 10"])
+    assert len(ask(db, "standup")) == 2
+
+
+def test_copies_outside_the_scope_are_neither_shown_nor_counted(db: Database) -> None:
+    for path, source in ((PATH, "memory"), ("memory/b.md", "memory"), ("sessions/s.jsonl", "sessions")):
+        publish(db, path, [ENTRY], source=source)
+    hit = ask(db, "freezer")[0]
+    assert (hit.path, hit.copies) == ("memory/b.md", 3)  # a note before a transcript
+    scoped = find_hits(db, question("freezer", scope=Scope(("sessions",))), None).hits[0]
+    assert (scoped.path, scoped.copies) == ("sessions/s.jsonl", 1)
+
+
+# --- what isn't there any more --------------------------------------------------------------------
+
+
+def test_what_is_gone_is_left_out_and_another_place_takes_its_seat(db: Database) -> None:
+    for name in "ab":
+        publish(db, f"memory/{name}.md", [ENTRY])
+    publish(db, "memory/alone.md", ["the freezer stands alone"])
+
+    hits = ask(db, "freezer", is_there=lambda hit: hit.path == "memory/a.md")
+
+    assert [hit.path for hit in hits] == ["memory/a.md"]
+
+
+def test_as_many_hits_as_wanted_come_though_better_ones_are_gone(db: Database) -> None:
+    for number in range(30):
+        publish(db, f"memory/{number:02d}.md", [f"freezer {'word ' * number}{number}"])
+    gone = {f"memory/{number:02d}.md" for number in range(10)}
+
+    hits = ask(db, "freezer", is_there=lambda hit: hit.path not in gone)
+
+    assert [hit.path for hit in hits] == [f"memory/{number:02d}.md" for number in range(10, 16)]
+
+
+def test_a_repetition_takes_the_seat_of_a_better_one_that_is_gone(db: Database) -> None:
+    publish(db, "memory/gone.md", [ENTRY.replace("four", "five")])
+    publish(db, "memory/there.md", [ENTRY])
+
+    hits = ask(db, "freezer alarm at five", is_there=lambda hit: hit.path != "memory/gone.md")
+
+    assert [hit.path for hit in hits] == ["memory/there.md"]
+
+
+# --- scores ---------------------------------------------------------------------------------------
+
+
+def test_scores_fall_from_the_first_to_the_last_and_a_lowest_one_cuts_by_what_is_shown(db: Database) -> None:
+    publish(db, "memory/other.md", [f"something else {number}" for number in range(40)])
+    for number in range(8):
+        publish(
+            db,
+            f"memory/{number}.md",
+            ["freezer " + " ".join(f"word{number}x{each}" for each in range(7 * number))],
+        )
+    everything = ask(db, "freezer", max_results=8)
+    shown = [hit.score for hit in everything]
+    assert shown == sorted(shown, reverse=True)
+    assert len(set(shown)) == 8
+
+    for lowest in (shown[3] - 0.0001, shown[3] + 0.0001, 1.1):
+        asked = question("freezer", max_results=8, min_score=lowest)
+        kept = find_hits(db, asked, None).hits
+        assert [hit.path for hit in kept] == [hit.path for hit in everything if hit.score >= lowest]
+
+
+def test_every_hit_keeps_the_scores_behind_its_own(db: Database) -> None:
+    publish(db, PATH, [ENTRY])
+    hit = ask(db, "freezer")[0]
+    assert hit.vector_score is None
+    assert hit.text_score is not None
+    assert hit.text_score > 0

@@ -36,9 +36,15 @@ def home() -> Iterator[StateHome]:
 
 
 def vectors_of(home: StateHome) -> dict[str, np.ndarray]:
-    """Return the real vectors of all chunks by their hash, then forget the index they came from."""
+    """Return the real vectors of all chunks as OpenClaw cuts them, by hash, then forget the index they came from."""
+    settings = json.loads((home.state / "openclaw.json").read_text())
+    as_openclaw = settings["agents"]["defaults"]["memorySearch"] | {
+        "chunking": {"tokens": 400, "overlap": 80}
+    }
+    home.configure({"agents": {"defaults": {"memorySearch": as_openclaw}}})
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
+    home.configure(settings)
     index = home.state / "memory" / "main.sqlite"
     db = apsw.Connection(str(index))
     found = {

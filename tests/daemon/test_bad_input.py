@@ -94,6 +94,7 @@ def test_one_endless_line_is_cut_searched_and_quoted_exactly() -> None:
         line = " ".join(f"word{number}" for number in range(60_000))
         home.note("memory/line.md", line)
         with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
             hit = client.search("word54321").hits[0]
             assert "word54321" in hit.snippet
             assert hit.snippet in line

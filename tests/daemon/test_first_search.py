@@ -190,11 +190,11 @@ def test_many_clients_search_while_files_change() -> None:
 
 def test_a_copy_that_was_just_emptied_gives_its_seat_to_another() -> None:
     with StateHome(KEYWORD_ONLY) as home:
-        home.note("memory/a.md", "the cormorant nests on the pier\n")
-        last = home.note("memory/b.md", "the cormorant nests on the pier\n")
+        home.note("memory/2026-05-01.md", "the cormorant nests on the pier\n")
+        last = home.note("memory/2026-05-02.md", "the cormorant nests on the pier\n")
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
             (both,) = client.search("cormorant").hits
-            assert (both.path, both.copies) == ("memory/b.md", 2)
+            assert (both.path, both.copies) == ("memory/2026-05-02.md", 2)
             last.write_text("")
-            assert [hit.path for hit in client.search("cormorant").hits] == ["memory/a.md"]
+            assert [hit.path for hit in client.search("cormorant").hits] == ["memory/2026-05-01.md"]

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 LETTERS = "bcdfghjklmnpqrtv"
 """Of words: without vowels there is no English ending that a stemmer could take off."""
 
-WORD = re.compile("zq[bcdfghjklmnpqrtv]{6}")
+WORD = re.compile("zq[bcdfghjklmnpqrtv]{18}")
 
 FOLDERS = ("memory", "memory/sub", "memory/sub/deep", "memory/a.md", "memory/.hidden", "attic")
 
@@ -59,9 +59,9 @@ _numbers = itertools.count()
 
 
 def fresh_word() -> str:
-    """Return a word that no file ever held, always of the same length."""
+    """Return a word that no file ever held, always of the same length, and no misspelling of another."""
     number = next(_numbers)
-    return "zq" + "".join(LETTERS[(number >> shift) & 15] for shift in range(20, -4, -4))
+    return "zq" + "".join(LETTERS[(number >> shift) & 15] * 3 for shift in range(20, -4, -4))
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class EditedMemory:
         """Write a file of several chunks, with words at its start, its middle and its end."""
         lines = BODY.split("\n")
         for place in (0, 45, 89):
-            lines[place] = f"## Part {place} says {self._word()}"
+            lines[place] = f"Part {place} says {self._word()}"
         self._put(path, "\n".join(lines))
 
     def write_crlf(self, path: str) -> None:

@@ -23,7 +23,7 @@ def load_region(db: Database, row: ChunkRow, text: str, reach: int) -> Region | 
         return None
     rows = db.execute(
         """SELECT start_char, end_char, start_line, text FROM chunks
-           WHERE path = ? AND source = ? AND start_char BETWEEN ? AND ? ORDER BY start_char, end_char""",
+           WHERE path = ? AND +source = ? AND start_char BETWEEN ? AND ? ORDER BY start_char, end_char""",
         (row.path, row.source, row.start_char - 2 * reach, row.end_char + reach),
     )
     around: list[tuple[int, int, int, str]] = [(int(a), int(b), int(c), str(part)) for a, b, c, part in rows]

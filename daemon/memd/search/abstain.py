@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from memd.index.connection import Database
 from memd.index.files import load_texts
+from memd.index.keyword import count_chunks
 from memd.search.evidence import coverage, weigh_words
 from memd.search.question import Candidates, CloserLook, Question
 from memd.text.tokens import CJK_CLASS
@@ -41,6 +42,9 @@ PAIRS_ENOUGH = 0.15
 
 CALIBRATED = frozenset({"minilm"})
 """Models whose cosines these figures are of. Of others only `FAR` is known."""
+
+TELLING_CHUNKS = 50
+"""Chunks a memory needs for its words to be weighed: in a smaller one none is rare, and any that matches counts."""
 
 READ_CHUNKS = 3
 """Nearest chunks whose lines are compared one by one."""
@@ -90,7 +94,8 @@ def judge(
         return Verdict()
     best = max(meaning.scores.values(), default=0.0)
     foreign = _FOREIGN.search(question.query) is not None
-    if meaning.scores and question.model not in CALIBRATED:
+    small = count_chunks(db) < TELLING_CHUNKS
+    if small or (meaning.scores and question.model not in CALIBRATED):
         return Verdict(nothing=best < FAR and not words.scores)
     near = 0.0 if foreign else best
     if 2 * NEAR * near >= ENOUGH + MARGIN:

@@ -15,7 +15,7 @@ from memd.ranking.fusion import Ranked
 from memd.search.explain import explain_hits
 from memd.search.order import Order
 from memd.search.question import Question
-from memd.text.snippets import Snippet, cut_snippet
+from memd.text.snippets import Snippet, cut_snippet, has_words
 from memd.text.windows import Worth, grow_window
 from memd_client.messages import Hit
 
@@ -87,7 +87,7 @@ class HitCutter:
                     item, place, contents[row.id], self._copies[group] or copies[row.hash]
                 )
                 if self._is_there(hit):
-                    if not self._is_told(hit):
+                    if not self._is_told(hit) and self._is_about(item, hit, contents[row.id]):
                         self._hits.append(hit)
                         self.shown.append((item, f"{place.path}\n{contents[row.id]}"))
                         self._spans[place.path].append(span)
@@ -132,6 +132,13 @@ class HitCutter:
         spans = self._spans.get(row.path, [])
         shown = sum(max(0, min(row.end_char, end) - max(row.start_char, start)) for start, end in spans)
         return size > 0 and shown > SHOWN_SHARE * size
+
+    def _is_about(self, item: Ranked, hit: Hit, text: str) -> bool:
+        """Return whether a hit shows any word it was found by, where its passage's own part of it was not cut off."""
+        if item.text_score is None or text.strip() in hit.snippet:
+            return True
+        words = self._question.plan.words
+        return has_words(hit.snippet, words) or not has_words(text, words)
 
     def _is_told(self, new: Hit) -> bool:
         """Return whether a hit shows nothing that an earlier one doesn't; another place of it is counted there."""

@@ -24,10 +24,15 @@ def check_against(disk: Discovery, behind: Changes | None, load: Callable[[Found
         load: Reads one.
     """
     changed = {found.path: found for found in behind.read} if behind is not None else {}
+    texts: dict[str, str | None] = {}
 
     def is_there(hit: Hit) -> bool:
         found = changed.get(hit.path)
-        return hit.path in disk.files if found is None else _still_holds(hit, found, load)
+        if found is None:
+            return hit.path in disk.files
+        if hit.path not in texts:  # one look is enough for all hits of a file, however long it is
+            texts[hit.path] = _load(found, load)
+        return _still_holds(hit, texts[hit.path])
 
     return is_there
 
@@ -45,13 +50,24 @@ def check_by_name(workspace: str) -> Check:
     return is_there
 
 
-def _still_holds(hit: Hit, found: Found, load: Callable[[Found], FileText]) -> bool:
-    """Return whether a changed file still holds a hit's text at the hit's lines; a transcript, anywhere."""
+def _load(found: Found, load: Callable[[Found], FileText]) -> str | None:
+    """Return a changed file's text as it is now, or None where it can't be read."""
     try:
-        text = load(found).text
+        return load(found).text
     except MemdError:
+        return None
+
+
+def _still_holds(hit: Hit, text: str | None) -> bool:
+    """Return whether a changed file still holds a hit's text at the hit's lines; a transcript, anywhere."""
+    if text is None:
         return False
-    if hit.source != "memory":
-        return hit.snippet in text
-    lines = text.split("\n")[hit.start_line - 1 : hit.end_line]
-    return hit.snippet in "\n".join(lines)
+    at = text.find(hit.snippet)
+    if hit.source != "memory" or at < 0:
+        return at >= 0
+    while at >= 0:
+        line = text.count("\n", 0, at) + 1
+        if line >= hit.start_line:
+            return line == hit.start_line
+        at = text.find(hit.snippet, at + 1)
+    return False

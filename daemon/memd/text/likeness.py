@@ -6,7 +6,6 @@ Moses Charikar's similarity estimation by rounding ("simhash"), over words and p
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -16,6 +15,7 @@ from memd.text.tokens import CJK_CLASS
 BITS = 64
 
 _WORD = re.compile(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
+_NEXT = np.uint64(0xD6E8FEB86659FD93)  # any odd number: a pair is no word, and its order counts
 _SPREAD = np.uint64(
     0x9E3779B97F4A7C15
 )  # an odd multiplier spreads 32 bits over 64: Knuth's multiplicative hashing
@@ -33,8 +33,9 @@ def likeness(text: str) -> int:
     words = _WORD.findall(text.lower())
     if not words:
         return 0
-    pieces = [*words, *(f"{one} {other}" for one, other in pairwise(words))]
-    hashes = np.array([crc32(piece.encode("utf-8", "replace")) for piece in pieces], dtype=np.uint64)
+    single = np.array([crc32(word.encode("utf-8", "replace")) for word in words], dtype=np.uint64)
+    pairs = single[:-1] * _NEXT + single[1:]
+    hashes = np.concatenate((single, pairs))
     hashes = (hashes + np.uint64(1)) * _SPREAD
     hashes ^= hashes >> np.uint64(29)
     hashes *= _SPREAD

@@ -77,11 +77,14 @@ def cut_passages(content: str, path: str) -> list[Chunk]:
 def name_words(path: str) -> str:
     """Return what a file's path says about its text, in words: `projects ledger import`.
 
-    Days, and names that every memory has (`MEMORY.md`, `memory/`), say nothing.
+    Days, names that every memory has (`MEMORY.md`, `memory/`), and the names of transcripts, which are numbers, say
+    nothing.
 
     Args:
         path: The path in the index, with slashes.
     """
+    if path.endswith(".jsonl"):
+        return ""
     parts = [*PurePosixPath(path).parts]
     if parts:
         parts[-1] = parts[-1].rsplit(".", 1)[0]

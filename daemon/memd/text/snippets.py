@@ -80,6 +80,17 @@ def cut_snippet(text: str, start_line: int, words: Sequence[str], limit: int = 7
     return Snippet(text[start:end], first, first + text.count("\n", start, end))
 
 
+def has_words(text: str, words: Sequence[str]) -> bool:
+    """Return whether any of some words, or another form of it, stands in a text.
+
+    Args:
+        text: Any text.
+        words: In lower case, as `cut_snippet` takes them.
+    """
+    folded = _fold(text)
+    return any(next(_places(folded, _fold(word)), None) is not None for word in words)
+
+
 def _best_window(text: str, spots: list[_Spot], limit: int) -> tuple[int, int]:
     """Return where the best window starts and ends."""
     units = list(_units(text, limit))

@@ -13,6 +13,13 @@ from memd.search.find import find_hits
 from memd.search.question import Found
 from tests.support.indexes import new_index, publish, publish_note, question, store, store_chunks
 
+
+@pytest.fixture(autouse=True)
+def a_memory_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let words be weighed in the small memories of these tests."""
+    monkeypatch.setattr("memd.search.abstain.TELLING_CHUNKS", 1)
+
+
 OTHERS = [f"entry {number} about something else in the house" for number in range(12)]
 FREEZER = "the freezer key hangs beside the door"
 CERTAIN = (ENOUGH + MARGIN) / (2 * NEAR)
@@ -179,3 +186,12 @@ def test_what_is_of_a_day_that_was_asked_for_is_relevant(near: bool) -> None:
     found = ask(db, "zebra giraffe elephant yesterday", near=near)
     assert "memory/2026-11-19.md" in paths(found)
     assert found.closer_look is None
+
+
+def test_in_a_small_memory_any_word_that_matches_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given: a memory in which no word is rare
+    monkeypatch.setattr("memd.search.abstain.TELLING_CHUNKS", 50)
+    # when: the one word of four that it holds tells little
+    found = ask(index(), "entry unheard unknown unsaid")
+    # then
+    assert (paths(found) != [], found.abstained) == (True, False)

@@ -157,9 +157,7 @@ def test_a_passage_nearly_all_shown_is_no_hit_of_its_own(db: Database, first_lin
     # then: six of nine are shown already, and the rest of it is a hit; seven of nine, and it isn't
     assert len(hits[0].snippet) <= SNIPPET_CHARACTERS
     assert (hits[0].start_line, hits[0].end_line) == (1, 12)
-    assert [(hit.start_line, hit.end_line) for hit in hits[1:]] == (
-        [(13, first_line + 8)] if is_hit else []
-    )
+    assert [(hit.start_line, hit.end_line) for hit in hits[1:]] == ([(13, first_line + 8)] if is_hit else [])
 
 
 def test_copies_are_one_hit_with_a_count(db: Database) -> None:

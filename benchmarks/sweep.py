@@ -58,7 +58,7 @@ def weights(vector: float) -> dict[str, Any]:
 
 SETTINGS = (
     Setting("default"),
-    *(Setting(f"meaning {share}", query=weights(share)) for share in (0.2, 0.3, 0.5, 0.7)),
+    *(Setting(f"meaning {share}", query=weights(share)) for share in (0.2, 0.5, 0.7)),
     Setting("words alone", meaning=False),
     Setting("meaning alone", query={"hybrid": {"enabled": False}}),
     Setting("rrf", query={"hybrid": {"fusion": "rrf"}}),
@@ -68,11 +68,11 @@ SETTINGS = (
     Setting("decay, 30 days", query={"hybrid": {"temporal_decay": {"enabled": True, "half_life_days": 30}}}),
     *(
         Setting(f"neighbours {share}", constants={"memd.ranking.neighbours:SHARE": share})
-        for share in (0.0, 0.1, 0.3, 0.5)
+        for share in (0.0, 0.2, 0.5)
     ),
     *(
         Setting(f"shown {share}", constants={"memd.search.hits:SHOWN_SHARE": share})
-        for share in (0.2, 0.35, 0.8)
+        for share in (0.25, 0.5)
     ),
     *(
         Setting(f"snippets of {size}", constants={"memd.search.hits:SNIPPET_CHARACTERS": size})

@@ -20,9 +20,9 @@ AGENT_KEYS: Final[dict[str, dict[str, str]]] = {
         ),
         "experimental.sessionMemory": "Allows `sessions` among the `sources`.",
         "chunking.tokens": (
-            "Size of a chunk; a change re-chunks a file when that changes, or all with `memctl index --force`."
+            "Size of a chunk; after a change the next sync cuts all files anew."
         ),
-        "chunking.overlap": "How many tokens a chunk repeats of the one before.",
+        "chunking.overlap": "How many tokens a chunk repeats of the one before. Without either, notes are cut into passages.",
         "store.driver": "The only one there is.",
         "store.path": "The index file; `{agentId}` stands for the agent.",
         "store.vector.enabled": "Use sqlite-vec where it loads.",

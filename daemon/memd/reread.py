@@ -22,7 +22,7 @@ from memd_client.messages import Hit
 
 log = structlog.get_logger(__name__)
 
-LOOK_S = 0.15
+LOOK_S = 0.4
 """How long a search takes to compare lines: eight short ones take some 30 ms, once."""
 
 KEPT_LINES = 1_000

@@ -158,7 +158,7 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
 
 
 def forget_file(db: Database, path: str) -> Published:
-    """Remove a file with its chunks. Its vectors stay in the cache, so a renamed file embeds nothing again.
+    """Remove a file with its chunks. Its vectors stay in the cache, so a file that comes back embeds nothing again.
 
     Args:
         db: The writer, inside a transaction.

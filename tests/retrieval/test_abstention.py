@@ -22,6 +22,10 @@ ANSWERABLE = ("words", "paraphrase", "short", "zh", "de", "ja")
 """Groups whose answers stand in the notes, in the same words or in others that a small English model takes for them:
 among the first three places by meaning alone, and nearer than nine of ten unrelated questions come to any place."""
 
+WRONGLY_EMPTY = 0.06
+"""Most answerable questions of this set that may get nothing. Over a quarter of them are paraphrases without a word of
+their answer; of the answerable questions of all three sets together it is 0.015 (docs/ranking.md)."""
+
 REPORTED = ("near", "distant")
 """Groups without a bar. `near` asks for something else of whom the notes do name: the note about them is a fair
 answer. `distant` says it in words so far from the note's that the small model can't tell it from an unrelated one."""
@@ -114,7 +118,7 @@ def test_what_memory_does_not_hold_is_answered_with_nothing(by_both: Answers) ->
 def test_what_memory_holds_is_not_answered_with_nothing(by_both: Answers) -> None:
     empty = by_both.share(ANSWERABLE, lambda reply: not reply.hits)
 
-    assert empty <= 0.05, by_both.report()
+    assert empty <= WRONGLY_EMPTY, by_both.report()
 
 
 def test_nonsense_is_answered_with_nothing_by_words_alone(by_words: Answers) -> None:

@@ -89,7 +89,8 @@ def name_words(path: str) -> str:
     if parts:
         parts[-1] = parts[-1].rsplit(".", 1)[0]
     words = [_JOINTS.sub(" ", _DAY.sub("", part)).strip() for part in parts[-3:]]
-    return " ".join(word for word in words if word.lower() not in _UNTELLING)
+    telling = [word for word in words if any(letter.isalpha() for letter in word)]
+    return " ".join(word for word in telling if word.lower() not in _UNTELLING)
 
 
 def _pieces(content: str) -> Iterator[_Piece]:

@@ -19,10 +19,10 @@ AGENT_KEYS: Final[dict[str, dict[str, str]]] = {
             "More Markdown: paths, or objects with a `path` and a glob `pattern`; relative ones start at the workspace."
         ),
         "experimental.sessionMemory": "Allows `sessions` among the `sources`.",
-        "chunking.tokens": (
-            "Size of a chunk; after a change the next sync cuts all files anew."
+        "chunking.tokens": ("Size of a chunk; after a change the next sync cuts all files anew."),
+        "chunking.overlap": (
+            "How many tokens a chunk repeats of the one before. Without either, notes are cut into passages."
         ),
-        "chunking.overlap": "How many tokens a chunk repeats of the one before. Without either, notes are cut into passages.",
         "store.driver": "The only one there is.",
         "store.path": "The index file; `{agentId}` stands for the agent.",
         "store.vector.enabled": "Use sqlite-vec where it loads.",

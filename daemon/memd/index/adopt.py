@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database, connect_read_only, get_int
 from memd.index.keyword import insert_words
-from memd.index.meta import set_active_space, set_cut
+from memd.index.meta import set_active_space, set_adopted_cut
 
 log = structlog.get_logger(__name__)
 
@@ -284,7 +284,7 @@ def _set_cut(new: Database, meta: dict[str, Any]) -> None:
     tokens, overlap = meta.get("chunkTokens"), meta.get("chunkOverlap")
     if not (isinstance(tokens, int) and isinstance(overlap, int) and 0 <= overlap < tokens):
         tokens, overlap = DEFAULT_CUT
-    set_cut(new, f"openclaw {tokens} {overlap}")
+    set_adopted_cut(new, tokens, overlap)
 
 
 def _dims_of(db: Database, space_id: str) -> int | None:

@@ -12,6 +12,9 @@ GENERATION = "generation"
 LAST_SYNC = "last_sync_ms"
 CUT = "cut"
 
+ADOPTED = "openclaw"
+"""Begins the name of a cut that came with vectors OpenClaw bought: it stays, so that nothing is embedded twice."""
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveSpace:
@@ -85,3 +88,8 @@ def find_cut(db: Database) -> str | None:
 def set_cut(db: Database, name: str) -> None:
     """Note the way all files of this index are cut into chunks."""
     set_meta(db, CUT, name)
+
+
+def set_adopted_cut(db: Database, tokens: int, overlap: int) -> None:
+    """Note that vectors came with chunks as OpenClaw cuts them, of some sizes in tokens."""
+    set_cut(db, f"{ADOPTED} {tokens} {overlap}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from memd.text.tokens import CJK_CLASS
+from memd.text.tokens import folded_words
 
 MOST_BITS = 14
 """Numbers of likeness further apart than this are of different texts; those nearer are compared word by word."""
@@ -17,8 +16,6 @@ ALIKE = 0.8
 
 LEAST_WORDS = 12
 """Shorter texts are alike too easily: `Standup at 9` and `Standup at 10` say different things."""
-
-_WORD = re.compile(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
 
 
 def group_alike(
@@ -45,7 +42,7 @@ def group_alike(
         return first
     pairs = [(ids[one], ids[other]) for one, other in zip(ones.tolist(), others.tolist(), strict=True)]
     texts = load_texts(sorted({key for pair in pairs for key in pair}))
-    words = {key: frozenset(_WORD.findall(text.lower())) for key, text in texts.items()}
+    words = {key: frozenset(folded_words(text)) for key, text in texts.items()}
     for one, other in pairs:
         if first[one] == one and first[other] == other and _are_alike(words[one], words[other]):
             first[other] = one

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from memd.ranking.fusion import Ranked, best_first
-from memd.text.tokens import CJK_CLASS
-
-# A CJK character is a word of its own: its scripts put no space between words.
-_WORD = re.compile(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
+from memd.text.tokens import folded_words
 
 
 def rerank_mmr(items: Sequence[Ranked], lambda_: float, limit: int | None = None) -> list[Ranked]:
@@ -55,7 +51,7 @@ def _as_bits(items: Sequence[Ranked]) -> list[int]:
     sets = []
     for item in items:
         bits = 0
-        for word in set(_WORD.findall(item.snippet.lower())):
+        for word in set(folded_words(item.snippet)):
             bits |= 1 << numbers.setdefault(word, len(numbers))
         sets.append(bits)
     return sets

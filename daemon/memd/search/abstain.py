@@ -16,7 +16,7 @@ from memd.index.files import load_texts
 from memd.index.keyword import count_chunks
 from memd.search.evidence import coverage, weigh_words
 from memd.search.question import Candidates, CloserLook, Question
-from memd.text.tokens import CJK_CLASS
+from memd.text.tokens import CJK_CLASS, has_cjk
 
 FAR = 0.25
 """Cosine below which the nearest text has nothing to do with the question, for any model: MiniLM puts nonsense at 0.1
@@ -102,7 +102,7 @@ def judge(
         return Verdict()
     share = _best_share(db, question, words, meaning, ranked)
     if foreign or not meaning.scores:
-        pairs = re.search(f"[{CJK_CLASS}]", question.query) is not None
+        pairs = has_cjk(question.query)
         return Verdict(nothing=share < (PAIRS_ENOUGH if pairs else WORDS_ENOUGH))
     if share >= COVERED or share + 2 * NEAR * near >= ENOUGH + MARGIN:
         return Verdict()

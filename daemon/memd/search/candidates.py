@@ -68,10 +68,9 @@ def _add_literals(db: Database, question: Question, scores: dict[int, float]) ->
 
     All texts are read for it, which takes some 10 ms at 15,000 chunks, so it is for names with signs alone.
     """
-    wanted = [
-        name for name in question.names if is_unfindable(name) and name != " ".join(question.query.split())
-    ]
-    wanted = wanted or [name for name in question.names if is_unfindable(name)]
+    whole = " ".join(question.query.split())
+    # The question itself comes last: what of it is a name is likelier to be written down.
+    wanted = sorted(filter(is_unfindable, question.names), key=lambda name: name == whole)
     if not wanted or count_chunks(db) > MOST_READ:
         return
     held = holding(db, wanted[0], list(scores), question.scope)

@@ -53,8 +53,8 @@ def explain_hits(
     """
     ids = [int(item.id) for item, _, _ in shown]
     asked = weigh_words(db, question, respelled, ids)
-    by_meaning = _places({key: item.vector_score for key, item in _by_id(order).items()})
-    by_words = _places({key: item.text_score for key, item in _by_id(order).items()})
+    by_meaning = _places({int(item.id): item.vector_score for item in order.ranked})
+    by_words = _places({int(item.id): item.text_score for item in order.ranked})
     explained = []
     for item, where, copies in shown:
         key = int(item.id)
@@ -80,11 +80,6 @@ def explain_hits(
             }
         )
     return explained
-
-
-def _by_id(order: Order) -> dict[int, Ranked]:
-    """Return the candidates by id."""
-    return {int(item.id): item for item in order.ranked}
 
 
 def _places(scores: Mapping[int, float | None]) -> dict[int, int]:

@@ -12,8 +12,11 @@ from memd.config import Query
 from memd.index.keyword import Scope
 from memd.search.lexicon import Lexicon
 from memd.text.days.find import DaySpan
-from memd.text.keywords import MatchPlan, plan_match
+from memd.text.keywords import MatchPlan
 from memd_client.messages import Hit
+
+NOTHING_ASKED = MatchPlan(None, None, ())
+"""The plan of a question that wasn't read yet."""
 
 
 @dataclass(slots=True)
@@ -51,7 +54,7 @@ class Question:
     notes_scope: Scope | None = None
     lexicon: Lexicon | None = None
     explain: bool = False
-    plan: MatchPlan = field(default_factory=lambda: plan_match(""))
+    plan: MatchPlan = NOTHING_ASKED
     names: tuple[str, ...] = ()
 
     @property

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memd.config import Chunking
+from memd.index.meta import ADOPTED
 from memd.text.chunking import Chunk, chunk_text
 from memd.text.passages import cut_passages
 
 PASSAGES = "passages 1"
 """Our cut. Its number counts the versions of `memd.text.passages`: another one means that files are cut anew."""
-
-ADOPTED = "openclaw"
-"""Begins the name of a cut that came with vectors OpenClaw bought: it stays, so that nothing is embedded twice."""
 
 
 @dataclass(frozen=True, slots=True)

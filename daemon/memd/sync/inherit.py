@@ -13,8 +13,7 @@ from memd.config import Chunking
 from memd.index.adopt import CachedVector, import_cache, read_openclaw_agent_cache
 from memd.index.cache import SpaceKey, find_dims
 from memd.index.connection import Database, IndexFile
-from memd.index.meta import set_cut
-from memd.sync.cut import ADOPTED
+from memd.index.meta import set_adopted_cut
 
 log = structlog.get_logger(__name__)
 
@@ -51,7 +50,7 @@ async def inherit_vectors(
     if rows:
 
         def take(db: Database) -> int:
-            set_cut(db, f"{ADOPTED} {chunking.tokens} {chunking.overlap}")
+            set_adopted_cut(db, chunking.tokens, chunking.overlap)
             return import_cache(db, rows, lambda provider, model: space.id, clock())
 
         taken = await index.write(take)

@@ -5,16 +5,14 @@ Moses Charikar's similarity estimation by rounding ("simhash"), over words and p
 
 from __future__ import annotations
 
-import re
 from zlib import crc32
 
 import numpy as np
 
-from memd.text.tokens import CJK_CLASS
+from memd.text.tokens import folded_words
 
 BITS = 64
 
-_WORD = re.compile(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
 _NEXT = np.uint64(0xD6E8FEB86659FD93)  # any odd number: a pair is no word, and its order counts
 _SPREAD = np.uint64(
     0x9E3779B97F4A7C15
@@ -30,7 +28,7 @@ def likeness(text: str) -> int:
     Returns:
         A signed number of 64 bits, as SQLite stores it; 0 for a text without a word.
     """
-    words = _WORD.findall(text.lower())
+    words = folded_words(text)
     if not words:
         return 0
     single = np.array([crc32(word.encode("utf-8", "replace")) for word in words], dtype=np.uint64)

@@ -27,7 +27,9 @@ SECTION_UNITS = 200
 CONTEXT_CHARACTERS = 160
 """Longest context: it says where a passage stands and must not drown it."""
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+")
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+")
+"""Begins a line that is a heading."""
+
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；…])")
 _WORD_GAP = re.compile(r"\s+")
@@ -100,7 +102,7 @@ def _pieces(content: str) -> Iterator[_Piece]:
     start = 0
     for number, line in enumerate(content.split("\n"), start=1):
         mark = _FENCE.match(line)
-        heading = _HEADING.match(line) if not fence else None
+        heading = HEADING.match(line) if not fence else None
         if fence:
             if mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip():
                 fence = ""

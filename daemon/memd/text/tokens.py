@@ -35,8 +35,19 @@ WIDE_CLASS = (
 the basic plane."""
 
 _CJK = re.compile(f"[{CJK_CLASS}]")
+_WORD = re.compile(rf"[{CJK_CLASS}]|[^\W{CJK_CLASS}]+")
 _WIDE = re.compile(f"[{WIDE_CLASS}]")
 _WIDE_RUN = re.compile(f"[{WIDE_CLASS}]+")
+
+
+def folded_words(text: str) -> list[str]:
+    """Return a text's words in lower case, in order. A CJK letter is a word: its scripts put no space between words."""
+    return _WORD.findall(text.lower())
+
+
+def has_cjk(text: str) -> bool:
+    """Return whether any character of a text is a letter of a script written without spaces."""
+    return _CJK.search(text) is not None
 
 
 def is_cjk(character: str) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
+from memd.text.passages import HEADING
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _text(region: Region, line: tuple[int, int]) -> str:
 
 def _is_heading(region: Region, line: tuple[int, int]) -> bool:
     """Return whether a line is a heading."""
-    return _HEADING.match(region.text, line[0] - region.start, line[1] - region.start) is not None
+    return HEADING.match(region.text, line[0] - region.start, line[1] - region.start) is not None
 
 
 def _next(region: Region, lines: Sequence[tuple[int, int]], at: int, step: int) -> int | None:

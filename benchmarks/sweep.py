@@ -70,10 +70,7 @@ SETTINGS = (
         Setting(f"neighbours {share}", constants={"memd.ranking.neighbours:SHARE": share})
         for share in (0.0, 0.2, 0.5)
     ),
-    *(
-        Setting(f"shown {share}", constants={"memd.search.hits:SHOWN_SHARE": share})
-        for share in (0.25, 0.5)
-    ),
+    *(Setting(f"shown {share}", constants={"memd.search.hits:SHOWN_SHARE": share}) for share in (0.25, 0.5)),
     *(
         Setting(f"snippets of {size}", constants={"memd.search.hits:SNIPPET_CHARACTERS": size})
         for size in (500, 600, 700)

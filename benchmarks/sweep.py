@@ -32,7 +32,6 @@ from memd.index.vectors.matrix import MatrixSearch
 from memd.search.find import find_hits
 from memd.search.lexicon import Lexicon
 from memd.search.question import Question
-from memd.text.days.find import find_days
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
@@ -185,7 +184,6 @@ def run_setting(setting: Setting, workspace: Workspace, max_results: int) -> Ite
     query = merged(Query(), setting.query)
     today = datetime.now(tz=UTC)
     for asked, vector in zip(workspace.questions, workspace.vectors, strict=True):
-        days = find_days(asked["query"], today.date())
         question = Question(
             query=asked["query"],
             lexicon=workspace.lexicon,
@@ -197,7 +195,6 @@ def run_setting(setting: Setting, workspace: Workspace, max_results: int) -> Ite
             min_score=None,
             scope=None,
             now_ms=int(today.timestamp() * 1000),
-            days=days,
         )
         found = find_hits(workspace.db, question, workspace.search)
         shown = [(hit.path, " ".join(hit.snippet.split())) for hit in found.hits]

@@ -35,6 +35,9 @@ READ_BYTES = 256 * 1024
 CANCEL_S = 1.0
 """How long telling the daemon to stop a request may take: only a hung daemon doesn't take it at once."""
 
+SIGNALS_S = 1.0
+"""How long one wait lasts at most: a Ctrl-C that comes just before it, or to another thread, doesn't end it."""
+
 BUSY_WAIT_S = 0.005
 """Wait between tries while the daemon's queue of new connections is full (EAGAIN on Linux)."""
 
@@ -372,5 +375,10 @@ def _wait_for(sock: socket.socket, event: int, timeout_s: float | None) -> None:
         return  # closed by another thread: the next call on it says so
     poll = select.poll()  # unlike select(), at home with descriptors above 1023
     poll.register(number, event)
-    if not poll.poll(None if timeout_s is None else timeout_s * 1000):
-        raise DeadlineExceededError("no reply in the time allowed")
+    until = None if timeout_s is None else time.monotonic() + timeout_s
+    while True:
+        left_s = SIGNALS_S if until is None else max(0.0, until - time.monotonic())
+        if poll.poll(min(left_s, SIGNALS_S) * 1000):
+            return
+        if left_s <= SIGNALS_S and until is not None:
+            raise DeadlineExceededError("no reply in the time allowed")

@@ -7,7 +7,6 @@ less than the whole.
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from time import perf_counter
 
 import numpy as np
@@ -34,7 +33,6 @@ from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.verify import check_against, check_by_name
-from memd.text.days.find import find_days
 from memd_client.errors import MemdError, QueryEmptyError, ShuttingDownError
 from memd_client.messages import Degraded, SearchParams, SearchReply
 
@@ -137,10 +135,8 @@ class Recall:
         query = self._config.settings.query
         filtered = params.sources is not None or params.path is not None
         sources = tuple(params.sources) if params.sources is not None else None
-        now_ms = self._clock()
         return Question(
             query=params.query,
-            days=find_days(params.query, datetime.fromtimestamp(now_ms / 1000).date()),
             lexicon=self._lexicon,
             model=side.space.model if side is not None else "",
             space_id=side.space.id if side is not None else "",
@@ -148,7 +144,7 @@ class Recall:
             max_results=max(self._wanted(params), query.rerank.candidates if self._reranker else 0),
             min_score=params.min_score,
             scope=Scope(sources, params.path) if filtered else None,
-            now_ms=now_ms,
+            now_ms=self._clock(),
             notes_scope=self._notes_scope(sources, params.path),
             explain=params.explain,
         )

@@ -6,12 +6,14 @@ import json
 import os
 import socket
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import pytest
 
+from memd_client import Client
 from memd_client.errors import (
     BadParamsError,
     MemdError,
@@ -22,6 +24,13 @@ from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 
 NONE: dict[str, Any] = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[tuple[StateHome, Client]]:
+    """A memory and a client of its daemon, for questions that change neither."""
+    with StateHome(NONE) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+        yield home, client
 
 
 def test_a_broken_config_is_named_with_its_line_and_agents_still_answer() -> None:
@@ -124,11 +133,11 @@ def test_one_endless_line_is_cut_searched_and_quoted_exactly() -> None:
         "重",
     ],
 )
-def test_fts_operators_are_plain_text(query: str) -> None:
-    with StateHome(NONE) as home:
-        home.note("memory/a.md", f"something {query} else\n" if "\x00" not in query else "something\n")
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            client.search(query)
+def test_fts_operators_are_plain_text(plain: tuple[StateHome, Client], query: str) -> None:
+    home, client = plain
+    home.note("memory/a.md", f"something {query} else\n" if "\x00" not in query else "something\n")
+
+    client.search(query)
 
 
 def test_an_empty_query_and_wrong_parameters_have_their_codes() -> None:

@@ -214,8 +214,9 @@ def test_a_file_is_pending_since_it_came_not_since_it_was_written(home: StateHom
     assert 0 <= agent.oldest_pending_ms < 60_000
 
 
+@pytest.mark.parametrize(("least", "edits"), [(40, 400), pytest.param(300, 3000, marks=pytest.mark.long)])
 def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(
-    home: StateHome, client: Client
+    home: StateHome, client: Client, least: int, edits: int
 ) -> None:
     memory = EditedMemory(home.workspace())
     writers = {
@@ -233,7 +234,7 @@ def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(
         ]
         try:
             searches = 0
-            while searches < 150 or len(memory.words) < 1500:
+            while searches < least or len(memory.words) < edits:
                 searches += 1
                 reply = client.search("note about little", max_results=50, deadline_ms=200)
                 assert {hit.path for hit in reply.hits} <= set(writers)

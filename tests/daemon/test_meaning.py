@@ -129,8 +129,11 @@ def test_a_hanging_model_child_costs_no_answer(home: StateHome) -> None:
 
 
 def test_killing_the_child_while_indexing_loses_nothing(home: StateHome) -> None:
-    for number in range(120):
-        home.note(f"memory/bulk/{number:03d}.md", f"Entry {number}: " + "the quick brown fox " * 40 + "\n")
+    for number in range(70):
+        home.note(
+            f"memory/bulk/{number:03d}.md",
+            f"Entry {number}: " + f"the quick brown fox of {number} " * 40 + "\n",
+        )
     with DaemonProcess(home) as daemon:
         killed: list[int] = []
         stop = threading.Event()

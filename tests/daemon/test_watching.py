@@ -209,7 +209,7 @@ def test_every_agents_notes_are_followed() -> None:
 
             eventually(behind)
             hits = client.search("here", agent=agents[3]).hits
-            assert [hit.snippet for hit in hits] == [f"{agents[3]} was here\n"]
+            assert [hit.snippet for hit in hits] == [f"{agents[3]} was here"]
 
 
 def test_a_daemon_that_watches_ends_at_once() -> None:

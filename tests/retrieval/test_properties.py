@@ -305,8 +305,8 @@ def ask_anything(index: FuzzedIndex, seed: int, count: int) -> int:
 
 
 def test_anything_may_be_asked(multilingual: FuzzedIndex) -> None:
-    """Two thousand strings bring exact slices or nothing, and never an error."""
-    assert ask_anything(multilingual, 1, 2_000) > 2_000
+    """A thousand strings bring exact slices or nothing, and never an error."""
+    assert ask_anything(multilingual, 1, 1_000) > 1_000
 
 
 @pytest.mark.long

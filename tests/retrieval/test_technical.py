@@ -27,7 +27,10 @@ MINILM = {"provider": "local", "local": {"modelPath": "minilm"}}
 
 @pytest.mark.parametrize(
     "search",
-    [pytest.param(WORDS, id="words"), pytest.param(MINILM, id="minilm", marks=pytest.mark.model)],
+    [
+        pytest.param(WORDS, id="words"),
+        pytest.param(MINILM, id="minilm", marks=[pytest.mark.model, pytest.mark.long]),
+    ],
 )
 def test_an_identifier_finds_the_place_where_it_stands_first(search: dict[str, Any]) -> None:
     """The bar is the same with a model: what is written never loses to what is merely alike."""

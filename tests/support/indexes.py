@@ -23,7 +23,6 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search.lexicon import Lexicon
 from memd.search.question import Question
 from memd.text.chunking import Chunk
-from memd.text.days.find import find_days
 from memd.text.passages import cut_passages
 from memd_client.messages import Hit
 
@@ -146,7 +145,6 @@ def question(
         vector=None if vector is None else np.asarray(vector, dtype=np.float32),
         space_id=SPACE.id,
         model=model,
-        days=find_days(query, TODAY),
         notes_scope=notes_scope,
         lexicon=lexicon or Lexicon(),
         explain=explain,

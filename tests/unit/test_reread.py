@@ -130,7 +130,7 @@ def test_what_can_not_be_known_in_time_is_relevant(takes_s: float, wait_s: float
 
 def test_lines_that_were_read_before_the_deadline_are_kept() -> None:
     async def script() -> None:
-        reader, provider = LineReader(), Lines(takes_s=0.06)
+        reader, provider = LineReader(), Lines(takes_s=0.4 * LOOK_S)
         assert await is_relevant(reader, ["0.1", "0.2", "0.3"], provider)
         assert not await is_relevant(reader, ["0.1", "0.2", "0.3"], provider)
         assert provider.asked == ["0.1", "0.2", "0.3", "0.3"]

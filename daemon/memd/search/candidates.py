@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from time import perf_counter
 
 from memd.index.connection import Database
@@ -11,6 +12,7 @@ from memd.index.files import generation
 from memd.index.keyword import count_chunks, holding
 from memd.index.vectors.vector_search import VectorSearch, chunk_ids_of_vectors
 from memd.search.question import Candidates, Question, without_days
+from memd.text.days.find import find_days
 from memd.text.keywords import plan_match
 from memd.text.literals import find_literals, is_unfindable
 
@@ -23,17 +25,18 @@ MOST_READ = 50_000
 
 
 def read_question(db: Database, question: Question) -> int:
-    """Make a question's plan: it depends on the languages of the index.
+    """Read a question: the days it names, and its plan, which depends on the languages of the index.
 
     Args:
         db: A reader connection.
-        question: Takes the plan.
+        question: Takes what was read.
 
     Returns:
         The index's generation.
     """
     now = generation(db)
     languages = question.lexicon.languages(db, now) if question.lexicon is not None else None
+    question.days = find_days(question.query, datetime.fromtimestamp(question.now_ms / 1000).date())
     question.plan = plan_match(without_days(question.query, question.days), languages)
     question.names = tuple(dict.fromkeys([*question.plan.exact, *find_literals(question.query)]))
     return now

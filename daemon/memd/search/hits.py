@@ -128,10 +128,12 @@ class HitCutter:
 
     def _is_shown(self, row: ChunkRow) -> bool:
         """Return whether most of a candidate stands in the snippets of better ones."""
-        size = row.end_char - row.start_char
-        spans = self._spans.get(row.path, [])
-        shown = sum(max(0, min(row.end_char, end) - max(row.start_char, start)) for start, end in spans)
-        return size > 0 and shown > SHOWN_SHARE * size
+        shown, at = 0, row.start_char
+        for start, end in sorted(self._spans.get(row.path, [])):
+            upto = min(end, row.end_char)
+            shown += max(0, upto - max(start, at))
+            at = max(at, upto)
+        return shown > SHOWN_SHARE * (row.end_char - row.start_char)
 
     def _is_about(self, item: Ranked, hit: Hit, text: str) -> bool:
         """Return whether a hit shows any word it was found by, where its passage's own part of it was not cut off."""

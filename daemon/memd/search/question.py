@@ -33,12 +33,12 @@ class Question:
         vector: The query's vector, once there is one.
         space_id: The vector space that answers.
         model: Its model.
-        days: Days the query names.
         notes_scope: The scope of notes alone where transcripts may be found beside them, else None.
         lexicon: What is known of the index's words; None leaves errors of typing as they are.
         explain: Whether to say how each hit came by its place.
-        plan: What the index is asked; made when the index is at hand (`candidates.read_question`).
-        names: What is meant letter by letter: a text that holds one comes before those that don't; made likewise.
+        days: Days the query names; filled in when it is read (`candidates.read_question`), as is what follows.
+        plan: What the index is asked.
+        names: What is meant letter by letter: a text that holds one comes before those that don't.
     """
 
     query: str
@@ -50,10 +50,10 @@ class Question:
     vector: NDArray[np.float32] | None = None
     space_id: str = ""
     model: str = ""
-    days: tuple[DaySpan, ...] = ()
     notes_scope: Scope | None = None
     lexicon: Lexicon | None = None
     explain: bool = False
+    days: tuple[DaySpan, ...] = ()
     plan: MatchPlan = NOTHING_ASKED
     names: tuple[str, ...] = ()
 

@@ -10,7 +10,7 @@ from memd.index.database import Database
 from memd.index.files import generation
 from memd.index.keyword import Scope
 from memd.index.vectors.scan import ScanSearch
-from memd.search.candidates import CANDIDATES, find_meaning, find_of_days, find_words
+from memd.search.candidates import CANDIDATES, find_meaning, find_of_days, find_words, read_question
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note, question, store, unit
 
 
@@ -161,13 +161,20 @@ def test_notes_are_near_beside_any_number_of_nearer_transcripts(db: Database) ->
 # --- days -----------------------------------------------------------------------------------------
 
 
+def of_days(db: Database, query: str) -> set[int]:
+    """Return the chunks of the days a question names."""
+    asked = question(query)
+    read_question(db, asked)
+    return find_of_days(db, asked)
+
+
 def test_a_day_brings_up_what_its_notes_hold_whatever_the_words(db: Database) -> None:
     publish(db, "memory/2026-11-19.md", ["of yesterday"])
     publish(db, "memory/2026-11-18.md", ["of the day before"])
     publish(db, "memory/yesterday.md", ["of no day"])
 
-    assert texts_of(db, find_of_days(db, question("what was yesterday"))) == {"of yesterday"}
-    assert texts_of(db, find_of_days(db, question("yesterday or on 2026-11-18"))) == {
+    assert texts_of(db, of_days(db, "what was yesterday")) == {"of yesterday"}
+    assert texts_of(db, of_days(db, "yesterday or on 2026-11-18")) == {
         "of yesterday",
         "of the day before",
     }
@@ -180,7 +187,7 @@ def test_of_many_days_so_many_chunks_are_looked_at_and_the_newest(db: Database) 
             db, f"memory/2026-11-{day:02d}.md", "\n\n".join(f"# {line}\n{line} " * 9 for line in lines)
         )
 
-    found = find_of_days(db, question("this month"))
+    found = of_days(db, "this month")
 
     paths = {
         row[0]

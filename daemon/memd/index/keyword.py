@@ -112,29 +112,24 @@ def has_match(db: Database, match: str) -> bool:
     )
 
 
-def count_matches(db: Database, match: str) -> int:
-    """Return how many chunks match.
+def count_matches(db: Database, match: str, ids: Sequence[int]) -> tuple[int, list[int]]:
+    """Return how many chunks match, and which of some do.
 
     Args:
         db: A connection.
         match: As `find_keyword` takes it.
+        ids: The chunks of which it matters.
+
+    Returns:
+        (how many of all, those of `ids` that do).
     """
-    return get_int(db, "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", (match,))
-
-
-def which_match(db: Database, match: str, ids: Sequence[int]) -> list[int]:
-    """Return which of some chunks match.
-
-    Args:
-        db: A connection.
-        match: As `find_keyword` takes it.
-        ids: The chunks.
-    """
-    rows = db.execute(
-        "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rowid IN (SELECT value FROM json_each(?))",
-        (match, json.dumps(list(ids))),
-    )
-    return [int(row[0]) for row in rows]
+    # One pass over all matches. Asking FTS5 for single rows starts the query anew for each of them.
+    row = db.execute(
+        """SELECT count(*), json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?)))
+           FROM chunks_fts WHERE chunks_fts MATCH ?""",
+        (json.dumps(list(ids)), match),
+    ).fetchall()[0]
+    return int(str(row[0])), [int(key) for key in json.loads(str(row[1]))]
 
 
 def holding(

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from memd.index.database import Database
 from memd.index.files import ChunkRow
 from memd.text.windows import Region
 
+_Part = tuple[int, int, int, str]
+"""Where a chunk starts and ends in its file, its first line, and its text."""
 
-def load_region(db: Database, row: ChunkRow, text: str, reach: int) -> Region | None:
-    """Return a part of a file, put together from the chunks around one.
+
+def load_regions(db: Database, passages: Sequence[tuple[ChunkRow, str]], reach: int) -> dict[int, Region]:
+    """Return parts of files, put together from the chunks around some chunks.
 
     Args:
         db: A reader connection.
-        row: The chunk.
-        text: Its text.
+        passages: The chunks, each with its text.
         reach: How far to look on each side, in characters.
 
     Returns:
-        The part without gaps around the chunk, or None where it isn't known where the chunk stands.
+        The part without gaps around each chunk, by its id; a chunk of which isn't known where it stands has none.
     """
-    if row.end_char <= row.start_char:
-        return None
-    rows = db.execute(
-        """SELECT start_char, end_char, start_line, text FROM chunks
-           WHERE path = ? AND +source = ? AND start_char BETWEEN ? AND ? ORDER BY start_char, end_char""",
-        (row.path, row.source, row.start_char - 2 * reach, row.end_char + reach),
-    )
-    around: list[tuple[int, int, int, str]] = [(int(a), int(b), int(c), str(part)) for a, b, c, part in rows]
+    placed = [(row, text) for row, text in passages if row.end_char > row.start_char]
+    wanted = [(row.path, row.source, row.start_char - 2 * reach, row.end_char + reach) for row, _ in placed]
+    around: list[list[_Part]] = [[] for _ in placed]
+    for at, *part in db.execute(
+        """SELECT wanted.key, c.start_char, c.end_char, c.start_line, c.text
+           FROM json_each(?) AS wanted CROSS JOIN chunks AS c
+           ON c.path = wanted.value ->> 0 AND +c.source = wanted.value ->> 1
+           AND c.start_char BETWEEN wanted.value ->> 2 AND wanted.value ->> 3
+           ORDER BY wanted.key, c.start_char, c.end_char""",
+        (json.dumps(wanted),),
+    ):
+        around[at].append(tuple(part))
+    return {row.id: _join(row, text, parts) for (row, text), parts in zip(placed, around, strict=True)}
+
+
+def _join(row: ChunkRow, text: str, around: Sequence[_Part]) -> Region:
+    """Return a chunk together with what of the chunks around it goes on without a gap."""
     start, line, known = row.start_char, row.start_line, text
     for first, end, first_line, part in reversed(around):
         if first < start <= end + 1:

@@ -35,12 +35,14 @@ def group_alike(
     numbers = np.array([likeness[key] for key in ids], dtype=np.int64).view(np.uint64)
     if len(ids) < 2:
         return first
-    near = np.bitwise_count(numbers[:, None] ^ numbers[None, :]) <= MOST_BITS
-    near &= (numbers != 0)[:, None] & (numbers != 0)[None, :]
-    ones, others = np.nonzero(np.triu(near, k=1))
-    if not len(ones):
+    near = np.flatnonzero(np.bitwise_count(numbers[:, None] ^ numbers[None, :]) <= MOST_BITS)
+    ones, others = np.divmod(near, len(ids))
+    real = (ones < others) & (numbers[ones] != 0) & (numbers[others] != 0)
+    if not real.any():
         return first
-    pairs = [(ids[one], ids[other]) for one, other in zip(ones.tolist(), others.tolist(), strict=True)]
+    pairs = [
+        (ids[one], ids[other]) for one, other in zip(ones[real].tolist(), others[real].tolist(), strict=True)
+    ]
     texts = load_texts(sorted({key for pair in pairs for key in pair}))
     words = {key: frozenset(folded_words(text)) for key, text in texts.items()}
     for one, other in pairs:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 
-from memd.ranking.fusion import Ranked, best_first
+from memd.ranking.fusion import Ranked, best_first, with_score
 from memd.text.dates import date_in_path
 
 DAY_MS = 86_400_000
@@ -47,6 +46,6 @@ def decay_candidates(items: Iterable[Ranked], now_ms: int, half_life_days: float
         day = date_in_path(item.path)
         if day is not None:
             age_days = max(0, now_ms - (day - _EPOCH).days * DAY_MS) / DAY_MS
-            item = replace(item, score=item.score * decay_weight(age_days, half_life_days))
+            item = with_score(item, item.score * decay_weight(age_days, half_life_days))
         weighed.append(item)
     return best_first(weighed)

@@ -7,8 +7,11 @@ the scores behind them, then by place.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+
+_SCORE = attrgetter("score")
 
 RRF_K = 60
 """Ranks are softened by this much in reciprocal rank fusion: the value of its inventors."""
@@ -91,15 +94,14 @@ def fuse_normalized(
     """
     total = vector_weight + text_weight
     vector_share = vector_weight / total if total > 0 else 0.0
-    vector_place = _stretch([each.vector_score for each in candidates])
-    text_place = _part_of_best([each.text_score for each in candidates])
+    text_share = 1 - vector_share if total > 0 else 0.0
+    near = _stretched([each.vector_score for each in candidates])
+    told = _parts_of_best([each.text_score for each in candidates])
     return best_first(
-        _ranked(
-            each,
-            vector_share * vector_place(each.vector_score)
-            + (1 - vector_share if total > 0 else 0.0) * text_place(each.text_score),
-        )
-        for each in candidates
+        [
+            _ranked(each, vector_share * by_meaning + text_share * by_words)
+            for each, by_meaning, by_words in zip(candidates, near, told, strict=True)
+        ]
     )
 
 
@@ -135,15 +137,28 @@ def best_first(items: Iterable[Ranked]) -> list[Ranked]:
     Returns:
         Best score first; equal ones by meaning, then by words, then by path, line and id.
     """
-    return sorted(items, key=_place)
+    ordered = sorted(items, key=_SCORE, reverse=True)
+    # Few scores are equal: places are told apart only there.
+    first = 0
+    for at in range(1, len(ordered) + 1):
+        if at == len(ordered) or ordered[at].score != ordered[first].score:
+            if at - first > 1:
+                ordered[first:at] = sorted(ordered[first:at], key=_place)
+            first = at
+    return ordered
 
 
-def _place(item: Ranked) -> tuple[float, float, float, str, int, int, str]:
-    """Return a candidate's place as something to sort by."""
+def with_score(item: Ranked, score: float) -> Ranked:
+    """Return a candidate with another score. `dataclasses.replace` takes ten times as long."""
+    return _ranked(item, score)
+
+
+def _place(item: Ranked) -> tuple[float, float, str, int, int, str]:
+    """Return a candidate's place among those of its score, as something to sort by."""
     by_meaning = math.inf if item.vector_score is None else -item.vector_score
     by_words = math.inf if item.text_score is None else -item.text_score
     number, name = (item.id, "") if isinstance(item.id, int) else (0, item.id)
-    return (-item.score, by_meaning, by_words, item.path, item.start_line, number, name)
+    return (by_meaning, by_words, item.path, item.start_line, number, name)
 
 
 def _ranked(candidate: Candidate, score: float) -> Ranked:
@@ -160,30 +175,22 @@ def _ranked(candidate: Candidate, score: float) -> Ranked:
     )
 
 
-def _stretch(scores: Iterable[float | None]) -> Callable[[float | None], float]:
-    """Return what places a score between the least (0) and the best (1) of all; None is 0."""
+def _stretched(scores: Sequence[float | None]) -> list[float]:
+    """Return scores placed between the least (0) and the best (1) of all; None is 0."""
     known = [score for score in scores if score is not None]
     least = min(known, default=0.0)
     span = max(known, default=0.0) - least
-
-    def place(score: float | None) -> float:
-        if score is None:
-            return 0.0
-        return (score - least) / span if span > 0 else 1.0
-
-    return place
+    if span <= 0:
+        return [0.0 if score is None else 1.0 for score in scores]
+    return [0.0 if score is None else (score - least) / span for score in scores]
 
 
-def _part_of_best(scores: Iterable[float | None]) -> Callable[[float | None], float]:
-    """Return what divides a score by the best of all; None is 0, and 1 where the best isn't positive."""
+def _parts_of_best(scores: Sequence[float | None]) -> list[float]:
+    """Return scores divided by the best of all; None is 0, and every other 1 where the best isn't positive."""
     best = max((score for score in scores if score is not None), default=0.0)
-
-    def place(score: float | None) -> float:
-        if score is None:
-            return 0.0
-        return max(0.0, score / best) if best > 0 else 1.0
-
-    return place
+    if best <= 0:
+        return [0.0 if score is None else 1.0 for score in scores]
+    return [0.0 if score is None or score < 0 else score / best for score in scores]
 
 
 def _ranks(scores: Iterable[float | None]) -> dict[float, int]:

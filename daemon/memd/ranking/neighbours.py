@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
-from memd.ranking.fusion import Ranked, best_first
+from memd.ranking.fusion import Ranked, best_first, with_score
 
 SHARE = 0.35
 """What the better neighbour's score counts, beside the passage's own. Chosen on the evaluation set: between 0.15 and
@@ -31,20 +29,18 @@ def lift_by_neighbours(
         The same candidates, best first; scores stay within 0..1.
     """
     share = SHARE if share is None else share
-    score = {int(item.id): item.score for item in items}
-    by_path: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    for key in score:
-        path, start, end = spans[key]
-        if end > start:
-            by_path[path].append((start, end, key))
-    best = dict.fromkeys(score, 0.0)
-    for places in by_path.values():
-        places.sort()
-        for (_, end, one), (start, _, other) in pairwise(places):
-            if start <= end + 1:  # they overlap, or only a line end is between them
-                best[one] = max(best[one], score[other])
-                best[other] = max(best[other], score[one])
-    lifted = {key: score[key] + share * best[key] for key in score}
+    places = sorted(
+        (*spans[int(item.id)], int(item.id), at)
+        for at, item in enumerate(items)
+        if spans[int(item.id)][2] > spans[int(item.id)][1]
+    )
+    score = [item.score for item in items]
+    best = [0.0] * len(items)
+    for (path, _, end, _, one), (other_path, start, _, _, other) in pairwise(places):
+        if path == other_path and start <= end + 1:  # they overlap, or only a line end is between them
+            best[one] = max(best[one], score[other])
+            best[other] = max(best[other], score[one])
+    lifted = [own + share * other for own, other in zip(score, best, strict=True)]
     # The best of the list keeps its score: one good match alone is worth 1, not less for having no neighbour.
-    scale = max(score.values(), default=0.0) / (max(lifted.values(), default=0.0) or 1.0)
-    return best_first(replace(item, score=lifted[int(item.id)] * scale) for item in items)
+    scale = max(score, default=0.0) / (max(lifted, default=0.0) or 1.0)
+    return best_first([with_score(item, value * scale) for item, value in zip(items, lifted, strict=True)])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
-from memd.ranking.fusion import Ranked, best_first
+from memd.ranking.fusion import Ranked, best_first, with_score
 
 DAY_SHARE = 0.35
 """What being of a day that was asked for counts, of the whole score. A note of another day may still be first where
@@ -29,7 +28,7 @@ def prefer_days(items: Iterable[Ranked], asked: Collection[str | int]) -> list[R
     if not asked:
         return best_first(listed)
     return best_first(
-        replace(item, score=(1 - DAY_SHARE) * item.score + DAY_SHARE * (item.id in asked)) for item in listed
+        with_score(item, (1 - DAY_SHARE) * item.score + DAY_SHARE * (item.id in asked)) for item in listed
     )
 
 
@@ -57,4 +56,4 @@ def put_exact_first(items: Sequence[Ranked], held: Mapping[str | int, int]) -> l
 
     # By group, not by the new score: the worst of one group and the best of the next may have the same.
     ordered = sorted(best_first(items), key=lambda item: -held.get(item.id, 0))
-    return [replace(item, score=placed(item)) for item in ordered]
+    return [with_score(item, placed(item)) for item in ordered]

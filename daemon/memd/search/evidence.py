@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memd.index.connection import Database
-from memd.index.keyword import count_chunks, count_matches, which_match
+from memd.index.keyword import count_chunks, count_matches
 from memd.search.question import Question
 from memd.text.terms import Term
 
@@ -53,13 +53,14 @@ def weigh_words(
     total = count_chunks(db)
     words = []
     for term in _words(question.plan.terms):
-        chunks = count_matches(db, term.match)
+        chunks, holding = count_matches(db, term.match, ids)
         taken_for = respelled.get(term.word, ())
-        match = term.match if chunks else " OR ".join(f'"{word}"' for word in taken_for)
-        held_by = frozenset(which_match(db, match, ids)) if match else frozenset[int]()
+        if not chunks and taken_for:
+            _, holding = count_matches(db, " OR ".join(f'"{word}"' for word in taken_for), ids)
         # Robertson and Sparck Jones' weight, kept positive as in Lucene.
         weight = math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
-        words.append(AskedWord(term.word, weight, chunks, held_by, () if chunks else taken_for))
+        taken_for = () if chunks else taken_for
+        words.append(AskedWord(term.word, weight, chunks, frozenset(holding), taken_for))
     return words
 
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 from memd.index.connection import Database
 from memd.index.copies import count_copies, find_copies
 from memd.index.files import ChunkRow, load_texts
-from memd.index.regions import load_region
+from memd.index.regions import load_regions
 from memd.index.transcripts import load_line_maps
 from memd.ranking.fusion import Ranked
 from memd.search.explain import explain_hits
 from memd.search.order import Order
 from memd.search.question import Question
 from memd.text.snippets import Snippet, cut_snippet, has_words
-from memd.text.windows import Worth, grow_window
+from memd.text.windows import Region, Worth, grow_window
 from memd_client.messages import Hit
 
 SNIPPET_CHARACTERS = 695
@@ -48,7 +48,7 @@ class HitCutter:
         self._spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._told: set[int] = set()
         self._copies: Counter[int] = Counter()
-        self._worths: dict[str, list[Worth]] = defaultdict(list)
+        self._found_in: dict[str, list[ChunkRow]] = defaultdict(list)
         self.shown: list[tuple[Ranked, str]] = []
 
     def cut(self) -> list[Hit]:
@@ -63,8 +63,7 @@ class HitCutter:
         for group, digest in {(order.repeats[key], order.rows[key].hash) for key in {*repeated, *firsts}}:
             self._copies[group] += counts[digest]
         for row in order.rows.values():
-            worth = Worth(row.start_char, row.end_char, order.fused.get(row.id, 0.0))
-            self._worths[row.path].append(worth)
+            self._found_in[row.path].append(row)
         for start in range(0, len(order.ranked), wanted):
             self._cut_page(order.ranked[start : start + wanted])
             if len(self._hits) >= wanted:
@@ -77,15 +76,16 @@ class HitCutter:
         rows = [self._order.rows[int(item.id)] for item in page]
         copies = count_copies(self._db, {row.hash for row in rows}, self._question.scope)
         contents = load_texts(self._db, [row.id for row in rows])
+        regions = self._load_regions([(row, contents[row.id]) for row in rows if row.id in contents])
         for item, row in zip(page, rows, strict=True):
             group = self._order.repeats[row.id]
             if row.id not in contents or group in self._told or self._is_shown(row):
                 continue
             places = [row] if copies[row.hash] == 1 else find_copies(self._db, row.hash, self._question.scope)
             for place in places:
-                hit, span = self._cut_one(
-                    item, place, contents[row.id], self._copies[group] or copies[row.hash]
-                )
+                text = contents[row.id]
+                region = (regions if place is row else self._load_regions([(place, text)])).get(place.id)
+                hit, span = self._cut_one(item, place, text, region, self._copies[group] or copies[row.hash])
                 if self._is_there(hit):
                     if not self._is_told(hit) and self._is_about(item, hit, contents[row.id]):
                         self._hits.append(hit)
@@ -94,17 +94,25 @@ class HitCutter:
                         self._told.add(group)
                     break
 
-    def _cut_one(self, item: Ranked, row: ChunkRow, text: str, copies: int) -> tuple[Hit, tuple[int, int]]:
+    def _load_regions(self, passages: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:
+        """Return what surrounds passages, where there is room to show any of it."""
+        short = [(row, text) for row, text in passages if len(text) <= SNIPPET_CHARACTERS]
+        return load_regions(self._db, short, SNIPPET_CHARACTERS)
+
+    def _cut_one(
+        self, item: Ranked, row: ChunkRow, text: str, region: Region | None, copies: int
+    ) -> tuple[Hit, tuple[int, int]]:
         """Return a candidate as it is shown where it stands, and the span of the file that shows."""
         question = self._question
-        region = (
-            load_region(self._db, row, text, SNIPPET_CHARACTERS) if len(text) <= SNIPPET_CHARACTERS else None
-        )
         if region is None:
             cut = cut_snippet(text, row.start_line, question.plan.words, SNIPPET_CHARACTERS)
             span = (row.start_char, row.end_char)
         else:
-            worths = self._worths[row.path]
+            fused = self._order.fused
+            worths = [
+                Worth(each.start_char, each.end_char, fused.get(each.id, 0.0))
+                for each in self._found_in[row.path]
+            ]
             shown = self._spans[row.path]
             first, end = _unshown(row.start_char, row.end_char, shown)
             window = grow_window(region, first, end, SNIPPET_CHARACTERS, worths, shown)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
-from memd.index.regions import load_region
+from memd.index.regions import load_regions
 from memd.text.chunking import Chunk, chunk_text
 from memd.text.passages import cut_passages
+from memd.text.windows import Region
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note
 
 PATH = "memory/a.md"
@@ -22,6 +23,11 @@ CUTS = [cut_passages, lambda text, _: chunk_text(text, 20, 5), lambda text, _: c
 def row_of(db: Database, text: str) -> ChunkRow:
     """Return the chunk with a text."""
     return chunks_by_id(db, [chunk_ids(db)[text]])[0]
+
+
+def region_of(db: Database, row: ChunkRow, text: str, reach: int) -> Region | None:
+    """Return the part of a file around one chunk."""
+    return load_regions(db, [(row, text)], reach).get(row.id)
 
 
 LINES = st.one_of(
@@ -43,7 +49,7 @@ def test_a_region_is_an_exact_slice_of_its_file(
     texts = {int(key): str(body) for key, body in db.execute("SELECT id, text FROM chunks")}
     assert len(texts) == len(chunks)
     for row in chunks_by_id(db, list(texts)):
-        region = load_region(db, row, texts[row.id], reach)
+        region = region_of(db, row, texts[row.id], reach)
         if region is None:
             assert row.start_char == row.end_char
             continue
@@ -60,7 +66,7 @@ def test_a_region_reaches_as_far_as_asked_and_not_through_the_whole_file() -> No
     chunks = publish_note(db, PATH, text)
     middle = chunks[len(chunks) // 2]
 
-    region = load_region(db, row_of(db, middle.text), middle.text, 700)
+    region = region_of(db, row_of(db, middle.text), middle.text, 700)
 
     assert region is not None
     assert 700 <= middle.start - region.start <= 700 * 2
@@ -73,7 +79,7 @@ def test_chunks_side_by_side_are_one_region_with_the_line_ends_between_them() ->
     chunks = publish_note(db, PATH, text, cut=lambda content, _: chunk_text(content, 20, 0))
     assert [one.start + len(one.text) + 1 for one in chunks[:-1]] == [other.start for other in chunks[1:]]
     for each in chunks:
-        region = load_region(db, row_of(db, each.text), each.text, 5000)
+        region = region_of(db, row_of(db, each.text), each.text, 5000)
         assert region is not None
         assert (region.text, region.start, region.line) == (text, 0, 1)
 
@@ -82,7 +88,7 @@ def test_other_files_are_not_part_of_it() -> None:
     db = new_index(extension=False)
     publish_note(db, PATH, "# One\n\nthe first file")
     publish_note(db, "memory/b.md", "# Two\n\nthe second file, a longer one")
-    region = load_region(db, row_of(db, "# One\n\nthe first file"), "# One\n\nthe first file", 700)
+    region = region_of(db, row_of(db, "# One\n\nthe first file"), "# One\n\nthe first file", 700)
     assert region is not None
     assert (region.text, region.start, region.line) == ("# One\n\nthe first file", 0, 1)
 
@@ -92,4 +98,4 @@ def test_a_chunk_whose_place_is_not_known_has_no_surroundings() -> None:
     db = new_index(extension=False)
     publish(db, PATH, ["somewhere"])
     db.execute("UPDATE chunks SET start_char = 0, end_char = 0")
-    assert load_region(db, row_of(db, "somewhere"), "somewhere", 700) is None
+    assert region_of(db, row_of(db, "somewhere"), "somewhere", 700) is None

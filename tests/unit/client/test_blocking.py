@@ -97,6 +97,15 @@ def test_the_reading_is_handed_on_when_the_reader_leaves(server: ServerThread) -
         assert follower.result()["hits"]
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as a terminal's program knows it: one started in the background of a shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_stops_the_request_and_keeps_the_connection(server: ServerThread) -> None:
     with Client(server.path, timeout_s=20) as client:
         client.hello()

@@ -53,7 +53,7 @@ class ProtocolMismatchError(MemdError):
     """Client and daemon share no protocol version."""
 
     code = "protocol_mismatch"
-    hint = "Client and daemon are of different releases: upgrade the older one, then restart the daemon."
+    hint = "Their releases differ: upgrade the older one of client and daemon, then run `memctl service restart`."
 
 
 class MethodUnknownError(MemdError):
@@ -119,6 +119,13 @@ class ShuttingDownError(MemdError):
     hint = "Try again in a moment; a service manager starts it anew."
 
 
+class AgentReloadingError(MemdError):
+    """An agent's memory is being opened anew: its settings changed, or its index was lost."""
+
+    code = "agent_reloading"
+    hint = "Ask again in a moment; `memctl status` shows how it stands."
+
+
 class ConnectionLostError(MemdError):
     """The connection broke before the reply."""
 
@@ -145,6 +152,20 @@ class DaemonRunningError(MemdError):
 
     code = "daemon_running"
     hint = "Use the running daemon, or stop it first."
+
+
+class ServiceUnavailableError(MemdError):
+    """There is no service manager memd could be installed into, or it doesn't answer this user."""
+
+    code = "service_unavailable"
+    hint = "`memctl service start` runs the daemon without one; agents and `memctl` start it as well."
+
+
+class ServiceFailedError(MemdError):
+    """A step of `memctl service` failed: a file that can't be written, a command that was refused."""
+
+    code = "service_failed"
+    hint = "See `memctl service status` and `memctl service logs`; `--dry-run` shows the steps."
 
 
 class SocketPathError(MemdError):
@@ -204,6 +225,13 @@ class FileUnreadableError(MemdError):
 
     code = "file_unreadable"
     hint = "Mend the file or its permissions; every other file is unaffected."
+
+
+class LogUnavailableError(MemdError):
+    """The daemon's log is nowhere where it could be read."""
+
+    code = "log_unavailable"
+    hint = "A daemon that a client starts writes one beside its socket, a service writes to the journal."
 
 
 # --- the index --------------------------------------------------------------------------------------

@@ -17,11 +17,12 @@ import structlog
 import trio
 
 from memd import __version__, app
-from memd.config import load_daemon_settings
-from memd.memory import first_error
+from memd.config import DaemonSettings, load_daemon_settings
 from memd.openclaw import load_home
 from memd.paths import daemon_config_file, models_dir
+from memd.reload import InForce
 from memd.service.lock import DaemonLock
+from memd.slot import first_error
 from memd_client.discovery import EXIT_ALREADY_RUNNING, socket_path
 from memd_client.errors import DaemonRunningError, MemdError
 
@@ -54,19 +55,30 @@ def serve_forever() -> None:
     """
     environ = dict(os.environ)
     home_dir = Path.home()
-    settings, problems = load_daemon_settings(daemon_config_file(environ))
-    _start_logging(settings.log_level)
-    socket = Path(
-        socket_path(environ) if environ.get("MEMD_SOCKET") or not settings.socket else settings.socket
-    )
-    home = load_home(environ, home_dir)
+
+    def load() -> InForce:
+        daemon, problems = load_daemon_settings(daemon_config_file(environ))
+        return InForce(load_home(environ, home_dir), daemon, problems)
+
+    first = load()
+    _start_logging(first.daemon)
+    wanted = first.daemon.socket
+    socket = Path(socket_path(environ) if environ.get("MEMD_SOCKET") or not wanted else wanted)
+    files = (daemon_config_file(environ), first.home.config_path, first.home.state_dir / "agents")
     with DaemonLock.acquire(socket):
         trio.run(
-            lambda: app.run(home, settings, list(problems), socket=socket, models_dir=models_dir(environ))
+            lambda: app.run(
+                first,
+                load=load,
+                files=files,
+                socket=socket,
+                models_dir=models_dir(environ),
+                on_daemon=_start_logging,
+            )
         )
 
 
-def _start_logging(level: str) -> None:
+def _start_logging(settings: DaemonSettings) -> None:
     """Write one JSON line an event to stderr: a service manager or the starter keeps it."""
     structlog.configure(
         processors=[
@@ -75,7 +87,9 @@ def _start_logging(level: str) -> None:
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[settings.log_level.upper()]
+        ),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
 

@@ -139,6 +139,7 @@ class AgentMemory:
                     nursery.start_soon(self.schedule.run)
                 await trio.sleep_forever()
         finally:
+            self.warm.close()
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self.sources.close)
                 if self._reranker is not None:

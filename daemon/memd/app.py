@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import structlog
@@ -23,12 +23,19 @@ from memd.embedding.model.reference import ModelReference
 from memd.embedding.providers.http import Http
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.memory import MB, Memory
-from memd.openclaw import AgentConfig, OpenClawHome
+from memd.openclaw import AgentConfig
 from memd.paths import ACCOUNTS_FILE
+from memd.reload import InForce, Reloader
 from memd.rpc.call import DaemonFacts
 from memd.rpc.server import serve
-from memd.service.notify import activated_socket, notify_ready, notify_stopping
-from memd_client.errors import MemdError
+from memd.service.notify import (
+    activated_socket,
+    notify_alive,
+    notify_ready,
+    notify_reloading,
+    notify_stopping,
+    watchdog_interval_s,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -57,109 +64,194 @@ class Extensions:
             await trio.to_thread.run_sync(self(config).load)
 
 
+class Engine:
+    """All agents' memories and what makes their vectors: the parts that settings act on.
+
+    Args:
+        first: The settings at start.
+        models: The owner of local models.
+        accounts: The accounts at remote providers.
+        downloads: The owner of downloads.
+        models_dir: Where pulled models are.
+        extensions: sqlite-vec, loaded.
+        on_daemon: Told the daemon's own settings when they change.
+    """
+
+    def __init__(
+        self,
+        first: InForce,
+        models: ModelOwner,
+        accounts: Accounts,
+        downloads: Downloads,
+        *,
+        models_dir: Path,
+        extensions: Extensions,
+        on_daemon: Callable[[DaemonSettings], None],
+    ) -> None:
+        self._models = models
+        self._accounts = accounts
+        self._downloads = downloads
+        self._models_dir = models_dir
+        self._extensions = extensions
+        self._on_daemon = on_daemon
+        self._providers = self._make_providers(first)
+        self.memory = Memory(
+            first.home,
+            daemon=first.daemon,
+            extension=extensions,
+            models=models,
+            models_dir=models_dir,
+            downloads=downloads,
+            chooser=self._providers,
+            accounts=accounts,
+            problems=first.problems,
+            clock=wall_clock_ms,
+        )
+
+    async def apply(self, settings: InForce) -> list[str]:
+        """Put other settings in force; return the ids of the agents that were opened anew."""
+        notify_reloading()
+        await self._extensions.load(settings.home.agents)
+        self._models.use_settings(*_model_manners(settings.daemon))
+        self._accounts.daily_budget = settings.daemon.daily_token_budget
+        self._on_daemon(settings.daemon)
+        earlier, later = self._providers, self._make_providers(settings)
+        moved = await self.memory.reconfigure(settings.home, settings.daemon, later, settings.problems)
+        if self.memory.chooser is later:
+            self._providers = later
+            await _close(earlier)
+        self.notify_ready()
+        return moved
+
+    def notify_ready(self) -> None:
+        """Tell the service manager that all agents are served."""
+        notify_ready(f"serving {len(self.memory.agents)} agents")
+
+    async def aclose(self) -> None:
+        """Close the connections to providers."""
+        await _close(self._providers)
+
+    def _make_providers(self, settings: InForce) -> Providers:
+        """Return who makes embedding providers."""
+
+        def start_download(reference: ModelReference, folder: Path) -> bool:
+            return self._downloads.start_nowait(reference.text, folder)
+
+        return Providers(
+            models=self._models,
+            models_dir=self._models_dir,
+            http=Http,
+            accounts=lambda: self._accounts,
+            entries=settings.home.providers,
+            state_dir=settings.home.state_dir,
+            environ=os.environ,
+            daemon=settings.daemon,
+            start_download=start_download,
+        )
+
+
 async def run(
-    home: OpenClawHome,
-    daemon: DaemonSettings,
-    problems: list[MemdError],
+    first: InForce,
     *,
+    load: Callable[[], InForce],
+    files: Sequence[Path],
     socket: Path,
     models_dir: Path,
+    on_daemon: Callable[[DaemonSettings], None] = lambda _: None,
 ) -> None:
     """Run the daemon until SIGTERM or SIGINT.
 
     Args:
-        home: The state directory, resolved.
-        daemon: The daemon's own settings.
-        problems: What was wrong with them.
+        first: The settings as they were loaded at start.
+        load: Loads them anew.
+        files: Where they stand.
         socket: Where to listen.
         models_dir: Where pulled models are.
+        on_daemon: Told the daemon's own settings when they change.
 
     Resources: everything opened here is closed when it returns, the socket file removed.
     """
     extensions = Extensions()
-    await extensions.load(home.agents)
+    await extensions.load(first.home.agents)
     async with trio.open_nursery() as outer:
-        models = _model_owner(daemon)
+        manners, model_bytes = _model_manners(first.daemon)
+        models = ModelOwner(manners, budget_bytes=model_bytes)
         await outer.start(models.run)
-        accounts = Accounts(
-            home.state_dir / "memory" / ACCOUNTS_FILE, wall_clock_ms, daemon.daily_token_budget
-        )
+        accounts_file = first.home.state_dir / "memory" / ACCOUNTS_FILE
+        accounts = Accounts(accounts_file, wall_clock_ms, first.daemon.daily_token_budget)
         await outer.start(accounts.run)
-        async with trio.open_nursery() as engine:
+        async with trio.open_nursery() as inner:
             downloads = Downloads(
-                on_done=lambda reference: memory.model_came(reference),
-                is_wanted=lambda reference: memory.is_model_wanted(reference),
+                on_done=lambda reference: engine.memory.model_came(reference),
+                is_wanted=lambda reference: engine.memory.is_model_wanted(reference),
             )
-            await engine.start(downloads.run)
-            providers = _providers(home, daemon, models, models_dir, accounts, downloads)
-            memory = Memory(
-                home,
-                daemon=daemon,
-                extension=extensions,
-                models=models,
+            await inner.start(downloads.run)
+            engine = Engine(
+                first,
+                models,
+                accounts,
+                downloads,
                 models_dir=models_dir,
-                downloads=downloads,
-                chooser=providers,
-                accounts=accounts,
-                problems=problems,
-                clock=wall_clock_ms,
+                extensions=extensions,
+                on_daemon=on_daemon,
             )
-            await engine.start(memory.run)
-            await _serve_until_stopped(memory, socket, home.state_dir)
-            engine.cancel_scope.cancel()
-        with trio.move_on_after(CLOSE_S):
-            await providers.aclose()
+            await inner.start(engine.memory.run)
+            reloader = Reloader(first, load, engine.apply, files)
+            inner.start_soon(reloader.run)
+            inner.start_soon(_reload_on_hangup, reloader)
+            await _serve_until_stopped(engine, socket)
+            inner.cancel_scope.cancel()
+        await engine.aclose()
         outer.cancel_scope.cancel()
     log.info("daemon.stopped")
 
 
-def _model_owner(daemon: DaemonSettings) -> ModelOwner:
-    """Return the owner of local models."""
+def _model_manners(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
+    """Return how models are run, and what they may take of the memory in bytes."""
     manners = RunnerSettings(
         keep_alive_s=daemon.model_keep_alive_minutes * 60,
         threads=daemon.model_threads,
         query_timeout_s=daemon.query_embed_timeout_ms / 1000,
     )
-    return ModelOwner(manners, budget_bytes=daemon.model_memory_mb * MB)
+    return manners, daemon.model_memory_mb * MB
 
 
-def _providers(
-    home: OpenClawHome,
-    daemon: DaemonSettings,
-    models: ModelOwner,
-    models_dir: Path,
-    accounts: Accounts,
-    downloads: Downloads,
-) -> Providers:
-    """Return who makes embedding providers."""
-
-    def start_download(reference: ModelReference, folder: Path) -> bool:
-        return downloads.start_nowait(reference.text, folder)
-
-    return Providers(
-        models=models,
-        models_dir=models_dir,
-        http=Http,
-        accounts=lambda: accounts,
-        entries=home.providers,
-        state_dir=home.state_dir,
-        environ=os.environ,
-        daemon=daemon,
-        start_download=start_download,
-    )
+async def _close(providers: Providers) -> None:
+    """Close the connections to providers, or leave them after a while."""
+    with trio.move_on_after(CLOSE_S):
+        await providers.aclose()
 
 
-async def _serve_until_stopped(memory: Memory, socket: Path, state_dir: Path) -> None:
+async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
     """Open the door, and close it when the daemon is told to stop."""
+    memory = engine.memory
     facts = DaemonFacts(version=__version__, started=time.monotonic(), socket=str(socket))
     async with trio.open_nursery() as door:
         await door.start(serve, activated_socket() or socket, memory, facts)
-        log.info("daemon.ready", socket=str(socket), agents=len(memory.agents), state_dir=str(state_dir))
-        notify_ready(f"serving {len(memory.agents)} agents")
+        log.info(
+            "daemon.ready", socket=str(socket), agents=len(memory.agents), state_dir=str(memory.state_dir)
+        )
+        engine.notify_ready()
+        door.start_soon(_feed_watchdog)
         await _wait_for_stop()
         notify_stopping()
         log.info("daemon.stopping")
         door.cancel_scope.cancel()
+
+
+async def _feed_watchdog() -> None:
+    """Tell the service manager that the loop turns, as often as it wants to know."""
+    interval_s = watchdog_interval_s()
+    while interval_s is not None:
+        notify_alive()
+        await trio.sleep(interval_s)
+
+
+async def _reload_on_hangup(reloader: Reloader) -> None:
+    """Read the settings anew at every SIGHUP."""
+    with trio.open_signal_receiver(signal.SIGHUP) as signals:
+        async for _ in signals:
+            reloader.reload_nowait()
 
 
 async def _wait_for_stop() -> None:

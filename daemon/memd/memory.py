@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -27,6 +27,7 @@ from memd.meaning.chooser import Chooser
 from memd.meaning.meaning import Meaning
 from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.report import as_problem
+from memd.slot import AgentSlot
 from memd.sync.reconcile import ProgressSink
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.sessions.agent_sessions import AgentSessions
@@ -35,75 +36,18 @@ from memd.sync.watching.watcher import Watcher, WatchPlan
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import (
     AccountStatus,
-    AgentStatus,
     DownloadStatus,
-    EmbedParams,
-    EmbedReply,
-    GetParams,
-    GetReply,
-    IndexedAgent,
     ModelReply,
     ModelStatus,
     Problem,
-    SearchParams,
-    SearchReply,
 )
 
 log = structlog.get_logger(__name__)
 
 MB = 1_048_576
 
-
-class ClosedMemory:
-    """An agent whose index can't be opened: every request says why; other agents are unaffected."""
-
-    def __init__(self, config: AgentConfig, error: MemdError) -> None:
-        self.config = config
-        self.error = error
-
-    @property
-    def agent_id(self) -> str:
-        """Whose memory this is."""
-        return self.config.id
-
-    def _why(self) -> MemdError:
-        """Return the error anew: one object raised again and again would gather tracebacks."""
-        return MemdError.from_wire(self.error.to_wire())
-
-    async def search(self, params: SearchParams) -> SearchReply:
-        """Raise why this memory is closed."""
-        raise self._why()
-
-    async def get(self, params: GetParams) -> GetReply:
-        """Raise why this memory is closed."""
-        raise self._why()
-
-    async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
-        """Raise why this memory is closed."""
-        raise self._why()
-
-    async def embed(self, params: EmbedParams) -> EmbedReply:
-        """Raise why this memory is closed."""
-        raise self._why()
-
-    def session_started(self, session_key: str) -> bool:
-        """Raise why this memory is closed."""
-        raise self._why()
-
-    def compaction_done(self) -> bool:
-        """Raise why this memory is closed."""
-        raise self._why()
-
-    async def status(self, deep: bool) -> AgentStatus:
-        """Report the error as the agent's one problem."""
-        return AgentStatus(
-            agent=self.config.id,
-            workspace=str(self.config.workspace),
-            index_path=str(self.config.index_path),
-            enabled=self.config.settings.enabled,
-            sources=list(self.config.settings.sources),
-            problems=[as_problem(self.error)],
-        )
+RELEASE_S = 30.0
+"""How often it is looked for matrices nobody has searched for as long as a model is kept loaded."""
 
 
 class Memory:
@@ -133,7 +77,7 @@ class Memory:
         downloads: Downloads,
         chooser: Chooser,
         accounts: Accounts,
-        problems: list[MemdError],
+        problems: Sequence[MemdError],
         clock: Clock,
     ) -> None:
         self._home = home
@@ -145,21 +89,26 @@ class Memory:
         self._library = ModelLibrary(models_dir, models, downloads, self._all_settings, self.model_came)
         self._chooser = chooser
         self._accounts = accounts
-        self._problems = problems
+        self._problems = list(problems)
         self._clock = clock
         self._budget = MatrixBudget(daemon.memory_budget_mb * MB)
-        self._limits = SourceLimits(daemon.max_file_mb * MB, daemon.max_agent_files, daemon.max_agent_mb * MB)
+        self._limits = _limits_of(daemon)
         self._right_of_way = RightOfWay()
         self._watcher = Watcher(self._hint, clock=clock)
-        self._agents: dict[str, AgentMemory | ClosedMemory] = {}
+        self._slots: dict[str, AgentSlot] = {}
 
     def __repr__(self) -> str:
-        return f"<Memory of {len(self._agents)} agents>"
+        return f"<Memory of {len(self._slots)} agents>"
 
     @property
-    def agents(self) -> Mapping[str, AgentMemory | ClosedMemory]:
+    def agents(self) -> Mapping[str, AgentSlot]:
         """The agents by id, read-only."""
-        return MappingProxyType(self._agents)
+        return MappingProxyType(self._slots)
+
+    @property
+    def chooser(self) -> Chooser:
+        """Who makes embedding providers."""
+        return self._chooser
 
     @property
     def state_dir(self) -> Path:
@@ -177,7 +126,7 @@ class Memory:
         extension = self._extension(self._home.agents[self._home.default_agent])
         return extension.version or f"not loaded: {extension.error}"
 
-    def agent(self, agent_id: str | None) -> AgentMemory | ClosedMemory:
+    def agent(self, agent_id: str | None) -> AgentSlot:
         """Return an agent's memory.
 
         Args:
@@ -187,9 +136,9 @@ class Memory:
             AgentUnknownError: There is none; names those there are.
         """
         wanted = self._home.default_agent if agent_id is None else agent_id_of(agent_id) or agent_id
-        found = self._agents.get(wanted)
+        found = self._slots.get(wanted)
         if found is None:
-            known = ", ".join(sorted(self._agents)[:20]) or "none"
+            known = ", ".join(sorted(self._slots)[:20]) or "none"
             raise AgentUnknownError(
                 f"there is no agent {wanted[:80]!r}",
                 hint=f"Known agents: {known}.",
@@ -246,9 +195,9 @@ class Memory:
             reference: What was pulled.
         """
         log.info("agent.model_came", reference=reference)
-        for agent in self._agents.values():
-            if isinstance(agent, AgentMemory):
-                await agent.choose_again()
+        for slot in list(self._slots.values()):
+            if slot.memory is not None:
+                await slot.memory.choose_again()
 
     async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
         """Make a model ready on disk, and let agents that waited for one use it.
@@ -278,52 +227,82 @@ class Memory:
         return self._library.is_wanted(reference)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Open every agent's memory and keep them until cancelled.
+        """Serve every agent until cancelled; ready once each is open, or known why it isn't.
 
-        When it fails: an agent that can't be opened, or whose tasks end with an error, is closed with that
-        error; the others go on.
+        When it fails: an agent that can't be opened, or whose tasks end with an error, answers with that error; the
+        others go on (`AgentSlot.run`).
         """
         async with trio.open_nursery() as nursery:
-            for config in self._home.agents.values():
-                await nursery.start(self._run_agent, config)
+            self._nursery = nursery
             nursery.start_soon(self._watcher.run)
+            nursery.start_soon(self._release_unused)
+            await self._begin(self._home.agents.values())
             task_status.started()
+
+    async def reconfigure(
+        self, home: OpenClawHome, daemon: DaemonSettings, chooser: Chooser, problems: Sequence[MemdError]
+    ) -> list[str]:
+        """Put other settings in force; returns once every agent is served with them.
+
+        Agents they change nothing for go on undisturbed. The others are opened anew while their requests wait.
+
+        Args:
+            home: The state directory, resolved, bad settings replaced by the last good ones.
+            daemon: The daemon's own settings.
+            chooser: Who makes embedding providers from now on.
+            problems: What is wrong with the daemon's own settings.
+
+        Returns:
+            The ids of the agents that were opened, opened anew or given up.
+        """
+        everyone = (home.providers, _of_agents(daemon)) != (self._home.providers, _of_agents(self._daemon))
+        if everyone:
+            self._chooser = chooser
+        self._home, self._daemon, self._problems = home, daemon, list(problems)
+        self._budget.limit_bytes = daemon.memory_budget_mb * MB
+        self._limits = _limits_of(daemon)
+        gone = [slot for agent_id, slot in self._slots.items() if agent_id not in home.agents]
+        new = [config for config in home.agents.values() if config.id not in self._slots]
+        moved: list[str] = []
+        async with trio.open_nursery() as nursery:
+            for slot in gone:
+                del self._slots[slot.agent_id]
+                nursery.start_soon(slot.give_up)
+            for agent_id, slot in self._slots.items():
+                config = home.agents[agent_id]
+                if everyone or _is_other(slot.config, config):
+                    moved.append(agent_id)
+                    nursery.start_soon(slot.replace, config)
+                else:
+                    slot.restate(config)
+            await self._begin(new)
+        return sorted([*moved, *(slot.agent_id for slot in gone), *(config.id for config in new)])
+
+    async def _begin(self, configs: Iterable[AgentConfig]) -> None:
+        """Serve agents; returns once each is open, or known not to be."""
+        slots = [
+            AgentSlot(config, self._open, on_open=self._watch, on_close=self._watcher.forget)
+            for config in configs
+        ]
+        for slot in slots:
+            self._slots[slot.agent_id] = slot
+            self._nursery.start_soon(slot.run)
+        for slot in slots:
+            await slot.wait_settled()
+
+    async def _release_unused(self) -> None:
+        """Give back the memory of matrices nobody searches any more, after the keep-alive of models."""
+        while True:
+            await trio.sleep(RELEASE_S)
+            keep_s = self._daemon.model_keep_alive_minutes * 60
+            if keep_s and (released := self._budget.drop_unused(keep_s)):
+                log.info("memory.matrices_released", agents=released)
 
     def _hint(self, agent_id: str, kind: str) -> None:
         """Pass a watcher's hint on to whom it concerns."""
-        agent = self._agents.get(agent_id)
-        if isinstance(agent, AgentMemory):
-            agent.schedule.hint(kind)
-
-    async def _run_agent(
-        self, config: AgentConfig, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-    ) -> None:
-        """Open one agent's memory and keep it; what ends it stands in its place."""
-        started = False
-        try:
-            agent = await self._open(config)
-
-            async def keep(*, task_status: trio.TaskStatus[None]) -> None:
-                await agent.run(task_status=task_status)
-
-            async with trio.open_nursery() as nursery:
-                await nursery.start(keep)
-                self._agents[config.id] = agent
-                self._watch(config)
-                started = True
-                task_status.started()
-        except* MemdError as group:
-            error = first_error(group)
-            log.error("agent.closed", agent=config.id, code=error.code, error=error.message, hint=error.hint)
-            self._agents[config.id] = ClosedMemory(config, error)
-        except* Exception as group:
-            log.error("agent.crashed", agent=config.id, exc_info=group)
-            self._agents[config.id] = ClosedMemory(
-                config, MemdError(f"agent {config.id} stopped by a defect")
-            )
-        if not started:
-            task_status.started()
-        self._watcher.forget(config.id)
+        slot = self._slots.get(agent_id)
+        if slot is not None and slot.memory is not None:
+            slot.memory.schedule.hint(kind)
 
     def _watch(self, config: AgentConfig) -> None:
         """Have an agent's folders watched, where its settings want that."""
@@ -381,10 +360,22 @@ class Memory:
         return local_space(model, fingerprint, prefixed=False).id
 
 
-def first_error(group: BaseExceptionGroup[MemdError]) -> MemdError:
-    """Return the first single error inside a group."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, MemdError)
-    return error
+def _limits_of(daemon: DaemonSettings) -> SourceLimits:
+    """Return how much of an agent's files is indexed."""
+    return SourceLimits(daemon.max_file_mb * MB, daemon.max_agent_files, daemon.max_agent_mb * MB)
+
+
+def _of_agents(daemon: DaemonSettings) -> tuple[object, ...]:
+    """Return those of the daemon's settings an agent is opened with."""
+    return (
+        daemon.query_embed_timeout_ms,
+        daemon.vector_cache_mb,
+        daemon.catch_up_ms,
+        daemon.model_keep_alive_minutes,
+        _limits_of(daemon),
+    )
+
+
+def _is_other(old: AgentConfig, new: AgentConfig) -> bool:
+    """Return whether an agent has to be opened anew."""
+    return (old.workspace, old.index_path, old.settings) != (new.workspace, new.index_path, new.settings)

@@ -126,8 +126,8 @@ class RemoteMemory:
     @property
     def agent(self) -> AgentMemory:
         """The agent."""
-        found = self.memory.agent("main")
-        assert isinstance(found, AgentMemory), found
+        found = self.memory.agent("main").memory
+        assert found is not None
         return found
 
     async def search(self, query: str, deadline_ms: int | None = None) -> SearchReply:

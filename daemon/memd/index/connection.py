@@ -17,7 +17,7 @@ from memd.index.database import READER, connect, get_int, map_errors, transactio
 from memd.index.database import Database as Database
 from memd.index.opening import Opened, open_writer
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd_client.errors import DeadlineExceededError, IndexClosedError
+from memd_client.errors import DeadlineExceededError, IndexClosedError, IndexCorruptError, MemdError
 
 log = structlog.get_logger(__name__)
 
@@ -98,6 +98,8 @@ class IndexFile:
         self._reads: set[_Read] = set()
         self._closing = False
         self._closed = trio.Event()
+        self._lost = trio.Event()
+        self._lost_by: MemdError | None = None
 
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else "closing" if self._closing else "open"
@@ -167,6 +169,9 @@ class IndexFile:
         except DeadlineExceededError:
             if self._closing:
                 raise self._closed_error() from None
+            raise
+        except IndexCorruptError as error:
+            self._lose(error)
             raise
         except trio.TooSlowError:
             raise DeadlineExceededError(
@@ -240,6 +245,9 @@ class IndexFile:
             if self._closing:
                 raise self._closed_error()
             return await trio.to_thread.run_sync(self._write, fn, limiter=self._writer_thread)
+        except IndexCorruptError as error:
+            self._lose(error)
+            raise
         finally:
             self._turn.release()
 
@@ -271,6 +279,24 @@ class IndexFile:
     @property
     def _log_file(self) -> Path:
         return self.path.with_name(self.path.name + "-wal")
+
+    # --- loss ---------------------------------------------------------------------------------------
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the file can serve no more, and has to be opened anew."""
+        return self._lost.is_set()
+
+    async def wait_lost(self) -> MemdError:
+        """Wait until the file can serve no more; return why."""
+        await self._lost.wait()
+        assert self._lost_by is not None
+        return self._lost_by
+
+    def _lose(self, error: MemdError) -> None:
+        """Note that the file can serve no more."""
+        self._lost_by = self._lost_by or error
+        self._lost.set()
 
     # --- closing ------------------------------------------------------------------------------------
 

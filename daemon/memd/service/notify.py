@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import MutableMapping
 
 import structlog
@@ -57,6 +58,12 @@ def notify_status(status: str) -> bool:
 def notify_stopping() -> bool:
     """Say that the daemon is stopping."""
     return notify("STOPPING=1")
+
+
+def notify_reloading() -> bool:
+    """Say that settings are being read anew; `notify_ready` says that it is done."""
+    now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    return notify(f"RELOADING=1\nMONOTONIC_USEC={now_us}")
 
 
 def notify_alive() -> bool:

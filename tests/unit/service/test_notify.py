@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,11 @@ def test_every_state_is_heard(listener: socket.socket) -> None:
     assert listener.recv(999) == b"STATUS=indexing"
     assert notify.notify_alive()
     assert listener.recv(999) == b"WATCHDOG=1"
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    assert notify.notify_reloading()
+    reloading, moment = listener.recv(999).decode().split("\n")
+    assert reloading == "RELOADING=1"
+    assert before <= int(moment.removeprefix("MONOTONIC_USEC=")) <= before + 60_000_000
     assert notify.notify_stopping()
     assert listener.recv(999) == b"STOPPING=1"
 

@@ -139,6 +139,16 @@ class ModelOwner:
             self._nursery = None
             self._models.clear()
 
+    def use_settings(self, settings: RunnerSettings, budget_bytes: int) -> None:
+        """Use other settings from now on: the memory at once, the manners for models that are loaded anew.
+
+        Args:
+            settings: As in the constructor.
+            budget_bytes: As in the constructor.
+        """
+        self._settings = settings
+        self._room.budget_bytes = budget_bytes or load_memory_bytes() // 2
+
     def hold(self, file: ModelFile, *, chunk_tokens: int) -> ModelHold:
         """Claim a model; nothing is loaded by that.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,15 +34,16 @@ class MatrixBudget:
 
     Args:
         limit_bytes: The budget; 0 keeps every matrix out of memory.
+        now: Seconds that only grow.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, now: Callable[[], float] = time.monotonic) -> None:
         self.limit_bytes = limit_bytes
-        self._holders: OrderedDict[int, tuple[WarmVectors, int]] = OrderedDict()
+        self._now = now
+        self._holders: OrderedDict[int, _Holder] = OrderedDict()
 
     def __repr__(self) -> str:
-        held = sum(size for _, size in self._holders.values())
-        return f"<MatrixBudget {held} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
+        return f"<MatrixBudget {self._held()} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
 
     def admit(self, warm: WarmVectors, size_bytes: int) -> None:
         """Make room for an agent's matrix: others give theirs back. One larger than the budget gets none.
@@ -53,12 +55,35 @@ class MatrixBudget:
         self._holders.pop(id(warm), None)
         if size_bytes > self.limit_bytes:
             return
-        held = sum(size for _, size in self._holders.values())
-        while held + size_bytes > self.limit_bytes:
-            _, (oldest, size) = self._holders.popitem(last=False)
-            oldest.drop()
-            held -= size
-        self._holders[id(warm)] = (warm, size_bytes)
+        while self._held() + size_bytes > self.limit_bytes:
+            self._holders.popitem(last=False)[1].warm.drop()
+        self._holders[id(warm)] = _Holder(warm, size_bytes, self._now())
+
+    def release(self, warm: WarmVectors) -> None:
+        """Take an agent's matrix out of memory for good."""
+        self._holders.pop(id(warm), None)
+        warm.drop()
+
+    def drop_unused(self, for_s: float) -> int:
+        """Take matrices out of memory that nobody has searched for some time; return how many."""
+        before = self._now() - for_s
+        unused = [holder for holder in self._holders.values() if holder.used_at <= before]
+        for holder in unused:
+            self.release(holder.warm)
+        return len(unused)
+
+    def _held(self) -> int:
+        """Return what all matrices take, in bytes."""
+        return sum(holder.size_bytes for holder in self._holders.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """An agent whose matrix is in memory: its size, and when it was last searched."""
+
+    warm: WarmVectors
+    size_bytes: int
+    used_at: float
 
 
 class WarmVectors:
@@ -131,6 +156,10 @@ class WarmVectors:
         """Take over that the space's vectors were deleted."""
         self.drop()
         self.count = 0
+
+    def close(self) -> None:
+        """Give the matrix's memory back, and its part of the budget."""
+        self._budget.release(self)
 
     def drop(self) -> None:
         """Give the matrix's memory back; the next search loads it again."""

@@ -1,0 +1,158 @@
+"""Settings that change while the daemon runs: noticed by a look at the files now and then, or asked for by SIGHUP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import structlog
+import trio
+
+from memd.config import DaemonSettings
+from memd.openclaw import AgentConfig, OpenClawHome, keep_last_good
+from memd_client.errors import MemdError
+
+log = structlog.get_logger(__name__)
+
+LOOK_S = 2.0
+"""How often the files are looked at: three stats. Events would be lost where an editor replaces a file's folder."""
+
+AT_START = ("socket",)
+"""Settings of the daemon that take effect when it starts."""
+
+MOST_KEYS = 50
+"""Changed keys named in the log."""
+
+Identity = tuple[int, int, int] | None
+"""Time of change, size and inode of a file; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The settings in force: of the agents, of the daemon itself, and what is wrong with the latter."""
+
+    home: OpenClawHome
+    daemon: DaemonSettings
+    problems: tuple[MemdError, ...] = ()
+
+
+class Reloader:
+    """Keeps the settings in force equal to the files.
+
+    Args:
+        first: What was loaded at start.
+        load: Reads all files anew; may block.
+        apply: Puts settings in force; returns the ids of the agents that were opened anew.
+        files: What is looked at; a folder counts as changed when something is made or removed in it.
+        look_s: How often.
+    """
+
+    def __init__(
+        self,
+        first: InForce,
+        load: Callable[[], InForce],
+        apply: Callable[[InForce], Awaitable[Sequence[str]]],
+        files: Sequence[Path],
+        *,
+        look_s: float = LOOK_S,
+    ) -> None:
+        self.in_force = first
+        self._load = load
+        self._apply = apply
+        self._files = tuple(files)
+        self._look_s = look_s
+        self._seen = self._identities()
+        self._wish = trio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Reloader of {len(self._files)} files>"
+
+    def reload_nowait(self) -> None:
+        """Read the files anew soon, whether or not they seem to have changed."""
+        self._wish.set()
+
+    async def run(self) -> None:
+        """Look at the files until cancelled; put in force what changed in them.
+
+        When it fails: what can't be read keeps its last good settings, and is a problem in status.
+        """
+        while True:
+            with trio.move_on_after(self._look_s):
+                await self._wish.wait()
+            asked = self._wish.is_set()
+            self._wish = trio.Event()
+            seen = self._identities()
+            if asked or seen != self._seen:
+                self._seen = seen
+                await self._reload()
+
+    async def _reload(self) -> None:
+        """Read everything, and put in force what differs."""
+        before = self.in_force
+        fresh = await trio.to_thread.run_sync(self._load)
+        fresh = InForce(keep_last_good(before.home, fresh.home), fresh.daemon, fresh.problems)
+        if any("file" in error.data and not error.data.get("key") for error in fresh.problems):
+            # The whole file can't be read: defaults in its place would undo what the user has set.
+            fresh = InForce(fresh.home, before.daemon, fresh.problems)
+        for problem in (*fresh.home.problems, *fresh.problems):
+            log.warning("config.problem", code=problem.code, error=problem.message, hint=problem.hint)
+        keys = [*changed_keys(before, fresh)]
+        waiting = [key for key in AT_START if getattr(before.daemon, key) != getattr(fresh.daemon, key)]
+        if waiting:
+            log.warning("config.needs_restart", keys=waiting, hint="Run `memctl service restart`.")
+        self.in_force = fresh
+        opened = await self._apply(fresh)
+        log.info("config.reloaded", keys=keys[:MOST_KEYS], changed=len(keys), agents=list(opened))
+
+    def _identities(self) -> list[Identity]:
+        """Return which files there are now."""
+        return [_identity(file) for file in self._files]
+
+
+def changed_keys(before: InForce, after: InForce) -> Iterator[str]:
+    """Yield the dotted names of what differs; never a value, which may be a secret."""
+    for key in msgspec.structs.asdict(after.daemon):
+        if getattr(before.daemon, key) != getattr(after.daemon, key):
+            yield f"memd.{key}"
+    old, new = before.home.agents, after.home.agents
+    for agent_id in sorted(old.keys() | new.keys()):
+        if agent_id not in new:
+            yield f"agents.{agent_id} (removed)"
+        elif agent_id not in old:
+            yield f"agents.{agent_id} (added)"
+        else:
+            yield from _changed_agent(old[agent_id], new[agent_id])
+    for name in sorted(before.home.providers.keys() | after.home.providers.keys()):
+        if before.home.providers.get(name) != after.home.providers.get(name):
+            yield f"models.providers.{name}"
+
+
+def _changed_agent(old: AgentConfig, new: AgentConfig) -> Iterator[str]:
+    """Yield what differs of one agent."""
+    for name in ("workspace", "index_path"):
+        if getattr(old, name) != getattr(new, name):
+            yield f"agents.{new.id}.{name}"
+    yield from _changed_settings(
+        f"agents.{new.id}.memorySearch", msgspec.to_builtins(old.settings), msgspec.to_builtins(new.settings)
+    )
+
+
+def _changed_settings(prefix: str, old: object, new: object) -> Iterator[str]:
+    """Yield the dotted names under which two settings differ."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in sorted(old.keys() | new.keys()):
+            yield from _changed_settings(f"{prefix}.{key}", old.get(key), new.get(key))
+    elif old != new:
+        yield prefix
+
+
+def _identity(file: Path) -> Identity:
+    """Return which file a path names."""
+    try:
+        facts = os.stat(file)
+    except OSError:
+        return None
+    return facts.st_mtime_ns, facts.st_size, facts.st_ino

@@ -45,7 +45,7 @@ START_AGAIN_S = 1.0
 """After our daemon found the lock held and still nobody answers, another one is started this often: the
 holder may have been one that was just stopping."""
 
-MAX_LOG_BYTES = 1024 * 1024
+MAX_LOG_BYTES = 8 * 1024 * 1024
 """A started daemon's log begins anew at this size: the runtime directory is often memory."""
 
 

@@ -22,9 +22,12 @@ from memd.openclaw import load_home
 from memd.paths import daemon_config_file, models_dir
 from memd.reload import InForce
 from memd.service.lock import DaemonLock
+from memd.service.logfile import LogStream
 from memd.slot import first_error
-from memd_client.discovery import EXIT_ALREADY_RUNNING, socket_path
+from memd_client.discovery import EXIT_ALREADY_RUNNING, log_path, socket_path
 from memd_client.errors import DaemonRunningError, MemdError
+
+LOG = LogStream()
 
 
 def main() -> None:
@@ -66,6 +69,7 @@ def serve_forever() -> None:
     socket = Path(socket_path(environ) if environ.get("MEMD_SOCKET") or not wanted else wanted)
     files = (daemon_config_file(environ), first.home.config_path, first.home.state_dir / "agents")
     with DaemonLock.acquire(socket):
+        _bound_log(socket, home_dir)
         trio.run(
             lambda: app.run(
                 first,
@@ -78,8 +82,16 @@ def serve_forever() -> None:
         )
 
 
+def _bound_log(socket: Path, home_dir: Path) -> None:
+    """Keep the log's file within its size, where it is the one a client or launchd gave us."""
+    if not LOG.keep_in(log_path(str(socket))) and sys.platform == "darwin":
+        from memd.service.install import launchd
+
+        LOG.keep_in(launchd.log_file(str(home_dir)))
+
+
 def _start_logging(settings: DaemonSettings) -> None:
-    """Write one JSON line an event to stderr: a service manager or the starter keeps it."""
+    """Write one JSON line an event to the log."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -90,7 +102,7 @@ def _start_logging(settings: DaemonSettings) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[settings.log_level.upper()]
         ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=LOG.logger_factory(),
     )
 
 

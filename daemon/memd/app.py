@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,14 +27,8 @@ from memd.paths import ACCOUNTS_FILE
 from memd.reload import InForce, Reloader
 from memd.rpc.call import DaemonFacts
 from memd.rpc.server import serve
-from memd.service.notify import (
-    activated_socket,
-    notify_alive,
-    notify_ready,
-    notify_reloading,
-    notify_stopping,
-    watchdog_interval_s,
-)
+from memd.service.notify import activated_socket, notify_ready, notify_reloading, notify_stopping
+from memd.service.signals import feed_watchdog, on_hangup, wait_for_stop
 
 log = structlog.get_logger(__name__)
 
@@ -111,17 +104,19 @@ class Engine:
     async def apply(self, settings: InForce) -> list[str]:
         """Put other settings in force; return the ids of the agents that were opened anew."""
         notify_reloading()
-        await self._extensions.load(settings.home.agents)
-        self._models.use_settings(*_model_manners(settings.daemon))
-        self._accounts.daily_budget = settings.daemon.daily_token_budget
-        self._on_daemon(settings.daemon)
-        earlier, later = self._providers, self._make_providers(settings)
-        moved = await self.memory.reconfigure(settings.home, settings.daemon, later, settings.problems)
-        if self.memory.chooser is later:
-            self._providers = later
-            await _close(earlier)
-        self.notify_ready()
-        return moved
+        try:
+            await self._extensions.load(settings.home.agents)
+            self._models.use_settings(*_model_manners(settings.daemon))
+            self._accounts.daily_budget = settings.daemon.daily_token_budget
+            self._on_daemon(settings.daemon)
+            earlier, later = self._providers, self._make_providers(settings)
+            moved = await self.memory.reconfigure(settings.home, settings.daemon, later, settings.problems)
+            if self.memory.chooser is later:
+                self._providers = later
+                await _close(earlier)
+            return moved
+        finally:
+            self.notify_ready()
 
     def notify_ready(self) -> None:
         """Tell the service manager that all agents are served."""
@@ -198,7 +193,7 @@ async def run(
             await inner.start(engine.memory.run)
             reloader = Reloader(first, load, engine.apply, files)
             inner.start_soon(reloader.run)
-            inner.start_soon(_reload_on_hangup, reloader)
+            inner.start_soon(on_hangup, reloader.reload_nowait)
             await _serve_until_stopped(engine, socket)
             inner.cancel_scope.cancel()
         await engine.aclose()
@@ -232,31 +227,8 @@ async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
             "daemon.ready", socket=str(socket), agents=len(memory.agents), state_dir=str(memory.state_dir)
         )
         engine.notify_ready()
-        door.start_soon(_feed_watchdog)
-        await _wait_for_stop()
+        door.start_soon(feed_watchdog)
+        await wait_for_stop()
         notify_stopping()
         log.info("daemon.stopping")
         door.cancel_scope.cancel()
-
-
-async def _feed_watchdog() -> None:
-    """Tell the service manager that the loop turns, as often as it wants to know."""
-    interval_s = watchdog_interval_s()
-    while interval_s is not None:
-        notify_alive()
-        await trio.sleep(interval_s)
-
-
-async def _reload_on_hangup(reloader: Reloader) -> None:
-    """Read the settings anew at every SIGHUP."""
-    with trio.open_signal_receiver(signal.SIGHUP) as signals:
-        async for _ in signals:
-            reloader.reload_nowait()
-
-
-async def _wait_for_stop() -> None:
-    """Return at the first SIGTERM or SIGINT."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for number in signals:
-            log.info("daemon.signal", signal=signal.Signals(number).name)
-            return

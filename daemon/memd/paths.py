@@ -42,9 +42,9 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     ),
     WrittenPath(
         "start log",
-        "memd.log beside the socket, of a daemon that a client started",
-        "memd_client.discovery",
-        "the next start, once it has grown beyond 1 MiB",
+        "memd.log beside the socket, .1, .2 and a passing .new, of a daemon that a client started",
+        "memd_client.discovery, memd.service.logfile",
+        "the daemon: three files of 5 MB",
     ),
     WrittenPath(
         "index",

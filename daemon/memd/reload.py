@@ -77,7 +77,8 @@ class Reloader:
     async def run(self) -> None:
         """Look at the files until cancelled; put in force what changed in them.
 
-        When it fails: what can't be read keeps its last good settings, and is a problem in status.
+        When it fails: what can't be read keeps its last good settings, and is a problem in status. A defect is logged,
+        and the next change tried as any.
         """
         while True:
             with trio.move_on_after(self._look_s):
@@ -87,7 +88,10 @@ class Reloader:
             seen = self._identities()
             if asked or seen != self._seen:
                 self._seen = seen
-                await self._reload()
+                try:
+                    await self._reload()
+                except Exception:
+                    log.exception("config.reload_crashed")
 
     async def _reload(self) -> None:
         """Read everything, and put in force what differs."""

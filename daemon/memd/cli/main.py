@@ -20,8 +20,16 @@ EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 """128 and the number of SIGINT, as shells have it."""
 
-COMMANDS = ("status", "search", "get", "index", "model")
+COMMANDS = ("status", "search", "get", "index", "model", "service", "doctor", "logs", "completion")
 """Commands in the order of the help; each is the attribute `command` of the module of its name."""
+
+GROUPS = {
+    "Use it": ("search", "get", "agents"),
+    "See how it is": ("status", "top", "metrics", "doctor", "logs"),
+    "Take care of it": ("index", "reset", "vacuum"),
+    "Set it up": ("model", "service", "completion"),
+}
+"""What stands together in the help; a command that is in none of them comes last."""
 
 
 class LazyGroup(click.Group):
@@ -30,6 +38,21 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the commands do, group by group."""
+        grouped = {name for names in GROUPS.values() for name in names}
+        rest = {"More": tuple(name for name in COMMANDS if name not in grouped)}
+        for title, names in (GROUPS | rest).items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [
+                (name, each.get_short_help_str(limit=formatter.width - 16))
+                for name, each in commands
+                if each is not None
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows, col_max=20)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a name, or None where there is none."""

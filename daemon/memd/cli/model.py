@@ -66,13 +66,20 @@ def list_models(session: Session, as_json: bool) -> None:
         session.output.note(f"there is no model in {reply.path}; `memctl model pull minilm` gets a small one")
 
 
+def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return models on disk for the shell to complete."""
+    from memd.cli.known_names import model_refs
+
+    return model_refs(incomplete)
+
+
 @command.command(
     "remove",
     epilog=examples(
         "memctl model remove hf:owner/repository/file.gguf", "memctl model remove minilm --force"
     ),
 )
-@click.argument("ref", type=utf8)
+@click.argument("ref", type=utf8, shell_complete=_complete_models)
 @click.option("--force", is_flag=True, help="Remove it even where an agent's settings name it.")
 @json_option
 @click.pass_obj

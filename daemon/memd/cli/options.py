@@ -25,9 +25,20 @@ def utf8(text: str) -> str:
 
 def agent_option(function: Function) -> Function:
     """Add `--agent` to a command."""
-    return click.option("--agent", type=utf8, metavar="ID", help="The agent; `memctl status` lists them.")(
-        function
-    )
+    return click.option(
+        "--agent",
+        type=utf8,
+        metavar="ID",
+        shell_complete=_complete_agents,
+        help="The agent; `memctl status` lists them.",
+    )(function)
+
+
+def _complete_agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return ids for the shell to complete."""
+    from memd.cli.known_names import agent_ids
+
+    return agent_ids(incomplete)
 
 
 def json_option(function: Function) -> Function:

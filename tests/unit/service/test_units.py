@@ -4,27 +4,53 @@ from __future__ import annotations
 
 import configparser
 import plistlib
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+from memd_client.discovery import EXIT_ALREADY_RUNNING
 
 ROOT = Path(__file__).parents[3]
 SERVICE = ROOT / "systemd" / "memd.service"
 SOCKET = ROOT / "systemd" / "memd.socket"
 PLIST = ROOT / "launchd" / "ai.memd.daemon.plist"
+PACKAGED = ROOT / "daemon" / "memd" / "service" / "units"
+
+MOST_EXPOSURE = 4.0
+"""Of 10, as systemd reckons it: below 5 it calls a service well protected."""
+
+needs_systemd_analyze = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
+)
 
 
 def _unit(path: Path) -> configparser.ConfigParser:
-    """Return a unit file's sections; its keys are case-sensitive and `%` stands for itself."""
-    unit = configparser.ConfigParser(interpolation=None, strict=True)
+    """Return a unit file's sections; of a key that is set twice the last value."""
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read_string(path.read_text("utf-8"))
     return unit
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("path", [SERVICE, SOCKET, PLIST], ids=lambda path: path.name)
+def test_the_files_to_copy_are_those_the_installer_fills_in(path: Path) -> None:
+    assert (PACKAGED / path.name).read_bytes() == path.read_bytes(), f"copy {PACKAGED / path.name} to {path}"
+    assert len(list(PACKAGED.iterdir())) == 3
+
+
+def test_the_released_package_carries_them() -> None:
+    builder = WheelBuilder(str(ROOT / "daemon"))
+
+    carried = {each.distribution_path for each in builder.recurse_included_files()}
+
+    assert {f"memd/service/units/{path.name}" for path in (SERVICE, SOCKET, PLIST)} <= carried
+
+
+@needs_systemd_analyze
 def test_systemd_accepts_both_units(tmp_path: Path) -> None:
     for path in (SERVICE, SOCKET):
         shutil.copy(path, tmp_path)
@@ -39,6 +65,21 @@ def test_systemd_accepts_both_units(tmp_path: Path) -> None:
     )
 
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+@needs_systemd_analyze
+def test_the_service_is_little_exposed() -> None:
+    checked = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", str(SERVICE)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    found = re.search(r"Overall exposure level for memd\.service: ([0-9.]+)", checked.stdout)
+    assert found, checked.stderr
+    assert float(found[1]) <= MOST_EXPOSURE
 
 
 def test_the_socket_is_where_clients_look_and_its_users_alone() -> None:
@@ -57,10 +98,21 @@ def test_the_service_says_when_it_is_ready_and_outlives_its_models_process() -> 
     assert unit["Unit"]["Requires"] == unit["Install"]["Also"] == "memd.socket"
 
 
+def test_the_service_starts_again_after_a_crash_or_a_standstill_but_not_beside_another_daemon() -> None:
+    service = _unit(SERVICE)["Service"]
+
+    assert service["Restart"] == "on-failure"
+    assert service["RestartPreventExitStatus"] == str(EXIT_ALREADY_RUNNING)
+    assert int(service["WatchdogSec"]) >= 30, "a machine that swaps is no machine that hangs"
+    assert int(service["TimeoutStopSec"]) >= 10, "requests in flight get five seconds, indexes are closed"
+
+
 def test_launchd_gets_a_valid_agent_that_is_restarted_after_a_crash() -> None:
     agent = plistlib.loads(PLIST.read_bytes())
 
     assert agent["Label"] == PLIST.stem
     assert agent["ProgramArguments"][-1] == "memd"
     assert agent["KeepAlive"] == {"SuccessfulExit": False}
+    assert agent["Umask"] == 0o077
+    assert agent["RunAtLoad"] is True
     assert agent["Umask"] == 0o077

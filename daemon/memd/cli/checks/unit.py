@@ -1,0 +1,96 @@
+"""Whether the daemon is installed as a service, as far as files tell: nothing is asked of a service manager."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
+from memd.service.install import launchd
+
+SERVICE, SOCKET = "memd.service", "memd.socket"
+PLIST = f"Library/LaunchAgents/{launchd.FILE}"
+SYSTEM_FOLDERS = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")
+INSTALL = "memctl service install"
+
+
+def find_systemd_unit(environ: Mapping[str, str], home: Path) -> Path | None:
+    """Return the unit of the service; None where none is installed.
+
+    Args:
+        environ: `XDG_CONFIG_HOME` is looked at.
+        home: The user's home directory.
+    """
+    for folder in (_user_units(environ, home), *map(Path, SYSTEM_FOLDERS)):
+        if (folder / SERVICE).is_file():
+            return folder / SERVICE
+    return None
+
+
+def has_systemd_unit() -> bool:
+    """Return whether a systemd service is installed for this user."""
+    return find_systemd_unit(os.environ, Path.home()) is not None
+
+
+def find_launchd_log(home: Path, platform: str = sys.platform) -> str:
+    """Return where launchd keeps the log; empty where no launch agent is installed.
+
+    Args:
+        home: The user's home directory.
+        platform: As `sys.platform` names it.
+    """
+    is_installed = platform == "darwin" and (home / PLIST).is_file()
+    return launchd.log_file(str(home)) if is_installed else ""
+
+
+def _user_units(environ: Mapping[str, str], home: Path) -> Path:
+    """Return the folder of the user's own units."""
+    given = environ.get("XDG_CONFIG_HOME", "")
+    return (Path(given) if os.path.isabs(given) else home / ".config") / "systemd" / "user"
+
+
+def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Finding]:
+    """Return how the service is.
+
+    Args:
+        environ: The environment.
+        home: The user's home directory.
+        platform: As `sys.platform` names it.
+    """
+    if platform == "darwin":
+        plist = home / PLIST
+        found = f"{plist}" if plist.is_file() else "not installed: clients start the daemon when it is needed"
+        return [Finding("service", "launchd", OK, found)]
+    unit = find_systemd_unit(environ, home)
+    if unit is None:
+        return [
+            Finding("service", "systemd", OK, "not installed: clients start the daemon when it is needed")
+        ]
+    program = _program_of(unit)
+    if program and shutil.which(program) is None:
+        found = f"{unit} starts {program}, which is not there"
+        return [Finding("service", "systemd", WRONG, found, f"{INSTALL}, after memd is installed")]
+    wants = _user_units(environ, home)
+    enabled = [
+        name
+        for name, target in ((SOCKET, "sockets.target"), (SERVICE, "default.target"))
+        if (wants / f"{target}.wants" / name).is_symlink()
+    ]
+    if not enabled:
+        found = f"{unit} is installed and not enabled: it doesn't start by itself"
+        return [Finding("service", "systemd", WARNING, found, INSTALL)]
+    return [Finding("service", "systemd", OK, f"{unit}, enabled: {', '.join(enabled)}")]
+
+
+def _program_of(unit: Path) -> str:
+    """Return the program a unit starts; empty where that isn't plain."""
+    try:
+        line = re.search(r'^ExecStart=[-@:+!]*("[^"]+"|\S+)', unit.read_text(encoding="utf-8"), re.MULTILINE)
+    except (OSError, UnicodeDecodeError):
+        return ""
+    program = line[1].strip('"') if line else ""
+    return "" if "%" in program else program

@@ -1,0 +1,158 @@
+"""What the engine alone can tell of an installation without a daemon; `memctl doctor` runs it as a program.
+
+`python -m memd.service.check settings` prints one JSON object about programs, settings, files and models; with
+`indexes` it reads every index from end to end. Nothing is written, loaded as a model, or sent anywhere. No value of
+a setting and no key is ever in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from memd import __version__
+from memd.config import load_daemon_settings
+from memd.embedding.choose import is_extra_installed
+from memd.index.database import connect, has_module
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.openclaw import OpenClawHome, load_home
+from memd.paths import daemon_config_file, models_dir
+from memd.service.check_agents import check_index, describe_agents, describe_error, find_leftovers
+
+Report = dict[str, Any]
+
+EXTENSION_S = 10.0
+"""How long loading sqlite-vec may take here; the daemon waits longer."""
+
+
+def report(environ: Mapping[str, str], home_dir: Path) -> Report:
+    """Return what there is to say of programs, settings, files and models.
+
+    Args:
+        environ: The environment: where the settings are, and keys of providers.
+        home_dir: The user's home directory.
+
+    Blocks for as long as the disk does.
+    """
+    toml = daemon_config_file(environ)
+    daemon, daemon_problems = load_daemon_settings(toml)
+    home = load_home(environ, home_dir)
+    models = models_dir(environ)
+    return {
+        "version": __version__,
+        "programs": _programs(home),
+        "config": {
+            "path": str(home.config_path),
+            "exists": home.config_path.exists(),
+            "readable": home.readable,
+            "problems": [describe_error(error) for error in home.problems],
+            "unknown_keys": list(home.unknown_keys),
+        },
+        "daemon_config": {
+            "path": str(toml),
+            "exists": toml.exists(),
+            "socket": daemon.socket or "",
+            "problems": [describe_error(error) for error in daemon_problems],
+        },
+        "folders": _folders(home, models),
+        "agents": describe_agents(home, daemon, models, environ),
+        "leftovers": find_leftovers(home, models),
+    }
+
+
+def _programs(home: OpenClawHome) -> Report:
+    """Return the versions of what memd stands on, and whether it works."""
+    settings = home.agents[home.default_agent].settings.store.vector
+    extension = VectorExtension(settings.extension_path, enabled=settings.enabled)
+    extension.load(EXTENSION_S)
+    db = connect(":memory:", ())
+    try:
+        has_words = has_module(db, "fts5")
+    finally:
+        db.close(True)
+    return {
+        "python": platform.python_version(),
+        "apsw": _version("apsw"),
+        "fts5": has_words,
+        "sqlite_vec": extension.version or "",
+        "sqlite_vec_problem": extension.error or "",
+        "sqlite_vec_wanted": settings.enabled,
+        "llama_cpp": (_version("llama-cpp-python") or "unknown") if is_extra_installed() else "",
+    }
+
+
+def _version(distribution: str) -> str:
+    """Return the release of what is installed; empty where it isn't."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
+
+
+def _folders(home: OpenClawHome, models: Path) -> list[Report]:
+    """Return the folders that are written to: whether that can be done, and how much room there is."""
+    wanted = {home.state_dir: "state", models: "models"}
+    for agent in home.agents.values():
+        if agent.settings.enabled:
+            wanted.setdefault(agent.index_path.parent, "indexes")
+    rows = []
+    for path, name in wanted.items():
+        there = path
+        while not there.exists() and there != there.parent:
+            there = there.parent
+        room = os.statvfs(there)
+        rows.append(
+            {
+                "name": name,
+                "path": str(path),
+                "exists": there == path,
+                "is_folder": there.is_dir(),
+                "writable": os.access(there, os.W_OK | os.X_OK),
+                "free_bytes": room.f_bavail * room.f_frsize,
+                "device": there.stat().st_dev,
+            }
+        )
+    return rows
+
+
+def report_indexes(environ: Mapping[str, str], home_dir: Path) -> Report:
+    """Return for every index whether it is sound; reads each from end to end.
+
+    Args:
+        environ: The environment.
+        home_dir: The user's home directory.
+
+    Only where no daemon has them open: what a writer is in the midst of is no fault.
+    """
+    home = load_home(environ, home_dir)
+    agents = [agent for agent in home.agents.values() if agent.settings.enabled]
+    return {"indexes": [{"agent": agent.id, **check_index(agent.index_path)} for agent in agents]}
+
+
+def main(arguments: list[str]) -> None:
+    """Print a report.
+
+    Args:
+        arguments: `settings` or `indexes`.
+    """
+    import logging
+
+    import structlog
+
+    # What is noted on the way stands in the report, or is nobody's business here.
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+    )
+    make = report_indexes if arguments == ["indexes"] else report
+    sys.stdout.write(json.dumps(make(os.environ, Path.home())) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

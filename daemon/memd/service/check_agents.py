@@ -1,0 +1,222 @@
+"""What can be told of agents from their settings and the disk alone: files, indexes, providers, leftovers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memd.clock import wall_clock_ms
+from memd.config import DaemonSettings
+from memd.embedding.catalog import AUTO_ORDER
+from memd.embedding.choose import is_extra_installed
+from memd.embedding.local_choice import LocalChoice
+from memd.embedding.model.owner import ModelOwner
+from memd.embedding.model.stored import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
+from memd.embedding.remote_choice import RemoteChoice
+from memd.index.database import connect_read_only, map_errors
+from memd.index.schema import APPLICATION_ID, VERSION
+from memd.openclaw import AgentConfig, OpenClawHome
+from memd.sync.discover import Discovery, discover
+from memd_client.errors import MemdError, ProviderUnavailableError
+
+Report = dict[str, Any]
+
+MB = 1_048_576
+
+FUTURE_MS = 24 * 3_600_000
+"""A file this much newer than now comes from a clock that is wrong, here or there."""
+
+
+def describe_error(error: MemdError) -> Report:
+    """Return an error as a row of a report."""
+    facts: Report = {
+        name: error.data[name] for name in ("file", "key", "line", "column") if name in error.data
+    }
+    return {"code": error.wire_code, "message": error.message, "hint": error.hint, **facts}
+
+
+def describe_agents(
+    home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
+) -> list[Report]:
+    """Return a row for each agent: where its memory is, what of it can be read, and who would embed.
+
+    Args:
+        home: The agents.
+        daemon: The daemon's own settings: limits.
+        models: Where pulled models are.
+        environ: Keys of providers may be there; none is told.
+
+    Blocks for as long as the disk does.
+    """
+    return [_describe_agent(agent, home, daemon, models, environ) for agent in home.agents.values()]
+
+
+def _describe_agent(
+    agent: AgentConfig, home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
+) -> Report:
+    """Return one agent's row."""
+    row: Report = {
+        "agent": agent.id,
+        "enabled": agent.settings.enabled,
+        "workspace": str(agent.workspace),
+        "index": str(agent.index_path),
+        "index_bytes": sum(
+            _size(agent.index_path.with_name(agent.index_path.name + end)) for end in ("", "-wal")
+        ),
+        "problems": [describe_error(error) for error in agent.problems],
+    }
+    if not agent.settings.enabled:
+        return row
+    disk = discover(agent.workspace, agent.settings.extra_paths, daemon.max_file_mb * MB)
+    problem = _provider_problem(agent, home, daemon, models, environ)
+    latest_ns = (wall_clock_ms() + FUTURE_MS) * 1_000_000
+    return row | {
+        "workspace_missing": disk.workspace_missing,
+        "files": len(disk.files),
+        "bytes": sum(found.size for found in disk.files.values()),
+        "folders": _count_folders(agent, disk),
+        "skipped": [{"path": each.path, "reason": each.reason} for each in disk.skipped],
+        "unreadable": sorted(
+            path for path, found in disk.files.items() if not os.access(found.location, os.R_OK)
+        ),
+        "from_the_future": sorted(path for path, found in disk.files.items() if found.mtime_ns > latest_ns),
+        "provider": agent.settings.provider,
+        "provider_problem": None if problem is None else describe_error(problem),
+    }
+
+
+def _count_folders(agent: AgentConfig, disk: Discovery) -> int:
+    """Return about how many folders are watched for changes: those above and beside the files."""
+    folders = {os.path.dirname(found.location) for found in disk.files.values()}
+    return len(folders | {str(agent.workspace), str(agent.workspace.parent)})
+
+
+def _provider_problem(
+    agent: AgentConfig, home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
+) -> MemdError | None:
+    """Return why the wanted provider can't be used; None where it can, as far as that is seen without asking it."""
+    settings = agent.settings
+    local = LocalChoice(settings, ModelOwner(), models, is_extra_installed)
+    remote = RemoteChoice(
+        settings,
+        agent.id,
+        entries=home.providers,
+        state_dir=home.state_dir,
+        environ=environ,
+        keep_alive_s=int(daemon.model_keep_alive_minutes * 60),
+    )
+    try:
+        if settings.provider == "auto":
+            _choose_auto(local, remote)
+        elif settings.provider == "local":
+            local.named()
+        elif settings.provider != "none":
+            remote.plan(settings.provider)
+    except MemdError as error:
+        return error
+    return None
+
+
+def _choose_auto(local: LocalChoice, remote: RemoteChoice) -> None:
+    """Look for what `auto` would take, in its order.
+
+    Raises:
+        MemdError: There is nothing, or nothing that can be used.
+    """
+    problem: MemdError | None = None
+    for name in ("local", *AUTO_ORDER):
+        try:
+            if name == "local":
+                local.auto()
+            else:
+                remote.plan_auto(name)
+            return
+        except ProviderUnavailableError as error:
+            nothing = error if name == "local" else None
+            problem = problem or nothing
+        except MemdError as error:
+            problem = error if isinstance(problem, ProviderUnavailableError | None) else problem
+    assert problem is not None
+    raise problem
+
+
+def check_index(path: Path) -> Report:
+    """Return whether an index is sound, by reading all of it; nothing is written into it.
+
+    Args:
+        path: The file; one that isn't there will be made.
+    """
+    if not path.exists() or not _size(path):
+        return {"path": str(path), "state": "missing", "detail": ""}
+    try:
+        with map_errors(path):
+            db = connect_read_only(path)
+            try:
+                owner, release = db.pragma("application_id"), int(db.pragma("user_version"))
+                verdict = str(db.pragma("quick_check", 1))
+            finally:
+                db.close(True)
+    except MemdError as error:
+        return {"path": str(path), "state": error.wire_code, "detail": error.message}
+    if verdict != "ok":
+        return {"path": str(path), "state": "index_corrupt", "detail": verdict}
+    if owner == APPLICATION_ID and release > VERSION:
+        return {"path": str(path), "state": "index_newer", "detail": f"version {release}, known is {VERSION}"}
+    return {"path": str(path), "state": "sound" if owner == APPLICATION_ID else "foreign", "detail": ""}
+
+
+def find_leftovers(home: OpenClawHome, models: Path) -> list[Report]:
+    """Return what lies about beside indexes and models: its kind, where it is, and its size.
+
+    Args:
+        home: The agents.
+        models: Where pulled models are.
+    """
+    folders = {agent.index_path.parent for agent in home.agents.values()}
+    caches = {models} | {
+        Path(own).expanduser()
+        for agent in home.agents.values()
+        if (own := agent.settings.local.model_cache_dir)
+    }
+    found = [
+        *(row for folder in folders for row in _kinds(folder, _index_leftover)),
+        *(row for folder in caches for row in _kinds(folder, _model_leftover)),
+    ]
+    return sorted(found, key=lambda row: str(row["path"]))
+
+
+def _index_leftover(name: str) -> str:
+    """Return what kind of leftover a file beside indexes is; empty for none."""
+    if ".sqlite.corrupt-" in name:
+        return "damaged index"
+    return "unfinished adoption" if name.endswith(".adopting") else ""
+
+
+def _model_leftover(name: str) -> str:
+    """Return what kind of leftover a file beside models is; empty for none."""
+    if name.endswith(PART_SUFFIX) and not name.endswith(TAG_SUFFIX):
+        return "unfinished download"
+    return "unfinished model" if name == SOURCE_DIR or (name[0] == "." and name.endswith(".tmp")) else ""
+
+
+def _kinds(folder: Path, kind_of: Callable[[str], str]) -> Iterator[Report]:
+    """Yield the leftovers of a folder; one that can't be listed has none."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return
+    for name in names:
+        if kind := kind_of(name):
+            yield {"kind": kind, "path": str(folder / name), "bytes": _size(folder / name)}
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of the files in a folder; 0 where there is nothing."""
+    try:
+        if path.is_dir():
+            return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+        return path.stat().st_size
+    except OSError:
+        return 0

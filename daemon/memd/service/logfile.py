@@ -1,0 +1,135 @@
+"""The daemon's log: standard error, and where that is a file of ours, a few files of bounded size.
+
+A client that starts the daemon gives it an open file as standard error, so that a traceback of the interpreter
+or a word of a C library lands there too. Rotating therefore means to put another file under that descriptor.
+Where a service manager, a terminal or a person's redirection reads standard error, nothing is rotated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO, cast
+
+import structlog
+
+from memd.clock import Clock, wall_clock_ms
+
+LIMIT_BYTES = 5_000_000
+"""A file of the log is followed by the next at this size."""
+
+FILES = 3
+"""The log itself and the two before it, `.1` and `.2`."""
+
+STDOUT = 1
+STDERR = 2
+
+
+class LogStream:
+    """What the logger writes to. It never raises: a full disk costs lines of the log, and nothing else.
+
+    Safe to be used by any number of threads. Blocks as long as the write does.
+
+    Args:
+        descriptor: Where the log goes; stays the caller's.
+        clock: Wall time, for the line that says how many were lost.
+    """
+
+    def __init__(self, descriptor: int = STDERR, *, clock: Clock = wall_clock_ms) -> None:
+        self._descriptor = descriptor
+        self._clock = clock
+        self._lock = threading.RLock()  # a finalizer may log in the midst of a write
+        self._path: str | None = None
+        self._limit_bytes = LIMIT_BYTES
+        self._lost = 0
+        self._is_torn = False
+
+    def __repr__(self) -> str:
+        return f"<LogStream {self._path or f'descriptor {self._descriptor}'}, {self._lost} lines lost>"
+
+    def logger_factory(self) -> structlog.WriteLoggerFactory:
+        """Return what structlog makes loggers with."""
+        return structlog.WriteLoggerFactory(cast(TextIO, self))
+
+    def keep_in(self, path: str | Path, *, limit_bytes: int = LIMIT_BYTES) -> bool:
+        """Bound the log's file from now on, if it is the one named; only the daemon that holds the lock may.
+
+        Args:
+            path: The file a starter gives a daemon as standard error.
+            limit_bytes: The size at which the next file begins.
+
+        Returns:
+            False where the log goes elsewhere: it is left to whoever reads it there.
+        """
+        with self._lock, contextlib.suppress(OSError):
+            facts = os.fstat(self._descriptor)
+            if stat.S_ISREG(facts.st_mode) and os.path.samestat(facts, os.stat(path)):
+                os.fchmod(self._descriptor, 0o600)
+                self._path, self._limit_bytes = os.fspath(path), limit_bytes
+                return True
+        return False
+
+    def write(self, text: str) -> int:
+        """Write whole lines; what can't be written is counted and lost."""
+        octets = text.encode("utf-8", "backslashreplace")
+        with self._lock:
+            if self._path is not None:
+                with contextlib.suppress(OSError):  # the file there is goes on, however long
+                    self._turn(self._path, len(octets))
+            if self._put(octets) and self._lost:
+                lost, self._lost = self._lost, 0
+                self._put(self._line_of_loss(lost))
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: every line is handed to the system at once."""
+
+    def _put(self, octets: bytes) -> bool:
+        """Write to the descriptor; return whether all of it arrived. A torn line is ended before the next."""
+        rest = b"\n" + octets if self._is_torn else octets
+        try:
+            while rest:
+                written = os.write(self._descriptor, rest)
+                rest = rest[written:]
+                self._is_torn = bool(rest)
+        except OSError:
+            self._lost += 1
+            return False
+        return True
+
+    def _line_of_loss(self, lost: int) -> bytes:
+        """Return the line that stands where others are missing."""
+        moment = datetime.fromtimestamp(self._clock() / 1000, tz=UTC).isoformat().replace("+00:00", "Z")
+        event = {"lines": lost, "event": "service.log_lines_lost", "level": "warning", "timestamp": moment}
+        return json.dumps(event).encode() + b"\n"
+
+    def _turn(self, path: str, coming: int) -> None:
+        """Begin the next file where this one is full, or was removed or moved under our hands."""
+        facts = os.fstat(self._descriptor)
+        try:
+            is_there = os.path.samestat(facts, os.stat(path))
+        except FileNotFoundError:
+            is_there = False
+        if is_there and (facts.st_size + coming <= self._limit_bytes or not facts.st_size):
+            return
+        # The new file is open before the old one moves: where there is no room for it nothing has changed.
+        fresh = f"{path}.new"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        opened = os.open(fresh if is_there else path, flags if is_there else flags & ~os.O_TRUNC, 0o600)
+        try:
+            if is_there:
+                for number in range(FILES - 1, 0, -1):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.replace(path if number == 1 else f"{path}.{number - 1}", f"{path}.{number}")
+                os.replace(fresh, path)
+            os.dup2(opened, self._descriptor)
+            with contextlib.suppress(OSError):  # a daemon without standard output is none the worse
+                if os.path.samestat(facts, os.fstat(STDOUT)):
+                    os.dup2(opened, STDOUT)
+        finally:
+            os.close(opened)

@@ -1,0 +1,136 @@
+"""`memctl doctor` and `memctl logs` on real homes, with and without a real daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+
+WORDS_ONLY = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+
+KEY = "sk-canary-0123456789abcdef"
+
+
+@pytest.fixture
+def home() -> Iterator[StateHome]:
+    """A home with a note, searched by words."""
+    with StateHome(WORDS_ONLY) as made:
+        made.note("MEMORY.md", "# Flat\nThe lease ends in June.\n")
+        yield made
+
+
+@pytest.fixture
+def daemon(home: StateHome, tmp_path: Path) -> Iterator[DaemonProcess]:
+    """A daemon that isn't started yet; models are elsewhere than those of whoever runs the tests."""
+    handle = DaemonProcess(
+        home, {"MEMD_MODEL_DIR": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    )
+    yield handle
+    handle.stop()
+
+
+def examined(daemon: DaemonProcess, code: int) -> list[dict[str, Any]]:
+    """Return what the doctor finds, who ends with a code."""
+    ran = daemon.memctl("doctor", "--json")
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert ran.stderr == ""
+    findings: list[dict[str, Any]] = json.loads(ran.stdout)["findings"]
+    return findings
+
+
+def those(findings: list[dict[str, Any]], state: str) -> list[tuple[str, str]]:
+    """Return area and name of the findings in a state."""
+    return [(each["area"], each["name"]) for each in findings if each["state"] == state]
+
+
+def test_a_sound_installation_is_well_with_a_daemon_and_its_log_is_found(daemon: DaemonProcess) -> None:
+    daemon.start()
+    daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
+
+    findings = examined(daemon, 0)
+    logs = daemon.memctl("logs", "--json", "-n", "1000")
+
+    assert those(findings, "wrong") == []
+    assert [each["found"] for each in findings if each["name"] == "answers"] == [
+        f"memd 0.1.0, pid {daemon.pid}"
+    ]
+    assert "daemon.ready" in [json.loads(line).get("event") for line in logs.stdout.splitlines()]
+
+
+def test_a_daemon_that_hangs_is_wrong_and_one_that_was_killed_is_not(daemon: DaemonProcess) -> None:
+    daemon.start()
+    pid = daemon.pid
+    os.kill(pid, signal.SIGSTOP)
+    hanging = examined(daemon, 1)
+    os.kill(pid, signal.SIGCONT)
+    daemon.kill()
+    killed = examined(daemon, 0)
+
+    assert those(hanging, "wrong") == [("daemon", "answers")]
+    assert f"kill -9 {pid}" in next(each["fix"] for each in hanging if each["name"] == "answers")
+    assert ("daemon", "answers") in those(killed, "warning")
+    assert any("is sound" in each["found"] for each in killed if each["name"] == "index")
+
+
+def test_without_a_daemon_slips_in_settings_are_found_and_nothing_is_started(
+    daemon: DaemonProcess, home: StateHome
+) -> None:
+    home.configure('{\n  "agents": {,}\n}')
+    (home.root / "memd.toml").write_text('log_level = "loud"\ncolour = 3\n')
+
+    findings = examined(daemon, 1)
+
+    wrong = [each["found"] for each in findings if each["state"] == "wrong" and each["area"] == "settings"]
+    assert len(wrong) == 3
+    assert any("line 2" in text for text in wrong)
+    assert any("log_level" in text for text in wrong)
+    assert any("colour" in text for text in wrong)
+    assert not home.socket.parent.exists()
+
+
+def test_a_damaged_index_missing_files_and_leftovers_are_found(
+    daemon: DaemonProcess, home: StateHome
+) -> None:
+    daemon.start()
+    daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
+    daemon.stop()
+    index = home.state / "memory/main.sqlite"
+    octets = bytearray(index.read_bytes())
+    octets[4096:20_480] = b"\x55" * 16_384
+    index.write_bytes(octets)
+    index.with_name("main.sqlite.corrupt-20260101T000000Z").write_bytes(b"x" * 2000)
+    home.note("memory/odd.md", "x")
+    os.utime(home.workspace() / "memory/odd.md", (2e9 + 1e9, 2e9 + 1e9))
+    home.configure(agents_config(home.state, "work"))
+
+    findings = examined(daemon, 1)
+
+    assert ("agent main", "index") in those(findings, "wrong")
+    assert ("agent work", "workspace") in those(findings, "wrong")
+    assert ("disk", "leftovers") in those(findings, "warning")
+    assert ("machine", "clock") in those(findings, "warning")
+
+
+def test_a_key_is_known_of_and_never_shown(daemon: DaemonProcess, home: StateHome) -> None:
+    home.workspace("work").mkdir()
+    config = agents_config(
+        home.state, "work", memory_search={"provider": "openai", "remote": {"apiKey": KEY}}
+    )
+    config["agents"]["list"][1]["memorySearch"] = {"remote": {"apiKey": f"{KEY}\nbroken"}}
+    home.configure(config)
+
+    ran = daemon.memctl("doctor")
+
+    assert ran.returncode == 1
+    assert "✓ provider        openai can be used" in ran.stdout
+    assert "✗ provider        " in ran.stdout
+    assert "agent work\n" in ran.stdout
+    assert KEY not in ran.stdout + ran.stderr

@@ -1,0 +1,118 @@
+"""`memctl completion`: scripts a shell takes, and names from the daemon only where it answers at once."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd.cli.known_names import DEADLINE_S, agent_ids, model_refs
+from memd_client.errors import DaemonUnreachableError
+from memd_client.messages import ModelFile, ModelReply
+from tests.unit.cli.stage import MAIN, memctl, status_of
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_one_the_shell_can_read(shell: str) -> None:
+    ran = memctl("completion", shell)
+
+    assert (ran.code, ran.opened) == (0, 0)
+    assert "_MEMCTL_COMPLETE" in ran.out
+    if program := shutil.which(shell):
+        done = subprocess.run([program, "-n"], input=ran.out, text=True, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_another_shell_is_a_wrong_call() -> None:
+    assert memctl("completion", "tcsh").code == 2
+
+
+class Daemon:
+    """A daemon's client that answers, or waits too long."""
+
+    def __init__(self, wait: Any = None) -> None:
+        self._wait = wait
+
+    def __enter__(self) -> Daemon:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        return None
+
+    def status(self) -> Any:
+        if isinstance(self._wait, Exception):
+            raise self._wait
+        if self._wait is not None:
+            self._wait.wait()
+        return status_of(MAIN)
+
+    def model(self, *, action: str) -> ModelReply:
+        assert action == "list"
+        return ModelReply("", "/models", 1, [ModelFile("minilm", "/models/m.gguf", 1, [], False)])
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Make a daemon run, of which one gets the given client."""
+    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "memd.sock"))
+
+    def start(daemon: Daemon) -> None:
+        monkeypatch.setattr("memd.service.install.lock_holder.find_holder", lambda _: 42)
+        monkeypatch.setattr("memd_client.Client", lambda *_, **__: daemon)
+
+    return start
+
+
+def test_agents_and_models_are_completed_from_the_daemon(runs: Any) -> None:
+    runs(Daemon())
+
+    assert (agent_ids(""), agent_ids("ma"), agent_ids("x")) == (["main"], ["main"], [])
+    assert model_refs("mini") == ["minilm"]
+
+
+def test_without_a_daemon_nothing_is_completed_and_none_is_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "memd.sock"))
+    monkeypatch.setattr("memd_client.Client", lambda *_, **__: pytest.fail("a client connected"))
+
+    assert agent_ids("") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_daemon_that_fails_completes_nothing(runs: Any) -> None:
+    runs(Daemon(DaemonUnreachableError("gone")))
+
+    assert agent_ids("") == []
+
+
+def test_a_daemon_that_hangs_holds_up_nobody(runs: Any) -> None:
+    never = threading.Event()
+    runs(Daemon(never))
+
+    started = time.monotonic()
+    names = agent_ids("")
+    took_s = time.monotonic() - started
+    never.set()
+
+    assert names == []
+    assert took_s < DEADLINE_S + 2
+
+
+def test_the_shells_question_is_answered(
+    runs: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs(Daemon())
+    monkeypatch.setenv("_MEMCTL_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "memctl search --agent m")
+    monkeypatch.setenv("COMP_CWORD", "3")
+
+    with pytest.raises(SystemExit):
+        memctl()
+
+    assert capsys.readouterr().out == "plain,main\n"

@@ -1,0 +1,355 @@
+"""`memctl doctor`: what reports and replies come to, how it is shown, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
+from memd.cli.checks.installed import check_folders, check_leftovers, check_programs, check_settings
+from memd.cli.checks.machine import check_clock
+from memd.cli.checks.memory import check_memory
+from memd.cli.doctor import finding_lines
+from memd_client.errors import DaemonStartError
+from memd_client.messages import AccountStatus, Check, Degraded, DownloadStatus, Problem, Skipped
+from tests.unit.cli.stage import MAIN, MINILM, NOW_MS, OUTAGE, memctl, status_of
+
+Report = dict[str, Any]
+
+ROW: Report = {
+    "agent": "main",
+    "enabled": True,
+    "workspace": "/home/ann/my notes",
+    "index": "/home/ann/.openclaw/memory/main.sqlite",
+    "index_bytes": 5_300_000,
+    "problems": [],
+    "workspace_missing": False,
+    "files": 54,
+    "bytes": 200_000,
+    "folders": 4,
+    "skipped": [],
+    "unreadable": [],
+    "from_the_future": [],
+    "provider": "auto",
+    "provider_problem": None,
+}
+
+REPORT: Report = {
+    "version": "0.1.0",
+    "programs": {
+        "python": "3.11.7",
+        "apsw": "3.54.1.0",
+        "fts5": True,
+        "sqlite_vec": "v0.1.9",
+        "sqlite_vec_problem": "",
+        "sqlite_vec_wanted": True,
+        "llama_cpp": "0.3.36",
+    },
+    "config": {
+        "path": "/c/openclaw.json",
+        "exists": True,
+        "readable": True,
+        "problems": [],
+        "unknown_keys": [],
+    },
+    "daemon_config": {"path": "/c/memd.toml", "exists": False, "socket": "", "problems": []},
+    "folders": [
+        {
+            "name": "state",
+            "path": "/home/ann/.openclaw",
+            "exists": True,
+            "is_folder": True,
+            "writable": True,
+            "free_bytes": 50_000_000_000,
+            "device": 7,
+        }
+    ],
+    "agents": [ROW],
+    "leftovers": [],
+}
+
+
+def report(**parts: Any) -> Report:
+    """Return a report in which all is well but for these parts."""
+    return REPORT | parts
+
+
+def row(**facts: Any) -> Report:
+    """Return a report with one agent, of whom these facts are true."""
+    return report(agents=[ROW | facts])
+
+
+def told(findings: list[Finding], state: str) -> list[tuple[str, str]]:
+    """Return the names and ways out of the findings in a state."""
+    return [(each.name, each.fix) for each in findings if each.state == state]
+
+
+def test_a_sound_report_has_nothing_to_say_but_ok() -> None:
+    findings = [
+        *check_programs(REPORT),
+        *check_settings(REPORT),
+        *check_folders(REPORT),
+        *check_leftovers(REPORT),
+        check_clock(REPORT, NOW_MS),
+        *check_memory(REPORT, {}, None),
+    ]
+
+    assert {each.state for each in findings} == {OK}
+    assert all(each.found for each in findings)
+
+
+@pytest.mark.parametrize(
+    ("fact", "state", "fix"),
+    [
+        ({"python": "3.10.2"}, WRONG, ("Python", "Install Python 3.11 or later.")),
+        ({"fts5": False}, WRONG, ("SQLite", "pip install --force-reinstall apsw")),
+        (
+            {"sqlite_vec": "", "sqlite_vec_problem": "no such file"},
+            WARNING,
+            ("sqlite-vec", "pip install --force-reinstall sqlite-vec"),
+        ),
+    ],
+)
+def test_a_program_that_is_missing_names_the_command(fact: Report, state: str, fix: tuple[str, str]) -> None:
+    findings = check_programs(report(programs=REPORT["programs"] | fact))
+
+    assert told(findings, state) == [fix]
+
+
+def test_a_library_nobody_asked_for_is_no_warning() -> None:
+    programs = REPORT["programs"] | {"llama_cpp": "", "sqlite_vec": "", "sqlite_vec_wanted": False}
+
+    assert {each.state for each in check_programs(report(programs=programs))} == {OK}
+
+
+def test_a_slip_in_a_settings_file_is_wrong_and_an_unknown_key_a_warning() -> None:
+    slip = {
+        "code": "config_invalid",
+        "message": "/c/openclaw.json is not JSON5: line 3, column 7",
+        "hint": "Mend it.",
+    }
+    config = REPORT["config"] | {"problems": [slip], "unknown_keys": ["agents.defaults.memorySearch.quarry"]}
+
+    findings = check_settings(report(config=config))
+
+    assert [(each.name, each.state) for each in findings] == [
+        ("openclaw.json", WRONG),
+        ("memd.toml", OK),
+        ("unknown keys", WARNING),
+    ]
+    assert "line 3, column 7" in findings[0].found
+    assert "quarry" in findings[2].found
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"writable": False}, [("state", "chmod u+rwx /home/ann/.openclaw")]),
+        ({"is_folder": False}, [("state", "ls -ld /home/ann/.openclaw")]),
+        ({"free_bytes": 1_000_000}, [("free space", "Free some space: df -h /home/ann/.openclaw")]),
+    ],
+)
+def test_a_place_that_can_not_be_written_is_wrong(facts: Report, expected: list[tuple[str, str]]) -> None:
+    assert told(check_folders(report(folders=[REPORT["folders"][0] | facts])), WRONG) == expected
+
+
+def test_room_for_less_than_the_indexes_again_is_a_warning() -> None:
+    agents = [ROW | {"index_bytes": 60_000_000_000}]
+
+    findings = check_folders(report(agents=agents))
+
+    assert [name for name, _ in told(findings, WARNING)] == ["free space"]
+
+
+def test_a_disk_is_told_of_once() -> None:
+    folder = REPORT["folders"][0]
+
+    findings = check_folders(report(folders=[folder, folder | {"name": "models"}]))
+
+    assert [each.name for each in findings] == ["state", "free space", "models"]
+
+
+def test_leftovers_have_a_size_and_a_command() -> None:
+    path = "/home/ann/my memory/main.sqlite.corrupt-20270101T000000Z"
+    rows = [{"kind": "damaged index", "path": path, "bytes": 5_300_000}]
+
+    (finding,) = check_leftovers(report(leftovers=rows))
+
+    assert finding.state == WARNING
+    assert "5.3 MB" in finding.found
+    assert finding.fix.endswith(f"rm '{path}'")
+
+
+KEYLESS = {"code": "provider_unavailable", "message": "no key for openai", "hint": "Set OPENAI_API_KEY."}
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "expected"),
+    [
+        (
+            {"workspace_missing": True},
+            WRONG,
+            [("workspace", "mkdir -p '/home/ann/my notes', or correct `workspace` in openclaw.json")],
+        ),
+        ({"unreadable": ["memory/a.md"]}, WRONG, [("permissions", "chmod -R u+r '/home/ann/my notes'")]),
+        ({"provider": "openai", "provider_problem": KEYLESS}, WRONG, [("provider", "Set OPENAI_API_KEY.")]),
+        ({"provider_problem": KEYLESS}, WARNING, [("provider", "Set OPENAI_API_KEY.")]),
+        (
+            {"problems": [{"code": "config_invalid", "message": "bad", "hint": "Mend it."}]},
+            WRONG,
+            [("settings", "Mend it.")],
+        ),
+        ({"enabled": False, "workspace_missing": True}, WRONG, []),
+    ],
+)
+def test_without_a_daemon_settings_and_files_are_judged(
+    facts: Report, state: str, expected: list[tuple[str, str]]
+) -> None:
+    assert told(check_memory(row(**facts), {}, None), state) == expected
+
+
+def test_files_that_are_left_out_are_named_with_their_reason() -> None:
+    skipped = [{"path": f"memory/{name}.md", "reason": "not UTF-8"} for name in "abcde"]
+
+    (finding,) = [each for each in check_memory(row(skipped=skipped), {}, None) if each.state == WARNING]
+
+    assert finding.found == (
+        "5 files left out: memory/a.md, memory/b.md, memory/c.md and 2 more. The first: not UTF-8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("sound", OK),
+        ("missing", OK),
+        ("foreign", OK),
+        ("index_corrupt", WRONG),
+        ("index_newer", WRONG),
+        ("odd", WRONG),
+    ],
+)
+def test_an_index_is_judged_by_its_file_while_no_daemon_runs(state: str, expected: str) -> None:
+    indexes = {"indexes": [{"agent": "main", "path": "/m/main.sqlite", "state": state, "detail": ""}]}
+
+    (finding,) = [each for each in check_memory(REPORT, indexes, None) if each.name == "index"]
+
+    assert finding.state == expected
+    assert bool(finding.fix) == (expected == WRONG)
+
+
+def test_with_a_daemon_its_word_counts_and_not_this_environments() -> None:
+    keyless_here = row(provider="openai", provider_problem=KEYLESS)
+
+    assert {each.state for each in check_memory(keyless_here, {}, status_of(MAIN))} == {OK}
+
+
+LONG = 11 * 60_000
+
+
+@pytest.mark.parametrize(
+    ("agent", "state", "name"),
+    [
+        (replace(MAIN, degraded=OUTAGE), WRONG, "provider"),
+        (replace(MAIN, problems=[Problem("workspace_missing", "no folder", "Create it.")]), WRONG, "problem"),
+        (replace(MAIN, problems=[Problem("index_corrupt", "was damaged", "rm it")]), WARNING, "problem"),
+        (replace(MAIN, checks=[Check("keyword index", False, "disk I/O error")]), WRONG, "keyword index"),
+        (replace(MAIN, chunks_pending=4, oldest_pending_ms=LONG), WARNING, "pending"),
+        (replace(MAIN, watch="polling", watch_reason="out of watches"), WARNING, "watching"),
+        (replace(MAIN, skipped=[Skipped("memory/a.md", "not UTF-8")]), WARNING, "skipped"),
+    ],
+)
+def test_what_the_daemon_says_of_an_agent_is_judged(agent: Any, state: str, name: str) -> None:
+    findings = check_memory(REPORT, {}, status_of(agent))
+
+    assert [(each.name, each.state) for each in findings if each.state != OK] == [(name, state)]
+
+
+def test_vectors_that_are_being_made_are_no_fault() -> None:
+    waiting = Degraded("vectors_pending", "no vectors yet", NOW_MS, "Wait.")
+    agent = replace(MAIN, degraded=waiting, vectors=0, checks=[Check("vectors", False, "none yet")])
+
+    assert {each.state for each in check_memory(REPORT, {}, status_of(agent))} == {OK}
+
+
+def test_what_agents_share_is_judged_once() -> None:
+    status = status_of(
+        MAIN,
+        models=[replace(MINILM, state="failed", problem="killed")],
+        downloads=[DownloadStatus("hf:a/b/c.gguf", "failed", "download", 1, 2, "no room")],
+        accounts=[AccountStatus("openai", "paused", 1, 2, "provider_auth", "401", 1, 2)],
+    )
+
+    findings = [each for each in check_memory(REPORT, {}, status) if each.state != OK]
+
+    assert [(each.name, each.state) for each in findings] == [
+        ("model", WRONG),
+        ("download", WARNING),
+        ("account", WARNING),
+    ]
+
+
+FINDINGS = [
+    Finding("installation", "Python", OK, "3.11.7"),
+    Finding("daemon", "answers", WRONG, "pid 42 hangs", "kill -9 42"),
+    Finding("installation", "SQLite", WARNING, "old", "Upgrade it."),
+]
+
+
+def test_findings_are_shown_by_area_with_mark_and_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memd.cli.doctor.examine", lambda *_: FINDINGS)
+
+    ran = memctl("doctor")
+
+    assert ran.code == 1
+    assert ran.opened == 0
+    assert ran.out == (
+        "installation\n"
+        "  ✓ Python          3.11.7\n"
+        "  ! SQLite          old\n"
+        "                    try: Upgrade it.\n"
+        "\n"
+        "daemon\n"
+        "  ✗ answers         pid 42 hangs\n"
+        "                    try: kill -9 42\n"
+        "\n"
+        "1 thing is wrong, 1 warning, 3 checks.\n"
+    )
+
+
+@pytest.mark.parametrize(("state", "code"), [(OK, 0), (WARNING, 0), (WRONG, 1)])
+def test_only_what_is_wrong_makes_the_exit_code_1(
+    state: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memd.cli.doctor.examine", lambda *_: [Finding("a", "b", state, "c")])
+
+    ran = memctl("doctor", "--json")
+
+    assert ran.code == code
+    assert json.loads(ran.out) == {
+        "ok": state != WRONG,
+        "wrong": int(state == WRONG),
+        "warnings": int(state == WARNING),
+        "findings": [{"area": "a", "name": "b", "state": state, "found": "c", "fix": ""}],
+    }
+
+
+def test_an_output_without_the_marks_gets_letters() -> None:
+    plain = [each.head for each in finding_lines(FINDINGS, plain=True) if each.head]
+
+    assert plain == [("  ok Python ", "good"), ("  ! SQLite ", "warn"), ("  x answers ", "bad")]
+
+
+def test_the_daemon_is_started_only_when_asked_and_a_failure_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("memd.cli.doctor.examine", lambda *_: [])
+
+    started = memctl("doctor", "--start", status=status_of(MAIN))
+    failed = memctl("doctor", "--start", refused=DaemonStartError("it ended with status 1"))
+
+    assert (started.code, started.opened) == (0, 1)
+    assert (failed.code, "it ended with status 1" in failed.out) == (1, True)

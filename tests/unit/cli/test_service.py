@@ -1,0 +1,229 @@
+"""`memctl service`: the whole way from the words typed to the commands a service manager hears."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memd.service.install import machine
+from memd.service.lock import DaemonLock
+from memd_client.errors import ProtocolMismatchError
+from tests.support.homes import StateHome
+from tests.unit.cli.stage import memctl
+from tests.unit.service.stage import FakeManagers
+
+ACTIVE = "LoadState=loaded\\nActiveState=active\\nSubState=running\\nResult=success\\nMainPID=4242\\n"
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[StateHome]:
+    """A user with nothing installed."""
+    with StateHome() as home:
+        for name, value in home.environ().items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("HOME", str(home.root))
+        monkeypatch.setenv("MEMD_MODEL_DIR", str(home.root / "models"))
+        monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+        yield home
+
+
+@pytest.fixture
+def units(home: StateHome) -> Path:
+    """Where the units are, or are going to be."""
+    return home.root / ".config" / "systemd" / "user"
+
+
+def _managers(home: StateHome, monkeypatch: pytest.MonkeyPatch, **options: object) -> FakeManagers:
+    """Put managers in front of the real ones."""
+    managers = FakeManagers(home.root / "managers", **options)  # type: ignore[arg-type]
+    monkeypatch.setenv("PATH", managers.path)
+    return managers
+
+
+def test_installing_twice_and_removing_twice_is_the_same_as_once(
+    home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managers = _managers(home, monkeypatch)
+
+    first = memctl("service", "install")
+    texts = {each.name: each.read_text() for each in units.iterdir()}
+    second = memctl("service", "install")
+    removed = memctl("service", "uninstall")
+    again = memctl("service", "uninstall")
+
+    assert [ran.code for ran in (first, second, removed, again)] == [0, 0, 0, 0]
+    assert sorted(texts) == ["memd.service", "memd.socket"]
+    assert f"ListenStream={home.socket}" in texts["memd.socket"]
+    assert f"Environment=OPENCLAW_STATE_DIR={home.state}" in texts["memd.service"]
+    assert f"write {units}/memd.service\n" in first.out
+    assert "write" not in second.out
+    assert list(units.iterdir()) == []
+    assert "isn't installed" in again.err
+    assert managers.calls() == [
+        *["systemctl --user daemon-reload",
+          "systemctl --user enable memd.socket memd.service",
+          "systemctl --user start memd.socket memd.service"] * 2,
+        "systemctl --user disable --now memd.socket memd.service",
+        "systemctl --user daemon-reload",
+    ]  # fmt: skip
+
+
+def test_a_dry_run_prints_all_of_it_and_changes_nothing(
+    home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managers = _managers(home, monkeypatch)
+
+    dry = memctl("service", "install", "--dry-run")
+    unchanged = not units.exists() and managers.calls() == []
+    wet = memctl("service", "install")
+
+    assert unchanged
+    assert [each for each in dry.out.splitlines() if not each.startswith("    ")] == wet.out.splitlines()
+    for unit in units.iterdir():
+        assert "".join(f"    {each}\n" for each in unit.read_text().splitlines()) in dry.out
+
+
+def test_an_edited_unit_is_kept_beside_the_new_one(
+    home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _managers(home, monkeypatch)
+    units.mkdir(parents=True)
+    (units / "memd.service").write_text("[Service]\nExecStart=mine\n")
+
+    ran = memctl("service", "install")
+
+    assert ran.code == 0
+    assert (units / "memd.service.bak").read_text() == "[Service]\nExecStart=mine\n"
+    assert "not written by memctl" in ran.out
+
+
+def test_a_machine_without_namespaces_gets_the_unit_without_them(
+    home: StateHome, units: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _managers(home, monkeypatch, fails=("systemd-run",))
+
+    ran = memctl("service", "install")
+
+    assert "PrivateUsers" not in (units / "memd.service").read_text()
+    assert "less hardening" in ran.err
+
+
+def test_a_command_that_systemd_refuses_is_an_error_with_its_words(
+    home: StateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _managers(home, monkeypatch, fails=("systemctl --user enable",))
+
+    ran = memctl("service", "install")
+
+    assert ran.code == 1
+    assert "`systemctl --user enable memd.socket memd.service` failed: no, not that" in ran.err
+    assert "code: service_failed" in ran.err
+
+
+def test_an_installed_service_is_started_stopped_and_restarted_by_systemd(
+    home: StateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managers = _managers(home, monkeypatch)
+    memctl("service", "install")
+    before = len(managers.calls())
+
+    codes = [memctl("service", each).code for each in ("start", "restart", "stop")]
+
+    assert codes == [0, 0, 0]
+    assert managers.calls()[before:] == [
+        "systemctl --user start memd.socket memd.service",
+        "systemctl --user reset-failed memd.socket memd.service",
+        "systemctl --user restart memd.service",
+        "systemctl --user stop memd.socket memd.service",
+    ]
+
+
+def test_a_daemon_without_the_service_is_named_with_the_way_out(
+    home: StateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _managers(home, monkeypatch)
+    with DaemonLock.acquire(home.socket) as lock:
+        pid = Path(lock.path).read_text().strip()
+        installed = memctl("service", "install")
+        started = memctl("service", "start")
+
+    assert installed.code == 0
+    assert "systemctl --user start" not in installed.out
+    assert f"pid {pid}" in installed.err
+    assert started.code == 1
+    assert f"pid {pid}" in started.err
+    assert "`memctl service restart`" in started.err
+
+
+def test_daemon_and_client_of_different_releases_lead_to_a_command_that_exists() -> None:
+    assert "`memctl service restart`" in ProtocolMismatchError.hint
+    assert memctl("service", "restart", "--help").code == 0
+
+
+def test_the_status_says_who_runs_the_daemon(home: StateHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    _managers(home, monkeypatch, says={"systemctl --user show memd.service": ACTIVE})
+    memctl("service", "install")
+    with DaemonLock.acquire(home.socket):
+        shown = memctl("service", "status")
+        told = json.loads(memctl("service", "status", "--json").out)
+
+    assert "systemd · installed · active (running)" in shown.out
+    assert "without the service" in shown.out
+    assert (told["manager"], told["installed"], told["service_pid"]) == ("systemd", True, 4242)
+    assert told["daemon_pid"] != told["service_pid"]
+    assert told["edited"] == []
+    assert told["socket"] == str(home.socket)
+
+
+def test_the_status_of_nothing_at_all_is_no_error(home: StateHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    _managers(home, monkeypatch)
+
+    ran = memctl("service", "status")
+
+    assert ran.code == 0
+    assert "systemd · not installed" in ran.out
+    assert "not running" in ran.out
+
+
+def test_logs_come_from_the_journal_where_the_service_is_installed(
+    home: StateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managers = _managers(home, monkeypatch)
+    memctl("service", "install")
+
+    ran = memctl("service", "logs", "--lines", "7", "--follow")
+
+    assert ran.code == 0
+    assert managers.calls()[-1] == "journalctl --user --unit=memd.service --lines=7 --no-pager --follow"
+
+
+def test_logs_of_a_plain_daemon_are_beside_its_socket(
+    home: StateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managers = _managers(home, monkeypatch)
+    missing = memctl("service", "logs")
+    home.socket.parent.mkdir(mode=0o700)
+    log = home.socket.with_suffix(".log")
+    log.write_text("{}\n")
+
+    ran = memctl("service", "logs")
+
+    assert missing.code == 1
+    assert str(log) in missing.err
+    assert ran.code == 0
+    assert managers.calls()[-1] == f"tail -n 100 {log}"
+
+
+def test_a_mac_gets_a_launch_agent(home: StateHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    managers = _managers(home, monkeypatch, fails=("launchctl print",))
+    monkeypatch.setattr(machine, "platform", lambda: "darwin")
+
+    ran = memctl("service", "install")
+
+    plist = home.root / "Library" / "LaunchAgents" / "ai.memd.daemon.plist"
+    assert ran.code == 0
+    assert plist.is_file()
+    assert [each.split()[1] for each in managers.calls()] == ["enable", "bootstrap"]

@@ -1,0 +1,156 @@
+"""The log's files: bounded, private, and never in the way of what is logged about."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memd.service.logfile import LogStream
+
+LINE = "x" * 99 + "\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    """A log as a starter opens it: its path and its descriptor."""
+    path = tmp_path / "memd.log"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    yield path, descriptor
+    os.close(descriptor)
+
+
+def test_a_full_file_is_followed_by_the_next_and_two_are_kept(log: tuple[Path, int]) -> None:
+    path, descriptor = log
+    stream = LogStream(descriptor)
+    assert stream.keep_in(path, limit_bytes=1000)
+
+    for number in range(50):
+        stream.write(f"{number:099d}\n")
+
+    files = [path, path.with_name("memd.log.1"), path.with_name("memd.log.2")]
+    assert sorted(path.parent.iterdir()) == files
+    assert [int(line) for each in reversed(files) for line in each.read_text().split()] == list(range(20, 50))
+
+
+def test_every_file_of_the_log_is_its_users_alone(log: tuple[Path, int]) -> None:
+    path, descriptor = log
+    stream = LogStream(descriptor)
+    stream.keep_in(path, limit_bytes=150)
+
+    for _ in range(5):
+        stream.write(LINE)
+
+    assert {stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()} == {0o600}
+
+
+def test_a_file_that_is_not_ours_is_never_rotated(log: tuple[Path, int], tmp_path: Path) -> None:
+    path, descriptor = log
+    other = tmp_path / "other.log"
+    other.touch()
+    stream = LogStream(descriptor)
+
+    assert not stream.keep_in(other, limit_bytes=150)
+    for _ in range(5):
+        stream.write(LINE)
+
+    assert path.read_text() == LINE * 5
+
+
+def test_a_log_that_was_removed_begins_anew(log: tuple[Path, int]) -> None:
+    path, descriptor = log
+    stream = LogStream(descriptor)
+    stream.keep_in(path)
+    stream.write("gone\n")
+
+    path.unlink()
+    stream.write("here\n")
+
+    assert path.read_text() == "here\n"
+
+
+def test_a_log_that_can_not_be_rotated_goes_on_in_its_file(log: tuple[Path, int]) -> None:
+    path, descriptor = log
+    stream = LogStream(descriptor)
+    stream.keep_in(path, limit_bytes=150)
+    path.with_name("memd.log.new").mkdir()
+
+    for _ in range(5):
+        stream.write(LINE)
+
+    assert path.read_text() == LINE * 5
+
+
+def test_a_full_disk_costs_lines_and_says_so_when_there_is_room_again(tmp_path: Path) -> None:
+    path = tmp_path / "memd.log"
+    full = os.open("/dev/full", os.O_WRONLY)
+    stream = LogStream(full, clock=lambda: 1_800_000_000_000)
+    stream.write("lost\n")
+    stream.write("lost too\n")
+    with path.open("wb") as room:
+        os.dup2(room.fileno(), full)
+
+        stream.write("kept\n")
+
+    os.close(full)
+    kept, told = path.read_text().splitlines()
+    assert kept == "kept"
+    assert json.loads(told) == {
+        "event": "service.log_lines_lost",
+        "lines": 2,
+        "level": "warning",
+        "timestamp": "2027-01-15T08:00:00Z",
+    }
+
+
+def test_a_torn_line_does_not_spoil_the_next(monkeypatch: pytest.MonkeyPatch, log: tuple[Path, int]) -> None:
+    path, descriptor = log
+    stream = LogStream(descriptor)
+    real, calls = os.write, iter((3, OSError(28, "No space left on device")))
+
+    def write(target: int, octets: bytes) -> int:
+        step = next(calls, None)
+        if isinstance(step, OSError):
+            raise step
+        return real(target, octets if step is None else octets[:step])
+
+    monkeypatch.setattr(os, "write", write)
+    stream.write("first line\n")
+    stream.write("second line\n")
+
+    assert path.read_text().splitlines()[:2] == ["fir", "second line"]
+
+
+TALKATIVE = """
+import ctypes, os, sys
+import structlog
+from memd.service.logfile import LogStream
+stream = LogStream()
+assert stream.keep_in(sys.argv[1], limit_bytes=2000)
+structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_factory=stream.logger_factory())
+log = structlog.get_logger("x")
+for number in range(30):
+    log.info("test.line", number=number, fill="y" * 80)
+os.write(1, b"a word of a library\\n")
+raise RuntimeError("the end")
+"""
+
+
+def test_tracebacks_and_words_of_libraries_land_in_the_file_of_now(tmp_path: Path) -> None:
+    path = tmp_path / "memd.log"
+    with path.open("ab") as log:
+        done = subprocess.run(
+            [sys.executable, "-c", TALKATIVE, str(path)], stdout=log, stderr=log, check=False, timeout=30
+        )
+
+    text = path.read_text()
+    assert done.returncode == 1
+    assert "a word of a library\n" in text
+    assert text.endswith("RuntimeError: the end\n")
+    assert json.loads(path.with_name("memd.log.1").read_text().splitlines()[0])["event"] == "test.line"

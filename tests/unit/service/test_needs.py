@@ -1,0 +1,88 @@
+"""What the settings ask of a service."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memd.config import DaemonSettings
+from memd.service.needs import BASE_MB, find_needs, memory_mb
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """A state directory with one odd agent."""
+    state = tmp_path / "state"
+    state.mkdir()
+    settings = {
+        "provider": "none",
+        "store": {"path": str(tmp_path / "indexes" / "{agentId}.sqlite")},
+        "extraPaths": [str(tmp_path / "notes")],
+        "local": {"modelCacheDir": str(tmp_path / "gguf")},
+    }
+    config = {"agents": {"defaults": {"workspace": str(tmp_path / "ws"), "memorySearch": settings}}}
+    (state / "openclaw.json").write_text(json.dumps(config))
+    (tmp_path / "memd.toml").write_text('memory_budget_mb = 100\nmodel_memory_mb = 1000\nsocket = "/run/x"\n')
+    return {
+        "OPENCLAW_STATE_DIR": str(state),
+        "MEMD_CONFIG": str(tmp_path / "memd.toml"),
+        "MEMD_MODEL_DIR": str(tmp_path / "models"),
+        "OPENAI_API_KEY": "sk-do-not-tell",
+        "LANG": "C.UTF-8",
+    }
+
+
+def test_every_folder_of_the_settings_is_found(environ: dict[str, str], tmp_path: Path) -> None:
+    found = find_needs(environ, tmp_path / "home")
+
+    folders = ("state", "indexes", "models", "gguf")
+    assert found["written"] == [str(tmp_path / each) for each in folders]
+    assert found["read"] == [str(tmp_path / "ws"), str(tmp_path / "notes")]
+
+
+def test_variables_that_lead_to_settings_are_carried_and_keys_only_named(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    found = find_needs({**environ, "MEMD_CONFIG": "relative.toml"}, tmp_path / "home")
+
+    assert found["environ"] == {
+        "OPENCLAW_STATE_DIR": environ["OPENCLAW_STATE_DIR"],
+        "MEMD_MODEL_DIR": environ["MEMD_MODEL_DIR"],
+        "MEMD_CONFIG": os.path.abspath("relative.toml"),
+    }
+    assert found["hidden"] == ["OPENAI_API_KEY"]
+    assert "sk-do-not-tell" not in json.dumps(found)
+
+
+def test_the_socket_is_the_environments_before_the_settings(environ: dict[str, str], tmp_path: Path) -> None:
+    named = {**environ, "MEMD_SOCKET": "/run/y"}
+
+    assert find_needs(environ, tmp_path)["socket"] == "/run/x"
+    assert find_needs(named, tmp_path)["socket"] == "/run/y"
+    assert find_needs({"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": "/none"}, tmp_path)["socket"] == ""
+
+
+def test_the_memory_is_what_the_settings_allow_together() -> None:
+    bounded = DaemonSettings(memory_budget_mb=100, model_memory_mb=1000, vector_cache_mb=10)
+    open_ended = DaemonSettings(memory_budget_mb=100, model_memory_mb=0, vector_cache_mb=10)
+
+    assert memory_mb(bounded, 8 * 1024**3) == BASE_MB + 1110
+    assert memory_mb(open_ended, 8 * 1024**3) == BASE_MB + 110 + 4096
+
+
+def test_the_command_line_reads_them_from_a_process_of_its_own(environ: dict[str, str]) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "memd.service.needs"],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert json.loads(ran.stdout)["socket"] == "/run/x"

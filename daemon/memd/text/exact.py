@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from memd.text.tokens import CJK_CLASS
@@ -14,9 +14,9 @@ ALONE = 2
 AS_PART = 1
 """What a name counts that is a part of a longer one: `v1.2.3` in `v1.2.3-rc1`, `src/app` in `src/app/main.py`."""
 
-_LETTER = rf"[^\W_{CJK_CLASS}]"
-_JOINT = r"[-./:@_+#~\\]"
+_JOINTS = frozenset("-./:@_+#~\\")
 _GAP = re.compile(r"\s+")
+_CJK = re.compile(f"[{CJK_CLASS}]")
 
 
 def count_held(names: Sequence[str], text: str) -> int:
@@ -27,30 +27,79 @@ def count_held(names: Sequence[str], text: str) -> int:
         text: Where to look.
     """
     folded = text.casefold()
-    return sum(_holds(name.strip().casefold(), folded) for name in names if name.strip())
+    # Looking for a plain string is ten times as fast as anything else, and most texts don't hold it.
+    return sum(
+        _holds(name, words, folded) for name, words, longest in _told(tuple(names)) if longest in folded
+    )
 
 
-def _holds(name: str, folded: str) -> int:
+@lru_cache(maxsize=64)
+def _told(names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...], str]]:
+    """Return of each name that isn't blank what is looked for, case-folded: it, its words, the longest of them."""
+    folded = [name.strip().casefold() for name in names if name.strip()]
+    return [(name, words, max(words, key=len)) for name in folded for words in [tuple(_GAP.split(name))]]
+
+
+def _holds(name: str, words: tuple[str, ...], folded: str) -> int:
     """Return what a name in a text counts, both case-folded; 0 where it isn't there."""
-    # Looking for a plain string is ten times as fast as a pattern, and most texts don't hold it.
-    if max(_GAP.split(name), key=len) not in folded:
-        return 0
-    alone, part = _patterns(name)
-    if part.search(folded) is None:
-        return 0
-    return ALONE if alone.search(folded) is not None else AS_PART
+    best = 0
+    for start, end in _places(words, folded):
+        if _is_part(name, folded, start, end):
+            if _stands_alone(name, folded, start, end):
+                return ALONE
+            best = AS_PART
+    return best
+
+
+def _places(words: tuple[str, ...], folded: str) -> Iterator[tuple[int, int]]:
+    """Yield where a name's letters stand in a text, whatever is beside them; any blanks for its blanks."""
+    if len(words) == 1:
+        start = folded.find(words[0])
+        while start >= 0:
+            yield start, start + len(words[0])
+            start = folded.find(words[0], start + 1)
+        return
+    pattern = _pattern(words)
+    found = pattern.search(folded)
+    while found is not None:
+        yield found.span()
+        found = pattern.search(folded, found.start() + 1)
 
 
 @lru_cache(maxsize=256)
-def _patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what finds a name alone, and what finds it as a part: no letter or digit goes on where it ends."""
-    body = r"\s+".join(re.escape(part) for part in _GAP.split(name))
-    before = f"(?<!{_LETTER})" if re.match(_LETTER, name) else ""
-    if re.match(r"\d", name):
-        before = f"(?:(?<!{_LETTER})|(?<=(?<!{_LETTER})v))"  # 1.2.4 is v1.2.4
-    after = f"(?!{_LETTER})" if re.search(rf"{_LETTER}\Z", name) else ""
-    part = before + body + after
-    # A name that begins or ends with a mark (`.env`, `C++`) is a part also where a letter is right beside it.
-    left = f"(?<!{_LETTER}{_JOINT})" if before else f"(?<!{_LETTER})(?<!{_LETTER}{_JOINT})"
-    right = f"(?!{_JOINT}{_LETTER})" if after else f"(?!{_LETTER})(?!{_JOINT}{_LETTER})"
-    return re.compile(left + part + right), re.compile(part)
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds some words with blanks between them.
+
+    What may stand beside them is looked at by hand: a pattern that knows the letters of all scripts takes
+    milliseconds to compile, and every question has another one.
+    """
+    return re.compile(r"\s+".join(map(re.escape, words)))
+
+
+def _is_part(name: str, folded: str, start: int, end: int) -> bool:
+    """Return whether no letter or digit goes on where a name begins or ends with one."""
+    if _is_letter(name[0]) and _is_letter(folded[start - 1 : start]):
+        is_version = name[0].isdecimal() and folded[start - 1] == "v"  # 1.2.4 is v1.2.4
+        if not is_version or _is_letter(folded[max(0, start - 2) : start - 1]):
+            return False
+    return not (_is_letter(name[-1]) and _is_letter(folded[end : end + 1]))
+
+
+def _stands_alone(name: str, folded: str, start: int, end: int) -> bool:
+    """Return whether a name is no part of a longer one: `src/app` of `src/app/main.py`.
+
+    One that begins or ends with a mark (`.env`, `C++`) is a part also where a letter is right beside it.
+    """
+    before, after = folded[max(0, start - 2) : start], folded[end : end + 2]
+    if len(before) == 2 and before[1] in _JOINTS and _is_letter(before[0]):
+        return False
+    if len(after) == 2 and after[0] in _JOINTS and _is_letter(after[1]):
+        return False
+    if not _is_letter(name[0]) and _is_letter(before[-1:]):
+        return False
+    return _is_letter(name[-1]) or not _is_letter(after[:1])
+
+
+def _is_letter(character: str) -> bool:
+    """Return whether a character is a letter or digit of a script that puts spaces between words; "" is none."""
+    return character.isalnum() and (character.isascii() or _CJK.match(character) is None)

@@ -1,6 +1,6 @@
-"""Latency of a warm search at 15,000 chunks, beside the seeds' SQL path in the same run.
+"""Latency of a warm search at some 15,000 passages, beside the seeds' SQL path in the same run.
 
-    python -m benchmarks.latency [--chunks 15000] [--files 300] [--rounds 200]
+    python -m benchmarks.latency [--chunks 4400] [--files 300] [--rounds 200]
 
 The corpus is synthetic text (20,000 words by Zipf's law) cut by the real chunker; its vectors are random and
 stored, the question's vector is cached, so what is measured is everything but embedding: socket, file
@@ -47,7 +47,7 @@ def make_vocabulary() -> tuple[list[str], list[float]]:
 
 
 def make_corpus(home: StateHome, chunks: int, files: int, rng: random.Random) -> None:
-    """Write notes that the chunker cuts into about `chunks` chunks."""
+    """Write notes of about `chunks` times 1,167 characters, which make three to four passages each."""
     words, weights = make_vocabulary()
     cumulative = list(itertools.accumulate(weights))
     per_file = max(1, round(chunks / files))
@@ -137,7 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--chunks", type=int, default=15_000)
+    parser.add_argument("--chunks", type=int, default=4_400)
     parser.add_argument("--files", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=200)
     arguments = parser.parse_args()

@@ -65,6 +65,7 @@ def test_a_sound_installation_is_well_with_a_daemon_and_its_log_is_found(daemon:
     assert "daemon.ready" in [json.loads(line).get("event") for line in logs.stdout.splitlines()]
 
 
+@pytest.mark.long
 def test_a_daemon_that_hangs_is_wrong_and_one_that_was_killed_is_not(daemon: DaemonProcess) -> None:
     daemon.start()
     pid = daemon.pid

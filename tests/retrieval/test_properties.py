@@ -305,8 +305,8 @@ def ask_anything(index: FuzzedIndex, seed: int, count: int) -> int:
 
 
 def test_anything_may_be_asked(multilingual: FuzzedIndex) -> None:
-    """A thousand strings bring exact slices or nothing, and never an error."""
-    assert ask_anything(multilingual, 1, 1_000) > 1_000
+    """Five hundred strings bring exact slices or nothing, and never an error."""
+    assert ask_anything(multilingual, 1, 500) > 500
 
 
 @pytest.mark.long

@@ -1,0 +1,14 @@
+"""How hard properties are tried: some examples each in the usual run, many with `scripts/test --long`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("usual", max_examples=40, deadline=None)
+settings.register_profile("long", max_examples=400, deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose by what is left out."""
+    settings.load_profile("usual" if config.option.markexpr == "not long" else "long")

@@ -114,19 +114,18 @@ class AgentSlot:
         """
         await self.wait_settled()
         self._config = config
-        self._unsettle()
-        await self._let_go()
-        self._anew = True
-        self._wish.set()
-        self._term.cancel()
-        await self.wait_settled()
+        await self._end_term(anew=True)
 
     async def give_up(self) -> None:
         """Serve the agent no more; what is in flight ends as in `replace`."""
         await self.wait_settled()
+        await self._end_term(anew=False)
+
+    async def _end_term(self, *, anew: bool) -> None:
+        """End what serves the agent now, for another to begin or for good; returns once that is done."""
         self._unsettle()
         await self._let_go()
-        self._given_up = True
+        self._anew, self._given_up = anew, not anew
         self._wish.set()
         self._term.cancel()
         await self.wait_settled()

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from memd.cli.log_records import Record, journal_cursor, parse_journal, parse_line
+from memd.service.install.systemd import SERVICE
 from memd_client.discovery import log_path
 from memd_client.errors import LogUnavailableError
-
-UNIT = "memd.service"
 
 FILES = 3
 """The log and its rotated files, `.1` and `.2`, as the daemon keeps them."""
@@ -124,7 +123,7 @@ class JournalLog:
     """
 
     def __init__(self, program: str) -> None:
-        self._command = [program, "--user", "--unit", UNIT, "--output", "json", "--no-pager", "--quiet"]
+        self._command = [program, "--user", "--unit", SERVICE, "--output", "json", "--no-pager", "--quiet"]
         self._cursor = ""
 
     def last(self, number: int, wanted: Wanted) -> list[Record]:

@@ -164,7 +164,7 @@ class Providers:
         """
         local, remote = self._choices(settings, agent_id)
         try:
-            plan = await trio.to_thread.run_sync(_plan, name, local, remote, limiter=self._disk)
+            plan = await trio.to_thread.run_sync(plan_provider, name, local, remote, limiter=self._disk)
         except ModelMissingError as error:
             raise self._downloading(name, settings, local, error) from None
         return self._build(plan)
@@ -250,8 +250,17 @@ class Providers:
         )
 
 
-def _plan(name: str, local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
-    """Return how the provider of a name is made; touches the disk."""
+def plan_provider(name: str, local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
+    """Return how the provider of a name is made; touches the disk, and sends nothing.
+
+    Args:
+        name: As `Providers.make` takes it.
+        local: What there is of local models.
+        remote: What there is of remote providers.
+
+    Raises:
+        MemdError: It can't be made; the class says why.
+    """
     if name == "local":
         return local.named()
     return _plan_auto(local, remote) if name == "auto" else remote.plan(name)

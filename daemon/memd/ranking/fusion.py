@@ -71,7 +71,7 @@ def fuse_weighted(candidates: Iterable[Candidate], vector_weight: float, text_we
         All candidates, best first.
     """
     return best_first(
-        _ranked(each, vector_weight * (each.vector_score or 0.0) + text_weight * (each.text_score or 0.0))
+        with_score(each, vector_weight * (each.vector_score or 0.0) + text_weight * (each.text_score or 0.0))
         for each in candidates
     )
 
@@ -99,7 +99,7 @@ def fuse_normalized(
     told = _parts_of_best([each.text_score for each in candidates])
     return best_first(
         [
-            _ranked(each, vector_share * by_meaning + text_share * by_words)
+            with_score(each, vector_share * by_meaning + text_share * by_words)
             for each, by_meaning, by_words in zip(candidates, near, told, strict=True)
         ]
     )
@@ -119,7 +119,7 @@ def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:
     text_ranks = _ranks([each.text_score for each in candidates])
     best = 2 / (k + 1)
     return best_first(
-        _ranked(
+        with_score(
             each,
             (_reciprocal(vector_ranks, each.vector_score, k) + _reciprocal(text_ranks, each.text_score, k))
             / best,
@@ -148,21 +148,8 @@ def best_first(items: Iterable[Ranked]) -> list[Ranked]:
     return ordered
 
 
-def with_score(item: Ranked, score: float) -> Ranked:
-    """Return a candidate with another score. `dataclasses.replace` takes ten times as long."""
-    return _ranked(item, score)
-
-
-def _place(item: Ranked) -> tuple[float, float, str, int, int, str]:
-    """Return a candidate's place among those of its score, as something to sort by."""
-    by_meaning = math.inf if item.vector_score is None else -item.vector_score
-    by_words = math.inf if item.text_score is None else -item.text_score
-    number, name = (item.id, "") if isinstance(item.id, int) else (0, item.id)
-    return (by_meaning, by_words, item.path, item.start_line, number, name)
-
-
-def _ranked(candidate: Candidate, score: float) -> Ranked:
-    """Return a candidate with its score."""
+def with_score(candidate: Candidate, score: float) -> Ranked:
+    """Return a candidate with a score, instead of the one it has. `dataclasses.replace` takes ten times as long."""
     return Ranked(
         candidate.id,
         candidate.path,
@@ -173,6 +160,14 @@ def _ranked(candidate: Candidate, score: float) -> Ranked:
         candidate.text_score,
         score,
     )
+
+
+def _place(item: Ranked) -> tuple[float, float, str, int, int, str]:
+    """Return a candidate's place among those of its score, as something to sort by."""
+    by_meaning = math.inf if item.vector_score is None else -item.vector_score
+    by_words = math.inf if item.text_score is None else -item.text_score
+    number, name = (item.id, "") if isinstance(item.id, int) else (0, item.id)
+    return (by_meaning, by_words, item.path, item.start_line, number, name)
 
 
 def _stretched(scores: Sequence[float | None]) -> list[float]:

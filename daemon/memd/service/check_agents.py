@@ -9,8 +9,7 @@ from typing import Any
 
 from memd.clock import wall_clock_ms
 from memd.config import DaemonSettings
-from memd.embedding.catalog import AUTO_ORDER
-from memd.embedding.choose import is_extra_installed
+from memd.embedding.choose import is_extra_installed, plan_provider
 from memd.embedding.local_choice import LocalChoice
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.stored import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
@@ -19,7 +18,7 @@ from memd.index.database import connect_read_only, map_errors
 from memd.index.schema import APPLICATION_ID, VERSION
 from memd.openclaw import AgentConfig, OpenClawHome
 from memd.sync.discover import Discovery, discover
-from memd_client.errors import MemdError, ProviderUnavailableError
+from memd_client.errors import MemdError
 
 Report = dict[str, Any]
 
@@ -108,38 +107,11 @@ def _provider_problem(
         keep_alive_s=int(daemon.model_keep_alive_minutes * 60),
     )
     try:
-        if settings.provider == "auto":
-            _choose_auto(local, remote)
-        elif settings.provider == "local":
-            local.named()
-        elif settings.provider != "none":
-            remote.plan(settings.provider)
+        if settings.provider != "none":
+            plan_provider(settings.provider, local, remote)
     except MemdError as error:
         return error
     return None
-
-
-def _choose_auto(local: LocalChoice, remote: RemoteChoice) -> None:
-    """Look for what `auto` would take, in its order.
-
-    Raises:
-        MemdError: There is nothing, or nothing that can be used.
-    """
-    problem: MemdError | None = None
-    for name in ("local", *AUTO_ORDER):
-        try:
-            if name == "local":
-                local.auto()
-            else:
-                remote.plan_auto(name)
-            return
-        except ProviderUnavailableError as error:
-            nothing = error if name == "local" else None
-            problem = problem or nothing
-        except MemdError as error:
-            problem = error if isinstance(problem, ProviderUnavailableError | None) else problem
-    assert problem is not None
-    raise problem
 
 
 def check_index(path: Path) -> Report:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from memd.text.tokens import CJK_CLASS
+from memd.text.tokens import is_cjk
 
 ALONE = 2
 """What a name that stands alone counts."""
@@ -16,7 +16,6 @@ AS_PART = 1
 
 _JOINTS = frozenset("-./:@_+#~\\")
 _GAP = re.compile(r"\s+")
-_CJK = re.compile(f"[{CJK_CLASS}]")
 
 
 def count_held(names: Sequence[str], text: str) -> int:
@@ -102,4 +101,4 @@ def _stands_alone(name: str, folded: str, start: int, end: int) -> bool:
 
 def _is_letter(character: str) -> bool:
     """Return whether a character is a letter or digit of a script that puts spaces between words; "" is none."""
-    return character.isalnum() and (character.isascii() or _CJK.match(character) is None)
+    return character.isalnum() and (character.isascii() or not is_cjk(character))

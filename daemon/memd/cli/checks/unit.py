@@ -11,9 +11,8 @@ from pathlib import Path
 
 from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
 from memd.service.install import launchd
+from memd.service.install.systemd import SERVICE, SOCKET, units_folder
 
-SERVICE, SOCKET = "memd.service", "memd.socket"
-PLIST = f"Library/LaunchAgents/{launchd.FILE}"
 SYSTEM_FOLDERS = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")
 INSTALL = "memctl service install"
 
@@ -25,7 +24,7 @@ def find_systemd_unit(environ: Mapping[str, str], home: Path) -> Path | None:
         environ: `XDG_CONFIG_HOME` is looked at.
         home: The user's home directory.
     """
-    for folder in (_user_units(environ, home), *map(Path, SYSTEM_FOLDERS)):
+    for folder in (Path(units_folder(environ, str(home))), *map(Path, SYSTEM_FOLDERS)):
         if (folder / SERVICE).is_file():
             return folder / SERVICE
     return None
@@ -43,14 +42,13 @@ def find_launchd_log(home: Path, platform: str = sys.platform) -> str:
         home: The user's home directory.
         platform: As `sys.platform` names it.
     """
-    is_installed = platform == "darwin" and (home / PLIST).is_file()
+    is_installed = platform == "darwin" and _plist(home).is_file()
     return launchd.log_file(str(home)) if is_installed else ""
 
 
-def _user_units(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the folder of the user's own units."""
-    given = environ.get("XDG_CONFIG_HOME", "")
-    return (Path(given) if os.path.isabs(given) else home / ".config") / "systemd" / "user"
+def _plist(home: Path) -> Path:
+    """Return where the launch agent's file is."""
+    return Path(launchd.plist_path(launchd.agents_folder(str(home))))
 
 
 def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Finding]:
@@ -62,7 +60,7 @@ def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.pl
         platform: As `sys.platform` names it.
     """
     if platform == "darwin":
-        plist = home / PLIST
+        plist = _plist(home)
         found = f"{plist}" if plist.is_file() else "not installed: clients start the daemon when it is needed"
         return [Finding("service", "launchd", OK, found)]
     unit = find_systemd_unit(environ, home)
@@ -74,7 +72,7 @@ def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.pl
     if program and shutil.which(program) is None:
         found = f"{unit} starts {program}, which is not there"
         return [Finding("service", "systemd", WRONG, found, f"{INSTALL}, after memd is installed")]
-    wants = _user_units(environ, home)
+    wants = Path(units_folder(environ, str(home)))
     enabled = [
         name
         for name, target in ((SOCKET, "sockets.target"), (SERVICE, "default.target"))

@@ -27,6 +27,11 @@ BOOTSTRAP_TRIES = 10
 """launchd lets go of an agent some time after it said so; until then the same one can't be loaded again."""
 
 
+def agents_folder(home: str) -> str:
+    """Return where a user's launch agents are."""
+    return os.path.join(home, "Library", "LaunchAgents")
+
+
 def plist_path(folder: str) -> str:
     """Return where the agent's file is, below the folder of launch agents."""
     return os.path.join(folder, FILE)

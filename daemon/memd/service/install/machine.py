@@ -127,8 +127,7 @@ def find_command() -> list[str]:
 
 def _look_at_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Machine:
     """Return how the service stands in systemd; `none` where this user has no manager."""
-    named = environ.get("XDG_CONFIG_HOME", "")
-    folder = os.path.join(named if os.path.isabs(named) else os.path.join(home, ".config"), "systemd", "user")
+    folder = systemd.units_folder(environ, home)
     paths = systemd.unit_paths(folder)
     installed = os.path.exists(paths[0])
     answers = (
@@ -153,7 +152,7 @@ def _look_at_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Mach
 
 def _look_at_launchd(home: str, run: Runner) -> Machine:
     """Return how the agent stands in launchd."""
-    folder = os.path.join(home, "Library", "LaunchAgents")
+    folder = launchd.agents_folder(home)
     path = launchd.plist_path(folder)
     shown = run(launchd.print_command(os.getuid()))
     return replace(

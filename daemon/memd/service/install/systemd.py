@@ -34,6 +34,17 @@ TEMPORARY = ("/tmp", "/var/tmp")
 SYSTEMCTL = ("systemctl", "--user")
 
 
+def units_folder(environ: Mapping[str, str], home: str) -> str:
+    """Return where a user's own units are.
+
+    Args:
+        environ: `XDG_CONFIG_HOME` is looked at.
+        home: The user's home directory.
+    """
+    named = environ.get("XDG_CONFIG_HOME", "")
+    return os.path.join(named if os.path.isabs(named) else os.path.join(home, ".config"), "systemd", "user")
+
+
 def unit_paths(folder: str) -> tuple[str, str]:
     """Return where the service and its socket are, below the manager's folder."""
     return os.path.join(folder, SERVICE), os.path.join(folder, SOCKET)

@@ -97,10 +97,11 @@ class Reloader:
         """Read everything, and put in force what differs."""
         before = self.in_force
         fresh = await trio.to_thread.run_sync(self._load)
-        fresh = InForce(keep_last_good(before.home, fresh.home), fresh.daemon, fresh.problems)
-        if any("file" in error.data and not error.data.get("key") for error in fresh.problems):
-            # The whole file can't be read: defaults in its place would undo what the user has set.
-            fresh = InForce(fresh.home, before.daemon, fresh.problems)
+        fresh = InForce(
+            keep_last_good(before.home, fresh.home),
+            _keep_last_good(before.daemon, fresh.daemon, fresh.problems),
+            fresh.problems,
+        )
         for problem in (*fresh.home.problems, *fresh.problems):
             log.warning("config.problem", code=problem.code, error=problem.message, hint=problem.hint)
         keys = [*changed_keys(before, fresh)]
@@ -114,6 +115,21 @@ class Reloader:
     def _identities(self) -> list[Identity]:
         """Return which files there are now."""
         return [_identity(file) for file in self._files]
+
+
+def _keep_last_good(
+    before: DaemonSettings, fresh: DaemonSettings, problems: Sequence[MemdError]
+) -> DaemonSettings:
+    """Return the daemon's settings with what was in force in the place of what can't be used now.
+
+    A problem without a key is of the whole file: defaults in its place would undo all that the user has set.
+    """
+    bad = {str(problem.data.get("key", "")) for problem in problems}
+    if "" in bad:
+        return before
+    return msgspec.structs.replace(
+        fresh, **{key: value for key, value in msgspec.structs.asdict(before).items() if key in bad}
+    )
 
 
 def changed_keys(before: InForce, after: InForce) -> Iterator[str]:

@@ -127,6 +127,11 @@ def test_the_daemons_own_settings_change_too_and_what_needs_a_restart_is_said(ho
         needing = [event for event in daemon.events() if event["event"] == "config.needs_restart"]
         assert [event["keys"] for event in needing] == [["socket"]]
 
+        own.write_text('log_level = "debug"\ndaily_token_budget = "many"\n')
+        reload(daemon)
+        assert client.status().token_budget == 5
+        assert any("daily_token_budget" in problem.message for problem in client.status().problems)
+
         own.write_text("log_level = [")
         reload(daemon)
         assert client.status().token_budget == 5

@@ -20,14 +20,20 @@ from .messages import (
     HelloReply,
     IndexParams,
     IndexReply,
+    MetricsParams,
+    MetricsReply,
     ModelParams,
     ModelReply,
+    ResetParams,
+    ResetReply,
     SearchParams,
     SearchReply,
     SessionStartedParams,
     SessionStartedReply,
     StatusParams,
     StatusReply,
+    VacuumParams,
+    VacuumReply,
 )
 from .session import CLIENT_VERSION
 from .wire import from_wire, to_wire
@@ -127,6 +133,10 @@ class Client:
         """
         return self._call("status", StatusParams(agent=agent, deep=deep), StatusReply, self.timeout_s)
 
+    def metrics(self) -> MetricsReply:
+        """Return everything the daemon counts."""
+        return self._call("metrics", MetricsParams(), MetricsReply, self.timeout_s)
+
     def search(
         self,
         query: str,
@@ -174,6 +184,29 @@ class Client:
         """
         params = IndexParams(agent=agent or self.agent, force=force)
         return self._call_long("index", params, IndexReply, on_progress)
+
+    def reset(
+        self, agent: str | None = None, *, vectors: bool = False, on_progress: OnProgress | None = None
+    ) -> ResetReply:
+        """Drop an agent's index and build it anew from its files; the client's agent, or all where it has none.
+
+        Args:
+            agent: The agent meant.
+            vectors: Drop its vectors too, so that every text is embedded again.
+            on_progress: Called in this thread with every progress.
+        """
+        params = ResetParams(agent=agent or self.agent, vectors=vectors)
+        return self._call_long("reset", params, ResetReply, on_progress)
+
+    def vacuum(self, agent: str | None = None, *, on_progress: OnProgress | None = None) -> VacuumReply:
+        """Make an agent's index as small as it can be; the client's agent, or all where it has none.
+
+        Args:
+            agent: The agent meant.
+            on_progress: Called in this thread with every progress.
+        """
+        params = VacuumParams(agent=agent or self.agent)
+        return self._call_long("vacuum", params, VacuumReply, on_progress)
 
     def embed(self, texts: Sequence[str], *, agent: str | None = None, kind: str = "document") -> EmbedReply:
         """Return the vectors of texts by the warm model; `kind` is `query` or `document`."""

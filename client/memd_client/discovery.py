@@ -227,8 +227,8 @@ def start_and_wait(
 ) -> T:
     """Start the daemon and return what `connect` returns once it succeeds.
 
-    Any number of clients may do this at once: one daemon gets the lock, the others' end, and all clients
-    connect to the one.
+    Any number of clients may do this at once: one of them starts a daemon, the others wait for it, and one of those
+    starts one where the first starter died. Should two be started all the same, one gets the lock and the other ends.
 
     Args:
         socket: The socket's path.
@@ -241,32 +241,65 @@ def start_and_wait(
         MemdError: What `connect` raises otherwise.
     """
     deadline = time.monotonic() + timeout_s
-    process = start_daemon(socket, command)
-    started = time.monotonic()
-    while True:
-        ended = process.poll()  # before connecting: who ended now can't have served
-        try:
-            connection = connect()
-        except DaemonUnreachableError:
-            pass
-        else:
-            _keep_until_it_ends(process)
-            return connection
-        now = time.monotonic()
-        if ended not in (None, EXIT_ALREADY_RUNNING):
-            raise _start_failed(socket, f"the daemon ended with status {ended}")
-        if now > deadline:
-            _keep_until_it_ends(process)
-            raise _start_failed(socket, f"the daemon did not answer in {timeout_s:g} s")
-        if ended == EXIT_ALREADY_RUNNING and now - started > START_AGAIN_S:
-            process = start_daemon(socket, command)
-            started = now
-        threading.Event().wait(START_POLL_S)
+    process: subprocess.Popen[bytes] | None = None
+    turn = _open_turn(socket)
+    started = 0.0
+    try:
+        while True:
+            # Before connecting: who ended now can't have served.
+            ended = process.poll() if process is not None else None
+            try:
+                connection = connect()
+            except DaemonUnreachableError:
+                pass
+            else:
+                return connection
+            now = time.monotonic()
+            if ended not in (None, EXIT_ALREADY_RUNNING):
+                raise _start_failed(socket, f"the daemon ended with status {ended}")
+            if now > deadline:
+                raise _start_failed(socket, f"the daemon did not answer in {timeout_s:g} s")
+            is_due = process is None or (ended == EXIT_ALREADY_RUNNING and now - started > START_AGAIN_S)
+            if is_due and _take_turn(turn):
+                process = start_daemon(socket, command)
+                started = now
+            threading.Event().wait(START_POLL_S)
+    finally:
+        os.close(turn)
+        _keep_until_it_ends(process)
 
 
-def _keep_until_it_ends(process: subprocess.Popen[bytes]) -> None:
+def _open_turn(socket: str) -> int:
+    """Open the file whose lock says who starts the daemon; closing it gives the turn to the next one.
+
+    Raises:
+        DaemonStartError: It can't be made.
+        SocketPathError: The socket's directory is not private or can't be made.
+    """
+    private_directory(os.path.dirname(socket))
+    try:
+        return os.open(f"{socket}.start", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise DaemonStartError(f"{socket}.start can't be made: {error.strerror}") from error
+
+
+def _take_turn(descriptor: int) -> bool:
+    """Return whether it is this process's turn to start the daemon; it stays so until the file is closed."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: the daemon's own lock decides
+        return True
+    return True
+
+
+def _keep_until_it_ends(process: subprocess.Popen[bytes] | None) -> None:
     """Hold on to a daemon, and let go of those that have ended; other threads do the same meanwhile."""
-    _started.append(process)
+    if process is not None and process.poll() is None:
+        _started.append(process)
     for each in list(_started):
         if each.poll() is not None:
             with contextlib.suppress(ValueError):  # another thread was quicker

@@ -84,6 +84,13 @@ class TooManyRequestsError(MemdError):
     hint = "Wait for replies before sending more."
 
 
+class DaemonBusyError(MemdError):
+    """All connections together have as many requests in flight as they may."""
+
+    code = "daemon_busy"
+    hint = "Ask again in a moment; `memctl status` shows how many clients are connected."
+
+
 class IdleTimeoutError(MemdError):
     """A connection was silent for too long."""
 
@@ -242,6 +249,15 @@ class IndexClosedError(MemdError):
 
     code = "index_closed"
     hint = "The daemon is stopping; try again in a moment."
+
+
+class IndexLostError(IndexClosedError):
+    """The index file was removed, replaced or made unreadable while it was open."""
+
+    code = "index_lost"
+    hint = (
+        "It is opened anew by itself, and built from your Markdown where it has to be; ask again in a moment."
+    )
 
 
 class IndexCorruptError(MemdError):

@@ -17,6 +17,10 @@ MAX_FRAME_BYTES = 16 * 1024 * 1024
 """Longest msgpack value of a frame, in bytes: room for 10,000 vectors of 384 floats, and still a bounded
 allocation for a peer that announces nonsense."""
 
+MAX_VALUES = 250_000
+"""Values a frame to the daemon may hold, those inside of lists and maps counted. In memory a value takes up to
+seventy times its bytes: one frame of empty maps would take a gigabyte, and seconds in which nobody is served."""
+
 HEADER_BYTES = 4
 """Length of a frame's header: one unsigned 32-bit integer, big-endian."""
 
@@ -55,16 +59,23 @@ class FrameDecoder:
 
     Args:
         limit: The longest msgpack value accepted, in bytes.
+        max_values: The most values in a frame; None leaves them uncounted, for a peer that is trusted.
     """
 
-    def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
+    def __init__(self, limit: int = MAX_FRAME_BYTES, max_values: int | None = None) -> None:
         self._limit = limit
+        self._max_values = max_values
         self._buffer = bytearray()
         self._broken = False
 
     def __repr__(self) -> str:
         state = "broken" if self._broken else f"{len(self._buffer)} bytes waiting"
         return f"<FrameDecoder {state}>"
+
+    @property
+    def is_amid_frame(self) -> bool:
+        """Whether bytes wait for the rest of their frame."""
+        return bool(self._buffer)
 
     def feed(self, data: bytes) -> list[Any]:
         """Take bytes as they came and return the values they completed, oldest first.
@@ -101,17 +112,43 @@ class FrameDecoder:
             end = start + HEADER_BYTES + size
             if len(self._buffer) < end:
                 break
-            values.append(_decode(bytes(self._buffer[start + HEADER_BYTES : end])))
+            values.append(_decode(bytes(self._buffer[start + HEADER_BYTES : end]), self._max_values))
             start = end
         if start:
             del self._buffer[:start]
         return values
 
 
-def _decode(body: bytes) -> Any:
+def _decode(body: bytes, max_values: int | None) -> Any:
     """Return the one msgpack value of a frame's body."""
     try:
-        return msgpack.unpackb(body)
-    except (msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError) as error:
+        if max_values is None:
+            return msgpack.unpackb(body)
+        count = _Count(max_values)
+        longest = min(max_values, len(body))
+        return msgpack.unpackb(
+            body, max_array_len=longest, max_map_len=longest, list_hook=count, object_hook=count
+        )
+    except (
+        msgpack.UnpackException,
+        ValueError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+        MemoryError,  # lists within lists that announce more than they hold
+    ) as error:
         reason = str(error)[:80] or type(error).__name__
         raise FrameInvalidError(f"a frame of {len(body)} bytes is not one msgpack value ({reason})") from None
+
+
+class _Count:
+    """Counts the values of a frame while it is decoded: called with every list and map that is whole."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def __call__(self, values: Any) -> Any:
+        self._left -= len(values)
+        if self._left < 0:
+            raise ValueError("too many values")
+        return values

@@ -6,9 +6,10 @@ daemon may add fields; `wire.from_wire` leaves out what this version doesn't kno
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from memd_client.record import record
 from memd_client.reports import AccountStatus as AccountStatus
 from memd_client.reports import AgentStatus as AgentStatus
 from memd_client.reports import BulkJob as BulkJob
@@ -17,9 +18,15 @@ from memd_client.reports import Degraded as Degraded
 from memd_client.reports import DownloadStatus as DownloadStatus
 from memd_client.reports import Fallback as Fallback
 from memd_client.reports import Filling as Filling
+from memd_client.reports import Histogram as Histogram
+from memd_client.reports import MemoryStatus as MemoryStatus
+from memd_client.reports import Metric as Metric
+from memd_client.reports import MetricsParams as MetricsParams
+from memd_client.reports import MetricsReply as MetricsReply
 from memd_client.reports import ModelStatus as ModelStatus
 from memd_client.reports import Problem as Problem
 from memd_client.reports import RefusedText as RefusedText
+from memd_client.reports import Sample as Sample
 from memd_client.reports import SessionsStatus as SessionsStatus
 from memd_client.reports import Skipped as Skipped
 from memd_client.reports import StatusParams as StatusParams
@@ -29,7 +36,7 @@ PROTOCOL_VERSION = 1
 """The version this release speaks; `hello` refuses any other."""
 
 
-@dataclass(frozen=True)
+@record
 class HelloParams:
     """First request of a connection."""
 
@@ -38,7 +45,7 @@ class HelloParams:
     version: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class HelloReply:
     """Who answers, and what it can do."""
 
@@ -49,7 +56,7 @@ class HelloReply:
     limits: dict[str, int]
 
 
-@dataclass(frozen=True)
+@record
 class SearchParams:
     """A question to one agent's memory.
 
@@ -67,7 +74,7 @@ class SearchParams:
     explain: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Hit:
     """One place in memory: an exact slice of a file around what matched.
 
@@ -88,7 +95,7 @@ class Hit:
     explain: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Pending:
     """What is known to have changed and is not in the answer yet.
 
@@ -100,7 +107,7 @@ class Pending:
     oldest_ms: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class SearchReply:
     """Hits, best first, and how they were found.
 
@@ -125,7 +132,7 @@ class SearchReply:
     timings: dict[str, float] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class GetParams:
     """Lines of an allowed file; `lines` left out means to its end."""
 
@@ -135,7 +142,7 @@ class GetParams:
     lines: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class GetReply:
     """The lines asked for, unchanged; `truncated` where the frame limit cut them."""
 
@@ -148,7 +155,7 @@ class GetReply:
     truncated: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class IndexParams:
     """Bring one agent (or all) up to date now; `force` reads, chunks and embeds everything again."""
 
@@ -156,7 +163,7 @@ class IndexParams:
     force: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class IndexedAgent:
     """What one agent's sync did."""
 
@@ -173,14 +180,55 @@ class IndexedAgent:
     error: Problem | None = None
 
 
-@dataclass(frozen=True)
+@record
 class IndexReply:
     """One row per agent synced."""
 
     agents: list[IndexedAgent]
 
 
-@dataclass(frozen=True)
+@record
+class ResetParams:
+    """Which agent's index to build anew (all where none is named); with `vectors` everything is embedded again."""
+
+    agent: str | None = None
+    vectors: bool = False
+
+
+@record
+class ResetReply:
+    """One row an agent."""
+
+    agents: list[IndexedAgent]
+
+
+@record
+class VacuumParams:
+    """Which agent's index to make small; all where none is named."""
+
+    agent: str | None = None
+
+
+@record
+class VacuumedAgent:
+    """What making one agent's index small brought. Sizes are bytes, the log included."""
+
+    agent: str
+    bytes_before: int
+    bytes_after: int
+    vectors_removed: int
+    took_ms: float
+    error: Problem | None = None
+
+
+@record
+class VacuumReply:
+    """One row an agent."""
+
+    agents: list[VacuumedAgent]
+
+
+@record
 class EmbedParams:
     """Texts for the warm model; `kind` is `query` or `document`."""
 
@@ -189,7 +237,7 @@ class EmbedParams:
     kind: str = "document"
 
 
-@dataclass(frozen=True)
+@record
 class EmbedReply:
     """Unit vectors, packed little-endian float32, `count` rows of `dims`."""
 
@@ -200,7 +248,7 @@ class EmbedReply:
     vectors: bytes
 
 
-@dataclass(frozen=True)
+@record
 class ModelParams:
     """What to do with the models on disk: `pull` or `remove` one, or `list` them all.
 
@@ -213,7 +261,7 @@ class ModelParams:
     force: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class ModelFile:
     """A model on disk, the agents whose settings name it, and whether a process has it loaded."""
 
@@ -224,7 +272,7 @@ class ModelFile:
     loaded: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class ModelReply:
     """The model file that was pulled, checked, or removed; for `list` all there are."""
 
@@ -234,7 +282,7 @@ class ModelReply:
     models: list[ModelFile] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@record
 class SessionStartedParams:
     """An agent's session begins; `session_key` is OpenClaw's name for the conversation."""
 
@@ -242,7 +290,7 @@ class SessionStartedParams:
     agent: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class SessionStartedReply:
     """Whether a sync was started for it: the first time for each key, where the settings want it."""
 
@@ -250,7 +298,7 @@ class SessionStartedReply:
     syncing: bool
 
 
-@dataclass(frozen=True)
+@record
 class CompactionDoneParams:
     """An agent's context was compacted."""
 
@@ -258,7 +306,7 @@ class CompactionDoneParams:
     agent: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class CompactionDoneReply:
     """A sync was started, since a flush has usually just written notes."""
 
@@ -266,21 +314,21 @@ class CompactionDoneReply:
     syncing: bool
 
 
-@dataclass(frozen=True)
+@record
 class CancelParams:
     """The request of this connection to stop."""
 
     id: int
 
 
-@dataclass(frozen=True)
+@record
 class CancelReply:
     """Whether that request was still running."""
 
     cancelled: bool
 
 
-@dataclass(frozen=True)
+@record
 class Progress:
     """How far a request is. `stage` names the step; `total` is 0 where it isn't known."""
 
@@ -294,9 +342,12 @@ class Progress:
 REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "hello": (HelloParams, HelloReply),
     "status": (StatusParams, StatusReply),
+    "metrics": (MetricsParams, MetricsReply),
     "search": (SearchParams, SearchReply),
     "get": (GetParams, GetReply),
     "index": (IndexParams, IndexReply),
+    "reset": (ResetParams, ResetReply),
+    "vacuum": (VacuumParams, VacuumReply),
     "embed": (EmbedParams, EmbedReply),
     "model": (ModelParams, ModelReply),
     "session_started": (SessionStartedParams, SessionStartedReply),

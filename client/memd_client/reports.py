@@ -5,10 +5,12 @@ All times are milliseconds, all sizes bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from memd_client.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Problem:
     """Something that is wrong, and the way out."""
 
@@ -17,7 +19,7 @@ class Problem:
     hint: str
 
 
-@dataclass(frozen=True)
+@record
 class Degraded:
     """Why an answer is less than the whole, and since when (epoch milliseconds)."""
 
@@ -27,7 +29,7 @@ class Degraded:
     hint: str
 
 
-@dataclass(frozen=True)
+@record
 class Fallback:
     """The provider that was wanted and failed, why, and since when (epoch milliseconds)."""
 
@@ -37,7 +39,7 @@ class Fallback:
     since_ms: int
 
 
-@dataclass(frozen=True)
+@record
 class Filling:
     """A vector space that is being filled while another one answers.
 
@@ -54,7 +56,7 @@ class Filling:
     tokens: int
 
 
-@dataclass(frozen=True)
+@record
 class BulkJob:
     """A job at a provider's batch API."""
 
@@ -65,7 +67,7 @@ class BulkJob:
     submitted_ms: int
 
 
-@dataclass(frozen=True)
+@record
 class RefusedText:
     """A chunk no vector can be had for; it is found by its words."""
 
@@ -75,7 +77,7 @@ class RefusedText:
     reason: str
 
 
-@dataclass(frozen=True)
+@record
 class Skipped:
     """A file that is not in the index, and why."""
 
@@ -83,7 +85,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True)
+@record
 class StatusParams:
     """What to report on: one agent or all; `deep` also probes embeddings, vectors and keyword index."""
 
@@ -91,7 +93,7 @@ class StatusParams:
     deep: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Check:
     """One probe of a deep status."""
 
@@ -100,7 +102,7 @@ class Check:
     detail: str
 
 
-@dataclass(frozen=True)
+@record
 class SessionsStatus:
     """An agent's transcripts: how many are indexed, and how many of each era there are.
 
@@ -114,9 +116,12 @@ class SessionsStatus:
     left_out: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class AgentStatus:
-    """One agent's memory at a glance. The defaults are those of a memory that can't be opened."""
+    """One agent's memory at a glance. The defaults are those of a memory that can't be opened.
+
+    `waits_for`: what the texts without a vector wait for, where that is neither time nor the provider.
+    """
 
     agent: str
     workspace: str = ""
@@ -134,6 +139,7 @@ class AgentStatus:
     dims: int = 0
     space: str = ""
     filling: Filling | None = None
+    waits_for: str = ""
     fallback: Fallback | None = None
     jobs: list[BulkJob] = field(default_factory=list)
     refused: list[RefusedText] = field(default_factory=list)
@@ -153,7 +159,7 @@ class AgentStatus:
     checks: list[Check] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@record
 class ModelStatus:
     """The local model and the process that holds it."""
 
@@ -167,7 +173,7 @@ class ModelStatus:
     problem: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class DownloadStatus:
     """A model being downloaded, or one whose download failed. Sizes are bytes; `total` is 0 where it isn't known."""
 
@@ -179,7 +185,7 @@ class DownloadStatus:
     problem: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class AccountStatus:
     """One account at a provider: whether it may be asked, and what it was asked for today.
 
@@ -196,7 +202,74 @@ class AccountStatus:
     until_ms: int = 0
 
 
-@dataclass(frozen=True)
+@record
+class MemoryStatus:
+    """What the daemon holds in memory, and what it may: vectors, local models' processes, SQLite's caches. Bytes.
+
+    `total_budget` is all of it and what the daemon itself takes. `on_battery`: the machine draws from its battery.
+    """
+
+    vectors_bytes: int = 0
+    vectors_budget: int = 0
+    models_bytes: int = 0
+    models_budget: int = 0
+    pages_bytes: int = 0
+    pages_budget: int = 0
+    total_budget: int = 0
+    on_battery: bool = False
+
+
+@record
+class MetricsParams:
+    """Everything that is counted; there is nothing to choose."""
+
+
+@record
+class Sample:
+    """One figure; `labels` tell which of its metric."""
+
+    labels: dict[str, str]
+    value: float
+
+
+@record
+class Histogram:
+    """Durations in seconds. `counts` holds each bucket's own, one more than `MetricsReply.bounds`: what was longer."""
+
+    labels: dict[str, str]
+    counts: list[int]
+    sum: float
+    p50: float
+    p95: float
+    p99: float
+
+
+@record
+class Metric:
+    """Figures of one name. `kind` is `counter`, `gauge` (both have `samples`) or `histogram` (has `histograms`)."""
+
+    name: str
+    kind: str
+    help: str
+    samples: list[Sample] = field(default_factory=list)
+    histograms: list[Histogram] = field(default_factory=list)
+
+
+@record
+class MetricsReply:
+    """All figures, and the upper bounds of all histograms' buckets in seconds.
+
+    `pid` and `uptime_ms` tell whether counters began anew since the last look.
+    """
+
+    version: str
+    pid: int
+    uptime_ms: int
+    bounds: list[float]
+    metrics: list[Metric]
+
+
+@record
 class StatusReply:
     """The daemon and its agents. `token_budget` is what may be bought in a day, 0 without a limit."""
 
@@ -216,3 +289,4 @@ class StatusReply:
     accounts: list[AccountStatus] = field(default_factory=list)
     tokens_today: int = 0
     token_budget: int = 0
+    memory: MemoryStatus = field(default_factory=MemoryStatus)

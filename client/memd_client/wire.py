@@ -15,17 +15,23 @@ from .messages import (
     DownloadStatus,
     Fallback,
     Filling,
+    Histogram,
     Hit,
     IndexedAgent,
+    MemoryStatus,
+    Metric,
     ModelFile,
     ModelReply,
     ModelStatus,
     Pending,
     Problem,
     RefusedText,
+    Sample,
     SessionsStatus,
     Skipped,
     StatusReply,
+    VacuumedAgent,
+    VacuumReply,
 )
 
 T = TypeVar("T")
@@ -46,7 +52,14 @@ _NESTED: dict[str, tuple[type[Any], bool]] = {
     "refused": (RefusedText, True),
     "filling": (Filling, False),
     "fallback": (Fallback, False),
+    "memory": (MemoryStatus, False),
+    "metrics": (Metric, True),
+    "samples": (Sample, True),
+    "histograms": (Histogram, True),
 }
+
+_AGENTS: dict[type[Any], type[Any]] = {StatusReply: AgentStatus, VacuumReply: VacuumedAgent}
+"""What a row of `agents` is, by the reply; of others an `IndexedAgent`."""
 
 
 def to_wire(message: Any) -> Any:
@@ -78,7 +91,7 @@ def from_wire(kind: type[T], value: Mapping[str, Any]) -> T:
         if name not in known:
             continue
         if name == "agents" and isinstance(item, list):
-            row = AgentStatus if kind is StatusReply else IndexedAgent
+            row = _AGENTS.get(kind, IndexedAgent)
             facts[name] = [from_wire(row, each) for each in item]
         elif name == "models" and kind is ModelReply:
             facts[name] = [from_wire(ModelFile, each) for each in item]

@@ -15,24 +15,28 @@ import trio
 from memd.clock import Clock
 from memd.config import DaemonSettings
 from memd.embedding.rerank import Reranker
+from memd.index.cache import trim
 from memd.index.connection import IndexFile
 from memd.index.files import count_all
+from memd.index.keyword import tidy
 from memd.index.vectors.warm import WarmVectors
 from memd.meaning.meaning import Meaning
 from memd.openclaw import AgentConfig
 from memd.recall import Recall
 from memd.report import describe_agent
 from memd.sync.discover import Discovery
-from memd.sync.read import lines_of, read_file
+from memd.sync.healing import heal_writing
+from memd.sync.metered import MeteredRows, MeteredSync, SyncMeter
+from memd.sync.read import lines_of
 from memd.sync.reconcile import ProgressSink, TextSync
 from memd.sync.right_of_way import RightOfWay
-from memd.sync.rows import FileRows
 from memd.sync.rules import describe_refusal, is_memory_path
 from memd.sync.schedule import Schedule
 from memd.sync.sources import Sources
 from memd.sync.watching.watcher import WatchState
 from memd_client.errors import (
     FileMissingError,
+    IndexClosedError,
     MemdError,
     MemoryDisabledError,
     PathRefusedError,
@@ -47,9 +51,12 @@ from memd_client.messages import (
     IndexedAgent,
     SearchParams,
     SearchReply,
+    VacuumedAgent,
 )
 
 log = structlog.get_logger(__name__)
+
+MB = 1_048_576
 
 DISK_THREADS = 2
 """Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""
@@ -96,15 +103,18 @@ class AgentMemory:
         self.watch_state = watch_state
         self.meaning = meaning
         self._disk = trio.CapacityLimiter(DISK_THREADS)
-        rows = FileRows(
+        self._counts = SyncMeter(config.id)
+        rows = MeteredRows(
             index,
             sources,
             chunking=config.settings.chunking,
             clock=clock,
             disk=self._disk,
-            on_published=meaning.on_published,
+            on_published=self._counts.followed_by(meaning.on_published),
         )
-        self.text = TextSync(index, sources, rows, clock=clock, disk=self._disk, right_of_way=right_of_way)
+        text = MeteredSync(index, sources, rows, clock=clock, disk=self._disk, right_of_way=right_of_way)
+        rows.counts = text.counts = self._counts
+        self.text: TextSync = text
         self._recall = Recall(
             config,
             index,
@@ -116,6 +126,8 @@ class AgentMemory:
             reranker=reranker,
         )
         self._reranker = reranker
+        self._syncing: set[trio.CancelScope] = set()
+        self._unused_bytes = daemon.vector_cache_mb * MB
         self.schedule = Schedule(self.text, config.settings.sync, clock=clock, disk=self._disk)
 
     def __repr__(self) -> str:
@@ -134,17 +146,26 @@ class AgentMemory:
                 nursery.start_soon(self.text.run)
                 await nursery.start(self.meaning.run)
                 task_status.started()
+                nursery.start_soon(heal_writing, self.index_file, self._catch_up)
                 if self.config.settings.enabled:
                     self.text.sync_nowait()
                     nursery.start_soon(self.schedule.run)
                 await trio.sleep_forever()
         finally:
+            for scope in list(self._syncing):
+                scope.cancel()
             self.warm.close()
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self.sources.close)
                 if self._reranker is not None:
                     await self._reranker.aclose()
                 await self.index_file.close()
+
+    async def _catch_up(self) -> None:
+        """Do what could not be written for a while."""
+        await self.text.sync()
+        if self.meaning.fill is not None:
+            self.meaning.fill.wake()
 
     async def choose_again(self) -> None:
         """Choose the provider anew, where the last choice had none: a model may have been pulled since."""
@@ -177,7 +198,7 @@ class AgentMemory:
             found = disk.files.get(params.path)
             if found is None:
                 raise _refusal(params.path, disk)
-            file = read_file(found)
+            file = self.sources.load(found)
             text, count, total, truncated = lines_of(
                 file.text, params.from_line, params.lines, GET_CHARACTERS
             )
@@ -193,7 +214,20 @@ class AgentMemory:
         Args:
             force: Read, chunk and embed everything again.
             progress: Hears how far it is.
+
+        Raises:
+            IndexClosedError: The index was lost meanwhile, and this memory is at its end.
         """
+        with trio.CancelScope() as scope:
+            self._syncing.add(scope)
+            try:
+                return await self._index(force, progress)
+            finally:
+                self._syncing.discard(scope)
+        raise IndexClosedError(f"the index of agent {self.config.id} was closed meanwhile")
+
+    async def _index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
+        """Bring text and vectors up to date; whoever ends the memory cancels it, since nobody would answer."""
         self._require_enabled()
         started = trio.current_time()
         await self.choose_again()
@@ -218,6 +252,32 @@ class AgentMemory:
             degraded=self.meaning.degraded(),
             skipped=list(self.text.skipped),
         )
+
+    def reset(self, *, vectors: bool) -> None:
+        """Give the index up, for it to be opened empty and filled anew; the caller then waits for that.
+
+        Args:
+            vectors: Whether its vectors are given up too.
+        """
+        self.index_file.discard(vectors=vectors)
+
+    async def vacuum(self) -> VacuumedAgent:
+        """Remove vectors beyond what the settings keep, and give back what room is free.
+
+        Raises:
+            MemdError: The index can't be written.
+        """
+        started, before = trio.current_time(), self.index_file.size_bytes()
+        sides = (self.meaning.primary, self.meaning.target, self.meaning.answering)
+        spaces = {side.space.id for side in sides if side is not None}
+        entries, unused = self.config.settings.cache.max_entries, self._unused_bytes
+        removed = await self.index_file.write(
+            lambda db: trim(db, entries, max_unused_bytes=unused, spaces=spaces or None)
+        )
+        await self.index_file.write(tidy)
+        await self.index_file.squeeze()
+        took_ms = round((trio.current_time() - started) * 1000, 1)
+        return VacuumedAgent(self.config.id, before, self.index_file.size_bytes(), removed, took_ms)
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Return vectors of texts by this agent's provider.
@@ -255,6 +315,7 @@ class AgentMemory:
 
     async def status(self, deep: bool) -> AgentStatus:
         """Report on this memory; never raises for something that is merely wrong."""
+        self._counts.note_embedded(self.meaning.fill)
         return await describe_agent(self, deep=deep)
 
     def _require_enabled(self) -> None:

@@ -11,17 +11,19 @@ import structlog
 import trio
 
 from memd import __version__
+from memd.budget import budget_of
 from memd.clock import wall_clock_ms
 from memd.config import DaemonSettings
 from memd.embedding.accounts import Accounts
 from memd.embedding.choose import Providers
 from memd.embedding.model.downloads import Downloads
+from memd.embedding.model.machine import load_memory_bytes
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.policy import RunnerSettings
 from memd.embedding.model.reference import ModelReference
 from memd.embedding.providers.http import Http
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.memory import MB, Memory
+from memd.memory import Memory
 from memd.openclaw import AgentConfig
 from memd.paths import ACCOUNTS_FILE
 from memd.reload import InForce, Reloader
@@ -208,7 +210,7 @@ def _model_manners(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
         threads=daemon.model_threads,
         query_timeout_s=daemon.query_embed_timeout_ms / 1000,
     )
-    return manners, daemon.model_memory_mb * MB
+    return manners, budget_of(daemon, load_memory_bytes()).models
 
 
 async def _close(providers: Providers) -> None:

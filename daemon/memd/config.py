@@ -240,21 +240,24 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
 class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`memd.toml`: the daemon's own settings, snake_case.
 
-    `memory_budget_mb` bounds the matrices of all agents together; `model_keep_alive_minutes` is how long
-    an unused model stays loaded (0: as long as the daemon runs); `model_threads` 0 means as many as fit;
+    `memory_budget_mb` bounds the matrices of all agents together (unset: by the machine's memory, see `budget`);
+    `model_keep_alive_minutes` is how long an unused model stays loaded (0: as long as the daemon runs);
+    `model_threads` 0 means as many as fit;
     `model_memory_mb` bounds the local models in memory together (0: half of the machine's memory).
     `daily_token_budget` is how many tokens may be bought of remote providers in a day, UTC, by all agents
     together (0: no limit). `vector_cache_mb` bounds the vectors kept for later: those that no chunk of the
     answering or the filling vector space uses.
     `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first.
+    `pause_on_battery`: whether a local model embeds only the newest texts while the machine runs on battery.
     """
 
     socket: str | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    memory_budget_mb: AtLeast0 = 512
+    memory_budget_mb: AtLeast0 | None = None
     model_keep_alive_minutes: Annotated[float, msgspec.Meta(ge=0)] = 30
     model_threads: AtLeast0 = 0
     model_memory_mb: AtLeast0 = 0
+    pause_on_battery: bool = True
     daily_token_budget: AtLeast0 = 20_000_000
     vector_cache_mb: AtLeast0 = 256
     query_embed_timeout_ms: AtLeast1 = 2000

@@ -124,13 +124,18 @@ DAEMON_KEYS: Final[dict[str, str]] = {
     "socket": "Where to listen; clients are told by `MEMD_SOCKET`.",
     "log_level": "What is logged, from all to the worst only.",
     "memory_budget_mb": (
-        "For the vectors of all agents together; the least recently searched leave first, and are searched on disk."
+        "For the vectors of all agents together; the least recently searched leave first, and are searched on disk. "
+        "`memctl status` shows what is in use."
     ),
     "model_memory_mb": (
         "For the local models of all agents together; one that doesn't fit beside another waits or evicts it. "
         "0: half of the machine's memory."
     ),
     "model_keep_alive_minutes": "How long an unused model stays loaded; with 0 as long as the daemon runs.",
+    "pause_on_battery": (
+        "While the machine runs on battery a local model embeds the newest few texts of a change; a backlog waits for "
+        "mains power. `memctl index` doesn't wait."
+    ),
     "model_threads": "Threads of a model; with 0 the physical cores, at most 8.",
     "query_embed_timeout_ms": "After so long without the question's vector a search answers by words alone.",
     "catch_up_ms": (
@@ -185,5 +190,6 @@ DEFAULTS_IN_WORDS: Final[dict[str, str]] = {
     "documentInputType": "`inputType`",
     "outputDimensionality": "the model's own",
     "socket": "see [protocol.md](protocol.md)",
+    "memory_budget_mb": "a sixteenth of the machine's memory, 64 to 1024",
 }
 """What an unset key means, where the struct holds nothing and something is done all the same."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -10,22 +11,24 @@ import structlog
 import trio
 
 from memd.agent import AgentMemory
+from memd.budget import MB, budget_of
 from memd.clock import Clock
 from memd.config import DaemonSettings, MemorySearch
 from memd.embedding.accounts import Accounts
 from memd.embedding.model.downloads import Downloads
-from memd.embedding.model.header import load_fingerprint
 from memd.embedding.model.library import ModelLibrary
+from memd.embedding.model.machine import load_memory_bytes
 from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.reference import parse_reference
 from memd.embedding.rerank import make_reranker
-from memd.embedding.space import local_space, space_of
+from memd.embedding.stored_space import space_of_stored
 from memd.index.connection import IndexFile
+from memd.index.database import limit_page_caches, page_cache_bytes
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
 from memd.meaning.chooser import Chooser
 from memd.meaning.meaning import Meaning
 from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
+from memd.power import Power
 from memd.report import as_problem
 from memd.slot import AgentSlot
 from memd.sync.reconcile import ProgressSink
@@ -34,17 +37,9 @@ from memd.sync.sessions.agent_sessions import AgentSessions
 from memd.sync.sources import SourceLimits, Sources
 from memd.sync.watching.watcher import Watcher, WatchPlan
 from memd_client.errors import AgentUnknownError, MemdError
-from memd_client.messages import (
-    AccountStatus,
-    DownloadStatus,
-    ModelReply,
-    ModelStatus,
-    Problem,
-)
+from memd_client.messages import AccountStatus, DownloadStatus, MemoryStatus, ModelReply, ModelStatus, Problem
 
 log = structlog.get_logger(__name__)
-
-MB = 1_048_576
 
 RELEASE_S = 30.0
 """How often it is looked for matrices nobody has searched for as long as a model is kept loaded."""
@@ -91,10 +86,13 @@ class Memory:
         self._accounts = accounts
         self._problems = list(problems)
         self._clock = clock
-        self._budget = MatrixBudget(daemon.memory_budget_mb * MB)
+        self._budget = MatrixBudget(0)
+        self._share_memory(daemon)
+        self._power = Power()
         self._limits = _limits_of(daemon)
         self._right_of_way = RightOfWay()
         self._watcher = Watcher(self._hint, clock=clock)
+        self._space_of = partial(space_of_stored, models_dir)
         self._slots: dict[str, AgentSlot] = {}
 
     def __repr__(self) -> str:
@@ -166,6 +164,20 @@ class Memory:
             for row in self._models.status()
         ]
 
+    def memory(self) -> MemoryStatus:
+        """Return what is held in memory, and what may be."""
+        budget = self._shares
+        return MemoryStatus(
+            vectors_bytes=self._budget.held_bytes(),
+            vectors_budget=budget.vectors,
+            models_bytes=sum(row.rss_bytes for row in self._models.status()),
+            models_budget=budget.models,
+            pages_bytes=page_cache_bytes(),
+            pages_budget=budget.pages,
+            total_budget=budget.total,
+            on_battery=self._power.on_battery,
+        )
+
     def downloads(self) -> list[DownloadStatus]:
         """Return the models that are being downloaded, or could not be."""
         return self._downloads.status()
@@ -236,6 +248,7 @@ class Memory:
             self._nursery = nursery
             nursery.start_soon(self._watcher.run)
             nursery.start_soon(self._release_unused)
+            nursery.start_soon(self._power.run)
             await self._begin(self._home.agents.values())
             task_status.started()
 
@@ -259,7 +272,7 @@ class Memory:
         if everyone:
             self._chooser = chooser
         self._home, self._daemon, self._problems = home, daemon, list(problems)
-        self._budget.limit_bytes = daemon.memory_budget_mb * MB
+        self._share_memory(daemon)
         self._limits = _limits_of(daemon)
         gone = [slot for agent_id, slot in self._slots.items() if agent_id not in home.agents]
         new = [config for config in home.agents.values() if config.id not in self._slots]
@@ -277,6 +290,12 @@ class Memory:
                     slot.restate(config)
             await self._begin(new)
         return sorted([*moved, *(slot.agent_id for slot in gone), *(config.id for config in new)])
+
+    def _share_memory(self, daemon: DaemonSettings) -> None:
+        """Share the memory out as the settings say; local models' share is their owner's to keep."""
+        self._shares = budget_of(daemon, load_memory_bytes())
+        self._budget.limit_bytes = self._shares.vectors
+        limit_page_caches(self._shares.pages)
 
     async def _begin(self, configs: Iterable[AgentConfig]) -> None:
         """Serve agents; returns once each is open, or known not to be."""
@@ -319,7 +338,10 @@ class Memory:
         """Open one agent's index and put its memory together."""
         extension = self._extension(config)
         index = await IndexFile.open(
-            config.index_path, extension=extension, clock=self._clock, space_of=self._space_of
+            config.index_path,
+            extension=extension,
+            clock=self._clock,
+            space_of=self._space_of,
         )
         warm = WarmVectors(extension, self._budget)
         settings = config.settings
@@ -343,21 +365,12 @@ class Memory:
                 openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / OPENCLAW_DATABASE,
                 query_timeout_s=self._daemon.query_embed_timeout_ms / 1000,
                 unused_bytes=self._daemon.vector_cache_mb * MB,
+                saves_power=lambda: self._power.on_battery and self._daemon.pause_on_battery,
                 clock=self._clock,
             ),
             daemon=self._daemon,
             clock=self._clock,
         )
-
-    def _space_of(self, provider: str, model: str) -> str:
-        """Return the vector space of vectors another program stored; of a model file by what is in it."""
-        reference = parse_reference(model) if provider == "local" and model else None
-        if reference is None or reference.is_published:
-            return space_of(provider, model)
-        file = reference.file(self._models_dir)
-        # OpenClaw puts no prefixes before its texts: where the model knows some, its vectors are a space of their own.
-        fingerprint = load_fingerprint(file) if file.is_file() else None
-        return local_space(model, fingerprint, prefixed=False).id
 
 
 def _limits_of(daemon: DaemonSettings) -> SourceLimits:

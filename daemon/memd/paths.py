@@ -41,6 +41,12 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "nobody: the lock ends with the process that holds it, the file may stay",
     ),
     WrittenPath(
+        "start turn",
+        "memd.sock.start beside the socket",
+        "memd_client.discovery",
+        "nobody: it says whose turn it is to start the daemon, as long as that process holds its lock",
+    ),
+    WrittenPath(
         "start log",
         "memd.log beside the socket, .1, .2 and a passing .new, of a daemon that a client started",
         "memd_client.discovery, memd.service.logfile",

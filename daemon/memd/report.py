@@ -108,6 +108,7 @@ def _with_vectors(status: AgentStatus, agent: Reported, refused: list[RefusedChu
     status = replace(
         status,
         filling=meaning.filling(),
+        waits_for="mains power" if meaning.fill is not None and meaning.fill.rests else "",
         fallback=meaning.fallback,
         jobs=_jobs(meaning),
         refused=[RefusedText(row.path, row.start_line, row.end_line, row.reason) for row in refused],
@@ -173,6 +174,8 @@ def _problems(agent: Reported, disk: Discovery) -> list[Problem]:
                 "Create it, or correct the agent's `workspace` in the settings.",
             )
         )
+    if agent.index_file.fault is not None:
+        problems.append(as_problem(agent.index_file.fault))
     if agent.index_file.set_aside is not None:
         problems.append(
             Problem(

@@ -49,6 +49,7 @@ class ClientContract:
         status = client.status(deep=True)
         assert [row.agent for row in status.agents] == ["main", "other"]
         assert status.models[0].state == "ready"
+        assert "memd_requests_total" in {metric.name for metric in client.metrics().metrics}
         assert client.search("a question", max_results=3).hits[0].snippet == "a question"
         assert client.get("MEMORY.md").text == "one\n"
         assert client.embed(["a", "b"]).count == 2

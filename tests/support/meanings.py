@@ -97,7 +97,7 @@ class Scene:
     async def publish(self, path: str, texts: Sequence[str]) -> None:
         """Publish a file of one-line chunks."""
         chunks = [chunk(text, line) for line, text in enumerate(texts, 1)]
-        row = file_row(path)
+        row = file_row(path, mtime_ns=self.clock() * 1_000_000)
         published = await self.index.write(lambda db: publish_file(db, row, chunks, self.clock()))
         self.meaning.on_published(published)
 
@@ -137,7 +137,12 @@ async def until(condition: object) -> None:
 
 @asynccontextmanager
 async def meaning_of(
-    folder: Path, chooser: FakeChooser, *, clock: HandClock | None = None, **settings: object
+    folder: Path,
+    chooser: FakeChooser,
+    *,
+    clock: HandClock | None = None,
+    saves_power: Callable[[], bool] = lambda: False,
+    **settings: object,
 ) -> AsyncIterator[Scene]:
     """Run an agent's meaning inside the block; another block on the same folder is the daemon started anew."""
     clock = clock or HandClock()
@@ -155,6 +160,7 @@ async def meaning_of(
         openclaw_database=folder / "none.sqlite",
         query_timeout_s=2.0,
         unused_bytes=1 << 20,
+        saves_power=saves_power,
         clock=clock,
     )
     try:

@@ -25,6 +25,7 @@ from memd_client.messages import (
     GetReply,
     Hit,
     IndexedAgent,
+    MemoryStatus,
     ModelFile,
     ModelReply,
     ModelStatus,
@@ -149,7 +150,7 @@ class FakeAgent:
             last_sync_ms=None,
             syncing=False,
             generation=1,
-            index_bytes=0,
+            index_bytes=4096,
         )
 
 
@@ -184,6 +185,10 @@ class FakeMemory:
     def models(self) -> list[ModelStatus]:
         """One."""
         return [ModelStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0)]
+
+    def memory(self) -> MemoryStatus:
+        """A little of a little more."""
+        return MemoryStatus(1, 2, 3, 4, 5, 6, 7)
 
     def downloads(self) -> list[DownloadStatus]:
         """One that failed."""

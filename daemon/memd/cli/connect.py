@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING, Protocol
 from memd.cli.output import Output, standard_output
 
 if TYPE_CHECKING:
-    from memd_client.messages import GetReply, IndexReply, ModelReply, Progress, SearchReply, StatusReply
+    from memd_client.messages import (
+        GetReply,
+        IndexReply,
+        MetricsReply,
+        ModelReply,
+        Progress,
+        ResetReply,
+        SearchReply,
+        StatusReply,
+        VacuumReply,
+    )
+
+WATCH_TIMEOUT_S = 5.0
+"""How long somebody who watches waits for an answer before the daemon counts as away."""
 
 
 class MemoryClient(Protocol):
@@ -20,6 +33,9 @@ class MemoryClient(Protocol):
 
     def status(self, agent: str | None = None, *, deep: bool = False) -> StatusReply:
         """Return how the daemon and its agents are."""
+
+    def metrics(self) -> MetricsReply:
+        """Return everything the daemon counts."""
 
     def search(
         self,
@@ -48,6 +64,20 @@ class MemoryClient(Protocol):
     ) -> IndexReply:
         """Bring the index up to date."""
 
+    def reset(
+        self,
+        agent: str | None = None,
+        *,
+        vectors: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ResetReply:
+        """Drop the index and build it anew."""
+
+    def vacuum(
+        self, agent: str | None = None, *, on_progress: Callable[[Progress], None] | None = None
+    ) -> VacuumReply:
+        """Make the index small."""
+
     def model(
         self,
         ref: str = "",
@@ -70,11 +100,13 @@ class Session:
         open_client: Returns a client to the daemon.
         output: Where everything is printed.
         now_ms: Returns the wall time in epoch milliseconds; "5 min ago" is reckoned from it.
+        open_watcher: Returns a client that never starts a daemon; `open_client` where left out.
     """
 
     open_client: Callable[[], MemoryClient]
     output: Output
     now_ms: Callable[[], int]
+    open_watcher: Callable[[], MemoryClient] | None = None
 
     @contextlib.contextmanager
     def client(self) -> Iterator[MemoryClient]:
@@ -89,6 +121,15 @@ class Session:
         finally:
             client.close()
 
+    @contextlib.contextmanager
+    def watcher(self) -> Iterator[MemoryClient]:
+        """Return a client for asking again and again; a daemon that somebody stopped stays stopped."""
+        client = (self.open_watcher or self.open_client)()
+        try:
+            yield client
+        finally:
+            client.close()
+
 
 def open_client() -> MemoryClient:
     """Return a client to this user's daemon, which is started where none runs and MEMD_AUTOSTART isn't 0."""
@@ -97,6 +138,14 @@ def open_client() -> MemoryClient:
     return Client(autostart=os.environ.get("MEMD_AUTOSTART") != "0")
 
 
+def open_watcher() -> MemoryClient:
+    """Return a client to this user's daemon, where one runs."""
+    from memd_client import Client
+
+    return Client(timeout_s=WATCH_TIMEOUT_S, connect_timeout_s=WATCH_TIMEOUT_S)
+
+
 def real_session() -> Session:
     """Return the session of this process."""
-    return Session(open_client, standard_output(time.monotonic), lambda: time.time_ns() // 1_000_000)
+    output = standard_output(time.monotonic)
+    return Session(open_client, output, lambda: time.time_ns() // 1_000_000, open_watcher)

@@ -39,11 +39,26 @@ def supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
         now_ms: The time now, in epoch milliseconds.
     """
     return [
+        *_memory_lines(reply),
         *_model_lines(reply.models),
         *(_download_line(each) for each in reply.downloads),
         *(_paused_line(each, now_ms) for each in reply.accounts if each.state == "paused"),
         *_token_lines(reply),
     ]
+
+
+def _memory_lines(reply: StatusReply) -> list[Line]:
+    """Return what is held in memory of what may be; an older daemon doesn't say."""
+    held = reply.memory
+    if not held.total_budget:
+        return []
+    all_of_it = f"{size(reply.rss_bytes + held.models_bytes)} of {size(held.total_budget)}"
+    shares = (
+        f"vectors {size(held.vectors_bytes)} of {size(held.vectors_budget)}",
+        f"models {size(held.models_bytes)} of {size(held.models_budget)}",
+        f"SQLite {size(held.pages_bytes)} of {size(held.pages_budget)}",
+    )
+    return [row("memory", *dotted(all_of_it, *shares, "on battery" if held.on_battery else None))]
 
 
 def _model_lines(models: list[ModelStatus]) -> list[Line]:

@@ -13,7 +13,7 @@ from memd.cli.progress import agent_first, of_agent
 from memd.cli.wording import span
 
 if TYPE_CHECKING:
-    from memd_client.messages import IndexedAgent
+    from memd_client.messages import IndexedAgent, IndexReply, ResetReply
 
 HEADS = ("agent", "files", "chunks", "changed", "removed", "embedded", "reused", "took")
 
@@ -35,6 +35,20 @@ def command(ctx: click.Context, session: Session, agent: str | None, force: bool
     split = agent_first if agent is None else of_agent(agent)
     with session.client() as client, session.output.progress(split, quiet=as_json) as show:
         reply = client.index(agent=agent, force=force, on_progress=show)
+    print_reply(ctx, session, reply, as_json=as_json)
+
+
+def print_reply(
+    ctx: click.Context, session: Session, reply: IndexReply | ResetReply, *, as_json: bool
+) -> None:
+    """Print what became of each agent's index; end with 1 where any had an error.
+
+    Args:
+        ctx: The command's context.
+        session: Where to print.
+        reply: What the daemon did.
+        as_json: Whether to print the reply as it is.
+    """
     if as_json:
         from memd_client.wire import to_wire
 

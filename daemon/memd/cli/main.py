@@ -20,7 +20,22 @@ EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 """128 and the number of SIGINT, as shells have it."""
 
-COMMANDS = ("status", "search", "get", "index", "model", "service", "doctor", "logs", "completion")
+COMMANDS = (
+    "status",
+    "search",
+    "get",
+    "agents",
+    "index",
+    "reset",
+    "vacuum",
+    "model",
+    "service",
+    "doctor",
+    "top",
+    "metrics",
+    "logs",
+    "completion",
+)
 """Commands in the order of the help; each is the attribute `command` of the module of its name."""
 
 GROUPS = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memd.cli.connect import Session
+from memd.cli.connect import MemoryClient, Session
 from memd.cli.embedding import job_lines, provider_lines, refused_lines, supply_lines
 from memd.cli.lines import (
     BLANK,
@@ -22,10 +22,15 @@ from memd.cli.lines import (
     skipped_lines,
 )
 from memd.cli.options import agent_option, examples, json_option
+from memd.cli.watching import watch
 from memd.cli.wording import ago, count, size, span
 
 if TYPE_CHECKING:
+    from memd.cli.output import Output
     from memd_client.messages import AgentStatus, Check, Problem, SessionsStatus, StatusReply
+
+WATCH_S = 2.0
+"""Seconds between two looks of `--watch`."""
 
 VECTOR_PATHS = {"memory": "in memory", "sqlite-vec": "by sqlite-vec", "scan": "by a scan of the index"}
 """How the daemon's names for the three ways to compare vectors read in a sentence."""
@@ -34,15 +39,28 @@ VECTOR_PATHS = {"memory": "in memory", "sqlite-vec": "by sqlite-vec", "scan": "b
 @click.command(
     "status",
     epilog=examples(
-        "memctl status", "memctl status --agent main --deep", "memctl status --json | jq .agents"
+        "memctl status",
+        "memctl status --agent main --deep",
+        "memctl status --watch",
+        "memctl status --json | jq .agents",
     ),
 )
 @agent_option
 @click.option("--deep", is_flag=True, help="Also probe embeddings, vectors and keyword index.")
+@click.option("watched", "--watch", is_flag=True, help="Show it anew every 2 seconds, until q or Ctrl-C.")
 @json_option
 @click.pass_obj
-def command(session: Session, agent: str | None, deep: bool, as_json: bool) -> None:
+def command(session: Session, agent: str | None, deep: bool, watched: bool, as_json: bool) -> None:
     """Show how the daemon and its agents are."""
+    if watched and as_json:
+        raise click.UsageError("--watch is for people; a script asks again by itself.")
+    if watched and session.output.out.terminal:
+
+        def paint(client: MemoryClient, output: Output) -> None:
+            output.lines(status_lines(client.status(agent=agent, deep=deep), session.now_ms()))
+
+        watch(session, WATCH_S, paint)
+        return
     with session.client() as client:
         reply = client.status(agent=agent, deep=deep)
     if as_json:
@@ -98,15 +116,15 @@ def _tally(agents: list[AgentStatus]) -> tuple[Piece, ...]:
     """Return how many agents are in which state."""
     if not agents:
         return ("none",)
-    states = Counter(_state(agent) for agent in agents)
+    states = Counter(state_of(agent) for agent in agents)
     return dotted(*((f"{number} {word}", style) for (word, style), number in states.items()))
 
 
-def _state(agent: AgentStatus) -> tuple[str, str]:
+def state_of(agent: AgentStatus) -> tuple[str, str]:
     """Return the one word that matters most about an agent, and its style."""
     if not agent.enabled:
         return "off", "quiet"
-    if _other_problems(agent) or any(not check.ok for check in agent.checks):
+    if other_problems(agent) or any(not check.ok for check in agent.checks):
         return "needs attention", "bad"
     if agent.degraded is not None:
         return "degraded", "warn"
@@ -126,10 +144,10 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
 
     An agent whose report failed has only the problem to tell.
     """
-    word, style = _state(agent)
+    word, style = state_of(agent)
     lines = [
         line((agent.agent, "title"), "  ", (word, style)),
-        *problem_lines(_other_problems(agent)),
+        *problem_lines(other_problems(agent)),
         *degraded_lines(agent.degraded, now_ms),
     ]
     if not agent.index_path:
@@ -168,6 +186,7 @@ def _pending(agent: AgentStatus) -> tuple[Piece, ...]:
         f"{count(agent.files_pending, 'file')} to read" if agent.files_pending else None,
         f"{count(agent.chunks_pending, 'chunk')} to embed" if agent.chunks_pending else None,
         f"the oldest for {span(agent.oldest_pending_ms)}" if agent.oldest_pending_ms else None,
+        f"waiting for {agent.waits_for}" if agent.waits_for else None,
     )
 
 
@@ -214,7 +233,7 @@ def _index_file(agent: AgentStatus) -> tuple[Piece, ...]:
     return dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}")
 
 
-def _other_problems(agent: AgentStatus) -> list[Problem]:
+def other_problems(agent: AgentStatus) -> list[Problem]:
     """Return the problems that the line on degradation doesn't tell already."""
     told = agent.degraded
     return [

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import apsw
 import structlog
 import trio
 
 from memd.clock import Clock
 from memd.index.adopt import SpaceOf
+from memd.index.aside import drop, set_aside
 from memd.index.database import READER, connect, get_int, map_errors, transaction
 from memd.index.database import Database as Database
 from memd.index.opening import Opened, open_writer
+from memd.index.reads import Read
+from memd.index.standing import Standing
+from memd.index.upkeep import ALL_PAGES, Sizes, fold_log, fold_long_log, give_back, is_sound, size_of, squeeze
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd_client.errors import DeadlineExceededError, IndexClosedError, IndexCorruptError, MemdError
+from memd_client.errors import (
+    AgentReloadingError,
+    DeadlineExceededError,
+    IndexClosedError,
+    IndexCorruptError,
+    IndexIOError,
+    IndexLostError,
+    MemdError,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -35,46 +48,6 @@ STEPS_BETWEEN_CHECKS = 50_000
 WRITE_WAIT_S = 60.0
 """Longest wait for one's turn to write. Writes are short, so this means that something hangs."""
 
-FREE_PAGES_KEPT = 256
-FREE_SHARE = 8
-"""Pages are given back when more than 256 (2 MB), and more than an eighth of the file, are free."""
-
-FREE_PAGES_AT_ONCE = 512
-"""Pages given back after one write: 4 MB, some milliseconds."""
-
-
-ALL_PAGES = 2**31 - 1
-"""At closing nobody waits: everything free is given back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """What an index takes on disk, in bytes; `free_bytes` of the file wait to be used or given back."""
-
-    file_bytes: int
-    wal_bytes: int
-    free_bytes: int
-
-
-@dataclass(eq=False, slots=True)
-class _Read:
-    """One read under way, so that it can be interrupted and nothing else is."""
-
-    lock: threading.Lock
-    db: Database | None = None
-    stopped: bool = False
-
-    def stop(self) -> None:
-        """Interrupt its statement, and those it still has to begin."""
-        self.stopped = True
-        with self.lock:
-            if self.db is not None:
-                self.db.interrupt()
-
-    def is_stopped(self) -> bool:
-        """Answer SQLite, which asks in the midst of a statement whether to end it."""
-        return self.stopped
-
 
 class IndexFile:
     """One agent's index, open. Made by `IndexFile.open`.
@@ -83,23 +56,30 @@ class IndexFile:
         path: The file.
         set_aside: What a damaged file was renamed to at opening, if it was.
         adopted: Vectors taken over from an index that OpenClaw wrote.
+        fault: Why the latest write failed, while none has worked since: a full disk, a lock. It can be read.
     """
 
-    def __init__(self, path: Path, opened: Opened, extension: VectorExtension) -> None:
+    def __init__(self, path: Path, opened: Opened, extension: VectorExtension, clock: Clock) -> None:
         self.path = path
         self.set_aside = opened.set_aside
         self.adopted = opened.adopted.vectors if opened.adopted is not None else 0
         self._extension = extension
+        self._clock = clock
         self._writer = opened.db
+        self._standing = Standing(path)
         self._turn = trio.Lock()
         self._writer_thread = trio.CapacityLimiter(1)
         self._reader_threads = trio.CapacityLimiter(READERS)
         self._idle_readers: list[Database] = []
-        self._reads: set[_Read] = set()
+        self._reads: set[Read] = set()
         self._closing = False
         self._closed = trio.Event()
         self._lost = trio.Event()
         self._lost_by: MemdError | None = None
+        self._dropping: Callable[[Path], None] | None = None
+        self._doubted = False
+        self.fault: IndexIOError | None = None
+        self._failed = trio.Event()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else "closing" if self._closing else "open"
@@ -129,7 +109,8 @@ class IndexFile:
             with map_errors(path):
                 return open_writer(path, load_extension=extension.load_into, clock=clock, space_of=space_of)
 
-        index = cls(path, await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1)), extension)
+        opened = await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1))
+        index = cls(path, opened, extension, clock)
         try:
             await trio.lowlevel.checkpoint_if_cancelled()
         except trio.Cancelled:
@@ -152,14 +133,14 @@ class IndexFile:
         Raises:
             DeadlineExceededError: It took longer.
             IndexClosedError: The index is closed or closing.
+            IndexLostError: The file isn't there any more, or gives its bytes no more. Open it anew.
             IndexCorruptError: The file is damaged. Open it anew: it is then set aside and rebuilt.
             IndexIOError: It can't be read.
 
         Cancellation: at once; the statement is interrupted and what `fn` returns is thrown away.
         """
-        if self._closing:
-            raise self._closed_error()
-        read = _Read(threading.Lock())
+        self._require_usable()
+        read = Read()
         self._reads.add(read)
         try:
             with trio.fail_after(READ_TIMEOUT_S if timeout_s is None else max(0.0, timeout_s)):
@@ -170,7 +151,7 @@ class IndexFile:
             if self._closing:
                 raise self._closed_error() from None
             raise
-        except IndexCorruptError as error:
+        except (IndexCorruptError, IndexLostError) as error:
             self._lose(error)
             raise
         except trio.TooSlowError:
@@ -181,11 +162,11 @@ class IndexFile:
             self._reads.discard(read)
             read.stop()
 
-    def _read(self, fn: Callable[[Database], T], read: _Read) -> T:
+    def _read(self, fn: Callable[[Database], T], read: Read) -> T:
         """Run a read in a worker thread; the limiter sees to it that a connection is free."""
-        with map_errors(self.path):
-            if self._closing:
-                raise self._closed_error()
+        with self._errors():
+            self._require_usable()
+            self._standing.check()
             db = self._idle_readers.pop() if self._idle_readers else self._connect_reader()
             with read.lock:
                 read.db = db
@@ -229,12 +210,24 @@ class IndexFile:
         Raises:
             IndexClosedError: The index is closed or closing.
             IndexIOError: The file can't be written; nothing of the transaction stays.
+            IndexLostError, IndexCorruptError: As `read` says.
             DeadlineExceededError: The turn didn't come.
             Exception: What `fn` raised; nothing of the transaction stays.
 
         Cancellation: while waiting, at once and without a trace; once it runs, it runs to its end and the
         result is returned.
         """
+
+        def work(db: Database) -> T:
+            with transaction(db):
+                result = fn(db)
+            give_back(db)
+            return result
+
+        return await self._use_writer(work, wait_s)
+
+    async def _use_writer(self, work: Callable[[Database], T], wait_s: float) -> T:
+        """Run work on the writer connection in its turn, and take note of what becomes of it."""
         with trio.move_on_after(wait_s) as waiting:
             await self._turn.acquire()
         if waiting.cancelled_caught:
@@ -242,39 +235,56 @@ class IndexFile:
                 f"the index {self.path.name} is busy: no turn to write in {wait_s:g} s"
             )
         try:
-            if self._closing:
-                raise self._closed_error()
-            return await trio.to_thread.run_sync(self._write, fn, limiter=self._writer_thread)
-        except IndexCorruptError as error:
+            self._require_usable()
+            result = await trio.to_thread.run_sync(self._write, work, limiter=self._writer_thread)
+        except (IndexCorruptError, IndexLostError) as error:
             self._lose(error)
+            raise
+        except IndexIOError as error:
+            self.fault = error
+            self._failed.set()
             raise
         finally:
             self._turn.release()
+        self.fault = None
+        return result
 
-    def _write(self, fn: Callable[[Database], T]) -> T:
+    def _write(self, work: Callable[[Database], T]) -> T:
         """Run a write in a worker thread."""
-        with map_errors(self.path):
-            with transaction(self._writer):
-                result = fn(self._writer)
-            self._give_back(FREE_PAGES_AT_ONCE)
+        with self._errors(), self._standing.changing():
+            result = work(self._writer)
+            fold_long_log(self._writer, self._log_file)
             return result
 
-    def _give_back(self, pages: int) -> None:
-        """Give free pages back to the system where there are many."""
-        free = get_int(self._writer, "PRAGMA freelist_count")
-        if free > FREE_PAGES_KEPT and free * FREE_SHARE > get_int(self._writer, "PRAGMA page_count"):
-            self._writer.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+    async def wait_fault(self) -> IndexIOError:
+        """Wait until a write fails for want of space, permission or a lock; return why."""
+        while self.fault is None:
+            self._failed = trio.Event()
+            await self._failed.wait()
+        return self.fault
+
+    async def squeeze(self) -> None:
+        """Give all free pages back to the system, and the log's space; writers wait milliseconds at a time.
+
+        Raises:
+            MemdError: As `write` says.
+
+        Cancellation: between two steps; what was given back stays so.
+        """
+        while await self.write(squeeze):
+            pass
+        await self._use_writer(lambda db: fold_log(db, wait=True), WRITE_WAIT_S)
 
     def size_bytes(self) -> int:
         """Return what the index takes on disk, its log included; two stats, so it may be asked anywhere."""
-        return sum(_size_of(file) for file in (self.path, self._log_file))
+        return sum(size_of(file) for file in (self.path, self._log_file))
 
     async def sizes(self) -> Sizes:
         """Return what the index takes on disk, part by part."""
         free = await self.read(
             lambda db: get_int(db, "PRAGMA freelist_count") * get_int(db, "PRAGMA page_size")
         )
-        return Sizes(_size_of(self.path), _size_of(self._log_file), free)
+        return Sizes(size_of(self.path), size_of(self._log_file), free)
 
     @property
     def _log_file(self) -> Path:
@@ -293,10 +303,36 @@ class IndexFile:
         assert self._lost_by is not None
         return self._lost_by
 
+    def discard(self, *, vectors: bool) -> None:
+        """Give the file up, so that it is built anew; whoever waits for its loss closes it and opens another.
+
+        Args:
+            vectors: Whether its vectors are given up too; else the next file takes them over.
+        """
+        self._dropping = partial(drop, vectors=vectors)
+        self._lose(AgentReloadingError(f"the index {self.path.name} is built anew: somebody asked for it"))
+
     def _lose(self, error: MemdError) -> None:
         """Note that the file can serve no more."""
         self._lost_by = self._lost_by or error
         self._lost.set()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors into ours; an error of a statement is damage where the tables turn out not to be sound."""
+        try:
+            with map_errors(self.path):
+                yield
+        except MemdError as error:
+            if isinstance(error.__cause__, apsw.SQLError) and not self._doubted:
+                self._doubted = (
+                    True  # it reads the whole file, and a mistake of ours would have it read each time
+                )
+                if not is_sound(self._connect_reader):
+                    raise IndexCorruptError(
+                        f"the index {self.path} is damaged", data={"path": str(self.path)}
+                    ) from error
+            raise
 
     # --- closing ------------------------------------------------------------------------------------
 
@@ -329,22 +365,33 @@ class IndexFile:
             reader.close(True)
         self._idle_readers.clear()
         try:
-            with map_errors(self.path):
-                self._give_back(ALL_PAGES)
-                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if self._lost_by is None:
+                with map_errors(self.path):
+                    give_back(self._writer, ALL_PAGES)
+                    fold_log(self._writer, wait=True)
         except Exception as error:  # noqa: BLE001
             # Everything is committed; what isn't brought into the file now is at the next opening.
             log.warning("index.checkpoint_failed", index=str(self.path), error=type(error).__name__)
         finally:
-            self._writer.close(True)
+            self._writer.close(True)  # this, too, brings the log into the file
+        if self._lost_by is not None and self._standing.is_in_place():
+            self._put_away()
+
+    def _put_away(self) -> None:
+        """Have the next opening find no file where this one is damaged, or was given up."""
+        try:
+            if self._dropping is not None:
+                self._dropping(self.path)
+            elif isinstance(self._lost_by, IndexCorruptError):
+                log.warning("index.set_aside", index=str(self.path), reason=self._lost_by.message)
+                set_aside(self.path, self._clock())
+        except OSError as error:  # the next opening looks at the file itself
+            log.warning("index.not_put_away", index=str(self.path), error=error.strerror)
+
+    def _require_usable(self) -> None:
+        """Raise where the index is closed, or serves no more."""
+        if self._closing or self._lost.is_set():
+            raise self._closed_error()
 
     def _closed_error(self) -> IndexClosedError:
         return IndexClosedError(f"the index {self.path.name} is closed", data={"path": str(self.path)})
-
-
-def _size_of(path: Path) -> int:
-    """Return the length of a file, 0 where there is none."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

@@ -17,6 +17,7 @@ from memd_client.errors import (
     IndexClosedError,
     IndexCorruptError,
     IndexIOError,
+    IndexLostError,
     MemdError,
 )
 
@@ -36,12 +37,21 @@ outsider (a backup, a curious `sqlite3`)."""
 WAL_PAGES = 1_000
 """Pages after which the write-ahead log is brought into the file: 8 MB."""
 
-WAL_LIMIT_BYTES = 16 * 1_048_576
+WAL_LIMIT_BYTES = 8 * 1_048_576
 """What the log file shrinks to after a burst, so that one long transaction doesn't hold disk for ever."""
 
 WRITER_CACHE_KIB = 8_192
 READER_CACHE_KIB = 4_096
 """Page cache of a connection. The system caches the file as well; more brought nothing in measurements."""
+
+
+UNREADABLE = (
+    apsw.SQLITE_IOERR_READ,
+    apsw.SQLITE_IOERR_SHORT_READ,
+    apsw.SQLITE_IOERR_DATA,
+    apsw.SQLITE_IOERR_CORRUPTFS,
+)
+"""What SQLite says of a file whose bytes can't be had: opening it anew helps, or building it anew."""
 
 
 def wait_for_locks(db: Database) -> None:
@@ -80,6 +90,20 @@ def cache_for_writing(db: Database) -> None:
 def cache_for_reading(db: Database) -> None:
     """Set a reader's page cache."""
     db.pragma("cache_size", -READER_CACHE_KIB)
+
+
+def limit_page_caches(limit_bytes: int) -> None:
+    """Bound the page caches of all connections of this process together; beyond it pages are used again.
+
+    Args:
+        limit_bytes: What SQLite may hold in memory, its caches and all else.
+    """
+    apsw.soft_heap_limit(limit_bytes)
+
+
+def page_cache_bytes() -> int:
+    """Return the memory SQLite holds for all connections of this process, in bytes."""
+    return int(apsw.memory_used())
 
 
 def refuse_writing(db: Database) -> None:
@@ -187,6 +211,7 @@ def map_errors(path: Path) -> Iterator[None]:
 
     Raises:
         IndexCorruptError: The file is damaged.
+        IndexLostError: It was moved away, or gives its bytes no more; opening it anew is tried.
         IndexIOError: It can't be read or written: permissions, space, hardware, a lock held by an outsider.
         IndexClosedError: The connection is closed.
         DeadlineExceededError: The statement was interrupted.
@@ -203,18 +228,35 @@ def map_errors(path: Path) -> Iterator[None]:
     except apsw.FullError as error:
         raise io_error(path, "there is no space left for it") from error
     except apsw.ReadOnlyError as error:
+        if extended_code(error) == apsw.SQLITE_READONLY_DBMOVED:
+            raise IndexLostError(
+                f"the index {path} was moved away while it was open", data={"path": str(path)}
+            ) from error
         raise io_error(path, "it is read-only") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise io_error(path, "another process holds it locked") from error
     except (apsw.CantOpenError, apsw.PermissionsError) as error:
         raise io_error(path, "it can't be opened") from error
     except (apsw.IOError, apsw.NoLFSError, apsw.NoMemError) as error:
+        if extended_code(error) in UNREADABLE:
+            raise IndexLostError(
+                f"the index {path} can't be read any more", data={"path": str(path)}
+            ) from error
         raise io_error(path, "reading or writing it failed") from error
+    except UnicodeDecodeError as error:
+        raise IndexCorruptError(
+            f"the index {path} is damaged: it holds text that is none", data={"path": str(path)}
+        ) from error
     except apsw.Error as error:
         # SQLite's own words may quote memory text, so only the kind of error is handed on.
         raise MemdError(f"a statement on the index {path} failed: {type(error).__name__}") from error
     except OSError as error:
         raise io_error(path, error.strerror or type(error).__name__) from error
+
+
+def extended_code(error: apsw.Error) -> int:
+    """Return SQLite's more exact code of an error, 0 where it gave none."""
+    return int(getattr(error, "extendedresult", 0))
 
 
 def io_error(path: Path, reason: str) -> IndexIOError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -18,7 +17,21 @@ import structlog
 from memd.clock import Clock
 from memd.index import chunks_vec
 from memd.index.adopt import Adopted, SpaceOf, adopt_index, is_openclaw_index
-from memd.index.database import BESIDE, WRITER, Database, connect, connect_read_only, io_error, transaction
+from memd.index.aside import corrupt_files, dropped_file, remove, set_aside, sync_directory
+from memd.index.database import (
+    BESIDE,
+    UNREADABLE,
+    WRITER,
+    Database,
+    connect,
+    connect_read_only,
+    extended_code,
+    get_int,
+    io_error,
+    transaction,
+)
+from memd.index.meta import find_meta, set_meta
+from memd.index.salvage import salvage
 from memd.index.schema import APPLICATION_ID, VERSION, migrate
 from memd_client.errors import IndexNewerError
 
@@ -30,13 +43,11 @@ HEADER_BYTES = 100
 USER_VERSION_AT = 60
 APPLICATION_ID_AT = 68
 
-LOG_FILES = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a file; never of use without it."""
-
 BESIDE_SUFFIX = ".adopting"
 """Name of a file being built to replace an OpenClaw index; a leftover is removed at the next start."""
 
-CORRUPT_SUFFIX = ".corrupt-"
+TAKEN_OVER = "taken_over"
+"""Key of the name of the damaged file whose vectors were taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +80,48 @@ def open_writer(
         apsw.Error, OSError: Anything else; the caller stands inside `map_errors`.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _remove(path.with_name(path.name + BESIDE_SUFFIX))
+    remove(path.with_name(path.name + BESIDE_SUFFIX))
     adopted = None
-    set_aside = None
     try:
         adopted = _check_owner(path, clock, space_of)
         db = _open_sound(path, load_extension)
-    except (_DamagedError, apsw.CorruptError, apsw.NotADBError) as error:
+    except (_DamagedError, apsw.CorruptError, apsw.NotADBError, apsw.IOError) as error:
+        if isinstance(error, apsw.IOError) and extended_code(error) not in UNREADABLE:
+            raise
         log.warning("index.set_aside", index=str(path), reason=str(error))
-        set_aside, adopted = _set_aside(path, clock()), None
+        set_aside(path, clock())
+        adopted = None
         db = _open_sound(path, load_extension)
     try:
+        aside = _take_over(path, db)
         _refill(db)
     except BaseException:
         db.close(True)
         raise
-    return Opened(db, set_aside, adopted)
+    return Opened(db, aside, adopted)
+
+
+def _take_over(path: Path, db: Database) -> Path | None:
+    """Take the vectors of an earlier file into a new index; return that file where it was damaged.
+
+    All of it is one transaction, and noted: a kill at any moment leaves it to the next opening.
+    """
+    dropped, damaged = dropped_file(path), corrupt_files(path)
+    earlier = dropped if dropped.exists() else damaged[-1] if damaged else None
+    if earlier is None:
+        return None
+    is_new = not get_int(db, "SELECT EXISTS (SELECT 1 FROM files)")
+    if is_new and (earlier == dropped or find_meta(db, TAKEN_OVER) != earlier.name):
+        with transaction(db):
+            vectors = salvage(earlier, db)
+            set_meta(db, TAKEN_OVER, earlier.name)
+        log.info("index.vectors_taken_over", index=str(path), vectors=vectors)
+    elif earlier != dropped:
+        return None
+    if earlier == dropped:
+        dropped.unlink(missing_ok=True)
+        return None
+    return earlier
 
 
 def _check_owner(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
@@ -174,34 +211,15 @@ def _adopt(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
             new.close(True)
     except BaseException:
         old.close(True)
-        _remove(beside)
+        remove(beside)
         raise
     old.close(True)
     os.replace(beside, path)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
     log.info(
         "index.adopted", index=str(path), files=adopted.files, chunks=adopted.chunks, vectors=adopted.vectors
     )
     return adopted
-
-
-def _set_aside(path: Path, now_ms: int) -> Path:
-    """Rename a damaged file; its log goes, older damaged files too."""
-    moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC).strftime("%Y%m%dT%H%M%SZ")
-    aside = path.with_name(f"{path.name}{CORRUPT_SUFFIX}{moment}")
-    os.replace(path, aside)
-    for suffix in LOG_FILES:
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    for other in _corrupt_files(path):
-        if other != aside:
-            other.unlink(missing_ok=True)
-    return aside
-
-
-def _corrupt_files(path: Path) -> list[Path]:
-    """Return the damaged files set aside for an index, oldest first."""
-    start = path.name + CORRUPT_SUFFIX
-    return sorted(entry for entry in path.parent.iterdir() if entry.name.startswith(start))
 
 
 def _refill(db: Database) -> None:
@@ -210,18 +228,3 @@ def _refill(db: Database) -> None:
     while remaining:
         with transaction(db):
             remaining = chunks_vec.refill(db)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file and what SQLite keeps beside it."""
-    for suffix in ("", *LOG_FILES):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make a rename last."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

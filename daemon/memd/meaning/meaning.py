@@ -8,6 +8,7 @@ questions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -64,6 +65,7 @@ class Meaning:
         openclaw_database: Where newer releases of OpenClaw keep the agent's data, vectors among it.
         query_timeout_s: How long a search waits for its question's vector.
         unused_bytes: Most bytes of vectors kept that are not in use.
+        saves_power: Whether a local model is to embed only the newest texts now.
         clock: Wall time.
     """
 
@@ -78,6 +80,7 @@ class Meaning:
         openclaw_database: Path,
         query_timeout_s: float,
         unused_bytes: int,
+        saves_power: Callable[[], bool],
         clock: Clock,
     ) -> None:
         self._agent_id = agent_id
@@ -87,6 +90,7 @@ class Meaning:
         self._chooser = chooser
         self._openclaw_database = openclaw_database
         self._limits = CacheLimits(settings.cache.max_entries, unused_bytes)
+        self._saves_power = saves_power
         self._clock = clock
         self._nursery: trio.Nursery | None = None
         self._turn = trio.Lock()
@@ -242,6 +246,7 @@ class Meaning:
                 clock=self._clock,
                 events=FillEvents(stored, self.warm.forget, partial(self._on_whole, side)),
                 bulk=bulk_fill_of(side.provider, self._settings.remote, self._index, self._clock),
+                saves_power=self._saves_power if side.provider.id == "local" else lambda: False,
             )
             names = (side.provider.model, self._settings.local.model_path or side.provider.model)
             self.notices = await inherit_vectors(

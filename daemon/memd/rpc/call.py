@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from memd.meter import METER, Meter
 from memd.rpc.limits import Limits
 from memd_client.errors import MemdError
 from memd_client.messages import (
@@ -22,6 +24,7 @@ from memd_client.messages import (
     GetParams,
     GetReply,
     IndexedAgent,
+    MemoryStatus,
     ModelReply,
     ModelStatus,
     Problem,
@@ -90,6 +93,9 @@ class Memory(Protocol):
     def models(self) -> list[ModelStatus]:
         """Return the local models and the processes that hold them."""
 
+    def memory(self) -> MemoryStatus:
+        """Return what is held in memory, and what may be."""
+
     def downloads(self) -> list[DownloadStatus]:
         """Return the models that are being downloaded, or could not be."""
 
@@ -118,7 +124,8 @@ class Memory(Protocol):
 class DaemonFacts:
     """The running daemon.
 
-    started: `time.monotonic()` at its start. open_connections: kept by the server.
+    started: `time.monotonic()` at its start. open_connections: kept by the server. meter: counts what it does.
+    cpu_before: CPU seconds that starting took.
     """
 
     version: str
@@ -127,6 +134,8 @@ class DaemonFacts:
     pid: int = field(default_factory=os.getpid)
     limits: Limits = field(default_factory=Limits)
     open_connections: int = 0
+    meter: Meter = METER
+    cpu_before: float = field(default_factory=time.process_time)
 
     def connections(self) -> int:
         """Return how many clients are connected."""

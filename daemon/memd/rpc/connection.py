@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import structlog
 import trio
 
+from memd.rpc.admission import Admission, time_left
 from memd.rpc.call import Call, DaemonFacts, Memory
-from memd.rpc.dispatch import dispatch, error_shape
+from memd.rpc.counting import count_request
+from memd.rpc.dispatch import HANDLERS, dispatch, error_shape
 from memd.rpc.outbox import Outbox
 from memd_client.errors import (
     BadParamsError,
+    DaemonBusyError,
     FrameInvalidError,
     FrameTooBigError,
     HelloRequiredError,
@@ -72,24 +76,35 @@ class Connection:
         memory: What the methods work on.
         facts: The daemon's facts, its limits among them.
         number: Names the connection in the log.
+        admission: What it shares with the server's other connections.
     """
 
-    def __init__(self, stream: trio.abc.Stream, memory: Memory, facts: DaemonFacts, number: int = 0) -> None:
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        memory: Memory,
+        facts: DaemonFacts,
+        number: int = 0,
+        admission: Admission | None = None,
+    ) -> None:
         self._stream = stream
         self._memory = memory
         self._facts = facts
         self._limits = facts.limits
         self._number = number
+        self._admission = admission or Admission(facts.limits)
         self._outbox = Outbox(stream, facts.limits)
         self._running: dict[int, _Request] = {}
-        self._greeted = False
+        self.greeted = False
         self._draining = False
+        self._dismissed: MemdError | None = None
         self._reading = trio.CancelScope()
         self._quiet = trio.lowlevel.ParkingLot()
         self._opened_at = self._active_at = 0.0
+        self._frame_since: float | None = None
 
     def __repr__(self) -> str:
-        state = "draining" if self._draining else "greeted" if self._greeted else "new"
+        state = "draining" if self._draining else "greeted" if self.greeted else "new"
         return f"<Connection {self._number} {state}, {len(self._running)} in flight, {self._outbox!r}>"
 
     async def run(self) -> None:
@@ -106,10 +121,12 @@ class Connection:
             reason: MemdError | None = None
             with self._reading:
                 reason = await self._read()
+            reason = reason or self._dismissed
             if self._draining:
                 await self._finish_requests()
             elif reason is not None:
                 log.info("rpc.connection_refused", connection=self._number, code=reason.wire_code)
+                self._facts.meter.count("memd_connections_refused_total", reason.wire_code)
                 await self._farewell(reason)
             # Closed before the requests are: one that works in a thread may take a while to end.
             await trio.aclose_forcefully(self._stream)
@@ -118,6 +135,11 @@ class Connection:
     def drain(self) -> None:
         """Take no more requests, let those in flight end (`drain_s` at most), then close."""
         self._draining = True
+        self._reading.cancel()
+
+    def dismiss(self, reason: MemdError) -> None:
+        """Close the connection, and tell the peer why."""
+        self._dismissed = reason
         self._reading.cancel()
 
     async def _write(self) -> None:
@@ -132,7 +154,7 @@ class Connection:
 
     async def _read(self) -> MemdError | None:
         """Take requests until the peer leaves (None), or return why it has to."""
-        decoder = FrameDecoder(self._limits.frame_bytes)
+        decoder = FrameDecoder(self._limits.frame_bytes, self._limits.frame_values)
         while True:
             try:
                 with trio.fail_at(self._patience_ends()):
@@ -145,23 +167,39 @@ class Connection:
                 return None
             if not data:
                 return None
-            self._active_at = trio.current_time()
             try:
-                for message in decoder.feed(bytes(data)):
+                messages = decoder.feed(bytes(data))
+                for message in messages:
                     await self._take(message)
+                # Only now: while we made the peer wait, its silence was ours.
+                self._note_arrival(bool(messages), decoder.is_amid_frame)
             except (FrameInvalidError, FrameTooBigError) as error:
                 return error
 
+    def _note_arrival(self, whole: bool, amid_frame: bool) -> None:
+        """Keep in mind when the peer last said something whole, and since when it is in the middle of a frame."""
+        now = trio.current_time()
+        if whole:
+            self._active_at = now
+        if not amid_frame:
+            self._frame_since = None
+        elif whole or self._frame_since is None:
+            self._frame_since = now
+
     def _patience_ends(self) -> float:
         """Return when (trio's clock) the peer's silence is too long; while it waits for us it never is."""
-        if not self._greeted:
+        if not self.greeted:
             return self._opened_at + self._limits.hello_s
+        if self._frame_since is not None:
+            return self._frame_since + self._limits.frame_s
         since = trio.current_time() if self._running else self._active_at
         return since + self._limits.idle_s
 
     def _impatience(self) -> MemdError:
         """Return what a silent peer is told."""
-        if self._greeted:
+        if self.greeted and self._frame_since is not None:
+            return IdleTimeoutError(f"a frame was begun and not whole after {self._limits.frame_s:g} s")
+        if self.greeted:
             return IdleTimeoutError(f"the connection was silent for {self._limits.idle_s:g} s")
         return IdleTimeoutError(f"no hello within {self._limits.hello_s:g} s of connecting")
 
@@ -183,29 +221,43 @@ class Connection:
         request = _Request(request_id, method)
         if method == "hello":
             await self._serve(request, params)  # in the reader: what follows in the stream is greeted
-        elif not self._greeted:
-            await self._refuse(request_id, HelloRequiredError(f"`{method[:60]}` came before hello"))
+        elif not self.greeted:
+            await self._refuse(request, HelloRequiredError(f"`{method[:60]}` came before hello"))
         elif method != "cancel" and len(self._running) >= self._limits.requests_per_connection:
             limit = self._limits.requests_per_connection
-            await self._refuse(request_id, TooManyRequestsError(f"{limit} requests are in flight already"))
+            await self._refuse(request, TooManyRequestsError(f"{limit} requests are in flight already"))
         else:
+            try:
+                self._admission.enter(self, method)
+            except DaemonBusyError as error:
+                await self._refuse(request, error)
+                return
             self._running[request_id] = request
-            self._nursery.start_soon(self._serve, request, params)
+            self._nursery.start_soon(self._serve_admitted, request, params)
+
+    async def _serve_admitted(self, request: _Request, params: Any) -> None:
+        """Run a request that was counted in."""
+        try:
+            await self._serve(request, params)
+        finally:
+            self._admission.leave(self)
 
     async def _serve(self, request: _Request, params: Any) -> None:
         """Run one request and send what came of it: always exactly one response."""
         error: Any = None
         result: Any = None
+        started = perf_counter()
         try:
             with request.scope:
-                result = await dispatch(request.method, params, self._call_of(request))
+                result = await self._run(request, params)
             if request.scope.cancelled_caught and request.reason is not None:
                 error = error_shape(request.reason)
         except Exception as failure:  # noqa: BLE001 - error_shape logs it; no method's fault ends a connection
             error = error_shape(failure, method=request.method, connection=self._number, request=request.id)
         if request.method == "hello" and error is None:
-            self._greeted = True
+            self.greeted = True
         request.answered = True
+        self._count(request.method, "ok" if error is None else error["code"], perf_counter() - started)
         try:
             await self._reply(request.id, error, result)
         finally:
@@ -213,6 +265,26 @@ class Connection:
             self._active_at = trio.current_time()
             if not self._running:
                 self._quiet.unpark_all()
+
+    async def _run(self, request: _Request, params: Any) -> Any:
+        """Run a request's method once it is its turn, and the peer reads what it is told."""
+        turns = self._admission.turns(request.method)
+        if turns is None:
+            return await dispatch(request.method, params, self._call_of(request))
+        with time_left(params) as left:
+            await turns.take(self)
+            while self._outbox.is_full:
+                turns.give_back(self)
+                await self._outbox.wait_for_room()
+                await turns.take(self)
+        try:
+            return await dispatch(request.method, left.params(), self._call_of(request))
+        finally:
+            turns.give_back(self)
+
+    def _count(self, method: str, code: str, seconds: float | None) -> None:
+        """Count a request that is answered; one that was never run took no time worth counting."""
+        count_request(self._facts.meter, method if method in HANDLERS else None, code, seconds)
 
     def _call_of(self, request: _Request) -> Call:
         """Return what the request's method is given."""
@@ -246,9 +318,10 @@ class Connection:
         if self._outbox.offer(encode_frame([NOTIFICATION, "progress", to_wire(progress)])):
             request.stage, request.told_at = stage, now
 
-    async def _refuse(self, request_id: int, error: MemdError) -> None:
+    async def _refuse(self, request: _Request, error: MemdError) -> None:
         """Answer a request that isn't run. The reader waits here if the peer doesn't read."""
-        await self._reply(request_id, error_shape(error), None)
+        self._count(request.method, error.wire_code, None)
+        await self._reply(request.id, error_shape(error), None)
 
     async def _reply(self, request_id: int, error: Any, result: Any) -> None:
         """Queue a response; one that fits no frame becomes the error that says so."""

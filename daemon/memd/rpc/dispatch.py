@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from memd.rpc.call import Call
+from memd.rpc.counting import count_reply
 from memd.rpc.methods import (
     cancel,
     compaction_done,
@@ -17,10 +18,13 @@ from memd.rpc.methods import (
     get,
     hello,
     index,
+    metrics,
     model,
+    reset,
     search,
     session_started,
     status,
+    vacuum,
 )
 from memd_client.errors import BadParamsError, MemdError, MethodUnknownError
 from memd_client.messages import REQUESTS
@@ -33,9 +37,12 @@ Handler = Callable[[Call, Any], Awaitable[Any]]
 HANDLERS: dict[str, Handler] = {
     "hello": hello.handle,
     "status": status.handle,
+    "metrics": metrics.handle,
     "search": search.handle,
     "get": get.handle,
     "index": index.handle,
+    "reset": reset.handle,
+    "vacuum": vacuum.handle,
     "embed": embed.handle,
     "model": model.handle,
     "session_started": session_started.handle,
@@ -67,7 +74,9 @@ async def dispatch(name: str, params: Any, call: Call) -> Any:
     handler = HANDLERS.get(name)
     if handler is None:
         raise MethodUnknownError(f"there is no request {name[:MAX_ECHO_CHARS]!r}")
-    return to_wire(await handler(call, decode_params(name, params)))
+    reply = await handler(call, decode_params(name, params))
+    count_reply(call.daemon.meter, reply)
+    return to_wire(reply)
 
 
 def decode_params(name: str, params: Any) -> Any:

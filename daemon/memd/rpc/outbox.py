@@ -25,6 +25,7 @@ class Outbox:
         self._limits = limits
         self._frames: deque[bytes] = deque()
         self._waiting_bytes = 0
+        self._putting = 0
         self._room = trio.lowlevel.ParkingLot()
         self._work = trio.lowlevel.ParkingLot()
         self._empty = trio.lowlevel.ParkingLot()
@@ -34,9 +35,23 @@ class Outbox:
 
     async def put(self, frame: bytes) -> None:
         """Queue a frame; wait while more bytes than allowed are waiting. A lone frame always fits."""
-        while self._waiting_bytes and self._waiting_bytes + len(frame) > self._limits.outgoing_bytes:
-            await self._room.park()
+        self._putting += 1
+        try:
+            while self._waiting_bytes and self._waiting_bytes + len(frame) > self._limits.outgoing_bytes:
+                await self._room.park()
+        finally:
+            self._putting -= 1
         self._append(frame)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether replies wait for room already: another one would be held as a value meanwhile."""
+        return self._putting > 0
+
+    async def wait_for_room(self) -> None:
+        """Wait until no reply waits for room."""
+        while self.is_full:
+            await self._room.park()
 
     def offer(self, frame: bytes) -> bool:
         """Queue a frame that may be left out; say whether it was taken."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from typing import Any
 
 from memd_client.discovery import peer_uid
@@ -24,5 +25,7 @@ def check_peer(sock: Any) -> None:
         uid = peer_uid(sock)
     except OSError as error:
         raise PeerRefusedError(f"the system doesn't say who connected: {error.strerror}") from error
+    except struct.error as error:
+        raise PeerRefusedError("the system doesn't say who connected: its answer is too short") from error
     if uid not in (None, os.geteuid()):
         raise PeerRefusedError(f"the daemon serves uid {os.geteuid()} only; the peer is uid {uid}")

@@ -11,6 +11,7 @@ from pathlib import Path
 import structlog
 import trio
 
+from memd.rpc.admission import Admission
 from memd.rpc.call import DaemonFacts, Memory
 from memd.rpc.connection import FAREWELL_S, Connection
 from memd.rpc.dispatch import error_shape
@@ -143,7 +144,9 @@ class _Gate:
     def __init__(self, memory: Memory, facts: DaemonFacts) -> None:
         self._memory = memory
         self._facts = facts
-        self._open: set[Connection] = set()
+        self._admission = Admission(facts.limits)
+        self._open: dict[Connection, None] = {}
+        self._dismissed: set[Connection] = set()
         self._admitted = 0
         self._closing = False
         self._left = trio.lowlevel.ParkingLot()
@@ -154,18 +157,21 @@ class _Gate:
             self._check(stream)
         except MemdError as error:
             log.info("rpc.connection_refused", code=error.wire_code)
+            self._facts.meter.count("memd_connections_refused_total", error.wire_code)
             await _turn_away(stream, error)
             return
         self._admitted += 1
-        connection = Connection(stream, self._memory, self._facts, self._admitted)
-        self._open.add(connection)
+        self._facts.meter.count("memd_connections_total")
+        connection = Connection(stream, self._memory, self._facts, self._admitted, self._admission)
+        self._open[connection] = None
         self._facts.open_connections = len(self._open)
         try:
             await connection.run()
         except Exception:
             log.exception("rpc.connection_crashed", connection=self._admitted)
         finally:
-            self._open.discard(connection)
+            del self._open[connection]
+            self._dismissed.discard(connection)
             self._facts.open_connections = len(self._open)
             self._left.unpark_all()
 
@@ -175,8 +181,21 @@ class _Gate:
         if self._closing:
             raise ShuttingDownError("the daemon is stopping")
         limit = self._facts.limits.connections
-        if len(self._open) >= limit:
-            raise TooManyConnectionsError(f"{limit} connections are open already")
+        if len(self._open) - len(self._dismissed) >= limit:
+            self._make_room(TooManyConnectionsError(f"{limit} connections are open already"))
+
+    def _make_room(self, error: MemdError) -> None:
+        """Dismiss the connection that owes its greeting for longest; raise the error where none does.
+
+        Clients greet as soon as they are connected. Without this, connections that never do would keep everybody
+        else out for as long as greeting may take.
+        """
+        for connection in self._open:
+            if not connection.greeted and connection not in self._dismissed:
+                self._dismissed.add(connection)
+                connection.dismiss(error)
+                return
+        raise error
 
     async def drain(self) -> None:
         """Let every connection end its requests; return after the drain's time at the latest."""

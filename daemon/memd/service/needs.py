@@ -13,14 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memd.config import DaemonSettings, load_daemon_settings
+from memd.budget import MB, budget_of
+from memd.config import load_daemon_settings
 from memd.config_keys import VARIABLES
 from memd.embedding.model.machine import load_memory_bytes
 from memd.openclaw import OpenClawHome, load_home
 from memd.paths import daemon_config_file, models_dir
-
-BASE_MB = 512
-"""Python, SQLite's caches and what requests hold, above what settings bound."""
 
 CARRIED = (
     "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR", "MEMD_SOCKET", "HF_ENDPOINT",
@@ -52,21 +50,10 @@ def find_needs(environ: Mapping[str, str], home_dir: Path) -> dict[str, Any]:
         "socket": carried.get("MEMD_SOCKET") or daemon.socket or "",
         "written": [str(each) for each in _written(home, models_dir(environ))],
         "read": [str(each) for each in _read(home)],
-        "memory_mb": memory_mb(daemon, load_memory_bytes()),
+        "memory_mb": budget_of(daemon, load_memory_bytes()).total // MB,
         "environ": carried,
         "hidden": [name for name in VARIABLES if name.endswith(SECRET_ENDS) and environ.get(name)],
     }
-
-
-def memory_mb(daemon: DaemonSettings, machine_bytes: int) -> int:
-    """Return how much memory the settings let the daemon and its models take, in MB.
-
-    Args:
-        daemon: The settings.
-        machine_bytes: The machine's memory.
-    """
-    models = daemon.model_memory_mb or machine_bytes // 2 // 1024**2
-    return BASE_MB + daemon.memory_budget_mb + models + daemon.vector_cache_mb
 
 
 def _written(home: OpenClawHome, models: Path) -> list[Path]:

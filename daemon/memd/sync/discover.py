@@ -1,7 +1,8 @@
 """Rules and disk: the files there are, with what a stat says of each.
 
 This runs inside every search, so it is written for speed: one `scandir` a folder, one `stat` a Markdown
-file, strings instead of path objects.
+file, strings instead of path objects. Folders are listed by descriptor (`memd.sync.descend`), so that no name
+from behind a link comes in either.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memd.config import ExtraPath
+from memd.sync.descend import LinkOnTheWayError, open_listing
 from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, extra_key, is_markdown, is_walked, matches_pattern
 from memd_client.errors import FileUnreadableError
 from memd_client.messages import Skipped
+
+LINK = "symbolic link; links are not followed"
+"""Why a link, and what lies behind one, is left out."""
 
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """Errors that say nothing about the folder or file asked for."""
@@ -27,6 +32,8 @@ class Found(NamedTuple):
     """One memory file or transcript as it is now: its name in the index, where it is, and its stat.
 
     `ctime_ns` moves with every write, whatever a program then sets `mtime_ns` back to; it is 0 for what is no file.
+    A memory file is read by going down from `root`, which may be a link since the settings name it; nothing
+    below it may.
     """
 
     path: str
@@ -36,6 +43,7 @@ class Found(NamedTuple):
     inode: int
     ctime_ns: int
     source: str = "memory"
+    root: str = ""
 
 
 @dataclass(slots=True)
@@ -80,9 +88,9 @@ def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: 
         _take_root_files(found, root, max_file_bytes)
         memory = os.path.join(root, MEMORY_FOLDER)
         if os.path.islink(memory):
-            found.skipped.append(Skipped(MEMORY_FOLDER, "symbolic link; links are not followed"))
+            found.skipped.append(Skipped(MEMORY_FOLDER, LINK))
         else:
-            _walk(found, memory, MEMORY_FOLDER + "/", None, max_file_bytes)
+            _walk(found, root, memory, MEMORY_FOLDER + "/", None, max_file_bytes)
     for extra in extra_paths:
         _take_extra(found, root, extra, max_file_bytes)
     return found
@@ -126,17 +134,20 @@ def _take_root_files(found: Discovery, root: str, max_file_bytes: int) -> None:
             continue
         if (facts.st_dev, facts.st_ino) not in identities:
             identities.add((facts.st_dev, facts.st_ino))
-            _take(found, entry, name, max_file_bytes)
+            _take(found, root, os.path.join(root, name), entry, name, max_file_bytes)
 
 
-def _walk(found: Discovery, folder: str, prefix: str, pattern: str | None, max_file_bytes: int) -> None:
+def _walk(
+    found: Discovery, root: str, folder: str, prefix: str, pattern: str | None, max_file_bytes: int
+) -> None:
     """Add the Markdown files below a folder; links are listed, not followed."""
     files = found.files
     pending = [(folder, prefix)]
     while pending:
         here, before = pending.pop()
+        start = here if here.endswith("/") else here + "/"
         try:
-            with os.scandir(here) as entries:
+            with open_listing(root, here) as entries:
                 for entry in entries:
                     name = entry.name
                     if name[-3:] == ".md" and name.isascii() and entry.is_file(follow_symlinks=False):
@@ -150,16 +161,20 @@ def _walk(found: Discovery, folder: str, prefix: str, pattern: str | None, max_f
                             path = before + name
                             files[path] = Found(
                                 path,
-                                entry.path,
+                                start + name,
                                 facts.st_mtime_ns,
                                 facts.st_size,
                                 facts.st_ino,
                                 facts.st_ctime_ns,
+                                "memory",
+                                root,
                             )
                             continue
-                    _walk_entry(found, entry, before, prefix, pattern, max_file_bytes, pending)
+                    _walk_entry(found, root, start, entry, before, prefix, pattern, max_file_bytes, pending)
         except FileNotFoundError:
             continue
+        except LinkOnTheWayError:  # it was a folder a moment ago
+            found.skipped.append(Skipped(_shown(before.rstrip("/")), LINK))
         except OSError as error:
             check_descriptors(error)
             found.skipped.append(Skipped(_shown(before), f"folder can't be listed: {error.strerror}"))
@@ -167,6 +182,8 @@ def _walk(found: Discovery, folder: str, prefix: str, pattern: str | None, max_f
 
 def _walk_entry(
     found: Discovery,
+    root: str,
+    start: str,
     entry: os.DirEntry[str],
     before: str,
     prefix: str,
@@ -178,16 +195,26 @@ def _walk_entry(
     name = entry.name
     path = before + name
     if entry.is_symlink():
-        if is_markdown(name) or entry.is_dir():
-            found.skipped.append(Skipped(_shown(path), "symbolic link; links are not followed"))
+        if is_markdown(name) or _leads_to_folder(entry):
+            found.skipped.append(Skipped(_shown(path), LINK))
     elif entry.is_dir(follow_symlinks=False):
         if is_walked(name):
-            pending.append((entry.path, path + "/"))
+            pending.append((start + name, path + "/"))
     elif is_markdown(name) and path not in found.files and matches_pattern(path[len(prefix) :], pattern):
-        _take(found, entry, path, max_file_bytes)
+        _take(found, root, start + name, entry, path, max_file_bytes)
 
 
-def _take(found: Discovery, entry: os.DirEntry[str], path: str, max_file_bytes: int) -> None:
+def _leads_to_folder(link: os.DirEntry[str]) -> bool:
+    """Return whether a link leads to a folder, or may: one that can't be followed hides no other entry."""
+    try:
+        return link.is_dir()
+    except OSError:
+        return True
+
+
+def _take(
+    found: Discovery, root: str, location: str, entry: os.DirEntry[str], path: str, max_file_bytes: int
+) -> None:
     """Add one entry, or the reason it is left out."""
     try:
         facts = entry.stat(follow_symlinks=False)
@@ -196,16 +223,16 @@ def _take(found: Discovery, entry: os.DirEntry[str], path: str, max_file_bytes: 
     except OSError as error:
         found.skipped.append(Skipped(_shown(path), f"can't be read: {error.strerror}"))
         return
-    _take_stat(found, entry.path, path, facts, max_file_bytes)
+    _take_stat(found, root, location, path, facts, max_file_bytes)
 
 
 def _take_stat(
-    found: Discovery, location: str, path: str, facts: os.stat_result, max_file_bytes: int
+    found: Discovery, root: str, location: str, path: str, facts: os.stat_result, max_file_bytes: int
 ) -> None:
     """Add a file by its stat, or the reason it is left out."""
     mode = facts.st_mode
     if not stat.S_ISREG(mode):
-        kind = "symbolic link; links are not followed" if stat.S_ISLNK(mode) else "not a regular file"
+        kind = LINK if stat.S_ISLNK(mode) else "not a regular file"
         found.skipped.append(Skipped(_shown(path), kind))
     elif facts.st_size > max_file_bytes:
         limit = max_file_bytes // 1_048_576
@@ -216,27 +243,53 @@ def _take_stat(
         found.skipped.append(Skipped(_shown(path), "its name is not UTF-8; rename it"))
     else:
         found.files[path] = Found(
-            path, location, facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns
+            path,
+            location,
+            facts.st_mtime_ns,
+            facts.st_size,
+            facts.st_ino,
+            facts.st_ctime_ns,
+            "memory",
+            root,
         )
 
 
-def _take_extra(found: Discovery, root: str, extra: ExtraPath, max_file_bytes: int) -> None:
+def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_bytes: int) -> None:
     """Add the files of one extra path: a Markdown file, or a folder's Markdown."""
-    location = os.path.normpath(os.path.join(root, os.path.expanduser(extra.path)))
-    key = os.path.relpath(location, root).replace(os.sep, "/")
+    location = os.path.normpath(os.path.join(workspace, os.path.expanduser(extra.path)))
+    key = os.path.relpath(location, workspace).replace(os.sep, "/")
+    root = os.path.dirname(location)
+    if key.split("/", 1)[0] != "..":
+        # What lies in the workspace is the agent's to change: no link counts on the way there, either.
+        root = workspace
+        location = workspace if key == "." else os.path.join(workspace, key)
+        if _has_link(workspace, key):
+            reason = "an extra path behind a symbolic link in the workspace; name the real folder"
+            found.skipped.append(Skipped(extra_key(extra), reason))
+            return
     try:
-        facts = os.lstat(location)
+        facts = os.stat(location, follow_symlinks=key == ".")
     except OSError as error:
         found.skipped.append(Skipped(extra_key(extra), f"extra path can't be read: {error.strerror}"))
         return
     if stat.S_ISDIR(facts.st_mode):
         prefix = "" if key == "." else key + "/"
-        _walk(found, location, prefix, extra.pattern, max_file_bytes)
+        _walk(found, root, location, prefix, extra.pattern, max_file_bytes)
     elif is_markdown(location) or not stat.S_ISREG(facts.st_mode):
         if key not in found.files:
-            _take_stat(found, location, key, facts, max_file_bytes)
+            _take_stat(found, root, location, key, facts, max_file_bytes)
     else:
         found.skipped.append(Skipped(extra_key(extra), "extra path is not Markdown"))
+
+
+def _has_link(workspace: str, key: str) -> bool:
+    """Return whether a folder between the workspace and a path in it is a link."""
+    at = key.find("/")
+    while at > 0:
+        if os.path.islink(os.path.join(workspace, key[:at])):
+            return True
+        at = key.find("/", at + 1)
+    return False
 
 
 def _shown(path: str) -> str:

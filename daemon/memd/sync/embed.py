@@ -6,6 +6,7 @@ may be; why and since when stands in `health`, which every reply and the status 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -52,6 +53,9 @@ DOUBLINGS = 6
 LOOK_S = 5.0
 """A long pause is looked at anew so often: time may have passed otherwise, as while a laptop slept."""
 
+NEWEST_TEXTS = 64
+"""Texts embedded after a change while power is saved: a note and more, seconds of one core. What is older waits."""
+
 GATHER_FROM_TEXTS = 32
 GATHER_S = 0.2
 GATHER_MOST_S = 2.0
@@ -71,6 +75,7 @@ class VectorFill:
         clock: Wall time.
         events: Who is told what.
         bulk: The provider's batch API, where there is one and it may be used.
+        saves_power: Whether only the newest texts are to be embedded now, unless somebody waits for vectors.
     """
 
     def __init__(
@@ -84,12 +89,15 @@ class VectorFill:
         clock: Clock,
         events: FillEvents,
         bulk: BulkFill | None = None,
+        saves_power: Callable[[], bool] = lambda: False,
     ) -> None:
         self._index = index
         self.provider = provider
         self.health = health
         self._clock = clock
         self._events = events
+        self._saves_power = saves_power
+        self.rests = False
         self.bulk = bulk
         if bulk is not None:
             bulk.attach(self._store_bulk, self.wake)
@@ -174,7 +182,7 @@ class VectorFill:
                 await self.bulk.load()
                 nursery.start_soon(self.bulk.run)
             while True:
-                await self._wake.wait()
+                await self._wait_for_work()
                 await self._gather()
                 self._wake = trio.Event()
                 try:
@@ -191,6 +199,14 @@ class VectorFill:
                 if not self._wake.is_set() and not self._is_waiting_for_jobs():
                     self._round = 0
                     self._idle.set()
+
+    async def _wait_for_work(self) -> None:
+        """Wait until texts may be missing, or what rested may go on."""
+        while not self._wake.is_set():
+            with trio.move_on_after(LOOK_S if self.rests else math.inf):
+                await self._wake.wait()
+            if self.rests and not self._saves_power():
+                self.wake()
 
     async def _gather(self) -> None:
         """Let more text come in, where that makes fewer requests and nobody waits for vectors."""
@@ -238,8 +254,15 @@ class VectorFill:
     async def _fill(self) -> None:
         """Embed batch after batch until nothing is missing but what jobs bring."""
         await self._count()
+        self.rests = False
         while self.pending:
-            missing = await self._find_missing(LOOK_AHEAD_TEXTS)
+            most = LOOK_AHEAD_TEXTS
+            if self._saves_power() and not self._sinks:
+                most = min(most, NEWEST_TEXTS - self._round)
+                self.rests = most <= 0
+                if self.rests:
+                    break
+            missing = await self._find_missing(most)
             if not missing:
                 break
             if self.bulk is not None and self.bulk.wants(self.pending):

@@ -1,12 +1,18 @@
-"""A memory file's text, read whole and unmoved, through no link."""
+"""A memory file's text, read whole and unmoved, through no link.
+
+Discovery tells where a file was. It is opened by descriptors, from its root down, so that a folder exchanged
+for a link since then (or right now) leads nowhere.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
 from dataclasses import dataclass
 
+from memd.sync.descend import LinkOnTheWayError, NoWayDownError, open_file
 from memd.sync.discover import NO_DESCRIPTOR, Found
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 
@@ -33,19 +39,20 @@ class FileText:
     redactions: int = 0
 
 
-def read_file(found: Found) -> FileText:
+def read_file(found: Found, max_bytes: int) -> FileText:
     """Return a memory file's text.
 
     Args:
         found: The file as discovery saw it.
+        max_bytes: A file that is larger by now is refused.
 
     Raises:
         FileMissingError: It is gone.
-        FileUnreadableError: It can't be read, is not UTF-8, is binary, or doesn't hold still.
-        PathRefusedError: It became a link or something that is not a file.
+        FileUnreadableError: It can't be read, is not UTF-8, is binary, is too big, or doesn't hold still.
+        PathRefusedError: It, or a folder on the way to it, became a link; or it is not a file.
     """
     for _ in range(READ_TRIES):
-        data, before, after = _read_bytes(found)
+        data, before, after = _read_bytes(found, max_bytes)
         if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size) and len(
             data
         ) == before.st_size:
@@ -114,31 +121,51 @@ def lines_of(text: str, from_line: int, lines: int | None, limit: int) -> tuple[
     return cut, count, total, truncated
 
 
-def _read_bytes(found: Found) -> tuple[bytes, os.stat_result, os.stat_result]:
+def _read_bytes(found: Found, max_bytes: int) -> tuple[bytes, os.stat_result, os.stat_result]:
     """Return a file's bytes and its stat before and after the read."""
-    # O_NONBLOCK: a FIFO that took the file's place must not hang the reader.
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        handle = os.open(found.location, flags)
+        handle = open_file(found.root, found.location)
+        try:
+            before = os.fstat(handle)
+            if not stat.S_ISREG(before.st_mode):
+                raise _moved(found, "is not a regular file")
+            if before.st_size > max_bytes:
+                raise _too_big(found, before.st_size, max_bytes)
+            with open(handle, "rb", closefd=False) as file:
+                # One byte more than there was: a file that grows is seen to move, and never fills the memory.
+                data = file.read(before.st_size + 1)
+            return data, before, os.fstat(handle)
+        finally:
+            os.close(handle)
     except FileNotFoundError:
         raise FileMissingError(f"{found.path} is gone", data={"path": found.path}) from None
+    except LinkOnTheWayError:
+        raise _moved(found, "is a symbolic link, or lies behind one") from None
+    except NoWayDownError:
+        raise PathRefusedError(f"{found.path} is not below its root", data={"path": found.path}) from None
     except OSError as error:
-        if os.path.islink(found.location):
-            raise PathRefusedError(f"{found.path} is a symbolic link", data={"path": found.path}) from None
         reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
+        if error.errno == errno.ENOTDIR:
+            reason = (
+                "moving"  # a file, or a link that is gone again, stood where discovery went through a folder
+            )
         raise FileUnreadableError(
             f"{found.path} can't be read: {error.strerror}", data={"path": found.path, "reason": reason}
         ) from None
-    try:
-        before = os.fstat(handle)
-        if not stat.S_ISREG(before.st_mode):
-            raise PathRefusedError(f"{found.path} is not a regular file", data={"path": found.path})
-        with os.fdopen(os.dup(handle), "rb") as file:
-            data = file.read()
-        return data, before, os.fstat(handle)
-    except OSError as error:
-        raise FileUnreadableError(
-            f"{found.path} can't be read: {error.strerror}", data={"path": found.path, "reason": "os"}
-        ) from None
-    finally:
-        os.close(handle)
+
+
+def _moved(found: Found, what: str) -> PathRefusedError:
+    """Return the error of a path that became something else since discovery saw a file there.
+
+    What it is to the index, the next look at the disk says: this one is merely late.
+    """
+    return PathRefusedError(f"{found.path} {what}", data={"path": found.path, "reason": "moving"})
+
+
+def _too_big(found: Found, size: int, limit: int) -> FileUnreadableError:
+    """Return the error of a file that grew beyond what is read."""
+    return FileUnreadableError(
+        f"{found.path} is too big: {size / 1_048_576:.0f} MB, the limit is {limit // 1_048_576} MB",
+        hint="Split the file, or raise `max_file_mb` in memd.toml.",
+        data={"path": found.path, "reason": "too_big"},
+    )

@@ -76,10 +76,10 @@ class Sources:
         Raises:
             FileMissingError: It is gone.
             FileUnreadableError: It can't be read, or doesn't hold still.
-            PathRefusedError: It became a link or something that is not a file.
+            PathRefusedError: It, or a folder on the way to it, became a link; or it is not a file.
         """
         if found.source == "memory":
-            return read_file(found)
+            return read_file(found, self._limits.file_bytes)
         if self._sessions is None:
             raise FileMissingError(f"{found.path} is no longer indexed", data={"path": found.path})
         return self._sessions.load(found)

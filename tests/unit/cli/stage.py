@@ -18,12 +18,15 @@ from memd_client.messages import (
     Hit,
     IndexedAgent,
     IndexReply,
+    MetricsReply,
     ModelReply,
     ModelStatus,
     Pending,
     Progress,
+    ResetReply,
     SearchReply,
     StatusReply,
+    VacuumReply,
 )
 
 T = TypeVar("T")
@@ -52,6 +55,10 @@ class FakeClient:
         """Answer `status`."""
         return self._answer(StatusReply, "status", agent=agent, deep=deep)
 
+    def metrics(self) -> MetricsReply:
+        """Answer `metrics`."""
+        return self._answer(MetricsReply, "metrics")
+
     def search(self, query: str, **params: Any) -> SearchReply:
         """Answer `search`."""
         return self._answer(SearchReply, "search", query=query, **params)
@@ -72,6 +79,22 @@ class FakeClient:
             assert on_progress is not None
             on_progress(each)
         return self._answer(IndexReply, "index", agent=agent, force=force)
+
+    def reset(
+        self,
+        agent: str | None = None,
+        *,
+        vectors: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ResetReply:
+        """Answer `reset`."""
+        return self._answer(ResetReply, "reset", agent=agent, vectors=vectors)
+
+    def vacuum(
+        self, agent: str | None = None, *, on_progress: Callable[[Progress], None] | None = None
+    ) -> VacuumReply:
+        """Answer `vacuum`."""
+        return self._answer(VacuumReply, "vacuum", agent=agent)
 
     def model(
         self,

@@ -6,9 +6,10 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,10 +23,12 @@ from memd_client.discovery import (
     private_directory,
     socket_path,
     start_and_wait,
+    start_daemon,
 )
 from memd_client.errors import DaemonStartError, SocketPathError
 from memd_client.link import Link, open_socket
 from tests.support.sockets import short_directory, wait_until
+from tests.support.starter import starter_at
 
 STUB = [sys.executable, "-m", "tests.support.stub_daemon"]
 
@@ -148,6 +151,39 @@ def test_clients_that_start_the_daemon_at_once_get_the_same_one(directory: Path)
     assert daemon.wait(20) == 0
 
 
+def test_only_one_of_many_clients_starts_a_daemon(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    def start(socket: str, command: Sequence[str] | None = None) -> Any:
+        process = start_daemon(socket, command)
+        started.append(process.pid)
+        return process
+
+    monkeypatch.setattr(discovery, "start_daemon", start)
+    path = directory / "s"
+    with ThreadPoolExecutor(8) as pool:
+        links = list(
+            pool.map(lambda _: start_and_wait(str(path), lambda: _connect(path), command=STUB), range(8))
+        )
+    for link in links:
+        link.close()
+    assert len(started) == 1
+    os.kill(started[0], signal.SIGTERM)
+    wait_until(lambda: not path.exists())
+    discovery._started[-1].wait(20)
+
+
+def test_another_client_starts_the_daemon_where_the_first_starter_died(directory: Path) -> None:
+    path = directory / "s"
+    with starter_at(path), pytest.raises(DaemonStartError, match="did not answer"):
+        start_and_wait(str(path), lambda: _connect(path), command=STUB, timeout_s=0.1)
+    link = start_and_wait(str(path), lambda: _connect(path), command=STUB)
+    assert link.session.daemon is not None
+    os.kill(link.session.daemon.pid, signal.SIGTERM)
+    link.close()
+    discovery._started[-1].wait(20)
+
+
 def test_a_client_may_start_the_daemon_it_needs(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "daemon_command", lambda: STUB)
     with Client(directory / "s", autostart=True) as client:
@@ -181,5 +217,6 @@ def test_a_daemon_that_does_not_become_ready_is_named(directory: Path) -> None:
 
 
 def test_a_command_that_is_not_there_is_named(directory: Path) -> None:
+    path = directory / "s"
     with pytest.raises(DaemonStartError, match="/nowhere/memd"):
-        start_and_wait(str(directory / "s"), lambda: None, command=["/nowhere/memd"])
+        start_and_wait(str(path), lambda: _connect(path), command=["/nowhere/memd"])

@@ -111,3 +111,41 @@ def test_a_value_that_holds_itself_is_a_named_error() -> None:
     loop.append(loop)
     with pytest.raises(BadParamsError, match="can't be sent"):
         encode_frame(loop)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xdc\x00\x65" + b"\x80" * 101,
+        b"\x92" + (b"\xdc\x00\x40" + b"\xc0" * 64) * 2,
+        b"\xde\x00\x65" + b"".join(b"\xa2" + b"%02d" % (number % 100) + b"\xc0" for number in range(101)),
+        (b"\xdd\x00\x00\x00\x64") * 300 + b"\xc0",
+        b"\xdd\xff\xff\xff\xff",
+    ],
+    ids=["list", "lists in a list", "map", "lists that announce more than they hold", "a list without end"],
+)
+def test_a_frame_of_too_many_values_is_refused(body: bytes) -> None:
+    decoder = FrameDecoder(max_values=100)
+
+    with pytest.raises(FrameInvalidError):
+        decoder.feed(len(body).to_bytes(HEADER_BYTES, "big") + body)
+
+
+def test_as_many_values_as_allowed_pass_and_are_not_changed() -> None:
+    value = [{"a": [1, 2]}, [None] * 5]
+
+    assert FrameDecoder(max_values=10).feed(encode_frame(value)) == [value]
+    with pytest.raises(FrameInvalidError):
+        FrameDecoder(max_values=9).feed(encode_frame(value))
+
+
+def test_a_decoder_says_whether_a_frame_is_begun() -> None:
+    decoder = FrameDecoder()
+    frame = encode_frame([1])
+    begun = []
+
+    for data in (b"", frame + frame[:3], frame[3:]):
+        decoder.feed(data)
+        begun.append(decoder.is_amid_frame)
+
+    assert begun == [False, True, False]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model.child import UnusableModelError, cut_windows
+from memd.embedding.model.windows import UnusableModelError, cut_windows
 
 
 def count_tokens(text: str) -> int:

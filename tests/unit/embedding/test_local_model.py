@@ -14,10 +14,12 @@ import pytest
 import trio
 
 from memd.embedding.model import wire
-from memd.embedding.model.child import cut_windows, prepared
+from memd.embedding.model.child import NICENESS
 from memd.embedding.model.owner import ModelFile, ModelOwner
 from memd.embedding.model.policy import RunnerSettings
 from memd.embedding.model.process import CHILD_COMMAND
+from memd.embedding.model.runner import CALM_SECONDS
+from memd.embedding.model.windows import cut_windows, prepared
 from memd.embedding.provider import FloatArray
 from memd.embedding.providers.local import LocalProvider
 from memd.embedding.space import local_space
@@ -157,7 +159,9 @@ PARENT = """
 import sys, trio
 from pathlib import Path
 from memd.embedding.model import wire
-from memd.embedding.model.child import cut_windows, prepared
+from memd.embedding.model.runner import CALM_SECONDS
+from memd.embedding.model.windows import cut_windows, prepared
+from memd.embedding.model.child import NICENESS
 from memd.embedding.model.owner import ModelFile, ModelOwner
 async def main():
     owner = ModelOwner()
@@ -226,5 +230,31 @@ def test_process_ends_when_its_input_closes_and_writes_nothing_but_frames(minilm
         await process.stderr.aclose()
         assert [message["kind"] for message in messages] == ["ready", "vector"]
         assert b"llama" in chatter
+
+    trio.run(body)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
+@pytest.mark.parametrize("texts", [["one text"], ["two texts", "side by side"]])
+def test_texts_take_second_place_to_other_programs_and_questions_do_not(
+    minilm: Path, texts: list[str]
+) -> None:
+    def priorities(pid: int) -> list[int]:
+        return sorted(
+            os.getpriority(os.PRIO_PROCESS, int(task.name)) for task in Path(f"/proc/{pid}/task").iterdir()
+        )
+
+    async def body() -> None:
+        async with running_owner(SETTINGS) as owner:
+            provider = provider_of(owner, minilm)
+            await provider.embed_query("a question")
+            pid = owner.status()[0].pid
+            assert pid
+            assert set(priorities(pid)) == {0}
+            await trio.sleep(CALM_SECONDS)
+            await provider.embed_batch(texts)
+            assert NICENESS in priorities(pid)
+            assert priorities(pid)[0] == 0
+            assert os.getpriority(os.PRIO_PROCESS, pid) == 0
 
     trio.run(body)

@@ -106,6 +106,27 @@ def test_a_client_too_many_is_told_and_the_place_is_free_again_later(directory: 
             again.greet()
 
 
+def test_connections_that_never_greet_give_way_to_those_that_do(directory: Path) -> None:
+    with (
+        ServerThread(directory / "s", limits=Limits(connections=3, hello_s=60)) as server,
+        RawClient(server.path).greet() as working,
+        RawClient(server.path) as silent,
+        RawClient(server.path) as also_silent,
+    ):
+        server.wait_until(lambda: server.facts.connections() == 3)
+        # when: another comes and greets, then it is served; the eldest of the silent is told to go
+        with RawClient(server.path).greet() as newcomer:
+            assert newcomer.call("search", {"query": "x"})[2] is None
+            reply = silent.read()
+            assert (reply[1], reply[2]["code"]) == (0, "too_many_connections")
+            assert silent.read() is None
+            # then: who has greeted never gives way
+            with RawClient(server.path).greet(), RawClient(server.path) as last:
+                assert last.read()[2]["code"] == "too_many_connections"
+            assert also_silent.read()[2]["code"] == "too_many_connections"
+            assert working.call("search", {"query": "x"})[2] is None
+
+
 def test_a_slow_reader_is_dropped_and_others_are_served(directory: Path) -> None:
     with (
         ServerThread(directory / "s", limits=Limits(stall_s=0.2)) as server,

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.config import DaemonSettings
-from memd.service.needs import BASE_MB, find_needs, memory_mb
+from memd.service.needs import find_needs
 
 
 @pytest.fixture
@@ -65,14 +64,6 @@ def test_the_socket_is_the_environments_before_the_settings(environ: dict[str, s
     assert find_needs(environ, tmp_path)["socket"] == "/run/x"
     assert find_needs(named, tmp_path)["socket"] == "/run/y"
     assert find_needs({"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": "/none"}, tmp_path)["socket"] == ""
-
-
-def test_the_memory_is_what_the_settings_allow_together() -> None:
-    bounded = DaemonSettings(memory_budget_mb=100, model_memory_mb=1000, vector_cache_mb=10)
-    open_ended = DaemonSettings(memory_budget_mb=100, model_memory_mb=0, vector_cache_mb=10)
-
-    assert memory_mb(bounded, 8 * 1024**3) == BASE_MB + 1110
-    assert memory_mb(open_ended, 8 * 1024**3) == BASE_MB + 110 + 4096
 
 
 def test_the_command_line_reads_them_from_a_process_of_its_own(environ: dict[str, str]) -> None:

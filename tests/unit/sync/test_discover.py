@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from memd.config import ExtraPath
 from memd.sync.discover import Discovery, discover
 from memd_client.errors import FileUnreadableError
+from tests.support.hostile import swapping
 
 LIMIT = 1_048_576
 
@@ -49,7 +51,7 @@ class _Listing:
 
     def __iter__(self) -> Iterator[os.DirEntry[str]]:
         for entry in self._entries:
-            if entry.path == str(self._doomed):
+            if entry.name == self._doomed.name:
                 self._doomed.unlink()
             yield entry
 
@@ -106,6 +108,39 @@ def test_links_are_listed_and_never_followed(tmp_path: Path) -> None:
     assert sorted(_reasons(found)) == ["MEMORY.md", "memory/folder", "memory/link.md"]
 
 
+def test_a_link_that_leads_to_itself_hides_no_other_file(tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    (memory / "deep").mkdir(parents=True)
+    for number in range(9):
+        (memory / f"{number}.md").write_text("x")
+        (memory / "deep" / f"{number}.md").write_text("x")
+    (memory / "loop").symlink_to("loop")
+    (memory / "to").symlink_to("fro")
+    (memory / "fro").symlink_to("to")
+    found = discover(tmp_path, (), LIMIT)
+    assert len(found.files) == 18
+    assert sorted(_reasons(found)) == ["memory/fro", "memory/loop", "memory/to"]
+
+
+def test_a_folder_swapped_for_a_link_while_it_is_listed_shows_no_name_from_outside(tmp_path: Path) -> None:
+    sub, outside = tmp_path / "workspace" / "memory" / "sub", tmp_path / "outside"
+    for folder, name in ((sub, "inside.md"), (outside, "outside.md")):
+        (folder / "below").mkdir(parents=True)
+        (folder / name).write_text("x")
+        (folder / "below" / name).write_text("x")
+        (folder / f"linked-{name}").symlink_to(name)  # what is left out is named as well
+    (tmp_path / "link").symlink_to(outside)
+    seen: set[str] = set()
+    with swapping(sub, tmp_path / "aside", tmp_path / "link"):
+        for looks in itertools.count():
+            if looks >= 500 and (looks > 50_000 or len(seen) > 3):
+                break
+            found = discover(tmp_path / "workspace", (), LIMIT)
+            seen.update(found.files, _reasons(found))
+    assert not [path for path in seen if "outside" in path]
+    assert {"memory/sub", "memory/sub/inside.md", "memory/sub/below/inside.md"} <= seen
+
+
 def test_a_linked_memory_folder_is_listed(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -154,3 +189,55 @@ def test_extra_paths_are_folders_files_or_patterns(tmp_path: Path) -> None:
     )
     assert sorted(one.files) == ["../extra/b.md"]
     assert len(one.skipped) == 2
+
+
+def test_every_file_says_where_the_way_to_it_begins(tmp_path: Path) -> None:
+    workspace, extra = tmp_path / "workspace", tmp_path / "extra"
+    for note in (
+        workspace / "MEMORY.md",
+        workspace / "memory" / "a.md",
+        workspace / "docs" / "team" / "b.md",
+    ):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text("x")
+    extra.mkdir()
+    (extra / "c.md").write_text("x")
+    extras = (ExtraPath(path="docs/team"), ExtraPath(path=str(extra)))
+
+    roots = {path: found.root for path, found in discover(workspace, extras, LIMIT).files.items()}
+
+    assert roots == {
+        "MEMORY.md": str(workspace),
+        "memory/a.md": str(workspace),
+        "docs/team/b.md": str(workspace),
+        "../extra/c.md": str(tmp_path),
+    }
+
+
+def test_a_link_in_the_workspace_on_the_way_to_an_extra_path_is_listed(tmp_path: Path) -> None:
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    workspace.mkdir()
+    (outside / "team").mkdir(parents=True)
+    (outside / "team" / "a.md").write_text("x")
+    (workspace / "docs").symlink_to(outside)
+    for extra in ("docs/team", "docs/team/a.md", str(workspace / "docs" / "team")):
+        found = discover(workspace, (ExtraPath(path=extra),), LIMIT)
+        assert found.files == {}
+        assert "symbolic link" in _reasons(found)[extra]
+
+
+def test_the_workspace_itself_may_be_an_extra_path_and_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real" / "notes").mkdir(parents=True)
+    (tmp_path / "real" / "notes" / "a.md").write_text("x")
+    (tmp_path / "workspace").symlink_to(tmp_path / "real")
+    found = discover(tmp_path / "workspace", (ExtraPath(path="."),), LIMIT)
+    assert list(found.files) == ["notes/a.md"]
+    assert found.skipped == []
+
+
+def test_an_extra_path_is_found_from_a_workspace_with_dots_in_its_path(tmp_path: Path) -> None:
+    (tmp_path / "workspace" / "docs").mkdir(parents=True)
+    (tmp_path / "workspace" / "docs" / "a.md").write_text("x")
+    workspace = tmp_path / "workspace" / ".." / "workspace"
+    found = discover(workspace, (ExtraPath(path="docs"),), LIMIT).files["docs/a.md"]
+    assert found.location.startswith(f"{found.root}/")

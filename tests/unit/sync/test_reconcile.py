@@ -16,7 +16,7 @@ from memd.index.files import Published, count_all
 from memd.index.meta import find_last_sync
 from memd.sync.changes import looks_same
 from memd.sync.discover import Found
-from memd.sync.read import FileText, read_file
+from memd.sync.read import FileText
 from memd.sync.reconcile import SMALL_PASS_FILES, TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.rows import SETTLE_MS, FileRows
@@ -36,7 +36,7 @@ class SlowSources(Sources):
     def load(self, found: Found) -> FileText:
         """Let the test do what it wants, then read."""
         self.before_load(found)
-        return read_file(found)
+        return super().load(found)
 
 
 class Scene:

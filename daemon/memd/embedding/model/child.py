@@ -10,22 +10,22 @@ Nothing printed here holds memory text: a text that fails is answered with the k
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
-import math
 import os
 import queue
 import signal
 import sys
 import threading
-import unicodedata
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from memd.embedding.model import wire
 from memd.embedding.model.fit import lane_count
-from memd.embedding.model.pair import MAX_CHARACTERS_PER_TOKEN, Pairs, logit_of
+from memd.embedding.model.pair import Pairs, logit_of
+from memd.embedding.model.windows import UnusableModelError, cut_windows, prepared
 
 if TYPE_CHECKING:
     from memd.embedding.model.lane import FloatArray
@@ -36,19 +36,12 @@ PR_SET_PDEATHSIG: Final = 1
 POOLED: Final = (1, 2, 3)
 """llama.cpp's mean, first-token and last-token pooling: one vector a text, as embedding models give."""
 
-WINDOW_FILL: Final = 0.9
-"""How full windows are meant to be: pieces of equal length differ in tokens, and a full one is cut again."""
-
-CUT_SEARCH_CHARACTERS: Final = 80
-"""How far back from a window's end a space is looked for, so that no word is cut in two."""
-
-
 LANES_SECONDS: Final = 10.0
 """How long the memory for texts side by side is kept without any request."""
 
 
-class UnusableModelError(Exception):
-    """The file loads, but gives no vector a text."""
+NICENESS: Final = 10
+"""What a text asks of the scheduler, from 0 to 19: whatever else the user runs goes first, questions too."""
 
 
 def die_with_parent() -> None:
@@ -57,52 +50,11 @@ def die_with_parent() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def cut_windows(text: str, count_tokens: Callable[[str], int], limit: int) -> Iterator[tuple[str, int]]:
-    """Yield a text in a few pieces of at most `limit` tokens, with their token counts.
-
-    Args:
-        text: Any text.
-        count_tokens: How many tokens a piece has, the model's own begin and end tokens included.
-        limit: Tokens the model takes at once.
-
-    Raises:
-        UnusableModelError: One character alone has more tokens than the limit.
-    """
-    waiting = [text]
-    while waiting:
-        piece = waiting.pop()
-        parts = math.ceil(len(piece) / (limit * MAX_CHARACTERS_PER_TOKEN))
-        if parts <= 1:
-            count = count_tokens(piece)
-            if count <= limit:
-                yield piece, count
-                continue
-            parts = max(2, math.ceil(count / (limit * WINDOW_FILL)))
-        if len(piece) < 2:
-            raise UnusableModelError("one character is longer than the context")
-        waiting += reversed(_cut_evenly(piece, parts))
-
-
-def _cut_evenly(text: str, parts: int) -> list[str]:
-    """Return a text in `parts` pieces of about equal length, cut at spaces where there are any near."""
-    pieces, start = [], 0
-    for left in range(min(parts, len(text)), 0, -1):
-        end = start + math.ceil((len(text) - start) / left)
-        if left > 1:
-            space = text.rfind(" ", max(start + 1, end - CUT_SEARCH_CHARACTERS), end)
-            end = space if space > start else end
-        pieces.append(text[start:end])
-        start = end
-    return pieces
-
-
-def prepared(text: str, *, word_piece: bool) -> str:
-    """Return a text as llama.cpp should see it.
-
-    Its WordPiece tokenizer keeps only the first letter of a Korean syllable; written out in letters, as
-    BERT does it, the syllable survives. Other tokenizers take the text as it is.
-    """
-    return text if text.isascii() or not word_piece else unicodedata.normalize("NFD", text)
+def step_back() -> None:
+    """Have this thread, and those llama.cpp starts from it, take second place to other programs' work."""
+    if sys.platform == "linux":  # elsewhere only a whole process has a priority
+        with contextlib.suppress(OSError):  # where it is refused, the usual priority will do
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 class InterruptedTextError(Exception):
@@ -195,6 +147,7 @@ class LoadedModel:
         self.dims = 1 if ranks else int(self._llama.n_embd())
         self.window = min(context, trained)
         self._word_piece = facts.get("tokenizer.ggml.model") == "bert"
+        self.ranks = ranks
         self._pairs = Pairs(self._llama, self._tokenize_plain) if ranks else None
 
     def open_lanes(self) -> int:
@@ -320,6 +273,7 @@ class SideBySide:
         self._model = model
         self._interrupts = interrupts
         self._reply = reply
+        self._begin = (lambda: None) if model.ranks else step_back  # somebody waits for a reranker
         self._lock = threading.Lock()
         self._lanes: ThreadPoolExecutor | None = None
 
@@ -327,7 +281,7 @@ class SideBySide:
         """Answer every text of a request; returns when all are."""
         count = self._model.open_lanes()
         if self._lanes is None:
-            self._lanes = ThreadPoolExecutor(count)
+            self._lanes = ThreadPoolExecutor(count, initializer=self._begin)
         texts: Iterator[tuple[int, str]] = enumerate(request["texts"])
         if "question" not in request:  # long ones first: so no lane is left with one when the others are done
             texts = iter(sorted(texts, key=lambda item: -len(item[1])))
@@ -379,6 +333,7 @@ def main(arguments: list[str]) -> int:
         return 1
     reply({"kind": "ready", "dims": model.dims, "window": model.window, "lanes": model.lanes})
     side_by_side = SideBySide(model, interrupts, reply)
+    behind = ThreadPoolExecutor(1, initializer=step_back)
     while True:
         try:
             request = waiting.get(timeout=LANES_SECONDS if model.has_lanes else None)
@@ -388,6 +343,8 @@ def main(arguments: list[str]) -> int:
         interrupts.under_way = request["id"]
         if request["kind"] == "embed_many":
             side_by_side.serve(request)
+        elif request.get("waits"):
+            reply({**behind.submit(_answer, model, request["text"]).result(), "id": request["id"]})
         else:
             reply({**_answer(model, request["text"]), "id": request["id"]})
 

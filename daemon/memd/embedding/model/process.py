@@ -164,13 +164,16 @@ class ModelProcess:
             raise self._broken("answered with something else than its model's size")
         self.dims, self.window, self.lanes = dims, window, lanes
 
-    async def embed(self, text: str, timeout_s: float, *, interruptible: bool = False) -> FloatArray | None:
+    async def embed(
+        self, text: str, timeout_s: float, *, interruptible: bool = False, waits: bool = False
+    ) -> FloatArray | None:
         """Return a text's raw vector (dims,), or None where `interrupt` made the child give it up.
 
         Args:
             text: Without lone surrogates.
             timeout_s: How long the child may take; then it counts as hung.
             interruptible: Whether it may be given up.
+            waits: Whether it takes second place to what other programs do.
 
         Raises:
             ProviderFailedError: This text can't be embedded; the child is well.
@@ -178,7 +181,7 @@ class ModelProcess:
         """
         self._requests += 1
         try:
-            frame = wire.encode({"kind": "embed", "id": self._requests, "text": text})
+            frame = wire.encode({"kind": "embed", "id": self._requests, "text": text, "waits": waits})
         except wire.WireError as error:
             raise ProviderFailedError(
                 f"a text of {len(text)} characters can't be embedded: {error}"

@@ -341,7 +341,7 @@ class ModelRunner:
             return
         job.first_tried = min(job.first_tried, trio.current_time())
         may_stop = job.kind == "text" and not self._is_overdue(job)
-        vector = await process.embed(job.text, timeout_s, interruptible=may_stop)
+        vector = await process.embed(job.text, timeout_s, interruptible=may_stop, waits=job.kind == "text")
         if vector is not None:
             job.finish(vector)
 

@@ -43,7 +43,7 @@ class MatrixBudget:
         self._holders: OrderedDict[int, _Holder] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"<MatrixBudget {self._held()} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
+        return f"<MatrixBudget {self.held_bytes()} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
 
     def admit(self, warm: WarmVectors, size_bytes: int) -> None:
         """Make room for an agent's matrix: others give theirs back. One larger than the budget gets none.
@@ -55,7 +55,7 @@ class MatrixBudget:
         self._holders.pop(id(warm), None)
         if size_bytes > self.limit_bytes:
             return
-        while self._held() + size_bytes > self.limit_bytes:
+        while self.held_bytes() + size_bytes > self.limit_bytes:
             self._holders.popitem(last=False)[1].warm.drop()
         self._holders[id(warm)] = _Holder(warm, size_bytes, self._now())
 
@@ -72,7 +72,7 @@ class MatrixBudget:
             self.release(holder.warm)
         return len(unused)
 
-    def _held(self) -> int:
+    def held_bytes(self) -> int:
         """Return what all matrices take, in bytes."""
         return sum(holder.size_bytes for holder in self._holders.values())
 

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from memd.rpc.asking import rss_bytes
 from memd.rpc.methods import status
 from memd_client.errors import AgentUnknownError, IndexIOError
 from memd_client.messages import StatusParams
@@ -62,4 +63,4 @@ def test_memory_in_use_is_told_where_proc_is_missing(monkeypatch: pytest.MonkeyP
         raise FileNotFoundError
 
     monkeypatch.setattr("pathlib.Path.read_text", missing)
-    assert status.rss_bytes() > 1_000_000
+    assert rss_bytes() > 1_000_000

@@ -1,0 +1,102 @@
+"""What a daemon costs that has nothing to do: its memory without a model, and its processor time.
+
+    python -m benchmarks.idle [--agents 20] [--files 50] [--seconds 60] [--json]
+
+All agents' folders are watched, their indexes open, two-second looks at the settings on. Processor time is that of
+the daemon's whole process, taken from the kernel's count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+
+BAR_MB = 64.0
+BAR_CPU_PERCENT = 0.5
+SETTLE_S = 10.0
+"""After the first sync: allocators and the watcher come to rest."""
+
+
+@dataclass
+class Idle:
+    """What was measured: resident memory in MB, processor time as a share of one core, open descriptors."""
+
+    agents: int
+    files: int
+    rss_mb: float
+    cpu_percent: float
+    descriptors: int
+
+
+def measure(agents: int, files: int, seconds: float) -> Idle:
+    """Return what a daemon of so many agents costs while nothing happens.
+
+    Args:
+        agents: How many.
+        files: Notes of each.
+        seconds: How long it is watched.
+    """
+    names = [f"agent{number:02}" for number in range(agents - 1)]
+    with StateHome() as home:
+        home.configure(agents_config(home.state, *names))
+        for name in ["main", *names]:
+            for number in range(files):
+                home.note(
+                    f"memory/{number % 10}/{number:03}.md", f"# Note {number}\n\nOf {name}.\n" * 5, agent=name
+                )
+        with DaemonProcess(home) as daemon:
+            daemon.wait_for(lambda status: all(agent.files == files for agent in status.agents))
+            time.sleep(SETTLE_S)
+            before, began = cpu_s(daemon.pid), time.monotonic()
+            time.sleep(seconds)
+            used = cpu_s(daemon.pid) - before
+            return Idle(
+                agents,
+                files,
+                resident_mb(daemon.pid),
+                100 * used / (time.monotonic() - began),
+                len(os.listdir(f"/proc/{daemon.pid}/fd")),
+            )
+
+
+def cpu_s(pid: int) -> float:
+    """Return the processor time a process has used, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid: int) -> float:
+    """Return a process's resident memory in MB."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--agents", type=int, default=20)
+    parser.add_argument("--files", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--json", action="store_true")
+    wanted = parser.parse_args()
+    found = [measure(count, wanted.files, wanted.seconds) for count in dict.fromkeys((1, wanted.agents))]
+    if wanted.json:
+        print(json.dumps([asdict(each) for each in found]))
+        return
+    for each in found:
+        print(
+            f"{each.agents:>3} agents, {each.files} notes each: {each.rss_mb:.1f} MB resident (bar {BAR_MB:.0f}), "
+            f"{each.cpu_percent:.2f} % of a core (bar {BAR_CPU_PERCENT}), {each.descriptors} descriptors"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""`memctl top`: what the daemon does at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from memd.cli.connect import MemoryClient, Session
+from memd.cli.figures import Figures, between
+from memd.cli.lines import BLANK, Line, dotted, line, row
+from memd.cli.options import examples
+from memd.cli.watching import watch
+from memd.cli.wording import count, size, span
+
+if TYPE_CHECKING:
+    from memd.cli.output import Output
+    from memd_client.messages import MetricsReply
+
+EVERY_S = 1.0
+"""Seconds between two looks."""
+
+REQUEST_HEADS = ("request", "a second", "p50", "p95", "errors", "number")
+AGENT_HEADS = ("agent", "searches/s", "searches", "files", "chunks", "to read", "to embed")
+
+AGENTS_SHOWN = 20
+"""Agents that are listed, the busiest first; `memctl agents` lists all."""
+
+
+@click.command(
+    "top", epilog=examples("memctl top", "memctl top --once", "memctl top --json | jq .cpu_percent")
+)
+@click.option("--once", is_flag=True, help="Print the figures since the daemon's start once, and end.")
+@click.option("as_json", "--json", is_flag=True, help="Likewise, as JSON.")
+@click.pass_obj
+def command(session: Session, once: bool, as_json: bool) -> None:
+    """Watch what the daemon does.
+
+    Requests, agents, models and load, anew every second; q or Ctrl-C ends it. Into a pipe the figures since the
+    daemon's start are printed once.
+    """
+    if session.output.out.terminal and not once and not as_json:
+        watch(session, EVERY_S, Painter().paint)
+        return
+    with session.client() as client:
+        figures = between(None, client.metrics())
+    if as_json:
+        session.output.document(asdict(figures))
+    else:
+        show(figures, session.output)
+
+
+class Painter:
+    """Prints what happened since it last looked."""
+
+    def __init__(self) -> None:
+        self._earlier: MetricsReply | None = None
+
+    def paint(self, client: MemoryClient, output: Output) -> None:
+        """Look, and print what happened since the look before."""
+        later = client.metrics()
+        show(between(self._earlier, later), output)
+        self._earlier = later
+
+
+def show(figures: Figures, output: Output) -> None:
+    """Print figures.
+
+    Args:
+        figures: What happened.
+        output: Where to.
+    """
+    output.lines(_head(figures))
+    if figures.requests:
+        output.lines([BLANK])
+        output.table(
+            REQUEST_HEADS,
+            [
+                (
+                    each.method,
+                    f"{each.per_s:,.1f}",
+                    span(each.p50_ms) if each.count else "-",
+                    span(each.p95_ms) if each.count else "-",
+                    f"{each.errors:,}" if each.errors else "-",
+                    f"{each.count:,}",
+                )
+                for each in figures.requests
+            ],
+        )
+    if figures.agents:
+        output.lines([BLANK])
+        output.table(
+            AGENT_HEADS,
+            [
+                (
+                    each.agent,
+                    f"{each.searches_per_s:,.1f}",
+                    f"{each.searches:,}",
+                    f"{each.files:,}",
+                    f"{each.chunks:,}",
+                    f"{each.files_pending:,}" if each.files_pending else "-",
+                    f"{each.chunks_pending:,}" if each.chunks_pending else "-",
+                )
+                for each in figures.agents[:AGENTS_SHOWN]
+            ],
+        )
+    hidden = len(figures.agents) - AGENTS_SHOWN
+    if hidden > 0:
+        output.lines([line((f"and {hidden:,} more; `memctl agents` lists all", "quiet"))])
+
+
+def _head(figures: Figures) -> list[Line]:
+    """Return the daemon as a whole."""
+    files = sum(each.files_pending for each in figures.agents)
+    chunks = sum(each.chunks_pending for each in figures.agents)
+    lines = [
+        line(
+            *dotted(
+                (f"memd {figures.version}", "title"),
+                f"up {span(figures.uptime_ms)}",
+                f"pid {figures.pid}",
+                size(figures.rss_bytes),
+                f"CPU {figures.cpu_percent:.0f} %",
+            )
+        ),
+        row(
+            "requests",
+            *dotted(
+                f"{figures.requests_per_s:,.1f} a second",
+                count(figures.connections, "connection"),
+                f"over {span(figures.seconds * 1000)}",
+            ),
+        ),
+        row(
+            "pending",
+            *(
+                dotted(
+                    f"{count(files, 'file')} to read" if files else None,
+                    f"{count(chunks, 'chunk')} to embed" if chunks else None,
+                    f"{count(figures.texts_queued, 'text')} with a model" if figures.texts_queued else None,
+                )
+                or ("nothing",)
+            ),
+        ),
+    ]
+    for each in figures.models:
+        style = (
+            "good" if each.state == "ready" else "warn" if each.state in ("failed", "restarting") else "quiet"
+        )
+        lines.append(row("model", *dotted(each.model, (each.state, style), size(each.rss_bytes))))
+    return lines

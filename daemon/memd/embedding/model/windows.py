@@ -1,0 +1,68 @@
+"""A text longer than a model's context, in pieces that fit it. Pure."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from memd.embedding.model.pair import MAX_CHARACTERS_PER_TOKEN
+
+WINDOW_FILL: Final = 0.9
+"""How full windows are meant to be: pieces of equal length differ in tokens, and a full one is cut again."""
+
+CUT_SEARCH_CHARACTERS: Final = 80
+"""How far back from a window's end a space is looked for, so that no word is cut in two."""
+
+
+class UnusableModelError(Exception):
+    """The file loads, but gives no vector a text."""
+
+
+def cut_windows(text: str, count_tokens: Callable[[str], int], limit: int) -> Iterator[tuple[str, int]]:
+    """Yield a text in a few pieces of at most `limit` tokens, with their token counts.
+
+    Args:
+        text: Any text.
+        count_tokens: How many tokens a piece has, the model's own begin and end tokens included.
+        limit: Tokens the model takes at once.
+
+    Raises:
+        UnusableModelError: One character alone has more tokens than the limit.
+    """
+    waiting = [text]
+    while waiting:
+        piece = waiting.pop()
+        parts = math.ceil(len(piece) / (limit * MAX_CHARACTERS_PER_TOKEN))
+        if parts <= 1:
+            count = count_tokens(piece)
+            if count <= limit:
+                yield piece, count
+                continue
+            parts = max(2, math.ceil(count / (limit * WINDOW_FILL)))
+        if len(piece) < 2:
+            raise UnusableModelError("one character is longer than the context")
+        waiting += reversed(_cut_evenly(piece, parts))
+
+
+def _cut_evenly(text: str, parts: int) -> list[str]:
+    """Return a text in `parts` pieces of about equal length, cut at spaces where there are any near."""
+    pieces, start = [], 0
+    for left in range(min(parts, len(text)), 0, -1):
+        end = start + math.ceil((len(text) - start) / left)
+        if left > 1:
+            space = text.rfind(" ", max(start + 1, end - CUT_SEARCH_CHARACTERS), end)
+            end = space if space > start else end
+        pieces.append(text[start:end])
+        start = end
+    return pieces
+
+
+def prepared(text: str, *, word_piece: bool) -> str:
+    """Return a text as llama.cpp should see it.
+
+    Its WordPiece tokenizer keeps only the first letter of a Korean syllable; written out in letters, as
+    BERT does it, the syllable survives. Other tokenizers take the text as it is.
+    """
+    return text if text.isascii() or not word_piece else unicodedata.normalize("NFD", text)

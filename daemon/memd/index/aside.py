@@ -1,0 +1,83 @@
+"""Files that lie beside an index: damaged ones that were set aside, dropped ones, and what SQLite keeps there."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+LOG_FILES = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a file; never of use without it."""
+
+CORRUPT_SUFFIX = ".corrupt-"
+"""Ends the name of a damaged file, before the time. The newest one stays: its vectors are taken over."""
+
+DROPPED_SUFFIX = ".dropped"
+"""Ends the name of a sound file that is built anew; removed as soon as its vectors are taken over."""
+
+
+def set_aside(path: Path, now_ms: int) -> Path:
+    """Rename a damaged file; its log goes, older damaged files too.
+
+    Args:
+        path: The index.
+        now_ms: Wall time in milliseconds.
+
+    Returns:
+        Where it is now.
+    """
+    moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC).strftime("%Y%m%dT%H%M%SZ")
+    aside = path.with_name(f"{path.name}{CORRUPT_SUFFIX}{moment}")
+    os.replace(path, aside)
+    remove_logs(path)
+    for other in corrupt_files(path):
+        if other != aside:
+            other.unlink(missing_ok=True)
+    return aside
+
+
+def drop(path: Path, *, vectors: bool) -> None:
+    """Take an index away, for it to be built anew.
+
+    Args:
+        path: The index.
+        vectors: Whether its vectors go too; else the file waits under another name for them to be taken over.
+    """
+    if vectors:
+        for other in (*corrupt_files(path), dropped_file(path), path):
+            other.unlink(missing_ok=True)
+    else:
+        os.replace(path, dropped_file(path))
+    remove_logs(path)
+
+
+def corrupt_files(path: Path) -> list[Path]:
+    """Return the damaged files set aside for an index, oldest first."""
+    start = path.name + CORRUPT_SUFFIX
+    return sorted(entry for entry in path.parent.iterdir() if entry.name.startswith(start))
+
+
+def dropped_file(path: Path) -> Path:
+    """Return where an index that was dropped waits."""
+    return path.with_name(path.name + DROPPED_SUFFIX)
+
+
+def remove_logs(path: Path) -> None:
+    """Remove what SQLite keeps beside a file."""
+    for suffix in LOG_FILES:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Remove a file and what SQLite keeps beside it."""
+    path.unlink(missing_ok=True)
+    remove_logs(path)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make a rename last."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

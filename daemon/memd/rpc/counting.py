@@ -1,0 +1,188 @@
+"""What the door counts, and everything there is to know as named figures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from memd.buckets import BOUNDS, quantile
+from memd.meter import FAMILIES, OTHER, Family, Meter
+from memd.rpc.asking import rss_bytes
+from memd.rpc.call import DaemonFacts, Memory
+from memd_client.messages import AgentStatus, Histogram, Metric, Sample, SearchReply
+
+NO_METHOD = "unknown"
+"""What requests nobody knows are counted as: their names are the client's own words."""
+
+Labels = Mapping[str, str]
+
+
+def count_request(meter: Meter, method: str | None, code: str, seconds: float | None) -> None:
+    """Count a request that was answered.
+
+    Args:
+        meter: Who counts.
+        method: Its name, None for one that there isn't.
+        code: `ok`, or the error's.
+        seconds: How long it took; None where it was refused before it ran.
+    """
+    name = method or NO_METHOD
+    meter.count("memd_requests_total", name, code)
+    if seconds is not None:
+        meter.observe(seconds, "memd_request_seconds", name)
+
+
+def count_reply(meter: Meter, reply: object) -> None:
+    """Count what a reply says of itself: of a search, how it was answered."""
+    if not isinstance(reply, SearchReply):
+        return
+    meter.count("memd_searches_total", reply.agent, reply.mode)
+    if reply.degraded is not None:
+        meter.count("memd_searches_degraded_total", reply.degraded.code)
+    if reply.abstained:
+        meter.count("memd_searches_abstained_total")
+    if reply.partial:
+        meter.count("memd_searches_partial_total")
+
+
+def counted(meter: Meter) -> list[Metric]:
+    """Return everything a meter counts; a counter without labels is there before its first count."""
+    return [_metric(meter, name, family) for name, family in FAMILIES.items()]
+
+
+def _metric(meter: Meter, name: str, family: Family) -> Metric:
+    """Return the figures of one name."""
+    if family.kind == "histogram":
+        histograms = [
+            Histogram(
+                _labels(family, values),
+                list(each.counts),
+                each.total,
+                *(round(quantile(BOUNDS, each.counts, share), 9) for share in (0.5, 0.95, 0.99)),
+            )
+            for values, each in meter.histograms(name)
+        ]
+        return Metric(name, family.kind, family.help, histograms=histograms)
+    samples = [Sample(_labels(family, values), value) for values, value in meter.counters(name)]
+    if not samples and not family.labels:
+        samples = [Sample({}, 0)]
+    return Metric(name, family.kind, family.help, samples)
+
+
+def _labels(family: Family, values: Sequence[str]) -> dict[str, str]:
+    """Return label values by label."""
+    return dict(zip(family.labels, values, strict=True))
+
+
+def measured(memory: Memory, facts: DaemonFacts, agents: Sequence[AgentStatus]) -> list[Metric]:
+    """Return what has a value at this moment: of the process, its models, accounts, and each agent.
+
+    Args:
+        memory: The engine.
+        facts: The daemon's facts.
+        agents: How the agents are.
+    """
+    return [*_of_process(memory, facts), *_of_models(memory), *_of_agents(facts.meter, agents)]
+
+
+def _of_process(memory: Memory, facts: DaemonFacts) -> list[Metric]:
+    """Return figures of the daemon as a whole."""
+    paused = [each.provider for each in memory.accounts() if each.state != "ok"]
+    return [
+        _gauge("memd_info", "The daemon's release.", [({"version": facts.version}, 1)]),
+        _gauge("memd_uptime_seconds", "Time since the start.", [({}, time.monotonic() - facts.started)]),
+        _gauge("memd_resident_bytes", "Memory the daemon holds, without its models.", [({}, rss_bytes())]),
+        _counter(
+            "memd_cpu_seconds_total",
+            "CPU time spent since the start, without models.",
+            [({}, time.process_time() - facts.cpu_before)],
+        ),
+        _gauge("memd_connections", "Connections open now.", [({}, facts.connections())]),
+        _gauge("memd_tokens_today", "Tokens bought since midnight UTC.", [({}, memory.tokens_today)]),
+        _gauge(
+            "memd_accounts_paused",
+            "Accounts at providers that aren't asked now.",
+            [({"provider": name}, paused.count(name)) for name in dict.fromkeys(paused)],
+        ),
+        _gauge("memd_downloads", "Models being downloaded.", [({}, len(memory.downloads()))]),
+    ]
+
+
+def _of_models(memory: Memory) -> list[Metric]:
+    """Return figures of the local models."""
+    models = memory.models()
+    return [
+        _gauge(
+            "memd_model_state",
+            "1 for the state a local model is in.",
+            [({"model": row.model, "state": row.state}, 1) for row in models],
+        ),
+        _gauge(
+            "memd_model_queue",
+            "Texts that wait for a model.",
+            [({"model": m.model}, m.queued) for m in models],
+        ),
+        _gauge(
+            "memd_model_resident_bytes",
+            "Memory a model's process holds.",
+            [({"model": m.model}, m.rss_bytes) for m in models],
+        ),
+        _gauge(
+            "memd_model_restarts",
+            "Times a model's process failed and was started again.",
+            [({"model": m.model}, m.restarts) for m in models],
+        ),
+    ]
+
+
+AGENT_GAUGES = {
+    "memd_agent_files": ("Files in the index.", "files"),
+    "memd_agent_chunks": ("Chunks in the index.", "chunks"),
+    "memd_agent_vectors": ("Vectors that answer.", "vectors"),
+    "memd_agent_files_pending": ("Files that changed and are to be read.", "files_pending"),
+    "memd_agent_chunks_pending": ("Chunks that wait for their vector.", "chunks_pending"),
+    "memd_agent_index_bytes": ("Size of the index.", "index_bytes"),
+    "memd_agent_syncing": ("Whether files are being read now.", "syncing"),
+}
+"""What each agent is measured by: the name, what it means, and where it stands in a status."""
+
+
+def _of_agents(meter: Meter, agents: Sequence[AgentStatus]) -> list[Metric]:
+    """Return figures of each agent; those beyond the label's limit are added up."""
+    named = [(meter.label("agent", row.agent), row) for row in agents]
+    metrics = [
+        _gauge(
+            "memd_agent_up",
+            "Whether an agent's memory is open.",
+            _added((n, bool(r.index_bytes)) for n, r in named),
+        )
+    ]
+    for name, (help_text, field) in AGENT_GAUGES.items():
+        metrics.append(_gauge(name, help_text, _added((n, getattr(r, field)) for n, r in named)))
+    synced = [
+        ({"agent": name}, row.last_sync_ms / 1000)
+        for name, row in named
+        if name != OTHER and row.last_sync_ms is not None
+    ]
+    metrics.append(
+        _gauge("memd_agent_last_sync_timestamp_seconds", "When an agent's last sync began.", synced)
+    )
+    return metrics
+
+
+def _added(values: Iterable[tuple[str, float]]) -> list[tuple[Labels, float]]:
+    """Return values by agent; several of one name are added up."""
+    sums: dict[str, float] = {}
+    for name, value in values:
+        sums[name] = sums.get(name, 0) + value
+    return [({"agent": name}, value) for name, value in sums.items()]
+
+
+def _gauge(name: str, help_text: str, values: Iterable[tuple[Labels, float]]) -> Metric:
+    """Return what has a value now."""
+    return Metric(name, "gauge", help_text, [Sample(dict(labels), value) for labels, value in values])
+
+
+def _counter(name: str, help_text: str, values: Iterable[tuple[Labels, float]]) -> Metric:
+    """Return what only grows."""
+    return Metric(name, "counter", help_text, [Sample(dict(labels), value) for labels, value in values])

@@ -1,0 +1,28 @@
+"""vacuum: make an index as small as it can be."""
+
+from __future__ import annotations
+
+from memd.rpc.call import AgentMemory, Call
+from memd.rpc.upkeep import open_memory, progress_of, row_of_each
+from memd_client.messages import Problem, VacuumedAgent, VacuumParams, VacuumReply
+
+
+async def handle(call: Call, params: VacuumParams) -> VacuumReply:
+    """Remove vectors that nothing needs and give free room back; searches and writes go on meanwhile.
+
+    Raises:
+        AgentUnknownError: There is no such agent.
+        MemdError: The named agent's failure.
+    """
+
+    async def ask(agent: AgentMemory) -> VacuumedAgent:
+        memory = await open_memory(agent)
+        progress_of(call, agent.agent_id, params.agent)("vacuum", 0, 0, "")
+        return await memory.vacuum()
+
+    return VacuumReply(await row_of_each(call, params.agent, ask, _failed))
+
+
+def _failed(agent_id: str, problem: Problem) -> VacuumedAgent:
+    """Return the row of an agent whose index could not be made small."""
+    return VacuumedAgent(agent_id, 0, 0, 0, 0.0, problem)

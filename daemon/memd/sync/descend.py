@@ -1,0 +1,123 @@
+"""The way down to a file by descriptors: no name on it may be a link, and none is resolved twice.
+
+A path is a promise that its names mean now what they meant a moment ago. Here every name is opened below the
+descriptor of the one before, so a folder that is exchanged for a link meanwhile leads nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER
+"""How a folder on the way is opened. With `O_PATH` (Linux) one that may be entered but not listed will do."""
+
+_LISTED = os.O_RDONLY | _FOLDER
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""How a file is opened. `O_NONBLOCK`: a FIFO that took its place must not hang the reader."""
+
+
+class LinkOnTheWayError(OSError):
+    """A name below the root is a symbolic link."""
+
+
+class NoWayDownError(OSError):
+    """A place doesn't lie below its root."""
+
+
+def open_file(root: str, location: str) -> int:
+    """Return a descriptor of what is at a place below a root, whatever it is; the caller closes it.
+
+    Args:
+        root: Where the way begins. It may be a link, and so may what is above it.
+        location: An absolute path below it.
+
+    Raises:
+        LinkOnTheWayError: A name below the root is a link.
+        NoWayDownError: The place doesn't lie below the root.
+        OSError: It can't be opened.
+    """
+    *folders, name = _names_below(root, location)
+    folder = _open_folder(root, folders, _PASSED)
+    try:
+        return _open_below(folder, name, _READ)
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def open_listing(root: str, location: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """Give the entries of a folder below a root, or of the root itself.
+
+    An entry's `path` is its name alone, and its `stat` is to be asked within the block.
+
+    Args:
+        root: As in `open_file`.
+        location: The folder.
+
+    Raises:
+        OSError: As in `open_file`.
+    """
+    names = _names_below(root, location) if location != root else []
+    handle = _open_folder(root, names, _LISTED)
+    try:
+        with os.scandir(handle) as entries:
+            yield entries
+    finally:
+        os.close(handle)
+
+
+def _names_below(root: str, location: str) -> list[str]:
+    """Return the names that lead from a root to a place below it.
+
+    Raises:
+        NoWayDownError: There is no such way.
+    """
+    start = root.rstrip("/") + "/"
+    names = location[len(start) :].split("/")
+    if not root or not location.startswith(start) or any(name in ("", ".", "..") for name in names):
+        raise NoWayDownError(errno.EINVAL, "it is not below its root")
+    return names
+
+
+def _open_folder(root: str, names: Sequence[str], last: int) -> int:
+    """Return a descriptor of a folder some names below a root, opened with the flags `last`."""
+    here = os.open(root, (_PASSED if names else last) & ~os.O_NOFOLLOW)
+    try:
+        for number, name in enumerate(names, 1):
+            there = _open_below(here, name, last if number == len(names) else _PASSED)
+            os.close(here)
+            here = there
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def _open_below(folder: int, name: str, flags: int) -> int:
+    """Return a descriptor of one name in an open folder.
+
+    Raises:
+        LinkOnTheWayError: It is a link.
+        OSError: It can't be opened.
+    """
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP or _is_link(folder, name):
+            raise LinkOnTheWayError(errno.ELOOP, "it is a symbolic link, or lies behind one") from None
+        raise
+
+
+def _is_link(folder: int, name: str) -> bool:
+    """Return whether a name in an open folder is a link right now."""
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False

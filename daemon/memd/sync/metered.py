@@ -1,0 +1,89 @@
+"""What syncing does, counted: the rows and the sync of `memd.sync`, and nothing else about them changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from weakref import WeakKeyDictionary
+
+from memd.index.files import Published
+from memd.meter import METER, Meter
+from memd.sync.changes import Changes
+from memd.sync.discover import Discovery, Found
+from memd.sync.embed import VectorFill
+from memd.sync.reconcile import TextSync
+from memd.sync.rows import FileRows, Taken
+
+
+class SyncMeter:
+    """Counts what one agent's syncs do.
+
+    Args:
+        agent_id: Whose.
+        meter: Who counts; this process's when left out.
+    """
+
+    def __init__(self, agent_id: str, meter: Meter = METER) -> None:
+        self._agent_id = agent_id
+        self._meter = meter
+        self._embedded: WeakKeyDictionary[VectorFill, int] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"<SyncMeter of {self._agent_id}>"
+
+    def taken(self, outcome: Taken, seconds: float) -> None:
+        """Count a file that was looked into."""
+        self._meter.count("memd_files_taken_total", self._agent_id, outcome.value)
+        self._meter.observe(seconds, "memd_file_seconds")
+
+    def waited(self, seconds: float) -> None:
+        """Note how long a search waited for changed files."""
+        self._meter.observe(seconds, "memd_catch_up_seconds")
+
+    def followed_by(self, follow: Callable[[Published], None]) -> Callable[[Published], None]:
+        """Return what counts the chunks of a committed change, and then hands it on."""
+
+        def count(published: Published) -> None:
+            if published.chunks_added:
+                self._meter.count("memd_chunks_written_total", self._agent_id, by=published.chunks_added)
+            follow(published)
+
+        return count
+
+    def note_embedded(self, fill: VectorFill | None) -> None:
+        """Count what a fill has stored since it was looked at last."""
+        if fill is None:
+            return
+        stored = fill.embedded - self._embedded.get(fill, 0)
+        if stored:
+            self._embedded[fill] = fill.embedded
+            self._meter.count("memd_texts_embedded_total", self._agent_id, by=stored)
+
+
+class MeteredRows(FileRows):
+    """Rows that count the files taken in. `counts` is set before the first."""
+
+    counts: SyncMeter
+
+    async def take(self, found: Found, *, force: bool = False) -> Taken:
+        """Take a file in as `FileRows.take` does, and count it."""
+        started = perf_counter()
+        taken = await super().take(found, force=force)
+        self.counts.taken(taken, perf_counter() - started)
+        return taken
+
+
+class MeteredSync(TextSync):
+    """A sync that notes how long searches wait for it. `counts` is set before the first."""
+
+    counts: SyncMeter
+
+    async def catch_up(
+        self, disk: Discovery, changes: Changes, wait_s: float, *, patient: bool = False
+    ) -> Changes:
+        """Bring in what a search saw as `TextSync.catch_up` does, and note how long that took."""
+        started = perf_counter()
+        try:
+            return await super().catch_up(disk, changes, wait_s, patient=patient)
+        finally:
+            self.counts.waited(perf_counter() - started)

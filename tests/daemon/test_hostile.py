@@ -1,0 +1,324 @@
+"""Hostile peers against a real daemon over its real socket: nothing falls over, leaks, or harms another client."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from memd_client import Client
+from memd_client.errors import all_errors
+from memd_client.messages import REQUESTS
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.sockets import RawClient, wait_until
+
+NONE = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+
+SEED = 20_260
+
+ROOM_BYTES = 150 * 1_048_576
+"""Memory a daemon may have more after it than before: caches fill, and freed memory isn't all given back."""
+
+FRAMES_A_CONNECTION = 10
+"""Most mutations break the connection and what follows is not looked at: few go together."""
+
+HELLO = [0, 1, "hello", {"protocol": 1}]
+
+CALLS = sorted(set(REQUESTS) - {"model", "reset", "vacuum"})
+"""Requests of random calls: those that would fetch or remove what is not the test's are left out."""
+
+
+class Watched:
+    """A daemon, a client that is served all the while, and what the daemon held before."""
+
+    def __init__(self, daemon: DaemonProcess, polite: Client) -> None:
+        self.daemon = daemon
+        self.polite = polite
+        for _ in range(20):
+            assert polite.search("cormorant").hits
+        self.files = self._open_files()
+        self.rss = polite.status().rss_bytes
+        self._stop = threading.Event()
+
+    def _open_files(self) -> int:
+        """Return how many descriptors the daemon holds."""
+        return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
+
+    def ask(self, times: int) -> list[float]:
+        """Search again and again and return how long each search took."""
+        took: list[float] = []
+        while len(took) < times and not self._stop.is_set():
+            started = time.perf_counter()
+            assert self.polite.search("cormorant").hits
+            took.append(time.perf_counter() - started)
+            self._stop.wait(0.02)
+        return took
+
+    def ask_meanwhile(self, attack: Callable[[], None]) -> list[float]:
+        """Run an attack and return how long a polite client's searches took beside it."""
+        took: list[float] = []
+        failures: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                took.extend(self.ask(10**9))
+            except BaseException as error:  # noqa: BLE001 - raised in the test's own thread
+                failures.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            attack()
+        finally:
+            self._stop.set()
+            thread.join(60)
+            self._stop.clear()
+        assert not thread.is_alive(), "a polite client's search hangs"
+        if failures:
+            raise failures[0]
+        return took
+
+    def check_unharmed(self) -> None:
+        """Hold that nothing is left behind: no connection, descriptor, much memory, or defect in the log."""
+        wait_until(lambda: self.polite.status().connections == 1)
+        wait_until(lambda: self._open_files() <= self.files + 8)
+        assert self.polite.status().rss_bytes < self.rss + ROOM_BYTES
+        crashed = [each for each in self.daemon.events() if str(each.get("event", "")).endswith("crashed")]
+        assert not crashed, crashed[0]
+
+
+@contextmanager
+def watched() -> Iterator[Watched]:
+    """Yield a daemon with a few notes and a polite client."""
+    with StateHome(NONE) as home:
+        for number in range(30):
+            home.note(f"memory/{number}.md", f"# day {number}\nthe cormorant nests on pier {number}\n")
+        with DaemonProcess(home) as daemon, daemon.client() as polite:
+            polite.index()
+            yield Watched(daemon, polite)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Watched]:
+    """A daemon that lives through all attacks of the usual run."""
+    with watched() as it:
+        yield it
+
+
+def framed(body: bytes) -> bytes:
+    """Return a body with its length before it."""
+    return struct.pack(">I", len(body)) + body
+
+
+def seeds() -> list[bytes]:
+    """Return frames that are right, to be made wrong."""
+    messages: list[Any] = [
+        HELLO,
+        [0, 2, "search", {"query": "cormorant pier", "max_results": 3, "explain": True}],
+        [0, 3, "get", {"path": "memory/1.md", "from_line": 1, "lines": 2}],
+        [0, 4, "status", {}],
+        [0, 5, "cancel", {"id": 2}],
+        [0, 6, "embed", {"texts": ["a", "b"], "kind": "query"}],
+        [2, "progress", {"id": 1}],
+        [0, 2**32 - 1, "session_started", {"session_key": "s"}],
+    ]
+    return [framed(msgpack.packb(message)) for message in messages]
+
+
+def mutate(frame: bytes, dice: random.Random) -> bytes:
+    """Return a frame with a few things wrong."""
+    data = bytearray(frame)
+    for _ in range(dice.choice((1, 1, 2, 4))):
+        place = dice.randrange(len(data)) if data else 0
+        match dice.randrange(8):
+            case 0 if data:
+                data[place] ^= 1 << dice.randrange(8)
+            case 1 if data:
+                data[place] = dice.choice((0, 0x80, 0x90, 0xC1, 0xC7, 0xDB, 0xDD, 0xDF, 0xFF))
+            case 2:
+                data[place:place] = dice.randbytes(dice.randrange(1, 9))
+            case 3:
+                del data[place : place + dice.randrange(1, 9)]
+            case 4:
+                del data[place:]
+            case 5:
+                data[place:place] = data[: dice.randrange(1, 40)]
+            case 6 if len(data) > 4:  # the body is kept, and the length is right: what is inside is wrong
+                body = bytearray(data[4:])
+                body[dice.randrange(len(body))] = dice.randrange(256)
+                data = bytearray(framed(bytes(body)))
+            case _:
+                data[:4] = struct.pack(">I", dice.choice((0, 1, len(data), 2**24, 2**24 + 1, 2**32 - 1)))
+    return bytes(data)
+
+
+def send_mutated(path: Path, frames: int, seed: int) -> int:
+    """Send mutated frames over many connections, and return how many were sent."""
+    dice = random.Random(seed)
+    right, sent = seeds(), 0
+    while sent < frames:
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.settimeout(20)
+            peer.connect(str(path))
+            batch = [mutate(dice.choice(right), dice) for _ in range(min(FRAMES_A_CONNECTION, frames - sent))]
+            greeting = [right[0]] if dice.random() < 0.9 else []
+            try:
+                for data in greeting + batch:
+                    peer.sendall(data)
+                    sent += data is not right[0]
+                peer.shutdown(socket.SHUT_WR)
+                while peer.recv(65536):  # the daemon closes: nobody hangs
+                    pass
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # the daemon has had enough of this connection
+    return sent
+
+
+def noise(dice: random.Random, depth: int = 0) -> Any:
+    """Return any value that msgpack can carry."""
+    kinds: list[Callable[[], Any]] = [
+        lambda: None,
+        lambda: dice.random() < 0.5,
+        lambda: dice.choice((0, 1, -1, 2**31, 2**63, -(2**63), 2**64 - 1, dice.randrange(1000))),
+        lambda: dice.choice((0.0, -0.0, 0.5, 1e308, math.nan, math.inf, -math.inf)),
+        lambda: dice.choice(
+            ("", "cormorant", "main", "memory/1.md", "../../etc/passwd", "\x00", "é" * 300, "a*(")
+        ),
+        lambda: dice.randbytes(dice.randrange(20)),
+    ]
+    if depth < 3:
+        kinds.append(lambda: [noise(dice, depth + 1) for _ in range(dice.randrange(4))])
+        kinds.append(lambda: {str(noise(dice, 3)): noise(dice, depth + 1) for _ in range(dice.randrange(4))})
+    return dice.choice(kinds)()
+
+
+def random_params(method: str, dice: random.Random) -> Any:
+    """Return parameters of a request: some are right, most are not."""
+    if dice.random() < 0.05:
+        return noise(dice)
+    right = {
+        "query": "cormorant",
+        "path": "memory/1.md",
+        "texts": ["x"],
+        "kind": "query",
+        "session_key": "s",
+        "id": 1,
+        "protocol": 1,
+        "deadline_ms": 500,
+        "max_results": 3,
+        "agent": "main",
+        "sources": ["memory"],
+        "from_line": 1,
+        "lines": 1,
+    }
+    names = list(REQUESTS[method][0].__dataclass_fields__)
+    chosen = [name for name in names if dice.random() < 0.7]
+    wrong = 0.3 if dice.random() < 0.6 else 0.0
+    return {name: noise(dice) if dice.random() < wrong else right.get(name) for name in chosen} | (
+        {"of_a_newer_client": noise(dice)} if dice.random() < 0.1 else {}
+    )
+
+
+def call_randomly(path: Path, calls: int, seed: int) -> dict[str, int]:
+    """Make random calls, several in flight, and return how often each code was answered.
+
+    Every call is answered exactly once, with a result or with an error of the closed set.
+    """
+    dice = random.Random(seed)
+    codes: dict[str, int] = {}
+    known = set(all_errors())
+    with RawClient(path).greet() as peer:
+        for start in range(1, calls + 1, 16):
+            open_ids = set(range(start, min(start + 16, calls + 1)))
+            for request_id in open_ids:
+                method = dice.choice(CALLS) if dice.random() < 0.97 else "no_such_request"
+                params = random_params(method, dice) if method in REQUESTS else noise(dice)
+                peer.send([0, request_id, method, params])
+            while open_ids:
+                reply = peer.read()
+                assert reply is not None, "the daemon closed a connection that spoke the protocol"
+                if reply[0] == 2:
+                    continue
+                open_ids.remove(reply[1])
+                error = reply[2]
+                assert (error is None) != (reply[3] is None)
+                code = "ok" if error is None else error["code"]
+                assert code == "ok" or code in known
+                assert code != "internal", error
+                codes[code] = codes.get(code, 0) + 1
+    return codes
+
+
+def test_mutated_frames_break_their_own_connection_alone(shared: Watched) -> None:
+    took = shared.ask_meanwhile(lambda: _check_sent(shared, 20_000))
+    assert took
+    shared.check_unharmed()
+
+
+def test_random_calls_are_each_answered_once_by_a_code_of_the_closed_set(shared: Watched) -> None:
+    codes = call_randomly(shared.daemon.home.socket, 2_000, SEED)
+    assert codes["ok"] > 100
+    assert codes["bad_params"] > 100
+    shared.check_unharmed()
+
+
+def test_frames_that_would_unpack_to_gigabytes_are_refused(shared: Watched) -> None:
+    empty_maps = b"\xdd" + struct.pack(">I", 15_000_000) + b"\x80" * 15_000_000
+    nested = (b"\xdd" + struct.pack(">I", 200_000)) * 900 + b"\xc0" * 1_000_000
+    spread = b"\xdc" + struct.pack(">H", 200) + (b"\xdc\xff\xff" + b"\x80" * 65_535) * 200
+    most = 0
+    for body in (empty_maps, nested, spread):
+        with RawClient(shared.daemon.home.socket).greet() as peer:
+            peer.send_bytes(framed(body))
+            reply = peer.read()
+            assert (reply[1], reply[2]["code"]) == (0, "frame_invalid")
+        most = max(most, shared.polite.status().rss_bytes)
+    assert most < shared.rss + ROOM_BYTES
+    shared.check_unharmed()
+
+
+def _check_sent(it: Watched, frames: int) -> None:
+    """Send mutated frames, and hold that all were sent."""
+    assert send_mutated(it.daemon.home.socket, frames, SEED) >= frames
+
+
+@pytest.mark.long
+def test_a_million_mutated_frames_harm_nobody() -> None:
+    with watched() as it:
+        alone = _p95(it.ask(200))
+        beside = _p95(it.ask_meanwhile(lambda: _check_sent(it, 1_000_000)))
+        assert beside < max(10 * alone, 0.1)
+        it.check_unharmed()
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_random_calls_harm_nobody() -> None:
+    with watched() as it:
+        alone = _p95(it.ask(200))
+        path = it.daemon.home.socket
+        beside = _p95(it.ask_meanwhile(lambda: _check_answered(call_randomly(path, 100_000, SEED))))
+        assert beside < max(10 * alone, 0.1)
+        it.check_unharmed()
+
+
+def _check_answered(codes: dict[str, int]) -> None:
+    """Hold that calls of both kinds were among them."""
+    assert codes["ok"] > 5_000
+    assert codes["bad_params"] > 5_000
+
+
+def _p95(seconds: list[float]) -> float:
+    """Return the value that 95 of 100 don't exceed."""
+    return sorted(seconds)[int(len(seconds) * 0.95)]

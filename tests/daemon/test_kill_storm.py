@@ -1,0 +1,150 @@
+"""kill -9 at any moment: while files are indexed, while models are switched, while many search."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import statistics
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd_client import Client
+from tests.support.answers import eventually
+from tests.support.edits import Edit, EditedMemory
+from tests.support.homes import StateHome
+from tests.support.models import minilm_path
+from tests.support.sockets import wait_until
+from tests.support.storm import (
+    Searchers,
+    Served,
+    children_of,
+    daemons_of,
+    damage,
+    edit_some,
+    folder_problems,
+    is_settled,
+    kill,
+    stale,
+    start_at_once,
+    twin_of,
+)
+
+KINDS = ("indexing", "switching", "searching")
+NOTES = 60
+SERVED_S = 2.0
+"""How soon a client is served after a kill, on a machine that has nothing else to do."""
+
+SETTLED_S = 90.0
+INDEXES = {"main.sqlite", "words.sqlite"}
+
+
+class Storm:
+    """Two agents, one with a local model; a daemon that dies again and again."""
+
+    def __init__(self, home: StateHome, rng: random.Random) -> None:
+        self.home = home
+        self.rng = rng
+        self.models = [str(minilm_path()), str(twin_of(minilm_path(), home.root / "twin.gguf"))]
+        self.configure()
+        self.main = EditedMemory(home.workspace())
+        self.words = EditedMemory(home.workspace("words"))
+        for number in range(NOTES):
+            home.note(f"memory/lantern/{number:02}.md", f"The lantern at door {number} is lit at dusk.\n")
+        for memory in (self.main, self.words):
+            memory.do(Edit("write_long", "memory/kept.md"))
+        home.note("memory/lantern.md", "A lantern without a model.\n", agent="words")
+        self.served: list[Served] = []
+
+    def configure(self) -> None:
+        """Write the settings; the model named first is the one in use."""
+        local: dict[str, Any] = {"provider": "local", "local": {"modelPath": self.models[0]}}
+        workspace = str(self.home.workspace("words"))
+        agents = [
+            {"id": "main", "default": True},
+            {"id": "words", "workspace": workspace, "memorySearch": {"provider": "none"}},
+        ]
+        self.home.configure({"agents": {"defaults": {"memorySearch": local}, "list": agents}})
+
+    def round(self, kind: str) -> None:
+        """Have clients start a daemon, look at what the last one left, work, and kill it in the midst of it."""
+        served = start_at_once(self.home)
+        self.served.append(served)
+        assert len(served.pids) == 1
+        assert served.all_found
+        (pid,) = served.pids
+        wait_until(lambda: daemons_of(self.home) == [pid])
+        with Client(self.home.socket, timeout_s=60) as client:
+            self.expect_convergence(client)
+        folder = self.home.state / "memory"
+        for name in sorted(INDEXES):
+            assert damage(folder / name) == []
+        assert folder_problems(folder, INDEXES) == []
+        with Searchers(self.home, 4 if kind == "searching" else 0):
+            self.work(kind, pid)
+            time.sleep(self.rng.uniform(0, 1.0))  # noqa: TID251 - a random moment of another process's work
+            children = children_of(pid)
+            kill(pid)
+        wait_until(lambda: not any(Path(f"/proc/{child}/exe").exists() for child in children))
+
+    def work(self, kind: str, pid: int) -> None:
+        """Give the daemon something to do."""
+        edit_some(self.main, self.rng, 30 if kind == "indexing" else 4)
+        edit_some(self.words, self.rng, 30 if kind == "indexing" else 4)
+        if kind == "switching":
+            self.models.reverse()
+            self.configure()
+            os.kill(pid, signal.SIGHUP)
+
+    def expect_convergence(self, client: Client) -> None:
+        """Wait until the indexes are those of the files, and compare the answers with the disk."""
+        deadline = time.monotonic() + SETTLED_S
+        while not all(is_settled(agent) for agent in client.status().agents):
+            assert time.monotonic() < deadline, client.status().agents
+            time.sleep(0.05)  # noqa: TID251 - another process's work
+        for agent, memory in (("main", self.main), ("words", self.words)):
+            with Client(self.home.socket, agent=agent, timeout_s=60) as asker:
+                eventually(partial(self.wrong, asker, memory))
+
+    def wrong(self, asker: Client, memory: EditedMemory) -> list[str]:
+        """Return in what the answers on some of the words, the newest among them, differ from the disk."""
+        places = [-1, -2, -3, *(self.rng.randrange(len(memory.words)) for _ in range(5))]
+        words = [memory.words[place % len(memory.words)] for place in places]
+        return [found for word in words for found in stale(asker, word, memory.files())]
+
+
+@pytest.fixture
+def storm() -> Iterator[Storm]:
+    with StateHome() as home:
+        storm = Storm(home, random.Random(20261122))
+        try:
+            yield storm
+        finally:
+            for pid in daemons_of(home):
+                kill(pid)
+
+
+def run(storm: Storm, rounds: int) -> None:
+    for number in range(rounds):
+        storm.round(KINDS[number % len(KINDS)])
+    firsts = [served.first_s for served in storm.served]
+    lasts = [served.last_s for served in storm.served]
+    print(
+        f"{rounds} kills: the first of ten clients served after {statistics.median(firsts):.2f} s "
+        f"({max(firsts):.2f} at most), the last after {statistics.median(lasts):.2f} s ({max(lasts):.2f})"
+    )
+    assert statistics.median(firsts) < SERVED_S
+
+
+def test_a_killed_daemon_leaves_nothing_broken_and_ten_clients_start_one(storm: Storm) -> None:
+    run(storm, 3)
+
+
+@pytest.mark.long
+def test_two_hundred_kills_leave_nothing_broken(storm: Storm) -> None:
+    run(storm, 200)

@@ -1,0 +1,115 @@
+"""What a daemon counts, and how people see it: a running one, and one that goes away and comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from memd_client.messages import MetricsReply
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+from tests.support.provider_faults import Fault
+from tests.support.provider_server import serving
+from tests.support.terminal import Terminal
+
+
+@pytest.fixture
+def daemon() -> Iterator[DaemonProcess]:
+    """A daemon with the agents `main` and `work`, and one note."""
+    with StateHome() as home:
+        home.configure(agents_config(home.state, "work"))
+        home.workspace("work").mkdir()
+        home.note("MEMORY.md", "# Lease\n\nThe lease ends in June.\n")
+        with DaemonProcess(home) as process:
+            yield process
+
+
+def value(reply: MetricsReply, name: str, **labels: str) -> float:
+    """Return one figure; 0 where it isn't there."""
+    found = [sample for each in reply.metrics if each.name == name for sample in each.samples]
+    return sum(sample.value for sample in found if sample.labels == labels)
+
+
+def timed(reply: MetricsReply, name: str) -> int:
+    """Return how many durations of a name were noted."""
+    return sum(
+        sum(each.counts) for metric in reply.metrics if metric.name == name for each in metric.histograms
+    )
+
+
+def test_what_agents_do_shows_in_the_figures(daemon: DaemonProcess) -> None:
+    with daemon.client() as client:
+        client.index()
+        before = client.metrics()
+        for _ in range(3):
+            client.search("when does the lease end")
+        daemon.home.note("memory/2026-05-08.md", "# Flat\n\nThe flat is dry.\n")
+        assert client.search("flat", deadline_ms=10_000).hits
+
+        after = client.metrics()
+
+    def grown(name: str, **labels: str) -> float:
+        return value(after, name, **labels) - value(before, name, **labels)
+
+    assert grown("memd_requests_total", method="search", code="ok") == 4
+    assert grown("memd_searches_total", agent="main", mode="keyword") == 4
+    assert grown("memd_files_taken_total", agent="main", outcome="changed") == 1
+    assert grown("memd_chunks_written_total", agent="main") == 1
+    assert grown("memd_agent_files", agent="main") == 1
+    assert value(after, "memd_agent_up", agent="work") == 1
+    assert timed(after, "memd_request_seconds") > timed(before, "memd_request_seconds")
+    assert timed(after, "memd_catch_up_seconds") >= timed(before, "memd_catch_up_seconds")
+
+
+def test_the_commands_show_the_figures(daemon: DaemonProcess) -> None:
+    metrics, top, agents = (
+        daemon.memctl("metrics"),
+        daemon.memctl("top", "--json"),
+        daemon.memctl("agents", "--json"),
+    )
+
+    assert 'memd_agent_files{agent="main"} 1\n' in metrics.stdout
+    assert [row["agent"] for row in json.loads(top.stdout)["agents"]] == ["main", "work"]
+    assert [row["state"] for row in json.loads(agents.stdout)["agents"]] == ["ready", "ready"]
+
+
+@pytest.mark.parametrize(
+    ("command", "key", "code"),
+    [(("top",), b"q", 0), (("status", "--watch"), b"\x03", 130)],
+    ids=["top", "status"],
+)
+def test_what_is_watched_outlives_the_daemon_and_ends_at_a_key(
+    daemon: DaemonProcess, command: tuple[str, ...], key: bytes, code: int
+) -> None:
+    with Terminal(daemon, *command) as terminal:
+        terminal.wait_for(f"pid {daemon.pid}")
+
+        daemon.stop()
+        terminal.wait_for("the daemon is away")
+
+        daemon.start()
+        terminal.wait_for(f"pid {daemon.pid}")
+
+        terminal.press(key)
+        assert terminal.wait_end() == code
+        assert "Traceback" not in terminal.text
+
+
+def test_vectors_made_and_searches_without_them_are_counted() -> None:
+    with StateHome() as home, serving("ollama", dims=64) as server:
+        remote = {"provider": "ollama", "remote": {"baseUrl": server.url}, "sync": {"watch": False}}
+        home.configure(agents_config(home.state, memory_search=remote))
+        home.note("MEMORY.md", "# Lease\n\nThe lease ends in June.\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            client.search("lease")
+            server.fault = Fault("server_error")
+            client.search("another question about the lease")
+
+            reply = client.metrics()
+
+    assert value(reply, "memd_texts_embedded_total", agent="main") == 1
+    assert value(reply, "memd_searches_total", agent="main", mode="hybrid") == 1
+    assert value(reply, "memd_searches_degraded_total", code="provider_failed") == 1

@@ -1,0 +1,185 @@
+"""What a hostile client, note or program might try: questions, paths, and folders that become links."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+TOPICS = ("kestrel", "harbour", "invoice", "gateway", "cinnamon", "rotation", "ledger", "meadow")
+"""Words that stand in every note of a test, wherever it lies: what is asked for."""
+
+SYNTAX = (
+    "*",
+    "(",
+    ")",
+    "NEAR",
+    "OR",
+    "AND",
+    "NOT",
+    "text:",
+    "path:",
+    "^",
+    "{",
+    "}",
+    "-",
+    "'; --",
+    "\0",
+    "%",
+    "_",
+    '"',
+)
+
+STRANGE = (
+    "日記",
+    "e\u0301",
+    "\u202e",
+    "\ufeff",
+    "𝔨𝔢𝔰𝔱𝔯𝔢𝔩",
+    "KESTREL",
+    "kestrle",
+    "zq",
+    "phrase",
+    "../",
+    "sessions/",
+)
+
+PREFIXES = (None, "", "memory/", "../", "/", "memory/other/", "%", "../workspace-work", "sessions/", "*")
+"""What a search might be told to keep to."""
+
+LOOK_ALIKES = {"/": "／∕⁄⧸", ".": "．․。", "m": "ｍм", "e": "еｅ", "a": "аａ", "o": "оο"}
+"""Characters that look like those of paths and are others."""
+
+UP = (
+    "..",
+    "../..",
+    "%2e%2e",
+    "..%2f",
+    "․․",
+    "‥",
+    "．．",
+    "..\\",
+    "...",
+    "..;",
+    "~",
+    "~root",
+    "..\u200b",
+    ". .",
+)
+
+PIECES = (
+    "\0",
+    "\n",
+    "\\",
+    " ",
+    ".",
+    "//",
+    "/./",
+    "\u202e",
+    "\u200d",
+    "%00",
+    "%2f",
+    "$HOME",
+    "`id`",
+    "?",
+    "*",
+    ":",
+)
+
+ENDINGS = ("", ".md", ".MD", "/.md", "\0.md", ".md/", ".md\0", ".md .", "#.md", "?.md", ".md:stream")
+
+
+def random_query(dice: random.Random, more: Iterable[str]) -> str:
+    """Return a question of topics, search syntax, oddities and more words, with one topic at least."""
+    words = [*TOPICS, *TOPICS, *SYNTAX, *STRANGE, *more]
+    query = " ".join(dice.choices(words, k=dice.randint(1, 8)))
+    return query if any(topic in query for topic in TOPICS) else f"{query} {dice.choice(TOPICS)}"
+
+
+def names_of(file: Path, workspace: Path, pid: int) -> list[str]:
+    """Return paths that might lead to a file: absolute, relative, by links to `/`, and through a process's folder.
+
+    Args:
+        file: What must not be read.
+        workspace: Where paths start.
+        pid: The process that is asked.
+    """
+    through = [f"/proc/{who}/{how}{file}" for who in ("self", pid) for how in ("root", "cwd/../..")]
+    return [
+        str(file),
+        f"file://{file}",
+        os.path.relpath(file, workspace),
+        os.path.relpath(file, workspace / "memory"),
+        f"memory/root{file}",
+        *through,
+    ]
+
+
+def names_by_descriptor(pid: int) -> list[str]:
+    """Return the names of what a process, or whoever reads them, has open."""
+    return [f"/proc/{pid}/fd/{number}" for number in range(3, 30)] + [
+        f"/dev/fd/{number}" for number in range(9)
+    ]
+
+
+def bend(dice: random.Random, path: str) -> str:
+    """Return a path with one thing changed that a careless check might overlook."""
+    cut = dice.randint(0, len(path))
+    way = dice.randint(0, 8)
+    if way == 0:
+        return f"{dice.choice(UP)}/{path}"
+    if way == 1:
+        return f"memory/{dice.choice(UP)}/{path.lstrip('/')}"
+    if way == 2:
+        return path[:cut] + dice.choice(PIECES) + path[cut:]
+    if way == 3:
+        known = [letter for letter in LOOK_ALIKES if letter in path] or ["/"]
+        letter = dice.choice(known)
+        return path.replace(letter, dice.choice(LOOK_ALIKES[letter]), dice.choice([1, -1]))
+    if way == 4:
+        return dice.choice([path.upper(), path.lower(), path.title(), path.swapcase()])
+    if way == 5:
+        return path.removesuffix(".md") + dice.choice(ENDINGS)
+    if way == 6:
+        long = dice.choice([255, 256, 4095, 4097, 60_000])
+        return dice.choice(
+            [
+                "x" * long + ".md",
+                "../" * (long // 3) + path,
+                "memory/" * (long // 7) + path,
+                path + "/" * long,
+            ]
+        )
+    if way == 7:
+        return f"memory/{path}"
+    return path[:cut] + "/../" + path[cut:]
+
+
+@contextlib.contextmanager
+def swapping(place: Path, aside: Path, link: Path) -> Iterator[None]:
+    """Exchange a file or folder for a link and back, over and over, while the block runs.
+
+    Args:
+        place: What is exchanged; there again when the block ends.
+        aside: Where it is meanwhile, on the same file system.
+        link: The link.
+    """
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            place.rename(aside)
+            link.rename(place)
+            place.rename(link)
+            aside.rename(place)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

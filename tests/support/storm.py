@@ -1,0 +1,233 @@
+"""A daemon that is killed again and again, started by the clients that want something of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from memd_client import Client
+from memd_client.errors import MemdError
+from memd_client.messages import AgentStatus
+from tests.support.edits import Edit, EditedMemory
+from tests.support.homes import StateHome
+from tests.support.sockets import wait_until
+
+AT_ONCE: Final = 10
+"""Clients that want a daemon at the same moment."""
+
+SPARE_BYTES: Final = 10 * 1_048_576
+"""What a folder of indexes may take beyond what lives in them."""
+
+CLIENT: Final = """
+import sys, time
+from memd_client import Client
+with Client(autostart=True, timeout_s=30) as client:
+    hits = client.search("lantern", deadline_ms=10_000).hits
+    print(client.hello().pid, time.time(), len(hits), flush=True)
+    sys.stdin.read()
+"""
+"""Greets, searches, says who answered and when, and stays until its input ends."""
+
+
+class Served:
+    """Clients that came at once: who answered them, and after how long the first and the last were served."""
+
+    def __init__(self, answers: list[tuple[int, float, int]], began: float) -> None:
+        self.pids = {pid for pid, _, _ in answers}
+        times = sorted(at - began for _, at, _ in answers)
+        self.first_s, self.last_s = times[0], times[-1]
+        self.all_found = all(hits for _, _, hits in answers)
+
+
+def start_at_once(home: StateHome, count: int = AT_ONCE) -> Served:
+    """Start so many clients at the same moment, each a process, and return how they were served."""
+    environ = {**os.environ, **home.environ()}
+    began = time.time()
+    clients = [
+        subprocess.Popen(
+            [sys.executable, "-c", CLIENT],
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(count)
+    ]
+    try:
+        answers = []
+        for client in clients:
+            assert client.stdout
+            line = client.stdout.readline()
+            assert line, client.communicate()[1]
+            pid, at, hits = line.split()
+            answers.append((int(pid), float(at), int(hits)))
+    finally:
+        for client in clients:
+            client.communicate()
+    return Served(answers, began)
+
+
+def daemons_of(home: StateHome) -> list[int]:
+    """Return the processes that are daemons of a state directory."""
+    mark = f"OPENCLAW_STATE_DIR={home.state}".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            command = (process / "cmdline").read_bytes().split(b"\0")
+            if b"memd" in command and mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
+
+
+def kill(pid: int) -> None:
+    """kill -9 a daemon, and wait until it is gone: its children are not ours to wait for."""
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not _is_running(pid))
+
+
+def _is_running(pid: int) -> bool:
+    """Return whether a process runs; one that nobody has waited for yet doesn't."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children_of(pid: int) -> list[int]:
+    """Return a process's children."""
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+class Searchers:
+    """Somebody who searches without a pause, until the daemon is gone."""
+
+    def __init__(self, home: StateHome, threads: int) -> None:
+        self._home = home
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._search, args=(number,)) for number in range(threads)]
+
+    def __enter__(self) -> Searchers:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _search(self, number: int) -> None:
+        with contextlib.suppress(MemdError), Client(self._home.socket, timeout_s=10) as client:
+            while not self._ended.is_set():
+                client.search(f"lantern at door {number}", deadline_ms=5_000)
+                number += 1
+
+
+def damage(index: Path) -> list[str]:
+    """Return what SQLite finds wrong with a copy of an index, its full-text tables too.
+
+    A copy: the daemon alone writes to its own.
+    """
+    copy = index.with_name("copy.sqlite")
+    try:
+        source = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
+        target = apsw.Connection(str(copy))
+        with target.backup("main", source, "main") as backup:
+            backup.step()
+        source.close()
+        found = [str(row[0]) for row in target.execute("PRAGMA integrity_check")]
+        with contextlib.suppress(apsw.SQLError):
+            target.execute("INSERT INTO chunks_fts(chunks_fts, rank) VALUES('integrity-check', 1)")
+        target.close()
+        return [] if found == ["ok"] else found
+    except apsw.CorruptError as error:
+        return [str(error)]
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def folder_problems(folder: Path, known: set[str]) -> list[str]:
+    """Return what is wrong with a folder of indexes: files nobody knows, and more than what lives in them takes.
+
+    Args:
+        folder: The folder.
+        known: Names of the files that may be there; `-wal` and `-shm` may stand beside each.
+    """
+    files = {path.name: path.stat().st_size for path in folder.iterdir()}
+    strangers = [name for name in files if name.removesuffix("-wal").removesuffix("-shm") not in known]
+    live = 0
+    for name in known & files.keys():
+        if name.endswith(".sqlite"):
+            with contextlib.closing(
+                apsw.Connection(str(folder / name), flags=apsw.SQLITE_OPEN_READONLY)
+            ) as db:
+                pages, free, size = (
+                    db.pragma(fact) for fact in ("page_count", "freelist_count", "page_size")
+                )
+                live += (pages - free) * size
+        else:
+            live += files[name]
+    total = sum(files.values())
+    found = [f"{name} is left over" for name in strangers]
+    if total > live + SPARE_BYTES:
+        found.append(f"{total:,} bytes for {live:,} that live: {files}")
+    return found
+
+
+def edit_some(memory: EditedMemory, rng: random.Random, count: int) -> None:
+    """Write, change, move and delete some of a memory's files."""
+    for _ in range(count):
+        place = f"memory/{rng.randrange(40):02}.md"
+        name = rng.choice(["write", "write_long", "append", "swap_words", "delete", "rename", "replace"])
+        memory.do(Edit(name, place, f"memory/{rng.randrange(40):02}.md" if name == "rename" else ""))
+    memory.do(Edit("write", "memory/kept.md"))
+
+
+def is_settled(agent: AgentStatus) -> bool:
+    """Return whether an agent's index is that of its files, and every text has its vector."""
+    return not (agent.files_pending or agent.chunks_pending or agent.syncing or agent.problems)
+
+
+def twin_of(model: Path, twin: Path) -> Path:
+    """Write a model that gives the same vectors as another one, and counts as a model of its own."""
+    data = model.read_bytes()
+    assert b"all-MiniLM-L6-v2" in data[:1000]
+    twin.write_bytes(data.replace(b"all-MiniLM-L6-v2", b"twin-MiniLM-L6v2", 1))
+    return twin
+
+
+def stale(client: Client, word: str, files: Mapping[str, str]) -> list[str]:
+    """Return in what the answer to a word differs from the disk; by meaning other places may be found as well.
+
+    Args:
+        client: A client of the daemon.
+        word: It stands in some of the files, or in none any more.
+        files: The text of each file.
+    """
+    reply = client.search(word, max_results=20, deadline_ms=10_000)
+    holders = {path for path, text in files.items() if word in text}
+    found = []
+    if holders and not (reply.hits and reply.hits[0].path in holders and word in reply.hits[0].snippet):
+        found.append(f"{word} is in {sorted(holders)}, found first in {[hit.path for hit in reply.hits[:1]]}")
+    for hit in reply.hits:
+        lines = files.get(hit.path, "").split("\n")[hit.start_line - 1 : hit.end_line]
+        if hit.snippet not in "\n".join(lines):
+            found.append(f"{hit.citation} shows what isn't there")
+    return found

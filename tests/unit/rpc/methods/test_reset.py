@@ -1,0 +1,22 @@
+"""reset: an agent that doesn't exist, or isn't open, says so; the rest is tests/daemon/test_upkeep.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from memd.rpc.methods import reset
+from memd_client.errors import AgentReloadingError, AgentUnknownError
+from memd_client.messages import ResetParams
+from tests.unit.rpc.methods.calling import call_of, run
+
+
+def test_an_agent_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(AgentUnknownError):
+        run(reset.handle(call_of(), ResetParams(agent="nobody")))
+
+
+def test_an_agent_that_is_not_open_is_the_replys_error_or_its_rows() -> None:
+    with pytest.raises(AgentReloadingError):
+        run(reset.handle(call_of(), ResetParams(agent="main")))
+    rows = run(reset.handle(call_of(), ResetParams())).agents
+    assert [row.error.code for row in rows if row.error is not None] == ["agent_reloading"] * 2

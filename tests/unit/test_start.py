@@ -1,0 +1,17 @@
+"""What a daemon brings into memory before it has done anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+NEVER = ("rich.console", "click", "llama_cpp", "gguf", "memd.cli.main")
+
+
+def test_the_daemon_imports_nothing_it_never_uses() -> None:
+    code = "import sys, memd.__main__; print(*(name for name, module in sys.modules.items() if module))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    imported = set(ran.stdout.split())
+
+    assert "memd.app" in imported
+    assert imported.isdisjoint(NEVER)

@@ -73,7 +73,7 @@ class Storm:
 
     def round(self, kind: str) -> None:
         """Have clients start a daemon, look at what the last one left, work, and kill it in the midst of it."""
-        served = start_at_once(self.home)
+        served = start_at_once(self.home, "words")
         self.served.append(served)
         assert len(served.pids) == 1
         assert served.all_found

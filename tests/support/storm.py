@@ -32,12 +32,12 @@ SPARE_BYTES: Final = 10 * 1_048_576
 CLIENT: Final = """
 import sys, time
 from memd_client import Client
-with Client(autostart=True, timeout_s=30) as client:
+with Client(autostart=True, agent=sys.argv[1], timeout_s=30) as client:
     hits = client.search("lantern", deadline_ms=10_000).hits
     print(client.hello().pid, time.time(), len(hits), flush=True)
     sys.stdin.read()
 """
-"""Greets, searches, says who answered and when, and stays until its input ends."""
+"""Greets, searches an agent's memory, says who answered and when, and stays until its input ends."""
 
 
 class Served:
@@ -50,13 +50,19 @@ class Served:
         self.all_found = all(hits for _, _, hits in answers)
 
 
-def start_at_once(home: StateHome, count: int = AT_ONCE) -> Served:
-    """Start so many clients at the same moment, each a process, and return how they were served."""
+def start_at_once(home: StateHome, agent: str, count: int = AT_ONCE) -> Served:
+    """Start so many clients at the same moment, each a process, and return how they were served.
+
+    Args:
+        home: Whose daemon they want.
+        agent: Whose memory they search.
+        count: How many.
+    """
     environ = {**os.environ, **home.environ()}
     began = time.time()
     clients = [
         subprocess.Popen(
-            [sys.executable, "-c", CLIENT],
+            [sys.executable, "-c", CLIENT, agent],
             env=environ,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -253,7 +253,7 @@ class AgentMemory:
             skipped=list(self.text.skipped),
         )
 
-    def reset(self, *, vectors: bool) -> None:
+    async def reset(self, *, vectors: bool) -> None:
         """Give the index up, for it to be opened empty and filled anew; the caller then waits for that.
 
         Args:

@@ -26,6 +26,7 @@ from memd_client.messages import (
     IndexedAgent,
     SearchParams,
     SearchReply,
+    VacuumedAgent,
 )
 
 log = structlog.get_logger(__name__)
@@ -211,6 +212,21 @@ class AgentSlot:
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring text and vectors up to date now; see `AgentMemory.index`."""
         return await self._ask(lambda memory: memory.index(force, progress))
+
+    async def reset(self, vectors: bool, progress: ProgressSink) -> IndexedAgent:
+        """Drop the index and build it anew from the files; see `AgentMemory.reset`.
+
+        Cancellation: the index is built anew all the same.
+        """
+        await self._ask(lambda memory: memory.reset(vectors=vectors))
+        self._unsettle()
+        progress("reopening", 0, 0, "")
+        await self.wait_settled()
+        return await self.index(False, progress)
+
+    async def vacuum(self) -> VacuumedAgent:
+        """Make the index as small as it can be; see `AgentMemory.vacuum`."""
+        return await self._ask(lambda memory: memory.vacuum())
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Return vectors of texts; see `AgentMemory.embed`."""

@@ -33,6 +33,7 @@ from memd_client.messages import (
     Problem,
     SearchParams,
     SearchReply,
+    VacuumedAgent,
 )
 
 
@@ -110,6 +111,17 @@ class FakeAgent:
         if self.failure is not None:
             raise self.failure
         return IndexedAgent(self.agent_id, 2, 4, 2, 0, 4 if force else 0, 0, 1.0)
+
+    async def reset(self, vectors: bool, progress: ProgressSink) -> IndexedAgent:
+        """Do as `index` does; embed everything anew where the vectors go."""
+        return await self.index(vectors, progress)
+
+    async def vacuum(self) -> VacuumedAgent:
+        """Say that half of it was too much."""
+        await trio.lowlevel.checkpoint()
+        if self.failure is not None:
+            raise self.failure
+        return VacuumedAgent(self.agent_id, 8192, 4096, 1, 0.1)
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Answer zeros."""

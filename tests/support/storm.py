@@ -47,7 +47,7 @@ class Served:
         self.pids = {pid for pid, _, _ in answers}
         times = sorted(at - began for _, at, _ in answers)
         self.first_s, self.last_s = times[0], times[-1]
-        self.all_found = all(hits for _, _, hits in answers)
+        self.found = {bool(hits) for _, _, hits in answers}
 
 
 def start_at_once(home: StateHome, agent: str, count: int = AT_ONCE) -> Served:

@@ -30,6 +30,7 @@ from memd_client.messages import (
     Problem,
     SearchParams,
     SearchReply,
+    VacuumedAgent,
 )
 
 ProgressSink = Callable[[str, int, int, str], None]
@@ -51,6 +52,12 @@ class AgentMemory(Protocol):
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring the index up to date."""
+
+    async def reset(self, vectors: bool, progress: ProgressSink) -> IndexedAgent:
+        """Drop the index and build it anew; its vectors too, where wanted."""
+
+    async def vacuum(self) -> VacuumedAgent:
+        """Make the index as small as it can be."""
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Turn texts into vectors."""

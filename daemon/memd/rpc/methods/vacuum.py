@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memd.rpc.call import AgentMemory, Call
-from memd.rpc.upkeep import open_memory, progress_of, row_of_each
+from memd.rpc.call import AgentMemory, Call, ProgressSink
+from memd.rpc.each_agent import ask_each
 from memd_client.messages import Problem, VacuumedAgent, VacuumParams, VacuumReply
 
 
@@ -15,12 +15,11 @@ async def handle(call: Call, params: VacuumParams) -> VacuumReply:
         MemdError: The named agent's failure.
     """
 
-    async def ask(agent: AgentMemory) -> VacuumedAgent:
-        memory = await open_memory(agent)
-        progress_of(call, agent.agent_id, params.agent)("vacuum", 0, 0, "")
-        return await memory.vacuum()
+    async def ask(agent: AgentMemory, progress: ProgressSink) -> VacuumedAgent:
+        progress("vacuum", 0, 0, "")
+        return await agent.vacuum()
 
-    return VacuumReply(await row_of_each(call, params.agent, ask, _failed))
+    return VacuumReply(await ask_each(call, params.agent, ask, _failed))
 
 
 def _failed(agent_id: str, problem: Problem) -> VacuumedAgent:

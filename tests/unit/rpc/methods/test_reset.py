@@ -1,12 +1,13 @@
-"""reset: an agent that doesn't exist, or isn't open, says so; the rest is tests/daemon/test_upkeep.py."""
+"""reset: one agent or all, their vectors where wanted; the rest is tests/daemon/test_upkeep.py."""
 
 from __future__ import annotations
 
 import pytest
 
 from memd.rpc.methods import reset
-from memd_client.errors import AgentReloadingError, AgentUnknownError
+from memd_client.errors import AgentUnknownError, IndexIOError
 from memd_client.messages import ResetParams
+from tests.support.memory import FakeMemory
 from tests.unit.rpc.methods.calling import call_of, run
 
 
@@ -15,8 +16,16 @@ def test_an_agent_that_does_not_exist_is_an_error() -> None:
         run(reset.handle(call_of(), ResetParams(agent="nobody")))
 
 
-def test_an_agent_that_is_not_open_is_the_replys_error_or_its_rows() -> None:
-    with pytest.raises(AgentReloadingError):
-        run(reset.handle(call_of(), ResetParams(agent="main")))
-    rows = run(reset.handle(call_of(), ResetParams())).agents
-    assert [row.error.code for row in rows if row.error is not None] == ["agent_reloading"] * 2
+def test_the_vectors_go_where_that_is_wanted() -> None:
+    assert [row.embedded for row in run(reset.handle(call_of(), ResetParams())).agents] == [0, 0]
+    assert [row.embedded for row in run(reset.handle(call_of(), ResetParams(vectors=True))).agents] == [4, 4]
+
+
+def test_an_agents_failure_is_the_replys_or_its_rows() -> None:
+    memory = FakeMemory()
+    memory.main.failure = IndexIOError("the disk is full")
+    with pytest.raises(IndexIOError):
+        run(reset.handle(call_of(memory), ResetParams(agent="main")))
+    first, second = run(reset.handle(call_of(memory), ResetParams())).agents
+    assert first.error is not None
+    assert (first.error.code, second.error) == ("index_io", None)

@@ -1,12 +1,13 @@
-"""vacuum: an agent that doesn't exist, or isn't open, says so; the rest is tests/daemon/test_upkeep.py."""
+"""vacuum: one agent or all, with what it brought; the rest is tests/daemon/test_upkeep.py."""
 
 from __future__ import annotations
 
 import pytest
 
 from memd.rpc.methods import vacuum
-from memd_client.errors import AgentReloadingError, AgentUnknownError
+from memd_client.errors import AgentUnknownError, IndexIOError
 from memd_client.messages import VacuumParams
+from tests.support.memory import FakeMemory
 from tests.unit.rpc.methods.calling import call_of, run
 
 
@@ -15,8 +16,19 @@ def test_an_agent_that_does_not_exist_is_an_error() -> None:
         run(vacuum.handle(call_of(), VacuumParams(agent="nobody")))
 
 
-def test_an_agent_that_is_not_open_is_the_replys_error_or_its_rows() -> None:
-    with pytest.raises(AgentReloadingError):
-        run(vacuum.handle(call_of(), VacuumParams(agent="main")))
+def test_each_agent_says_what_it_brought() -> None:
     rows = run(vacuum.handle(call_of(), VacuumParams())).agents
-    assert [row.error.code for row in rows if row.error is not None] == ["agent_reloading"] * 2
+    assert [(row.agent, row.bytes_before, row.bytes_after) for row in rows] == [
+        ("main", 8192, 4096),
+        ("other", 8192, 4096),
+    ]
+
+
+def test_an_agents_failure_is_the_replys_or_its_rows() -> None:
+    memory = FakeMemory()
+    memory.main.failure = IndexIOError("the disk is full")
+    with pytest.raises(IndexIOError):
+        run(vacuum.handle(call_of(memory), VacuumParams(agent="main")))
+    first, second = run(vacuum.handle(call_of(memory), VacuumParams())).agents
+    assert first.error is not None
+    assert (first.error.code, second.error) == ("index_io", None)

@@ -73,9 +73,9 @@ class FrameDecoder:
         return f"<FrameDecoder {state}>"
 
     @property
-    def is_amid_frame(self) -> bool:
-        """Whether bytes wait for the rest of their frame."""
-        return bool(self._buffer)
+    def waiting_bytes(self) -> int:
+        """How many bytes wait for the rest of their frame."""
+        return len(self._buffer)
 
     def feed(self, data: bytes) -> list[Any]:
         """Take bytes as they came and return the values they completed, oldest first.

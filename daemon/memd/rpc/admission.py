@@ -115,12 +115,14 @@ class Admission:
     """What all connections share: how many requests are in flight, and whose turn it is.
 
     Args:
-        limits: `requests`, `running` and `running_most` hold here.
+        limits: `requests`, `running`, `running_most` and `unfinished_bytes` hold here.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._in_flight: Counter[object] = Counter()
+        self._unfinished: Counter[object] = Counter()
+        self._unfinished_bytes = 0
         self.total = 0
         self._lanes = {lane: Turns(limits.running, limits.running_most) for lane in set(LANES.values())}
 
@@ -153,6 +155,19 @@ class Admission:
         self._in_flight[client] -= 1
         if not self._in_flight[client]:
             del self._in_flight[client]
+
+    def keep(self, client: object, unfinished_bytes: int) -> None:
+        """Note how much of a frame that isn't whole yet is kept for a client.
+
+        Raises:
+            DaemonBusyError: With those of all other clients it is too much.
+        """
+        more = unfinished_bytes - self._unfinished.pop(client, 0)
+        self._unfinished_bytes += more
+        if unfinished_bytes:
+            self._unfinished[client] = unfinished_bytes
+        if more > 0 and self._unfinished_bytes > self._limits.unfinished_bytes:
+            raise DaemonBusyError(f"{self._unfinished_bytes} bytes of unfinished frames wait already")
 
     def turns(self, method: str) -> Turns | None:
         """Return the turns a request waits for; None where it waits for none."""

@@ -120,7 +120,10 @@ class Connection:
             nursery.start_soon(self._write)
             reason: MemdError | None = None
             with self._reading:
-                reason = await self._read()
+                try:
+                    reason = await self._read()
+                finally:
+                    self._admission.keep(self, 0)
             reason = reason or self._dismissed
             if self._draining:
                 await self._finish_requests()
@@ -172,16 +175,21 @@ class Connection:
                 for message in messages:
                     await self._take(message)
                 # Only now: while we made the peer wait, its silence was ours.
-                self._note_arrival(bool(messages), decoder.is_amid_frame)
-            except (FrameInvalidError, FrameTooBigError) as error:
+                self._note_arrival(bool(messages), decoder.waiting_bytes)
+            except (FrameInvalidError, FrameTooBigError, DaemonBusyError) as error:
                 return error
 
-    def _note_arrival(self, whole: bool, amid_frame: bool) -> None:
-        """Keep in mind when the peer last said something whole, and since when it is in the middle of a frame."""
+    def _note_arrival(self, whole: bool, waiting_bytes: int) -> None:
+        """Keep in mind when the peer last said something whole, and since when it is in the middle of a frame.
+
+        Raises:
+            DaemonBusyError: All connections' unfinished frames together are too much.
+        """
         now = trio.current_time()
+        self._admission.keep(self, waiting_bytes)
         if whole:
             self._active_at = now
-        if not amid_frame:
+        if not waiting_bytes:
             self._frame_since = None
         elif whole or self._frame_since is None:
             self._frame_since = now

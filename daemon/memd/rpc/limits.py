@@ -20,6 +20,8 @@ class Limits:
         are fewer; every one more would stand in the way of another connection's first.
     running_most: the same, for connections that have none running: those begin at once.
     frame_bytes: the longest frame, either way.
+    unfinished_bytes: frames of all connections that are not whole yet: as many as there are connections, each
+        nearly of the longest, would be gigabytes.
     frame_values: values in a frame to us, those inside of lists and maps counted.
     idle_s: time without a message, and with no request in flight, after which a connection is closed. A client
         left behind doesn't hold its place for ever; one in use reconnects without being noticed.
@@ -39,6 +41,7 @@ class Limits:
     running: int = 3
     running_most: int = 64
     frame_bytes: int = MAX_FRAME_BYTES
+    unfinished_bytes: int = 8 * MAX_FRAME_BYTES
     frame_values: int = MAX_VALUES
     idle_s: float = 600
     frame_s: float = 30

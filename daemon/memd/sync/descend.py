@@ -51,6 +51,20 @@ def open_file(root: str, location: str) -> int:
         os.close(folder)
 
 
+def open_unlinked(location: str | os.PathLike[str]) -> int:
+    """Return a descriptor of what is at a place, unless that is a link; the caller closes it.
+
+    For files right in a folder that is itself the root, as transcripts are.
+
+    Args:
+        location: The place.
+
+    Raises:
+        OSError: It is a link, or can't be opened.
+    """
+    return os.open(location, _READ)
+
+
 @contextlib.contextmanager
 def open_listing(root: str, location: str) -> Iterator[Iterator[os.DirEntry[str]]]:
     """Give the entries of a folder below a root, or of the root itself.

@@ -6,6 +6,7 @@ import os
 
 from memd.config import SessionSync
 from memd.index.files import FileRow
+from memd.sync.descend import open_unlinked
 from memd.sync.discover import Found
 
 
@@ -29,7 +30,7 @@ def has_grown(found: Found, row: FileRow | None, limits: SessionSync) -> bool:
 def _count_lines(location: str, start: int, length: int) -> int:
     """Return how many lines a part of a file has; 0 where it can't be read."""
     try:
-        handle = os.open(location, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = open_unlinked(location)
         try:
             return os.pread(handle, length, start).count(b"\n")
         finally:

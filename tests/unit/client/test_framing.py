@@ -146,6 +146,6 @@ def test_a_decoder_says_whether_a_frame_is_begun() -> None:
 
     for data in (b"", frame + frame[:3], frame[3:]):
         decoder.feed(data)
-        begun.append(decoder.is_amid_frame)
+        begun.append(decoder.waiting_bytes > 0)
 
     assert begun == [False, True, False]

@@ -170,3 +170,15 @@ def test_a_deadline_that_is_none_bounds_no_wait_and_is_left_to_the_method(deadli
         assert left.params() is params
 
     run(script)
+
+
+def test_unfinished_frames_of_all_clients_are_bounded_together() -> None:
+    admission = Admission(Limits(unfinished_bytes=100))
+    admission.keep("a", 60)
+    admission.keep("b", 40)
+    with pytest.raises(DaemonBusyError):
+        admission.keep("b", 50)
+    admission.keep("b", 0)
+    admission.keep("a", 90)
+    admission.keep("a", 0)
+    admission.keep("c", 100)

@@ -18,6 +18,9 @@ AREA = "machine"
 FEW_DESCRIPTORS = 512
 """A daemon with a dozen agents and as many clients stays below."""
 
+DAEMONS_DESCRIPTORS = 8192
+"""What a daemon raises its own limit to, where the hard one lets it."""
+
 FULL_SHARE = 0.8
 
 EARLIEST_MS = 1_735_689_600_000
@@ -50,7 +53,8 @@ def check_descriptors(pid: int, proc: Path = Path("/proc")) -> Finding:
         pid: The daemon; 0 where none answers.
         proc: Where the system tells of processes.
     """
-    soft, used = resource.getrlimit(resource.RLIMIT_NOFILE)[0], 0
+    hard, used = resource.getrlimit(resource.RLIMIT_NOFILE)[1], 0
+    soft = DAEMONS_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DAEMONS_DESCRIPTORS, hard)
     if pid:
         try:
             told = (proc / str(pid) / "limits").read_text()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memd.index.openclaw_cold import ColdArchive
+from memd.sync.descend import open_unlinked
 from memd.sync.sessions.zstd import decompress
 from memd_client.errors import FileUnreadableError
 
@@ -44,7 +45,7 @@ def read_archive(folder: Path, archive: ColdArchive, max_bytes: int) -> list[Col
         raise _unreadable("cold history", "the database doesn't say where it is", "missing")
     path = f"sessions/cold/{archive.name}"
     try:
-        handle = os.open(folder / archive.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = open_unlinked(folder / archive.name)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise _unreadable(path, "it is not a regular file", "kind")

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
+from memd.sync.descend import open_unlinked
 from memd.sync.discover import NO_DESCRIPTOR, Found, check_descriptors
 from memd.sync.read import READ_TRIES, FileText
 from memd.sync.sessions.kinds import SessionKinds
@@ -212,10 +213,8 @@ class JsonlSessions:
 
     def _read(self, found: Found) -> tuple[bytes, os.stat_result, os.stat_result]:
         """Return a file's bytes and its stat before and after the read."""
-        # O_NONBLOCK: a FIFO that took the file's place must not hang the reader.
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            handle = os.open(found.location, flags)
+            handle = open_unlinked(found.location)
             with os.fdopen(handle, "rb") as file:
                 before = os.fstat(handle)
                 if not stat.S_ISREG(before.st_mode):
@@ -248,7 +247,7 @@ def _records(data: bytes, first: int) -> Iterator[tuple[int, str]]:
 def _last_record_ms(found: Found) -> int:
     """Return when the last record with a time was written, else when the file was."""
     try:
-        handle = os.open(found.location, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = open_unlinked(found.location)
         with os.fdopen(handle, "rb"):
             tail = os.pread(handle, _TAIL_BYTES, max(0, found.size - _TAIL_BYTES))
     except OSError:

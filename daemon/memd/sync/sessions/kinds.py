@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from memd.sync.descend import open_unlinked
 from memd.sync.sessions.zstd import decompress_beginning
 from memd.text.transcripts import kind_of_key, kind_of_opening
 
@@ -18,7 +19,6 @@ OPENING_BYTES = 131_072
 """Of a file's beginning that are looked at for its first message, at first and at most."""
 
 _LARGEST_LIST = 64 * 1_048_576
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class _Entry(msgspec.Struct):
@@ -148,6 +148,6 @@ def _read(path: str, limit: int) -> bytes:
     Raises:
         OSError: It can't be read.
     """
-    handle = os.open(path, _READ)
+    handle = open_unlinked(path)
     with os.fdopen(handle, "rb") as file:
         return file.read(limit) if stat.S_ISREG(os.fstat(handle).st_mode) else b""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memd.meter import METER, Meter
+from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
 from memd_client.errors import MemdError
 from memd_client.messages import (
@@ -132,7 +133,7 @@ class DaemonFacts:
     """The running daemon.
 
     started: `time.monotonic()` at its start. open_connections: kept by the server. meter: counts what it does.
-    cpu_before: CPU seconds that starting took.
+    cpu_before: CPU seconds that starting took. admission: what all connections share.
     """
 
     version: str
@@ -143,6 +144,10 @@ class DaemonFacts:
     open_connections: int = 0
     meter: Meter = METER
     cpu_before: float = field(default_factory=time.process_time)
+    admission: Admission = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.admission = Admission(self.limits)
 
     def connections(self) -> int:
         """Return how many clients are connected."""

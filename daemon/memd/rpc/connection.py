@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 import trio
 
-from memd.rpc.admission import Admission, time_left
+from memd.rpc.admission import time_left
 from memd.rpc.call import Call, DaemonFacts, Memory
 from memd.rpc.counting import count_request
 from memd.rpc.dispatch import HANDLERS, dispatch, error_shape
@@ -74,9 +74,8 @@ class Connection:
     Args:
         stream: The connected stream; `run` closes it.
         memory: What the methods work on.
-        facts: The daemon's facts, its limits among them.
+        facts: The daemon's facts, its limits among them, and what its connections share.
         number: Names the connection in the log.
-        admission: What it shares with the server's other connections.
     """
 
     def __init__(
@@ -85,14 +84,13 @@ class Connection:
         memory: Memory,
         facts: DaemonFacts,
         number: int = 0,
-        admission: Admission | None = None,
     ) -> None:
         self._stream = stream
         self._memory = memory
         self._facts = facts
         self._limits = facts.limits
         self._number = number
-        self._admission = admission or Admission(facts.limits)
+        self._admission = facts.admission
         self._outbox = Outbox(stream, facts.limits)
         self._running: dict[int, _Request] = {}
         self.greeted = False

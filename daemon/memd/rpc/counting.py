@@ -9,7 +9,7 @@ from memd.buckets import BOUNDS, quantile
 from memd.meter import FAMILIES, OTHER, Family, Meter
 from memd.rpc.asking import rss_bytes
 from memd.rpc.call import DaemonFacts, Memory
-from memd_client.messages import AgentStatus, Histogram, Metric, Sample, SearchReply
+from memd_client.messages import AgentStatus, Histogram, MemoryStatus, Metric, Sample, SearchReply
 
 NO_METHOD = "unknown"
 """What requests nobody knows are counted as: their names are the client's own words."""
@@ -98,6 +98,13 @@ def _of_process(memory: Memory, facts: DaemonFacts) -> list[Metric]:
             [({}, time.process_time() - facts.cpu_before)],
         ),
         _gauge("memd_connections", "Connections open now.", [({}, facts.connections())]),
+        _gauge(
+            "memd_requests_in_flight", "Requests being answered or waiting.", [({}, facts.admission.total)]
+        ),
+        _gauge(
+            "memd_requests_waiting", "Requests that wait for their turn.", [({}, facts.admission.waiting)]
+        ),
+        *_of_memory(memory.memory()),
         _gauge("memd_tokens_today", "Tokens bought since midnight UTC.", [({}, memory.tokens_today)]),
         _gauge(
             "memd_accounts_paused",
@@ -105,6 +112,21 @@ def _of_process(memory: Memory, facts: DaemonFacts) -> list[Metric]:
             [({"provider": name}, paused.count(name)) for name in dict.fromkeys(paused)],
         ),
         _gauge("memd_downloads", "Models being downloaded.", [({}, len(memory.downloads()))]),
+    ]
+
+
+def _of_memory(held: MemoryStatus) -> list[Metric]:
+    """Return how much of the memory that may be held is."""
+    shares = {
+        "vectors": (held.vectors_bytes, held.vectors_budget),
+        "models": (held.models_bytes, held.models_budget),
+        "pages": (held.pages_bytes, held.pages_budget),
+    }
+    now = [({"share": share}, size) for share, (size, _) in shares.items()]
+    most = [({"share": share}, size) for share, (_, size) in shares.items()]
+    return [
+        _gauge("memd_memory_bytes", "Memory held, by what for.", now),
+        _gauge("memd_memory_budget_bytes", "Memory that may be held, by what for.", most),
     ]
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import structlog
 import trio
 
-from memd.rpc.admission import Admission
 from memd.rpc.call import DaemonFacts, Memory
 from memd.rpc.connection import FAREWELL_S, Connection
 from memd.rpc.dispatch import error_shape
@@ -144,7 +143,6 @@ class _Gate:
     def __init__(self, memory: Memory, facts: DaemonFacts) -> None:
         self._memory = memory
         self._facts = facts
-        self._admission = Admission(facts.limits)
         self._open: dict[Connection, None] = {}
         self._dismissed: set[Connection] = set()
         self._admitted = 0
@@ -162,7 +160,7 @@ class _Gate:
             return
         self._admitted += 1
         self._facts.meter.count("memd_connections_total")
-        connection = Connection(stream, self._memory, self._facts, self._admitted, self._admission)
+        connection = Connection(stream, self._memory, self._facts, self._admitted)
         self._open[connection] = None
         self._facts.open_connections = len(self._open)
         try:

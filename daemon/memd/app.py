@@ -55,8 +55,10 @@ class Extensions:
 
     async def load(self, agents: Mapping[str, AgentConfig]) -> None:
         """Load and self-test each; a failure is remembered in it and costs no result."""
-        for config in agents.values():
-            await trio.to_thread.run_sync(self(config).load)
+        wanted = {id(extension): extension for extension in map(self, agents.values())}
+        async with trio.open_nursery() as nursery:
+            for extension in wanted.values():
+                nursery.start_soon(trio.to_thread.run_sync, extension.load)
 
 
 class Engine:

@@ -28,8 +28,9 @@ from memd_client.errors import VectorExtensionError
 
 log = structlog.get_logger(__name__)
 
-LOAD_TIMEOUT_S = 30.0
-"""How long loading and self-test may take, as in OpenClaw."""
+LOAD_TIMEOUT_S = 10.0
+"""How long loading and self-test may take; they take some 10 ms. OpenClaw waits 30 s, but its searches don't wait for
+it: here the daemon answers nobody before it knows, and a client that starts one waits 15 s."""
 
 MOST_NEIGHBOURS = 4_096
 """sqlite-vec refuses a larger k."""

@@ -1,0 +1,42 @@
+"""A vector extension that never comes back from loading: a real library, in a real daemon."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+
+SOURCE = """
+#include <unistd.h>
+int sqlite3_extension_init(void *db, char **error, const void *api) {
+    for (;;) sleep(1000);
+}
+"""
+
+
+@pytest.mark.long  # the daemon gives it ten seconds
+def test_an_extension_that_hangs_costs_no_result_and_is_named(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler to make such a library with")
+    library = tmp_path / "hangs.so"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)],
+        input=SOURCE,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    vector = {"store": {"vector": {"extensionPath": str(library)}}}
+    settings = {"agents": {"defaults": {"memorySearch": {"provider": "none", **vector}}}}
+    with StateHome(settings) as home:
+        home.note("MEMORY.md", "The ferry leaves at nine.\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            assert client.search("ferry", deadline_ms=5_000).hits
+            assert "no answer in 10 s" in client.status().sqlite_vec
+            assert daemon.stop() == 0

@@ -58,7 +58,12 @@ class Extensions:
         wanted = {id(extension): extension for extension in map(self, agents.values())}
         async with trio.open_nursery() as nursery:
             for extension in wanted.values():
-                nursery.start_soon(trio.to_thread.run_sync, extension.load)
+                nursery.start_soon(_in_thread, extension.load)
+
+
+async def _in_thread(work: Callable[[], object]) -> None:
+    """Run something that blocks."""
+    await trio.to_thread.run_sync(work)
 
 
 class Engine:

@@ -41,6 +41,10 @@ from memd_client.messages import AccountStatus, DownloadStatus, MemoryStatus, Mo
 
 log = structlog.get_logger(__name__)
 
+UNREADABLE_TRIES = 6
+"""How often an index is tried whose bytes the disk doesn't give, a minute in all: a cable or a network may come back,
+a sector won't. Then it is set aside as damaged."""
+
 RELEASE_S = 30.0
 """How often it is looked for matrices nobody has searched for as long as a model is kept loaded."""
 
@@ -342,6 +346,7 @@ class Memory:
             extension=extension,
             clock=self._clock,
             space_of=self._space_of,
+            gives_up_reading=self._slots[config.id].failures >= UNREADABLE_TRIES,
         )
         warm = WarmVectors(extension, self._budget)
         settings = config.settings

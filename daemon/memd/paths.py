@@ -68,7 +68,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "corrupt index",
         ".corrupt-<time> beside the index",
         "memd.index.connection",
-        "the next one that is set aside: the newest is kept",
+        "the next one that is set aside: the newest is kept, and a larger one",
     ),
     WrittenPath(
         "accounts",

@@ -51,6 +51,8 @@ class AgentSlot:
         open_memory: Opens what serves an agent with such settings; `AgentMemory.run` closes it.
         on_open: Told the settings once their memory serves.
         on_close: Told the agent's id once nothing serves it.
+
+    `failures`: how often in a row it could not be opened, or was ended by an error.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class AgentSlot:
         self._on_close = on_close
         self.memory: AgentMemory | None = None
         self.error: MemdError | None = None
+        self.failures = 0
         self._told = ""
         self._term = trio.CancelScope()
         self._given_up = False
@@ -98,6 +101,7 @@ class AgentSlot:
                 if self._anew:
                     self._anew, retry_s = False, FIRST_RETRY_S
                 elif not self._given_up:
+                    self.failures += 1
                     with trio.move_on_after(retry_s):
                         await self._wish.wait()
                     retry_s = min(2 * retry_s, LAST_RETRY_S)
@@ -140,7 +144,7 @@ class AgentSlot:
                 memory = await self._open_memory(config)
                 async with trio.open_nursery() as nursery:
                     await nursery.start(memory.run)
-                    self.memory = memory
+                    self.memory, self.failures = memory, 0
                     self._on_open(config)
                     self._told = ""
                     self._settle(None)

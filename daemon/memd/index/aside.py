@@ -6,18 +6,25 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
+import structlog
+
+log = structlog.get_logger(__name__)
+
 LOG_FILES = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file; never of use without it."""
 
 CORRUPT_SUFFIX = ".corrupt-"
-"""Ends the name of a damaged file, before the time. The newest one stays: its vectors are taken over."""
+"""Ends the name of a damaged file, before the time. The newest one stays: its vectors are taken over. A larger one from
+before stays with it: where damage follows damage, the newest may never have been filled."""
+
+READ_BYTES = 1_048_576
 
 DROPPED_SUFFIX = ".dropped"
 """Ends the name of a sound file that is built anew; removed as soon as its vectors are taken over."""
 
 
 def set_aside(path: Path, now_ms: int) -> Path:
-    """Rename a damaged file; its log goes, older damaged files too.
+    """Rename a damaged file; its log goes, older damaged files too but a larger one.
 
     Args:
         path: The index.
@@ -30,10 +37,35 @@ def set_aside(path: Path, now_ms: int) -> Path:
     aside = path.with_name(f"{path.name}{CORRUPT_SUFFIX}{moment}")
     os.replace(path, aside)
     remove_logs(path)
+    kept = max(corrupt_files(path), key=lambda file: (file.stat().st_size, file.name))
     for other in corrupt_files(path):
-        if other != aside:
+        if other not in (aside, kept):
             other.unlink(missing_ok=True)
     return aside
+
+
+def set_damaged_aside(path: Path, now_ms: int, reason: str) -> None:
+    """Set a file aside that was found damaged, unless it was the disk that failed: then it may be whole.
+
+    Args:
+        path: The index, closed.
+        now_ms: Wall time in milliseconds.
+        reason: For the log.
+    """
+    if _is_readable(path):
+        log.warning("index.set_aside", index=str(path), reason=reason)
+        set_aside(path, now_ms)
+
+
+def _is_readable(path: Path) -> bool:
+    """Return whether the disk gives every byte of a file."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            while file.read(READ_BYTES):
+                pass
+    except OSError:
+        return False
+    return True
 
 
 def drop(path: Path, *, vectors: bool) -> None:

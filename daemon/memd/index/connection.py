@@ -14,9 +14,9 @@ import trio
 
 from memd.clock import Clock
 from memd.index.adopt import SpaceOf
-from memd.index.aside import drop, set_aside
-from memd.index.database import READER, connect, get_int, map_errors, transaction
+from memd.index.aside import drop, set_damaged_aside
 from memd.index.database import Database as Database
+from memd.index.database import connect_reader, damaged, get_int, map_errors, transaction
 from memd.index.opening import Opened, open_writer
 from memd.index.reads import Read
 from memd.index.standing import Standing
@@ -88,7 +88,13 @@ class IndexFile:
 
     @classmethod
     async def open(
-        cls, path: Path, *, extension: VectorExtension, clock: Clock, space_of: SpaceOf
+        cls,
+        path: Path,
+        *,
+        extension: VectorExtension,
+        clock: Clock,
+        space_of: SpaceOf,
+        gives_up_reading: bool = True,
     ) -> IndexFile:
         """Open an index, making, migrating, adopting or replacing the file as its state asks.
 
@@ -97,8 +103,10 @@ class IndexFile:
             extension: sqlite-vec, after `load` was tried.
             clock: Wall time.
             space_of: (provider, model) -> vector space id, for vectors found in an index OpenClaw wrote.
+            gives_up_reading: As in `open_writer`.
 
         Raises:
+            IndexLostError: The disk doesn't give the file's bytes.
             IndexNewerError: A newer release wrote the file; it is untouched.
             IndexIOError: It can't be read or written, or belongs to another program.
 
@@ -107,7 +115,13 @@ class IndexFile:
 
         def work() -> Opened:
             with map_errors(path):
-                return open_writer(path, load_extension=extension.load_into, clock=clock, space_of=space_of)
+                return open_writer(
+                    path,
+                    load_extension=extension.load_into,
+                    clock=clock,
+                    space_of=space_of,
+                    gives_up_reading=gives_up_reading,
+                )
 
         opened = await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1))
         index = cls(path, opened, extension, clock)
@@ -167,7 +181,8 @@ class IndexFile:
         with self._errors():
             self._require_usable()
             self._standing.check()
-            db = self._idle_readers.pop() if self._idle_readers else self._connect_reader()
+            db = self._idle_readers.pop() if self._idle_readers else None
+            db = db or connect_reader(self.path, self._extension.load_into)
             with read.lock:
                 read.db = db
             try:
@@ -181,16 +196,6 @@ class IndexFile:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 self._idle_readers.append(db)
-
-    def _connect_reader(self) -> Database:
-        """Open one more reader."""
-        db = connect(self.path, READER)
-        try:
-            self._extension.load_into(db)
-        except BaseException:
-            db.close(True)
-            raise
-        return db
 
     # --- writing ------------------------------------------------------------------------------------
 
@@ -325,13 +330,10 @@ class IndexFile:
                 yield
         except MemdError as error:
             if isinstance(error.__cause__, apsw.SQLError) and not self._doubted:
-                self._doubted = (
-                    True  # it reads the whole file, and a mistake of ours would have it read each time
-                )
-                if not is_sound(self._connect_reader):
-                    raise IndexCorruptError(
-                        f"the index {self.path} is damaged", data={"path": str(self.path)}
-                    ) from error
+                # Once: it reads the whole file, and a mistake of ours would have it read each time.
+                self._doubted = True
+                if not is_sound(partial(connect_reader, self.path, self._extension.load_into)):
+                    raise damaged(self.path) from error
             raise
 
     # --- closing ------------------------------------------------------------------------------------
@@ -383,8 +385,7 @@ class IndexFile:
             if self._dropping is not None:
                 self._dropping(self.path)
             elif isinstance(self._lost_by, IndexCorruptError):
-                log.warning("index.set_aside", index=str(self.path), reason=self._lost_by.message)
-                set_aside(self.path, self._clock())
+                set_damaged_aside(self.path, self._clock(), self._lost_by.message)
         except OSError as error:  # the next opening looks at the file itself
             log.warning("index.not_put_away", index=str(self.path), error=error.strerror)
 

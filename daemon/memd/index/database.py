@@ -154,6 +154,22 @@ def _with_settings(db: Database, settings: Sequence[Setting]) -> Database:
     return db
 
 
+def connect_reader(path: Path, load_extension: Callable[[Database], object]) -> Database:
+    """Return a new reader.
+
+    Args:
+        path: The index.
+        load_extension: Loads sqlite-vec where it can be used.
+    """
+    db = connect(path, READER)
+    try:
+        load_extension(db)
+    except BaseException:
+        db.close(True)
+        raise
+    return db
+
+
 def has_module(db: Database, name: str) -> bool:
     """Return whether a virtual table module is loaded on this connection."""
     row = db.execute("SELECT 1 FROM pragma_module_list WHERE name = ?", (name,)).fetchone()
@@ -220,7 +236,7 @@ def map_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise IndexCorruptError(f"the index {path} is damaged", data={"path": str(path)}) from error
+        raise damaged(path) from error
     except (apsw.ConnectionClosedError, apsw.CursorClosedError) as error:
         raise IndexClosedError(f"the index {path} is closed") from error
     except apsw.InterruptError as error:
@@ -257,6 +273,11 @@ def map_errors(path: Path) -> Iterator[None]:
 def extended_code(error: apsw.Error) -> int:
     """Return SQLite's more exact code of an error, 0 where it gave none."""
     return int(getattr(error, "extendedresult", 0))
+
+
+def damaged(path: Path) -> IndexCorruptError:
+    """Return an error that names the file."""
+    return IndexCorruptError(f"the index {path} is damaged", data={"path": str(path)})
 
 
 def io_error(path: Path, reason: str) -> IndexIOError:

@@ -47,7 +47,7 @@ BESIDE_SUFFIX = ".adopting"
 """Name of a file being built to replace an OpenClaw index; a leftover is removed at the next start."""
 
 TAKEN_OVER = "taken_over"
-"""Key of the name of the damaged file whose vectors were taken over."""
+"""Key of the names of the damaged files whose vectors were taken over, with commas between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,12 @@ class _DamagedError(Exception):
 
 
 def open_writer(
-    path: Path, *, load_extension: Callable[[Database], bool], clock: Clock, space_of: SpaceOf
+    path: Path,
+    *,
+    load_extension: Callable[[Database], bool],
+    clock: Clock,
+    space_of: SpaceOf,
+    gives_up_reading: bool = True,
 ) -> Opened:
     """Open an index file for writing, whatever state it is in.
 
@@ -73,6 +78,7 @@ def open_writer(
         load_extension: Loads sqlite-vec into a connection where it can be used.
         clock: Wall time.
         space_of: Gives the vector space of a provider and model, for an index OpenClaw wrote.
+        gives_up_reading: Whether a file whose bytes the disk doesn't give is set aside like a damaged one.
 
     Raises:
         IndexNewerError: A newer release wrote the file; it is untouched.
@@ -86,7 +92,7 @@ def open_writer(
         adopted = _check_owner(path, clock, space_of)
         db = _open_sound(path, load_extension)
     except (_DamagedError, apsw.CorruptError, apsw.NotADBError, apsw.IOError) as error:
-        if isinstance(error, apsw.IOError) and extended_code(error) not in UNREADABLE:
+        if isinstance(error, apsw.IOError) and not (gives_up_reading and extended_code(error) in UNREADABLE):
             raise
         log.warning("index.set_aside", index=str(path), reason=str(error))
         set_aside(path, clock())
@@ -102,26 +108,23 @@ def open_writer(
 
 
 def _take_over(path: Path, db: Database) -> Path | None:
-    """Take the vectors of an earlier file into a new index; return that file where it was damaged.
+    """Take the vectors of earlier files into a new index; return the newest where it was damaged.
 
     All of it is one transaction, and noted: a kill at any moment leaves it to the next opening.
     """
     dropped, damaged = dropped_file(path), corrupt_files(path)
-    earlier = dropped if dropped.exists() else damaged[-1] if damaged else None
-    if earlier is None:
-        return None
+    noted = (find_meta(db, TAKEN_OVER) or "").split(",")
+    earlier = [file for file in damaged if file.name not in noted]
+    if dropped.exists():
+        earlier.append(dropped)
     is_new = not get_int(db, "SELECT EXISTS (SELECT 1 FROM files)")
-    if is_new and (earlier == dropped or find_meta(db, TAKEN_OVER) != earlier.name):
+    if is_new and earlier:
         with transaction(db):
-            vectors = salvage(earlier, db)
-            set_meta(db, TAKEN_OVER, earlier.name)
+            vectors = max(salvage(file, db) for file in earlier)
+            set_meta(db, TAKEN_OVER, ",".join(file.name for file in damaged))
         log.info("index.vectors_taken_over", index=str(path), vectors=vectors)
-    elif earlier != dropped:
-        return None
-    if earlier == dropped:
-        dropped.unlink(missing_ok=True)
-        return None
-    return earlier
+    dropped.unlink(missing_ok=True)
+    return damaged[-1] if is_new and damaged and damaged[-1] in earlier else None
 
 
 def _check_owner(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:

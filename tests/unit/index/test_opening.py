@@ -137,6 +137,17 @@ def test_only_the_newest_damaged_file_is_kept(tmp_path: Path) -> None:
     assert names(tmp_path) == ["agent.sqlite", "agent.sqlite.corrupt-20260103T000000Z"]
 
 
+def test_a_larger_damaged_file_outlives_a_smaller_one_that_comes_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    path.write_bytes(b"x" * 100_000)
+    open_and_close(path, NOW_MS)
+    for day in range(1, 3):
+        garbage(path)
+        open_and_close(path, NOW_MS + day * 86_400_000)
+    kept = ["agent.sqlite.corrupt-20260101T000000Z", "agent.sqlite.corrupt-20260103T000000Z"]
+    assert names(tmp_path) == ["agent.sqlite", *kept]
+
+
 @pytest.mark.parametrize("with_log", [False, True])
 def test_a_newer_file_is_refused_and_untouched(tmp_path: Path, with_log: bool) -> None:
     path = tmp_path / "agent.sqlite"

@@ -1,0 +1,85 @@
+"""A disk that gives errors under a running daemon: told by name, survived, and forgotten once it works."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from memd_client.errors import (
+    AgentReloadingError,
+    IndexCorruptError,
+    IndexIOError,
+    IndexLostError,
+    MemdError,
+)
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.io_faults import FailingIO
+from tests.support.sockets import wait_until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD is Linux's")
+
+NOTES = 400
+SETTINGS = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}}
+
+
+@pytest.fixture
+def home() -> Iterator[StateHome]:
+    with StateHome(SETTINGS) as home:
+        for number in range(NOTES):
+            home.note(f"memory/{number:03}.md", f"entry {number} of apples\n\n" + f"word{number} " * 80)
+        yield home
+
+
+def codes(daemon: DaemonProcess) -> list[str]:
+    with daemon.client() as client:
+        return [problem.code for problem in client.status().agents[0].problems]
+
+
+def finds(daemon: DaemonProcess, word: str) -> bool:
+    with daemon.client() as client:
+        try:
+            return bool(client.search(word, deadline_ms=5_000).hits)
+        except MemdError:
+            return False
+
+
+def test_writes_that_fail_leave_what_is_there_searchable_and_are_made_up_for(home: StateHome) -> None:
+    disk = FailingIO(home.root)
+    with DaemonProcess(home, disk.environ) as daemon, daemon.client() as client:
+        client.index()
+        disk.fail("writes")
+        home.note("memory/new.md", "written while the disk failed: quince\n")
+        # then what was there is found, and the fault has a name
+        assert client.search("word7", deadline_ms=5_000).hits[0].path == "memory/007.md"
+        wait_until(lambda: "index_io" in codes(daemon))
+        # and once it has passed nobody has to ask
+        disk.mend()
+        wait_until(lambda: not codes(daemon))
+        assert finds(daemon, "quince")
+
+
+def test_reads_that_fail_never_give_a_wrong_answer_and_are_forgotten(home: StateHome) -> None:
+    disk = FailingIO(home.root)
+    with DaemonProcess(home, disk.environ) as daemon, daemon.client() as client:
+        client.index()
+    inode = (home.state / "memory" / "main.sqlite").stat().st_ino
+    with DaemonProcess(home, disk.environ) as daemon:
+        disk.fail("reads")
+        with daemon.client() as client:
+            for number in range(0, NOTES, 40):
+                with contextlib.suppress(
+                    IndexIOError, IndexLostError, IndexCorruptError, AgentReloadingError
+                ):
+                    reply = client.search(f"word{number}", deadline_ms=2_000)
+                    assert [hit.path for hit in reply.hits][:1] == [f"memory/{number:03}.md"]
+            disk.mend()
+            wait_until(lambda: finds(daemon, "word399"))
+            wait_until(lambda: not codes(daemon))
+    # and the file is still the one there was: nothing was built anew, no vector would have been lost
+    memory = home.state / "memory"
+    assert [file.name for file in memory.iterdir()] == ["main.sqlite"]
+    assert (memory / "main.sqlite").stat().st_ino == inode

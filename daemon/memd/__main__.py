@@ -27,6 +27,7 @@ from memd.config import DaemonSettings, load_daemon_settings
 from memd.openclaw import load_home
 from memd.paths import daemon_config_file, models_dir
 from memd.reload import InForce
+from memd.service.heap import bound_heap
 from memd.service.lock import DaemonLock
 from memd.service.logfile import LogStream
 from memd.slot import first_error
@@ -77,6 +78,7 @@ def serve_forever() -> None:
     first = load()
     _start_logging(first.daemon)
     _raise_descriptor_limit()
+    bound_heap()
     wanted = first.daemon.socket
     socket = Path(socket_path(environ) if environ.get("MEMD_SOCKET") or not wanted else wanted)
     files = (daemon_config_file(environ), first.home.config_path, first.home.state_dir / "agents")

@@ -29,6 +29,7 @@ from memd.paths import ACCOUNTS_FILE
 from memd.reload import InForce, Reloader
 from memd.rpc.call import DaemonFacts
 from memd.rpc.server import serve
+from memd.service.heap import keep_heap_small
 from memd.service.notify import activated_socket, notify_ready, notify_reloading, notify_stopping
 from memd.service.signals import feed_watchdog, on_hangup, wait_for_stop
 
@@ -237,6 +238,7 @@ async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
         )
         engine.notify_ready()
         door.start_soon(feed_watchdog)
+        door.start_soon(keep_heap_small)
         await wait_for_stop()
         notify_stopping()
         log.info("daemon.stopping")

@@ -85,9 +85,9 @@ class Soak:
         rng = random.Random(0)
         while not self.over.wait(0.3):
             if not self.quiet.is_set():
-                memory = self.memories[rng.choice(AGENTS)]
+                memory, note = self.memories[rng.choice(AGENTS)], f"memory/{rng.randrange(NOTES):03}.md"
                 name = rng.choice(["write", "write_long", "append", "swap_words", "replace", "delete"])
-                memory.do(Edit(name, f"memory/{rng.randrange(NOTES):03}.md"))
+                memory.do(Edit(name if (memory.workspace / note).exists() else "write", note))
                 memory.words.clear()
                 self.seen.edits += 1
 

@@ -21,6 +21,7 @@ from memd.index.files import count_all
 from memd.index.keyword import tidy
 from memd.index.vectors.warm import WarmVectors
 from memd.meaning.meaning import Meaning
+from memd.memory_budget import MB
 from memd.openclaw import AgentConfig
 from memd.recall import Recall
 from memd.report import describe_agent
@@ -55,8 +56,6 @@ from memd_client.messages import (
 )
 
 log = structlog.get_logger(__name__)
-
-MB = 1_048_576
 
 DISK_THREADS = 2
 """Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""

@@ -11,7 +11,6 @@ import structlog
 import trio
 
 from memd import __version__
-from memd.budget import budget_of
 from memd.clock import wall_clock_ms
 from memd.config import DaemonSettings
 from memd.embedding.accounts import Accounts
@@ -24,6 +23,7 @@ from memd.embedding.model.reference import ModelReference
 from memd.embedding.providers.http import Http
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.memory import Memory
+from memd.memory_budget import budget_of
 from memd.openclaw import AgentConfig
 from memd.paths import ACCOUNTS_FILE
 from memd.reload import InForce, Reloader

@@ -240,7 +240,7 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
 class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`memd.toml`: the daemon's own settings, snake_case.
 
-    `memory_budget_mb` bounds the matrices of all agents together (unset: by the machine's memory, see `budget`);
+    `memory_budget_mb` bounds the matrices of all agents together (unset: by the machine's memory, see `memory_budget`);
     `model_keep_alive_minutes` is how long an unused model stays loaded (0: as long as the daemon runs);
     `model_threads` 0 means as many as fit;
     `model_memory_mb` bounds the local models in memory together (0: half of the machine's memory).

@@ -11,7 +11,6 @@ import structlog
 import trio
 
 from memd.agent import AgentMemory
-from memd.budget import MB, budget_of
 from memd.clock import Clock
 from memd.config import DaemonSettings, MemorySearch
 from memd.embedding.accounts import Accounts
@@ -27,6 +26,7 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
 from memd.meaning.chooser import Chooser
 from memd.meaning.meaning import Meaning
+from memd.memory_budget import MB, budget_of
 from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.power import Power
 from memd.report import as_problem

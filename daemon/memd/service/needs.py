@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memd.budget import MB, budget_of
 from memd.config import load_daemon_settings
 from memd.config_keys import VARIABLES
 from memd.embedding.model.machine import load_memory_bytes
+from memd.memory_budget import MB, budget_of
 from memd.openclaw import OpenClawHome, load_home
 from memd.paths import daemon_config_file, models_dir
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memd.budget import BASE_BYTES, MB, budget_of
 from memd.config import DaemonSettings
+from memd.memory_budget import BASE_BYTES, MB, budget_of
 
 GB = 1024 * MB
 

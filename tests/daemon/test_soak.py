@@ -81,12 +81,12 @@ class Soak:
                     self.seen.errors.append(f"{error.wire_code}: {error.message}")
 
     def edit(self) -> None:
-        """Rewrite notes again and again; there are never more of them."""
+        """Rewrite notes again and again; there are never more of them, nor longer ones."""
         rng = random.Random(0)
         while not self.over.wait(0.3):
             if not self.quiet.is_set():
                 memory, note = self.memories[rng.choice(AGENTS)], f"memory/{rng.randrange(NOTES):03}.md"
-                name = rng.choice(["write", "write_long", "append", "swap_words", "replace", "delete"])
+                name = rng.choice(["write", "write", "append", "swap_words", "replace", "delete"])
                 memory.do(Edit(name if (memory.workspace / note).exists() else "write", note))
                 memory.words.clear()
                 self.seen.edits += 1

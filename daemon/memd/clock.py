@@ -12,3 +12,17 @@ Clock = Callable[[], int]
 def wall_clock_ms() -> int:
     """Return the wall time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+def has_passed(span_ms: int, since_ms: int, now_ms: int) -> bool:
+    """Return whether a span of wall time is over.
+
+    A beginning that lies ahead says that the clock was set back since, by nobody knows how much: the span counts
+    as over, so that nothing waits for a year to come round again.
+
+    Args:
+        span_ms: How long it is.
+        since_ms: When it began.
+        now_ms: Wall time.
+    """
+    return not 0 <= now_ms - since_ms < span_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import shutil
 import subprocess
@@ -61,7 +62,9 @@ def _library() -> Path:
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler to make the failing reads and writes with")
-    library = Path(tempfile.mkdtemp(prefix="memd-io-")) / "failing.so"
+    folder = Path(tempfile.mkdtemp(prefix="memd-io-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    library = folder / "failing.so"
     subprocess.run(
         [compiler, "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", str(library), "-ldl"],
         input=SOURCE,

@@ -221,11 +221,14 @@ class Account:
     def rest(self, pause_s: float) -> None:
         """Note a short pause the provider asked for: nobody calls meanwhile, and nothing counts as failed."""
         pause_ms = round(min(pause_s, LONGEST_BACKOFF_S) * 1000)
-        self._rest_until_ms = max(self._rest_until_ms, self._clock() + pause_ms)
+        self._rest_until_ms = self._clock() + max(round(self.rest_s() * 1000), pause_ms)
 
     def rest_s(self) -> float:
         """Return what is left of such a pause, in seconds."""
-        return min(LONGEST_BACKOFF_S, max(0, self._rest_until_ms - self._clock()) / 1000)
+        now_ms = self._clock()
+        # A wall clock that was set back must not make every call wait until it has caught up.
+        self._rest_until_ms = min(self._rest_until_ms, now_ms + round(LONGEST_BACKOFF_S * 1000))
+        return max(0, self._rest_until_ms - now_ms) / 1000
 
     @property
     def tokens_left(self) -> int | None:

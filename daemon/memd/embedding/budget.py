@@ -13,6 +13,9 @@ log = structlog.get_logger(__name__)
 
 DAY_MS: Final = 86_400_000
 
+DAYS_REMEMBERED: Final = 8
+"""Days that are remembered beside today: a clock that jumps comes back to one of them."""
+
 
 class Budget:
     """The tokens that may be bought in a day (UTC), over all accounts.
@@ -29,6 +32,7 @@ class Budget:
         self._clock = clock
         self._day = clock() // DAY_MS
         self._spent = 0
+        self._other_days: dict[int, int] = {}
         self.reserved = 0
         self._told_day: int | None = None
 
@@ -58,9 +62,11 @@ class Budget:
         return max(0, self.limit - self.spent - self.reserved) if self.limit else None
 
     def restore(self, day: int, spent: int) -> None:
-        """Add what an earlier run bought on that day."""
+        """Add what an earlier run bought on that day; one that isn't today counts when the clock says it is."""
         if day == self.day:
             self._spent += spent
+        else:
+            self._note_day(day, spent)
 
     def check(self, tokens: int) -> None:
         """Do nothing where that many tokens may be bought.
@@ -101,6 +107,15 @@ class Budget:
 
     def _roll_over(self) -> None:
         day = self._clock() // DAY_MS
-        # A clock that is set back by a little doesn't open the purse again.
+        # A clock that is set back by a little doesn't open the purse again, and one that comes back to a day from far
+        # away finds it as it was left.
         if day > self._day or day < self._day - 1:
-            self._day, self._spent = day, 0
+            self._note_day(self._day, self._spent)
+            self._day, self._spent = day, self._other_days.pop(day, 0)
+
+    def _note_day(self, day: int, spent: int) -> None:
+        """Remember what was bought on a day that the clock has left, of the latest few."""
+        self._other_days.pop(day, None)
+        self._other_days[day] = spent
+        if len(self._other_days) > DAYS_REMEMBERED:
+            del self._other_days[next(iter(self._other_days))]

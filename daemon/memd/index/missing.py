@@ -26,7 +26,7 @@ def missing_hashes(
     limit: int,
     *,
     without: Collection[str] = (),
-    renew_before_ms: int | None = None,
+    renew_to_id: int | None = None,
 ) -> list[tuple[str, str]]:
     """Return texts that have no vector yet, those of the newest files first.
 
@@ -35,13 +35,13 @@ def missing_hashes(
         space_id: The vector space.
         limit: Most texts.
         without: Hashes to leave out: their vectors are under way.
-        renew_before_ms: Vectors stored before this count as missing; None where none does.
+        renew_to_id: Vectors with an id up to this one count as missing; None where none does.
 
     Returns:
         (hash, text with its context), each hash once. Texts that were refused are not among them.
     """
     first: dict[str, int] = {}
-    condition, values = _missing(space_id, renew_before_ms)
+    condition, values = _missing(space_id, renew_to_id)
     for key, digest in db.execute(
         f"""SELECT c.id, c.hash FROM files AS f CROSS JOIN chunks AS c ON c.path = f.path
             WHERE {condition} ORDER BY f.mtime_ns DESC, f.path, c.id""",
@@ -59,9 +59,9 @@ def missing_hashes(
     return [(str(digest), embedded_text(str(text), str(context))) for digest, text, context in rows]
 
 
-def count_missing(db: Database, space_id: str, *, renew_before_ms: int | None = None) -> int:
+def count_missing(db: Database, space_id: str, *, renew_to_id: int | None = None) -> int:
     """Return how many different texts have no vector in a space; refused ones don't count."""
-    condition, values = _missing(space_id, renew_before_ms)
+    condition, values = _missing(space_id, renew_to_id)
     return get_int(db, f"SELECT count(DISTINCT c.hash) FROM chunks AS c WHERE {condition}", values)
 
 
@@ -100,6 +100,11 @@ def refuse_texts(db: Database, space_id: str, reasons: dict[str, str], now_ms: i
     )
 
 
+def last_vector_id(db: Database) -> int:
+    """Return the highest id a vector has, of all spaces; 0 where there is none."""
+    return get_int(db, "SELECT coalesce(max(id), 0) FROM embedding_cache")
+
+
 def forget_refused(db: Database, space_id: str) -> None:
     """Let refused texts be tried again; and forget those no chunk has any more, of all spaces."""
     db.execute(
@@ -119,12 +124,12 @@ def load_refused(db: Database, space_id: str, limit: int) -> list[RefusedChunk]:
     return [RefusedChunk(*row) for row in rows]
 
 
-def _missing(space_id: str, renew_before_ms: int | None) -> tuple[str, Sequence[str | int]]:
+def _missing(space_id: str, renew_to_id: int | None) -> tuple[str, Sequence[str | int]]:
     """Return the condition that a chunk `c` has no vector, and its values.
 
-    Asking a vector for its age reads its row, the rest the index alone: so it is asked only where it matters.
+    The order of vectors is that of their ids, which are never used twice; wall time may be set back meanwhile.
     """
-    fresh = "" if renew_before_ms is None else "AND e.updated_at >= ?"
+    fresh = "" if renew_to_id is None else "AND e.id > ?"
     condition = f"""NOT EXISTS (SELECT 1 FROM embedding_cache AS e WHERE e.provider_key = ? AND e.hash = c.hash {fresh})
         AND NOT EXISTS (SELECT 1 FROM refused_texts AS r WHERE r.provider_key = ? AND r.hash = c.hash)"""
-    return condition, (space_id, *(() if renew_before_ms is None else (renew_before_ms,)), space_id)
+    return condition, (space_id, *(() if renew_to_id is None else (renew_to_id,)), space_id)

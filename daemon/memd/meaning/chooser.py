@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from memd.clock import has_passed
 from memd.config import MemorySearch
 from memd.embedding.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
@@ -49,4 +50,4 @@ def is_time_to_fall_back(failing: Degraded, now_ms: int) -> bool:
         failing: Why and since when it fails.
         now_ms: Wall time.
     """
-    return failing.code in LASTING or now_ms - failing.since_ms >= FALLBACK_AFTER_MS
+    return failing.code in LASTING or has_passed(FALLBACK_AFTER_MS, failing.since_ms, now_ms)

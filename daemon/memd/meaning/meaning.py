@@ -17,7 +17,7 @@ import structlog
 import trio
 from numpy.typing import NDArray
 
-from memd.clock import Clock
+from memd.clock import Clock, has_passed
 from memd.config import MemorySearch
 from memd.embedding.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
@@ -158,7 +158,7 @@ class Meaning:
         """Choose, fall back or return, as the state asks."""
         now_ms, primary = self._clock(), self.primary
         if primary is None:
-            if self.selection.problem is not None and now_ms - self._chosen_ms >= CHOOSE_AGAIN_MS:
+            if self.selection.problem is not None and has_passed(CHOOSE_AGAIN_MS, self._chosen_ms, now_ms):
                 await self.choose_again()
             return
         failing = primary.health.degraded
@@ -166,7 +166,7 @@ class Meaning:
             if failing is None:
                 async with self._turn:
                     await self._return_to(primary)
-            elif now_ms - self._probed_ms >= PROBE_EVERY_MS and primary.provider.retry_in_s() <= 0:
+            elif has_passed(PROBE_EVERY_MS, self._probed_ms, now_ms) and primary.provider.retry_in_s() <= 0:
                 self._probed_ms = now_ms
                 await self._probe(primary)
         elif failing is not None and is_time_to_fall_back(failing, now_ms):
@@ -187,7 +187,7 @@ class Meaning:
         name, now_ms = self._settings.fallback, self._clock()
         if name in ("none", "auto", self._settings.provider, primary.provider.id):
             return
-        if now_ms - self._chosen_ms < CHOOSE_AGAIN_MS and self.spare_problem is not None:
+        if self.spare_problem is not None and not has_passed(CHOOSE_AGAIN_MS, self._chosen_ms, now_ms):
             return
         self._chosen_ms = now_ms
         try:

@@ -12,6 +12,8 @@ CLOCK_GRAIN_NS = 20_000_000
 """A file indexed this soon after its last write may have been written again with the same time: it is
 hashed. Kernels stamp files by a clock of 1 to 10 ms; twice that is safe."""
 
+CLOCK_GRAIN_MS = CLOCK_GRAIN_NS // 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:

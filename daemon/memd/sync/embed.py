@@ -27,6 +27,7 @@ from memd.index.missing import (
     count_missing_characters,
     count_texts,
     forget_refused,
+    last_vector_id,
     missing_hashes,
     oldest_missing_ms,
 )
@@ -110,7 +111,7 @@ class VectorFill:
         self._writer = VectorWriter(index, self.space, limits, live_spaces, clock, events)
         self._suspicion = Suspicion()
         self._round = 0  # texts embedded since there was last nothing to do
-        self._renew_before_ms: int | None = None
+        self._renew_to_id: int | None = None
         self._came = 0
         self.embedded = 0
         self.pending = 0
@@ -171,7 +172,7 @@ class VectorFill:
         """Have every text embedded again, refused ones too; the old vectors answer until each is replaced."""
         space_id = self.space.id
         await self._index.write(lambda db: forget_refused(db, space_id))
-        self._renew_before_ms = self._clock()
+        self._renew_to_id = await self._index.read(last_vector_id)
         await self._count()
         self.wake()
 
@@ -244,10 +245,10 @@ class VectorFill:
     async def _count(self) -> None:
         """Count what is missing; once more where text came in, or a renewal was asked for, while it was counted."""
         space_id = self.space.id
-        came, renew = -1, self._renew_before_ms
-        while (came, renew) != (self._came, self._renew_before_ms):
-            came, renew = self._came, self._renew_before_ms
-            look = partial(count_missing, space_id=space_id, renew_before_ms=renew)
+        came, renew = -1, self._renew_to_id
+        while (came, renew) != (self._came, self._renew_to_id):
+            came, renew = self._came, self._renew_to_id
+            look = partial(count_missing, space_id=space_id, renew_to_id=renew)
             count = await self._index.read(look)
         self.pending = count
 
@@ -274,7 +275,7 @@ class VectorFill:
                 await self._embed_all(missing)
             await self._count()
         if not self.pending:
-            self._renew_before_ms = None  # nothing was awaited since it was counted
+            self._renew_to_id = None  # nothing was awaited since it was counted
             self.pace.characters = 0
             await self._events.whole()
             if not self._wake.is_set():
@@ -283,9 +284,9 @@ class VectorFill:
     async def _find_missing(self, limit: int) -> list[tuple[str, str]]:
         """Return (hash, text) of what is missing and not under way elsewhere, newest files first."""
         under_way = self.bulk.in_flight() if self.bulk is not None else ()
-        space_id, renew = self.space.id, self._renew_before_ms
+        space_id, renew = self.space.id, self._renew_to_id
         return await self._index.read(
-            lambda db: missing_hashes(db, space_id, limit, without=under_way, renew_before_ms=renew)
+            lambda db: missing_hashes(db, space_id, limit, without=under_way, renew_to_id=renew)
         )
 
     async def _embed_all(self, missing: list[tuple[str, str]]) -> None:
@@ -354,7 +355,7 @@ class VectorFill:
 
     async def _store(self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]) -> None:
         """Store vectors and refusals, and tell whoever follows."""
-        await self._writer.store(hashes, matrix, refused, renewing=self._renew_before_ms is not None)
+        await self._writer.store(hashes, matrix, refused, renewing=self._renew_to_id is not None)
         self.embedded += len(hashes)
         self._round += len(hashes)
         self.pending = max(0, self.pending - len(hashes) - len(refused))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import structlog
 import trio
 
-from memd.clock import Clock
+from memd.clock import Clock, has_passed
 from memd.index.connection import IndexFile
 from memd.index.files import FileRow
 from memd.index.keyword import tidy
@@ -316,6 +316,6 @@ class TextSync:
     async def _remember(self, started_ms: int) -> None:
         """Note when this pass began, now and then for the next run of the daemon too."""
         self.last_sync_ms = started_ms
-        if started_ms - self._remembered_ms >= REMEMBER_MS:
+        if has_passed(REMEMBER_MS, self._remembered_ms, started_ms):
             self._remembered_ms = started_ms
             await self._index.write(lambda db: set_last_sync(db, started_ms))

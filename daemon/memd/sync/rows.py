@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from enum import Enum
 
@@ -14,7 +15,7 @@ from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, Published, forget_file, load_files, publish_file, touch_file
 from memd.index.meta import find_cut, set_cut
 from memd.index.transcripts import store_transcript
-from memd.sync.changes import Changes, compare
+from memd.sync.changes import CLOCK_GRAIN_MS, Changes, compare
 from memd.sync.cut import choose_cut
 from memd.sync.discover import Discovery, Found
 from memd.sync.read import FileText
@@ -81,6 +82,7 @@ class FileRows:
         self.by_path: dict[str, FileRow] = {}
         self.refused: dict[str, Found] = {}
         self.reasons: dict[str, Skipped] = {}
+        self._young: dict[str, tuple[tuple[int, ...], float]] = {}
 
     def __repr__(self) -> str:
         return f"<FileRows {len(self.by_path)} files, {len(self.refused)} refused>"
@@ -121,6 +123,7 @@ class FileRows:
             found: The file as it was seen; what counts is what it is when it is read.
             force: Chunk it again even where its text is what the index holds.
         """
+        began_s = time.monotonic()
         try:
             file, chunks = await trio.to_thread.run_sync(
                 self._read_and_chunk, found, force, limiter=self._disk
@@ -144,7 +147,7 @@ class FileRows:
             file.size,
             file.inode,
             file.ctime_ns,
-            self._clock(),
+            self._moment(found.path, file, began_s),
         )
         if chunks is None:
             await self._index.write(lambda db: touch_file(db, row))
@@ -154,6 +157,30 @@ class FileRows:
         self.by_path[row.path] = row
         self._on_published(published)
         return Taken.CHANGED
+
+    def _moment(self, path: str, file: FileText, began_s: float) -> int:
+        """Return when a file was indexed: now, unless its own time lies ahead of the clock.
+
+        One that was indexed so soon after its last write is read again, since another write may have left it the same
+        time. Where the clock was set back, that would be at every look until the clock has caught up: such a file is
+        known to be settled when it was read twice, further apart than kernels stamp files.
+
+        Args:
+            path: Its path.
+            file: What was read.
+            began_s: When reading it began, on the monotonic clock.
+        """
+        now_ms, stamped_ms = self._clock(), file.ctime_ns // 1_000_000
+        if now_ms - stamped_ms > CLOCK_GRAIN_MS:
+            self._young.pop(path, None)
+            return now_ms
+        state = (file.mtime_ns, file.size, file.inode, file.ctime_ns)
+        before, read_s = self._young.get(path, (None, 0.0))
+        if before != state:
+            self._young[path] = (state, time.monotonic())
+        elif began_s - read_s > CLOCK_GRAIN_MS / 1000:
+            return stamped_ms + CLOCK_GRAIN_MS + 1
+        return now_ms
 
     def _read_and_chunk(self, found: Found, force: bool) -> tuple[FileText, list[Chunk] | None]:
         """Return a file's text and chunks; None for chunks where the text is what the index holds."""
@@ -192,6 +219,7 @@ class FileRows:
 
         published = await self._index.write(forget)
         self.by_path.pop(row.path, None)
+        self._young.pop(row.path, None)
         self._on_published(published)
 
 

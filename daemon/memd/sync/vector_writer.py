@@ -9,7 +9,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memd.clock import Clock
+from memd.clock import Clock, has_passed
 from memd.index.cache import SpaceKey, forget_space, renew_vectors, store_vectors, trim
 from memd.index.connection import Database, IndexFile
 from memd.index.missing import refuse_texts
@@ -117,7 +117,7 @@ class VectorWriter:
     async def trim(self) -> None:
         """Keep the cache within its limits, once in a while."""
         now_ms = self._clock()
-        if now_ms - self._trimmed_ms < TRIM_EVERY_MS:
+        if not has_passed(TRIM_EVERY_MS, self._trimmed_ms, now_ms):
             return
         self._trimmed_ms = now_ms
         limits, spaces = self._limits, {self._space.id, *self._live_spaces()}

@@ -376,7 +376,7 @@ def test_a_job_that_is_being_cancelled_is_let_go_when_it_is_given_up() -> None:
 
             job_id = await stage.api.submit(items_of(1))
             record = JobRecord(job_id, "openai", SPACE, stage.api.owner, ("a",), stage.clock())
-            job = Job(record, stage.clock() + CANCEL_MS, ending="it took too long")
+            job = Job(record, stage.clock() + CANCEL_MS, CANCEL_MS, ending="it took too long")
             watch = JobWatch(stage.api, stage.clock, pause, poll_s=2)
 
             async def follow() -> None:

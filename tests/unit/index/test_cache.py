@@ -189,12 +189,12 @@ def test_renewed_vectors_take_the_place_of_the_old_ones() -> None:
     publish(db, "memory/a.md", ["one", "two"])
     old = store(db, ["one", "two"], TWO)
     with transaction(db):
-        assert count_missing(db, SPACE.id, renew_before_ms=1) == 0
-        assert count_missing(db, SPACE.id, renew_before_ms=9) == 2
+        assert count_missing(db, SPACE.id, renew_to_id=0) == 0
+        assert count_missing(db, SPACE.id, renew_to_id=max(old)) == 2
         ids, gone = renew_vectors(db, SPACE, [hash_of("one")], TWO[1:], 9)
     assert gone == old[:1]
     assert ids[0] > max(old)
-    assert [text for _, text in missing_hashes(db, SPACE.id, 9, renew_before_ms=9)] == ["two"]
+    assert [text for _, text in missing_hashes(db, SPACE.id, 9, renew_to_id=max(old))] == ["two"]
     assert np.array_equal(vectors_for(db, SPACE.id, ids)[1], TWO[1:])
     assert broken_rules(db) == []
 

@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 import trio
 
-from memd.clock import Clock
+from memd.clock import Clock, has_passed
 from memd.config import Batch
 from memd.embedding.bulk.api import BulkApi, BulkResults
 from memd.embedding.bulk.jobs import JobRecord, JobStore, pieces
@@ -77,7 +77,7 @@ class BulkRun:
         self._coming: set[str] = set()
         self._waiting: deque[list[Item]] = deque()
         self._failures = 0
-        self._held_until_ms = 0
+        self._held_from_ms = self._hold_ms = 0
         self._is_resumed = False
         self._one_at_a_time = trio.Lock()
         self._saving = trio.Lock()
@@ -90,7 +90,9 @@ class BulkRun:
     @property
     def may_submit(self) -> bool:
         """Whether a job may be made now; not while the account is paused, or after its tokens were used up."""
-        is_held = self._api.retry_in_s() > 0 or self._clock() < self._held_until_ms
+        is_held = self._api.retry_in_s() > 0 or not has_passed(
+            self._hold_ms, self._held_from_ms, self._clock()
+        )
         return self._settings.enabled and not self.gave_up and not is_held
 
     def in_flight(self) -> set[str]:
@@ -219,7 +221,8 @@ class BulkRun:
                 error=error.message,
             )
             if is_pause(error):
-                self._held_until_ms = self._clock() + round(1000 * (named_pause_s(error) or HOLD_S))
+                self._held_from_ms = self._clock()
+                self._hold_ms = round(1000 * (named_pause_s(error) or HOLD_S))
             else:
                 self._failed(error.wire_code)
             return None
@@ -230,7 +233,7 @@ class BulkRun:
         return job
 
     def _add(self, record: JobRecord) -> Job:
-        job = Job(record, record.submitted_ms + self._timeout_ms)
+        job = Job(record, record.submitted_ms + self._timeout_ms, self._timeout_ms)
         self._jobs[record.id] = job
         return job
 

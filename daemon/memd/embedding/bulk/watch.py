@@ -34,10 +34,14 @@ COLLECT_TRIES: Final = 5
 
 @dataclass(slots=True)
 class Job:
-    """A job under way. Times are epoch milliseconds; `ending` says why it was cancelled."""
+    """A job under way. Times are epoch milliseconds; `ending` says why it was cancelled.
+
+    `stop_ms` is when its patience of `most_ms` ends.
+    """
 
     record: JobRecord
     stop_ms: int
+    most_ms: int
     state: BulkState = field(default_factory=lambda: BulkState("running", 0, 0))
     ending: str = ""
 
@@ -92,6 +96,8 @@ class JobWatch:
             if job.state.state != "running":
                 return
             now_ms = self._clock()
+            # A wall clock that was set back must not make the wait longer than it was meant to be.
+            job.stop_ms = min(job.stop_ms, now_ms + job.most_ms)
             if job.ending and (self._in_a_hurry or now_ms >= job.stop_ms):
                 return
             if not job.ending and (self._in_a_hurry or now_ms >= job.stop_ms):
@@ -114,7 +120,8 @@ class JobWatch:
     async def _cancel(self, job: Job, now_ms: int) -> None:
         """Ask for the end of a job that is given up, or that takes too long."""
         job.ending = "the batch API was given up" if self._in_a_hurry else "it took too long"
-        job.stop_ms = now_ms if self._in_a_hurry else now_ms + CANCEL_MS
+        job.most_ms = 0 if self._in_a_hurry else CANCEL_MS
+        job.stop_ms = now_ms + job.most_ms
         try:
             await self._api.cancel(job.record.id)
         except ProviderFailedError as error:  # it may have ended meanwhile; the next look shows it

@@ -18,6 +18,7 @@ import queue
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -253,6 +254,8 @@ def _answer(
         data, tokens, windows = model.embed(text, lane)
     except InterruptedTextError:
         return {"kind": "interrupted"}
+    except MemoryError:
+        raise  # no fault of the text: a fresh process may have room for it
     except Exception as error:
         return {"kind": "refused", "message": type(error).__name__}
     return {"kind": "vector", "data": data, "tokens": tokens, "windows": windows}
@@ -350,6 +353,10 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
+    code = 1
+    try:
+        code = main(sys.argv[1:])
+    except Exception:
+        traceback.print_exc()  # names places in the code, no text
     sys.stderr.flush()
     os._exit(code)  # an ordinary exit would wait for the thread that reads stdin

@@ -15,6 +15,9 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float32]
 
+NO_MEMORY = -2
+"""What llama.cpp's decoding returns where it can't have its buffers."""
+
 
 class Lane:
     """A context and the batch its texts go through.
@@ -76,6 +79,7 @@ class Lane:
             threads: How many compute.
 
         Raises:
+            MemoryError: There is no memory to compute with.
             RuntimeError: llama.cpp failed, or was told to give up.
         """
         self._tokens[: len(tokens)] = tokens
@@ -85,6 +89,8 @@ class Lane:
         if memory:  # models that read in both directions have none
             self._cpp.llama_memory_clear(memory, True)
         code = self._cpp.llama_decode(self._context, self._batch)
+        if code == NO_MEMORY:
+            raise MemoryError
         if code != 0:
             raise RuntimeError(f"llama_decode returned {code}")
         pointer = self._cpp.llama_get_embeddings_seq(self._context, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections import deque
@@ -51,6 +52,21 @@ STDERR_TAIL_LINES: Final = 20
 
 STDERR_LINE_CHARACTERS: Final = 400
 
+LAST_WORDS_SECONDS: Final = 1.0
+"""How long the rest of its error output is waited for when a child has failed: the reason stands there."""
+
+OUT_OF_MEMORY: Final = re.compile(
+    r"cannot allocate memory|bad_alloc|memory allocation|(failed|unable) to allocate|failed to map segment"
+    r"|can't start new thread|thread creation failed|MemoryError|out of memory",
+    re.IGNORECASE,
+)
+"""What llama.cpp, numpy, the loader of libraries and Python say where the system gives no more memory."""
+
+MORE_MEMORY: Final = (
+    "Free memory, raise the limit it runs under (`MemoryMax` of the service, `ulimit -v`, the container's), or choose "
+    "a smaller model. It is tried again by itself; words answer meanwhile."
+)
+
 REAP_SECONDS: Final = 5.0
 """How long a killed process may take to go; the kernel may hold one that waits for a disk."""
 
@@ -75,6 +91,7 @@ class ModelProcess:
         self._interruptible = 0
         self._sending = trio.Lock()
         self.gone = trio.Event()
+        self._has_spoken = trio.Event()
         self.dims = 0
         self.window = 0
         self.lanes = 1
@@ -153,6 +170,10 @@ class ModelProcess:
             ModelChildError: The child died, hung or spoke gibberish.
         """
         reply = await self._receive(timeout_s, "load the model")
+        if reply["kind"] == "failed":
+            await self._hear_out()
+            if self._lacks_memory(str(reply.get("message"))):
+                raise self._starved("load the model")
         if reply["kind"] == "failed" and reply.get("reason") == "extra":
             raise LocalExtraMissingError(f"llama-cpp-python can't be used: {reply.get('message')}")
         if reply["kind"] == "failed":
@@ -303,8 +324,27 @@ class ModelProcess:
                         await self._stdin.send_all(frame)
                 return await self._replies.receive()
             except (*_CLOSED, trio.EndOfChannel):
+                await self._hear_out()
+                if self._lacks_memory():
+                    raise self._starved(task) from None
                 raise self._broken(f"ended while it was to {task}") from None
         raise self._broken(f"did not {task} in {timeout_s:g} s")
+
+    async def _hear_out(self) -> None:
+        """Wait for the last lines of a child that has failed."""
+        with trio.move_on_after(LAST_WORDS_SECONDS):
+            await self._has_spoken.wait()
+
+    def _lacks_memory(self, message: str = "") -> bool:
+        """Return whether the child failed because the system gave it no memory, by its last words."""
+        return any(OUT_OF_MEMORY.search(line) for line in (message, *self._tail))
+
+    def _starved(self, task: str) -> ModelChildError:
+        return ModelChildError(
+            f"the model process of {self._path.name} got no memory when it was to {task}",
+            hint=MORE_MEMORY,
+            data=self._facts(),
+        )
 
     def _broken(self, what: str) -> ModelChildError:
         return ModelChildError(f"the model process of {self._path.name} {what}", data=self._facts())
@@ -336,6 +376,8 @@ class ModelProcess:
                 rest = rest[-STDERR_LINE_CHARACTERS:]
         except (OSError, *_CLOSED):
             log.debug("embedding.model_child_stderr_closed", pid=self.pid)
+        finally:
+            self._has_spoken.set()
 
     async def aclose(self) -> None:
         """Kill the child and wait until it is gone.

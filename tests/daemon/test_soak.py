@@ -121,7 +121,10 @@ def home() -> Iterator[StateHome]:
     with StateHome() as home:
         local = {"provider": "local", "local": {"modelPath": str(minilm_path())}}
         home.configure(agents_config(home.state, *AGENTS[1:], memory_search=local))
-        (home.root / "memd.toml").write_text(f"model_keep_alive_minutes = {KEEP_ALIVE_S / 60}\n")
+        # By default 256 MB of vectors are kept that no text needs any more: an index of ever new texts grows for days.
+        (home.root / "memd.toml").write_text(
+            f"model_keep_alive_minutes = {KEEP_ALIVE_S / 60}\nvector_cache_mb = 1\n"
+        )
         yield home
 
 

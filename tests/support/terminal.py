@@ -36,6 +36,7 @@ class Terminal:
     def __enter__(self) -> Terminal:
         self._pid, self._screen = pty.fork()
         if self._pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a run in the background of a shell has it ignored
             code = "from memd.cli.main import main; main()"
             os.execve(sys.executable, [sys.executable, "-c", code, *self._arguments], self._environ)
         fcntl.ioctl(self._screen, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
@@ -63,9 +64,10 @@ class Terminal:
 
     def wait_end(self) -> int:
         """Read to the end and return the exit code."""
+        until = time.monotonic() + SEEN_S
         with contextlib.suppress(OSError):
             while self._read():
-                pass
+                assert time.monotonic() < until, f"it did not end: {self.text[-2000:]!r}"
         _, status = os.waitpid(self._pid, 0)
         return os.waitstatus_to_exitcode(status)
 

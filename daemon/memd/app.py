@@ -56,9 +56,8 @@ class Extensions:
 
     async def load(self, agents: Mapping[str, AgentConfig]) -> None:
         """Load and self-test each; a failure is remembered in it and costs no result."""
-        wanted = {id(extension): extension for extension in map(self, agents.values())}
         async with trio.open_nursery() as nursery:
-            for extension in wanted.values():
+            for extension in set(map(self, agents.values())):
                 nursery.start_soon(_in_thread, extension.load)
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
+from tests.support.libraries import compiled
 
 SOURCE = """
 #include <unistd.h>
@@ -20,19 +17,8 @@ int sqlite3_extension_init(void *db, char **error, const void *api) {
 
 
 @pytest.mark.long  # the daemon gives it ten seconds
-def test_an_extension_that_hangs_costs_no_result_and_is_named(tmp_path: Path) -> None:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler to make such a library with")
-    library = tmp_path / "hangs.so"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)],
-        input=SOURCE,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    vector = {"store": {"vector": {"extensionPath": str(library)}}}
+def test_an_extension_that_hangs_costs_no_result_and_is_named() -> None:
+    vector = {"store": {"vector": {"extensionPath": str(compiled(SOURCE))}}}
     settings = {"agents": {"defaults": {"memorySearch": {"provider": "none", **vector}}}}
     with StateHome(settings) as home:
         home.note("MEMORY.md", "The ferry leaves at nine.\n")

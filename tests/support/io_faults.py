@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 
-import pytest
+from tests.support.libraries import compiled
 
 SOURCE = r"""
 #define _GNU_SOURCE
@@ -56,25 +51,6 @@ int fdatasync(int file) { WRAP(fdatasync, 'w', syncing, file) }
 """
 
 
-@functools.cache
-def _library() -> Path:
-    """Return the library, compiled once; skip where there is no compiler."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler to make the failing reads and writes with")
-    folder = Path(tempfile.mkdtemp(prefix="memd-io-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    library = folder / "failing.so"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", str(library), "-ldl"],
-        input=SOURCE,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    return library
-
-
 class FailingIO:
     """Reads or writes of indexes that fail with EIO when told to.
 
@@ -84,7 +60,7 @@ class FailingIO:
 
     def __init__(self, folder: Path) -> None:
         self._flag = folder / "failing-io"
-        self.environ = {"LD_PRELOAD": str(_library()), "FAILING_IO": str(self._flag)}
+        self.environ = {"LD_PRELOAD": str(compiled(SOURCE)), "FAILING_IO": str(self._flag)}
 
     def fail(self, what: str) -> None:
         """Have `reads` or `writes` fail from now on."""

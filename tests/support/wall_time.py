@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import shutil
 import struct
-import subprocess
-import tempfile
 from pathlib import Path
 
-import pytest
+from tests.support.libraries import compiled
 
 SOURCE = r"""
 #define _GNU_SOURCE
@@ -58,23 +54,6 @@ time_t time(time_t *to) {
 """
 
 
-@functools.cache
-def _library() -> Path:
-    """Return the library, compiled once; skip where there is no compiler."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler to move a process's clock with")
-    library = Path(tempfile.mkdtemp(prefix="memd-time-")) / "moved.so"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", str(library), "-ldl"],
-        input=SOURCE,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    return library
-
-
 class WallTime:
     """The wall time of a process; its monotonic clock and the times of files stay as they are.
 
@@ -85,7 +64,7 @@ class WallTime:
     def __init__(self, folder: Path) -> None:
         self._file = folder / "seconds-ahead"
         self._file.write_bytes(struct.pack("q", 0))
-        self.environ = {"LD_PRELOAD": str(_library()), "SECONDS_AHEAD": str(self._file)}
+        self.environ = {"LD_PRELOAD": str(compiled(SOURCE)), "SECONDS_AHEAD": str(self._file)}
 
     def set(self, seconds: int) -> None:
         """Have the clock be so many seconds ahead of the true time, from now on; negative for behind."""

@@ -27,9 +27,6 @@ from memd.service.check_agents import check_index, describe_agents, describe_err
 
 Report = dict[str, Any]
 
-EXTENSION_S = 10.0
-"""How long loading sqlite-vec may take here; the daemon waits longer."""
-
 
 def report(environ: Mapping[str, str], home_dir: Path) -> Report:
     """Return what there is to say of programs, settings, files and models.
@@ -70,7 +67,7 @@ def _programs(home: OpenClawHome) -> Report:
     """Return the versions of what memd stands on, and whether it works."""
     settings = home.agents[home.default_agent].settings.store.vector
     extension = VectorExtension(settings.extension_path, enabled=settings.enabled)
-    extension.load(EXTENSION_S)
+    extension.load()
     db = connect(":memory:", ())
     try:
         has_words = has_module(db, "fts5")

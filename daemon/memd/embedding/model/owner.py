@@ -13,6 +13,7 @@ from memd.embedding.model.machine import load_memory_bytes
 from memd.embedding.model.policy import ModelStatus, RunnerSettings
 from memd.embedding.model.room import ModelRoom
 from memd.embedding.model.runner import ModelRunner
+from memd.memory_budget import MODELS_SHARE
 from memd_client.errors import DeadlineExceededError, ShuttingDownError
 
 
@@ -117,7 +118,7 @@ class ModelOwner:
 
     def __init__(self, settings: RunnerSettings | None = None, *, budget_bytes: int = 0) -> None:
         self._settings = settings or RunnerSettings()
-        self._room = ModelRoom(budget_bytes or load_memory_bytes() // 2)
+        self._room = ModelRoom(budget_bytes or load_memory_bytes() // MODELS_SHARE)
         self._models: dict[ModelFile, _Loaded] = {}
         self._nursery: trio.Nursery | None = None
 
@@ -144,10 +145,10 @@ class ModelOwner:
 
         Args:
             settings: As in the constructor.
-            budget_bytes: As in the constructor.
+            budget_bytes: What all models may take of the memory together.
         """
         self._settings = settings
-        self._room.budget_bytes = budget_bytes or load_memory_bytes() // 2
+        self._room.budget_bytes = budget_bytes
 
     def hold(self, file: ModelFile, *, chunk_tokens: int) -> ModelHold:
         """Claim a model; nothing is loaded by that.

@@ -18,6 +18,7 @@ from memd.embedding.rerank import Reranker
 from memd.index.cache import trim
 from memd.index.connection import IndexFile
 from memd.index.files import count_all
+from memd.index.housekeeping import keep_log_short, squeeze
 from memd.index.keyword import tidy
 from memd.index.vectors.warm import WarmVectors
 from memd.meaning.meaning import Meaning
@@ -146,6 +147,7 @@ class AgentMemory:
                 await nursery.start(self.meaning.run)
                 task_status.started()
                 nursery.start_soon(heal_writing, self.index_file, self._catch_up)
+                nursery.start_soon(keep_log_short, self.index_file)
                 if self.config.settings.enabled:
                     self.text.sync_nowait()
                     nursery.start_soon(self.schedule.run)
@@ -274,7 +276,7 @@ class AgentMemory:
             lambda db: trim(db, entries, max_unused_bytes=unused, spaces=spaces or None)
         )
         await self.index_file.write(tidy)
-        await self.index_file.squeeze()
+        await squeeze(self.index_file)
         took_ms = round((trio.current_time() - started) * 1000, 1)
         return VacuumedAgent(self.config.id, before, self.index_file.size_bytes(), removed, took_ms)
 

@@ -16,11 +16,19 @@ from memd.clock import Clock
 from memd.index.adopt import SpaceOf
 from memd.index.aside import drop, set_damaged_aside
 from memd.index.database import Database as Database
-from memd.index.database import connect_reader, damaged, get_int, map_errors, transaction
+from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.opening import Opened, open_writer
 from memd.index.reads import Read
 from memd.index.standing import Standing
-from memd.index.upkeep import ALL_PAGES, Sizes, fold_log, fold_long_log, give_back, is_sound, size_of, squeeze
+from memd.index.upkeep import (
+    ALL_PAGES,
+    fold_log,
+    fold_long_log,
+    give_back,
+    is_sound,
+    log_of,
+    size_of,
+)
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd_client.errors import (
     AgentReloadingError,
@@ -80,6 +88,7 @@ class IndexFile:
         self._doubted = False
         self.fault: IndexIOError | None = None
         self._failed = trio.Event()
+        self._written = trio.Event()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else "closing" if self._closing else "open"
@@ -229,10 +238,10 @@ class IndexFile:
             give_back(db)
             return result
 
-        return await self._use_writer(work, wait_s)
+        return await self.use_writer(work, wait_s)
 
-    async def _use_writer(self, work: Callable[[Database], T], wait_s: float) -> T:
-        """Run work on the writer connection in its turn, and take note of what becomes of it."""
+    async def use_writer(self, work: Callable[[Database], T], wait_s: float = WRITE_WAIT_S) -> T:
+        """Do what `write` does, outside a transaction: for what SQLite wants done so."""
         with trio.move_on_after(wait_s) as waiting:
             await self._turn.acquire()
         if waiting.cancelled_caught:
@@ -252,13 +261,14 @@ class IndexFile:
         finally:
             self._turn.release()
         self.fault = None
+        self._written.set()
         return result
 
     def _write(self, work: Callable[[Database], T]) -> T:
         """Run a write in a worker thread."""
         with self._errors(), self._standing.changing():
             result = work(self._writer)
-            fold_long_log(self._writer, self._log_file)
+            fold_long_log(self._writer, self.path)
             return result
 
     async def wait_fault(self) -> IndexIOError:
@@ -268,32 +278,14 @@ class IndexFile:
             await self._failed.wait()
         return self.fault
 
-    async def squeeze(self) -> None:
-        """Give all free pages back to the system, and the log's space; writers wait milliseconds at a time.
-
-        Raises:
-            MemdError: As `write` says.
-
-        Cancellation: between two steps; what was given back stays so.
-        """
-        while await self.write(squeeze):
-            pass
-        await self._use_writer(lambda db: fold_log(db, wait=True), WRITE_WAIT_S)
+    async def wait_written(self) -> None:
+        """Wait until something was written since the last call."""
+        await self._written.wait()
+        self._written = trio.Event()
 
     def size_bytes(self) -> int:
         """Return what the index takes on disk, its log included; two stats, so it may be asked anywhere."""
-        return sum(size_of(file) for file in (self.path, self._log_file))
-
-    async def sizes(self) -> Sizes:
-        """Return what the index takes on disk, part by part."""
-        free = await self.read(
-            lambda db: get_int(db, "PRAGMA freelist_count") * get_int(db, "PRAGMA page_size")
-        )
-        return Sizes(size_of(self.path), size_of(self._log_file), free)
-
-    @property
-    def _log_file(self) -> Path:
-        return self.path.with_name(self.path.name + "-wal")
+        return sum(size_of(file) for file in (self.path, log_of(self.path)))
 
     # --- loss ---------------------------------------------------------------------------------------
 

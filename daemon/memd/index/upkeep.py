@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -27,13 +26,9 @@ TABLES = frozenset(
 """What every current index has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """What an index takes on disk, in bytes; `free_bytes` of the file wait to be used or given back."""
-
-    file_bytes: int
-    wal_bytes: int
-    free_bytes: int
+def log_of(path: Path) -> Path:
+    """Return where SQLite keeps the write-ahead log of a file."""
+    return path.with_name(path.name + "-wal")
 
 
 def size_of(path: Path) -> int:
@@ -56,15 +51,6 @@ def give_back(db: Database, pages: int = FREE_PAGES_AT_ONCE) -> None:
         db.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
 
 
-def squeeze(db: Database) -> bool:
-    """Give a few free pages back, however few there are; return whether there are more.
-
-    A whole `VACUUM` isn't made: it may number the rows of sqlite-vec's tables anew, and holds up writers for long.
-    """
-    db.execute(f"PRAGMA incremental_vacuum({FREE_PAGES_AT_ONCE})").fetchall()
-    return get_int(db, "PRAGMA freelist_count") > 0
-
-
 def fold_log(db: Database, *, wait: bool) -> bool:
     """Bring the log into the file and cut it to nothing, unless somebody still reads from it.
 
@@ -80,14 +66,14 @@ def fold_log(db: Database, *, wait: bool) -> bool:
     return row is not None and row[0] == 0
 
 
-def fold_long_log(db: Database, log_file: Path) -> None:
+def fold_long_log(db: Database, path: Path) -> None:
     """Bring the log into the file where it has outgrown its limit: no later write may come to do that.
 
     Args:
         db: The writer, outside a transaction.
-        log_file: The log.
+        path: The index.
     """
-    if size_of(log_file) > WAL_LIMIT_BYTES + WAL_LIMIT_BYTES // 8:
+    if size_of(log_of(path)) > WAL_LIMIT_BYTES + WAL_LIMIT_BYTES // 8:
         fold_log(db, wait=False)
 
 

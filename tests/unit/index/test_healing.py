@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from memd.index.cache import active_space, store_vectors
 from memd.index.connection import IndexFile
 from memd.index.database import WAL_LIMIT_BYTES, Database, get_int
 from memd.index.files import count_all, load_files, publish_file
+from memd.index.housekeeping import LOG_KEPT_BYTES, REST_S, keep_log_short, squeeze
 from memd.index.keyword import find_keyword
 from memd.index.meta import set_meta
+from memd.index.upkeep import log_of
 from memd_client.errors import IndexClosedError, IndexCorruptError, IndexIOError, IndexLostError, MemdError
 from tests.support.indexes import SPACE, broken_rules, chunk, file_row, hash_of, unit
 from tests.unit.index.test_connection import open_index
@@ -173,7 +176,9 @@ def test_a_statement_that_is_wrong_on_a_sound_index_is_no_damage(tmp_path: Path)
     trio.run(test)
 
 
-def with_index(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None:
+def with_index(
+    path: Path, test: Callable[[IndexFile], Awaitable[None]], clock: trio.abc.Clock | None = None
+) -> None:
     """Run a test with a filled index."""
 
     async def body() -> None:
@@ -183,7 +188,7 @@ def with_index(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None
         finally:
             await index.close()
 
-    trio.run(body)
+    trio.run(body, clock=clock)
 
 
 @pytest.mark.parametrize("through", ["read", "write"])
@@ -205,7 +210,7 @@ def test_a_file_that_shrinks_because_pages_are_given_back_is_not_cut_short(tmp_p
     async def test(index: IndexFile) -> None:
         before = index.size_bytes()
         await index.write(lambda db: db.execute("DELETE FROM embedding_cache"))
-        await index.squeeze()
+        await squeeze(index)
         assert index.size_bytes() < before
         assert (await index.read(count_all)).files == FILES
         assert not index.is_lost
@@ -243,6 +248,32 @@ def test_the_log_stays_short_after_a_long_transaction(tmp_path: Path) -> None:
         assert path.with_name(path.name + "-wal").stat().st_size <= WAL_LIMIT_BYTES * 9 // 8
 
     with_index(path, test)
+
+
+def test_a_log_is_brought_into_the_file_once_nobody_writes_any_more(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    clock = MockClock()
+
+    async def wait(index: IndexFile, seconds: float) -> int:
+        """Let time pass, and return how long the log is once the writer is free again."""
+        clock.jump(seconds)
+        await wait_all_tasks_blocked()
+        await index.use_writer(lambda db: None)
+        return log_of(path).stat().st_size
+
+    async def test(index: IndexFile) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(keep_log_short, index)
+            for number in range(8):
+                await index.write(lambda db: set_meta(db, f"long{number}", "x" * 300_000))  # noqa: B023
+                assert await wait(index, REST_S * 0.75) > number * 300_000
+            assert (
+                await wait(index, REST_S * 0.75) > LOG_KEPT_BYTES
+            )  # looking on is a turn of the writer as well
+            assert await wait(index, REST_S * 1.5) == 0
+            nursery.cancel_scope.cancel()
+
+    with_index(path, test, clock)
 
 
 @pytest.mark.parametrize("vectors", [False, True])

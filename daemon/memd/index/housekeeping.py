@@ -1,0 +1,53 @@
+"""What is done to an open index beside its reads and writes, so that it takes no more of the disk than it needs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+
+import trio
+
+from memd.index.connection import Database, IndexFile
+from memd.index.database import get_int
+from memd.index.upkeep import FREE_PAGES_AT_ONCE, fold_log, log_of, size_of
+from memd_client.errors import MemdError
+
+REST_S, LOG_KEPT_BYTES = 2.0, 1_048_576
+"""After so long without a write, a log longer than this is brought into the file: nobody waits for the disk then."""
+
+
+async def keep_log_short(index: IndexFile) -> None:
+    """Bring a long log into the file whenever no write came for a while; runs until cancelled."""
+    while True:
+        await index.wait_written()
+        with trio.move_on_after(REST_S) as resting:
+            while True:
+                await index.wait_written()
+                resting.deadline = trio.current_time() + REST_S
+        if size_of(log_of(index.path)) > LOG_KEPT_BYTES:
+            with suppress(MemdError):  # the next write meets it as well; the next rest is another chance
+                await index.use_writer(partial(fold_log, wait=False))
+
+
+async def squeeze(index: IndexFile) -> None:
+    """Give all free pages back to the system, and the log's space; writers wait milliseconds at a time.
+
+    A whole `VACUUM` isn't made: it may number the rows of sqlite-vec's tables anew, and holds up writers for long.
+
+    Args:
+        index: An open index.
+
+    Raises:
+        MemdError: As `IndexFile.write` says.
+
+    Cancellation: between two steps; what was given back stays so.
+    """
+    while await index.write(_give_back_some):
+        pass
+    await index.use_writer(partial(fold_log, wait=True))
+
+
+def _give_back_some(db: Database) -> bool:
+    """Give a few free pages back, however few there are; return whether there are more."""
+    db.execute(f"PRAGMA incremental_vacuum({FREE_PAGES_AT_ONCE})").fetchall()
+    return get_int(db, "PRAGMA freelist_count") > 0

@@ -18,7 +18,7 @@ from memd.index.aside import drop, set_damaged_aside
 from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.opening import Opened, open_writer
-from memd.index.reads import Read
+from memd.index.reads import IdleReaders, Read, Signal
 from memd.index.standing import Standing
 from memd.index.upkeep import (
     ALL_PAGES,
@@ -64,6 +64,7 @@ class IndexFile:
         path: The file.
         set_aside: What a damaged file was renamed to at opening, if it was.
         adopted: Vectors taken over from an index that OpenClaw wrote.
+        written, used: After each write; after each read or write.
         fault: Why the latest write failed, while none has worked since: a full disk, a lock. It can be read.
     """
 
@@ -71,14 +72,14 @@ class IndexFile:
         self.path = path
         self.set_aside = opened.set_aside
         self.adopted = opened.adopted.vectors if opened.adopted is not None else 0
-        self._extension = extension
         self._clock = clock
         self._writer = opened.db
         self._standing = Standing(path)
         self._turn = trio.Lock()
         self._writer_thread = trio.CapacityLimiter(1)
         self._reader_threads = trio.CapacityLimiter(READERS)
-        self._idle_readers: list[Database] = []
+        self._connect_reader = partial(connect_reader, path, extension.load_into)
+        self._idle_readers = IdleReaders()
         self._reads: set[Read] = set()
         self._closing = False
         self._closed = trio.Event()
@@ -88,7 +89,7 @@ class IndexFile:
         self._doubted = False
         self.fault: IndexIOError | None = None
         self._failed = trio.Event()
-        self._written = trio.Event()
+        self.written, self.used = Signal(), Signal()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else "closing" if self._closing else "open"
@@ -163,6 +164,7 @@ class IndexFile:
         Cancellation: at once; the statement is interrupted and what `fn` returns is thrown away.
         """
         self._require_usable()
+        self.used.set()
         read = Read()
         self._reads.add(read)
         try:
@@ -190,8 +192,7 @@ class IndexFile:
         with self._errors():
             self._require_usable()
             self._standing.check()
-            db = self._idle_readers.pop() if self._idle_readers else None
-            db = db or connect_reader(self.path, self._extension.load_into)
+            db = self._idle_readers.take() or self._connect_reader()
             with read.lock:
                 read.db = db
             try:
@@ -204,7 +205,7 @@ class IndexFile:
                     read.db = None
                 if db.in_transaction:
                     db.execute("ROLLBACK")
-                self._idle_readers.append(db)
+                self._idle_readers.keep(db)
 
     # --- writing ------------------------------------------------------------------------------------
 
@@ -261,7 +262,8 @@ class IndexFile:
         finally:
             self._turn.release()
         self.fault = None
-        self._written.set()
+        self.written.set()
+        self.used.set()
         return result
 
     def _write(self, work: Callable[[Database], T]) -> T:
@@ -278,10 +280,18 @@ class IndexFile:
             await self._failed.wait()
         return self.fault
 
-    async def wait_written(self) -> None:
-        """Wait until something was written since the last call."""
-        await self._written.wait()
-        self._written = trio.Event()
+    async def give_caches_back(self) -> None:
+        """Give back the memory of pages held for the next read or write; those read them from the disk again.
+
+        Raises:
+            MemdError: As `write` says.
+        """
+
+        def work(db: Database) -> None:
+            self._idle_readers.close()
+            db.pragma("shrink_memory")
+
+        await self.use_writer(work)
 
     def size_bytes(self) -> int:
         """Return what the index takes on disk, its log included; two stats, so it may be asked anywhere."""
@@ -324,7 +334,7 @@ class IndexFile:
             if isinstance(error.__cause__, apsw.SQLError) and not self._doubted:
                 # Once: it reads the whole file, and a mistake of ours would have it read each time.
                 self._doubted = True
-                if not is_sound(partial(connect_reader, self.path, self._extension.load_into)):
+                if not is_sound(self._connect_reader):
                     raise damaged(self.path) from error
             raise
 
@@ -355,9 +365,7 @@ class IndexFile:
 
     def _close(self) -> None:
         """Close all connections, leaving one file without a log."""
-        for reader in self._idle_readers:
-            reader.close(True)
-        self._idle_readers.clear()
+        self._idle_readers.close()
         try:
             if self._lost_by is None:
                 with map_errors(self.path):

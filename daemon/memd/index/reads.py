@@ -1,9 +1,11 @@
-"""One read under way, so that it can be interrupted and nothing else is."""
+"""What an open index keeps beside its connections: reads under way, readers at rest, signs of use."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+
+import trio
 
 from memd.index.database import Database
 
@@ -26,3 +28,47 @@ class Read:
     def is_stopped(self) -> bool:
         """Answer SQLite, which asks in the midst of a statement whether to end it."""
         return self.stopped
+
+
+class IdleReaders:
+    """Connections nobody reads through at the moment. Threads take and keep them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connections: list[Database] = []
+
+    def take(self) -> Database | None:
+        """Return the one used last, and no more among these; None where there is none."""
+        with self._lock:
+            return self._connections.pop() if self._connections else None
+
+    def keep(self, db: Database) -> None:
+        """Keep a connection for the next read."""
+        with self._lock:
+            self._connections.append(db)
+
+    def close(self) -> None:
+        """Close them all."""
+        while (db := self.take()) is not None:
+            db.close(True)
+
+
+class Signal:
+    """Says that something happened, to one task that waits for it."""
+
+    def __init__(self) -> None:
+        self._event = trio.Event()
+
+    def set(self) -> None:
+        """Say so."""
+        self._event.set()
+
+    def clear(self) -> None:
+        """Forget it."""
+        if self._event.is_set():
+            self._event = trio.Event()
+
+    async def wait(self) -> None:
+        """Wait until it happened since the last call."""
+        await self._event.wait()
+        self.clear()

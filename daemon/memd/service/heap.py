@@ -21,7 +21,8 @@ is what threads wait for."""
 
 TRIM_S: Final = 30.0
 WORK_S: Final = 0.5
-"""How often it is looked, and the processor time after which there is something to give back."""
+"""How often it is looked, and the processor time after which there is something to give back. Caches are given up some
+seconds after their last use, hence a second trim at the look after."""
 
 
 @cache
@@ -44,9 +45,10 @@ async def keep_heap_small() -> None:
 
     It takes some milliseconds in a thread, without Python's lock.
     """
-    trimmed_at = 0.0
+    trimmed_at, again = 0.0, False
     while (libc := _libc()) is not None:
         await trio.sleep(TRIM_S)
-        if time.process_time() - trimmed_at > WORK_S:
+        worked = time.process_time() - trimmed_at > WORK_S
+        if worked or again:
             await trio.to_thread.run_sync(libc.malloc_trim, 0)
-            trimmed_at = time.process_time()
+            trimmed_at, again = time.process_time(), worked

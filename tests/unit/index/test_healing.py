@@ -13,9 +13,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from memd.index.cache import active_space, store_vectors
 from memd.index.connection import IndexFile
-from memd.index.database import WAL_LIMIT_BYTES, Database, get_int
+from memd.index.database import WAL_LIMIT_BYTES, Database, get_int, page_cache_bytes
 from memd.index.files import count_all, load_files, publish_file
-from memd.index.housekeeping import LOG_KEPT_BYTES, REST_S, keep_log_short, squeeze
+from memd.index.housekeeping import IDLE_S, LOG_KEPT_BYTES, REST_S, give_caches_back, keep_log_short, squeeze
 from memd.index.keyword import find_keyword
 from memd.index.meta import set_meta
 from memd.index.upkeep import log_of
@@ -274,6 +274,33 @@ def test_a_log_is_brought_into_the_file_once_nobody_writes_any_more(tmp_path: Pa
             nursery.cancel_scope.cancel()
 
     with_index(path, test, clock)
+
+
+def test_an_index_nobody_uses_gives_its_page_caches_back(tmp_path: Path) -> None:
+    clock = MockClock()
+
+    async def test(index: IndexFile) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(give_caches_back, index)
+            await index.read(use_everything)
+            held = page_cache_bytes()
+            await wait_all_tasks_blocked()
+            clock.jump(IDLE_S / 2)
+            await index.read(count_all)
+            await wait_all_tasks_blocked()
+            clock.jump(IDLE_S * 0.75)
+            await wait_all_tasks_blocked()
+            still_held = page_cache_bytes()
+            clock.jump(IDLE_S)
+            await wait_all_tasks_blocked()
+            await index.use_writer(lambda db: None)
+            kept = page_cache_bytes()
+            assert (await index.read(count_all)).files == FILES
+            nursery.cancel_scope.cancel()
+        assert still_held > 0.9 * held
+        assert kept < 0.5 * held
+
+    with_index(tmp_path / "agent.sqlite", test, clock)
 
 
 @pytest.mark.parametrize("vectors", [False, True])

@@ -13,7 +13,7 @@ from memd.index.reads import Signal
 from memd.index.upkeep import FREE_PAGES_AT_ONCE, fold_log, log_of, size_of
 from memd_client.errors import MemdError
 
-REST_S, LOG_KEPT_BYTES = 2.0, 1_048_576
+REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
 """After so long without a write, a log longer than this is brought into the file: nobody waits for the disk then."""
 
 

@@ -14,8 +14,9 @@ from typing import Any, get_args
 import msgspec
 
 from memd.config import KEY_KINDS, DaemonSettings, MemorySearch, ProviderEntry, describe_type
-from memd.config_keys import AGENT_KEYS, DAEMON_KEYS, DEFAULTS_IN_WORDS, PROVIDER_KEYS, VARIABLES
+from memd.config_keys import AGENT_KEYS, DAEMON_KEYS, DEFAULTS_IN_WORDS, LIFE_KEYS, PROVIDER_KEYS, VARIABLES
 from memd.embedding.catalog import KNOWN, limits_of
+from memd.life_settings import PLACES
 from memd.settings import NOT_FROM_FILE
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -48,6 +49,11 @@ def fields_of(kind: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[st
             yield key, field
 
 
+def life_fields() -> dict[str, Field]:
+    """Return every key of an agent's life, as it stands in the whole file, with its field."""
+    return {key: field for place, kind in PLACES.items() for key, field in fields_of(kind, f"{place}.")}
+
+
 def tables() -> dict[str, str]:
     """Return every table by its name."""
     agent = dict(fields_of(MemorySearch))
@@ -55,6 +61,7 @@ def tables() -> dict[str, str]:
         name: _keys_table({key: agent[key] for key in sentences}, sentences)
         for name, sentences in AGENT_KEYS.items()
     }
+    made["life"] = _keys_table(life_fields(), LIFE_KEYS)
     made["entries"] = _keys_table(dict(fields_of(ProviderEntry)), PROVIDER_KEYS)
     made["daemon"] = _keys_table(dict(fields_of(DaemonSettings)), DAEMON_KEYS)
     made["variables"] = _table(

@@ -4,51 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from . import discovery
-from .errors import ConnectionLostError, DaemonUnreachableError, FrameInvalidError, IdleTimeoutError
-from .link import Link, OnProgress, open_socket
-from .messages import (
-    CompactionDoneParams,
-    CompactionDoneReply,
-    EmbedParams,
-    EmbedReply,
-    GetParams,
-    GetReply,
-    HelloParams,
-    HelloReply,
-    IndexParams,
-    IndexReply,
-    MetricsParams,
-    MetricsReply,
-    ModelParams,
-    ModelReply,
-    ResetParams,
-    ResetReply,
-    SearchParams,
-    SearchReply,
-    SessionStartedParams,
-    SessionStartedReply,
-    StatusParams,
-    StatusReply,
-    VacuumParams,
-    VacuumReply,
-)
-from .session import CLIENT_VERSION
-from .wire import from_wire, to_wire
+from . import discovery, requests
+from .ask import Ask
+from .errors import ConnectionLostError, DaemonUnreachableError
+from .events import Event, SubscribeReply
+from .link import Link
+from .messages import Progress
+from .methods import Methods
+from .stream import Stream
+from .unix_socket import open_socket
 
 TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     T = TypeVar("T")
-
-LONG_SILENCE_S = 300.0
-"""`index` and `model` may take hours; they are given up after this long without progress."""
-
-REPLY_S = 5.0
-"""Added to a search's own deadline: the daemon keeps it, and its answer still has to arrive."""
 
 
 class _Shared:
@@ -60,7 +32,7 @@ class _Shared:
         self.link: Link | None = None
 
 
-class Client:
+class Client(Methods):
     """A client of the daemon. Threads may share it; their requests run at the same time.
 
     The connection is made at the first request, and again whenever it was lost: a request whose
@@ -119,152 +91,41 @@ class Client:
         if link is not None:
             link.close()
 
-    def hello(self) -> HelloReply:
-        """Greet the daemon again and return who it is: the cheapest sign of life."""
-        params = HelloParams(client="memd-client", version=CLIENT_VERSION)
-        return self._call("hello", params, HelloReply, self.timeout_s)
-
-    def status(self, agent: str | None = None, *, deep: bool = False) -> StatusReply:
-        """Return the state of the daemon and of one agent, or of all where none is named.
+    def call(self, ask: Ask[T]) -> T:
+        """Send a request of `requests` and return its reply; `client.search(...)` and its like say the same shorter.
 
         Args:
-            agent: Only this agent. The client's own agent is not filled in here.
-            deep: Also probe embeddings, vectors and keyword index.
+            ask: The request.
         """
-        return self._call("status", StatusParams(agent=agent, deep=deep), StatusReply, self.timeout_s)
+        with self.follow(ask) as steps:
+            for step in steps:
+                if ask.on_progress is not None:
+                    ask.on_progress(step)
+        return steps.reply
 
-    def metrics(self) -> MetricsReply:
-        """Return everything the daemon counts."""
-        return self._call("metrics", MetricsParams(), MetricsReply, self.timeout_s)
+    def follow(self, ask: Ask[T]) -> Stream[Progress, T]:
+        """Return a request as an iterator over its progress, to be used in a `with` block.
 
-    def search(
-        self,
-        query: str,
-        *,
-        agent: str | None = None,
-        max_results: int | None = None,
-        min_score: float | None = None,
-        sources: Sequence[str] | None = None,
-        path: str | None = None,
-        deadline_ms: int | None = None,
-        explain: bool = False,
-    ) -> SearchReply:
-        """Search an agent's memory; the parameters are those of `messages.SearchParams`."""
-        params = SearchParams(
-            query=query,
-            agent=agent or self.agent,
-            max_results=max_results,
-            min_score=min_score,
-            sources=None if sources is None else list(sources),
-            path=path,
-            deadline_ms=deadline_ms,
-            explain=explain,
-        )
-        timeout_s = self.timeout_s
-        if timeout_s is not None and deadline_ms is not None:
-            timeout_s = max(timeout_s, deadline_ms / 1000 + REPLY_S)
-        return self._call("search", params, SearchReply, timeout_s)
-
-    def get(
-        self, path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
-    ) -> GetReply:
-        """Return lines of a memory file, to its end where `lines` is left out."""
-        params = GetParams(path=path, agent=agent or self.agent, from_line=from_line, lines=lines)
-        return self._call("get", params, GetReply, self.timeout_s)
-
-    def index(
-        self, agent: str | None = None, *, force: bool = False, on_progress: OnProgress | None = None
-    ) -> IndexReply:
-        """Bring an agent's index up to date now; the client's agent, or all where it has none.
+        After the loop its `reply` is there; leaving the block early cancels the request.
 
         Args:
-            agent: The agent meant.
-            force: Read, chunk and embed everything again.
-            on_progress: Called in this thread with every progress.
+            ask: The request: `requests.index(force=True)`.
         """
-        params = IndexParams(agent=agent or self.agent, force=force)
-        return self._call_long("index", params, IndexReply, on_progress)
+        return Stream(self._connected, ask, self.agent, self.timeout_s)
 
-    def reset(
-        self, agent: str | None = None, *, vectors: bool = False, on_progress: OnProgress | None = None
-    ) -> ResetReply:
-        """Drop an agent's index and build it anew from its files; the client's agent, or all where it has none.
+    def events(
+        self, agent: str | None = None, kinds: Sequence[str] | None = None
+    ) -> Stream[Event, SubscribeReply]:
+        """Return an iterator over what happens in the daemon from now on, to be used in a `with` block.
+
+        It has no deadline, and ends with `close` or with the connection (`ConnectionLostError`); what happens until
+        one subscribes again is not told later.
 
         Args:
-            agent: The agent meant.
-            vectors: Drop its vectors too, so that every text is embedded again.
-            on_progress: Called in this thread with every progress.
+            agent: Only events of this agent. The client's own agent is not filled in here.
+            kinds: Only events of these kinds.
         """
-        params = ResetParams(agent=agent or self.agent, vectors=vectors)
-        return self._call_long("reset", params, ResetReply, on_progress)
-
-    def vacuum(self, agent: str | None = None, *, on_progress: OnProgress | None = None) -> VacuumReply:
-        """Make an agent's index as small as it can be; the client's agent, or all where it has none.
-
-        Args:
-            agent: The agent meant.
-            on_progress: Called in this thread with every progress.
-        """
-        params = VacuumParams(agent=agent or self.agent)
-        return self._call_long("vacuum", params, VacuumReply, on_progress)
-
-    def embed(self, texts: Sequence[str], *, agent: str | None = None, kind: str = "document") -> EmbedReply:
-        """Return the vectors of texts by the warm model; `kind` is `query` or `document`."""
-        params = EmbedParams(texts=list(texts), agent=agent or self.agent, kind=kind)
-        return self._call("embed", params, EmbedReply, self.timeout_s)
-
-    def model(
-        self,
-        ref: str = "",
-        *,
-        action: str = "pull",
-        force: bool = False,
-        on_progress: OnProgress | None = None,
-    ) -> ModelReply:
-        """Make a model ready on disk, remove one, or list all.
-
-        Args:
-            ref: `minilm`, a path, or an `hf:` or `https:` reference; none for `list`.
-            action: `pull`, `list` or `remove`.
-            force: Remove it even where an agent's settings name it.
-            on_progress: Called in this thread with every progress.
-        """
-        params = ModelParams(ref=ref, action=action, force=force)
-        return self._call_long("model", params, ModelReply, on_progress)
-
-    def session_started(self, session_key: str, *, agent: str | None = None) -> SessionStartedReply:
-        """Say that an agent's session begins: its memory is brought up to date, once for each key."""
-        params = SessionStartedParams(session_key=session_key, agent=agent or self.agent)
-        return self._call("session_started", params, SessionStartedReply, self.timeout_s)
-
-    def compaction_done(self, session_key: str = "", *, agent: str | None = None) -> CompactionDoneReply:
-        """Say that an agent's context was compacted: what its flush wrote is brought in."""
-        params = CompactionDoneParams(session_key=session_key, agent=agent or self.agent)
-        return self._call("compaction_done", params, CompactionDoneReply, self.timeout_s)
-
-    def _call(self, method: str, params: Any, kind: type[T], timeout_s: float | None) -> T:
-        """Send a request whose reply is expected soon."""
-        wire = to_wire(params)
-        return _typed(kind, method, self._repeatable(lambda link: link.request(method, wire, timeout_s)))
-
-    def _call_long(self, method: str, params: Any, kind: type[T], on_progress: OnProgress | None) -> T:
-        """Send a request that lives as long as it makes progress."""
-        wire = to_wire(params)
-        silence_s = None if self.timeout_s is None else max(self.timeout_s, LONG_SILENCE_S)
-        return _typed(
-            kind,
-            method,
-            self._repeatable(lambda link: link.request(method, wire, silence_s, on_progress, renew=True)),
-        )
-
-    def _repeatable(self, send: Callable[[Link], Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Send a request over the connection, and once more over a new one if that broke."""
-        try:
-            return send(self._connected())
-        except (ConnectionLostError, IdleTimeoutError):
-            if self._closed.is_set():
-                raise
-        return send(self._connected())
+        return Stream(self._connected, requests.subscribe(agent, kinds), self.agent, self.timeout_s)
 
     def _own_shared(self) -> _Shared:
         """Return this process's part; in a forked child the parent's connection is let go."""
@@ -301,11 +162,3 @@ class Client:
     def _try_connect(self) -> Link:
         """Connect and greet once."""
         return Link(open_socket(self.socket_path, self._connect_timeout_s), self._connect_timeout_s)
-
-
-def _typed(kind: type[T], method: str, result: Mapping[str, Any]) -> T:
-    """Return a reply as its type."""
-    try:
-        return from_wire(kind, result)
-    except (TypeError, AttributeError) as error:
-        raise FrameInvalidError(f"the daemon's reply to {method} is incomplete: {error}") from error

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+
+TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 
 class MemdError(Exception):

@@ -234,6 +234,13 @@ class FileUnreadableError(MemdError):
     hint = "Mend the file or its permissions; every other file is unaffected."
 
 
+class NoteUnwritableError(MemdError):
+    """A memory file that can't be written: permissions, a full disk, something else in its place."""
+
+    code = "note_unwritable"
+    hint = "Nothing of it was written. Make room or mend the permissions of the workspace, then ask again."
+
+
 class LogUnavailableError(MemdError):
     """The daemon's log is nowhere where it could be read."""
 

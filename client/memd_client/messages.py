@@ -7,9 +7,28 @@ daemon may add fields; `wire.from_wire` leaves out what this version doesn't kno
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
-from memd_client.record import record
+from memd_client.events import Event as Event
+from memd_client.events import SubscribeParams as SubscribeParams
+from memd_client.events import SubscribeReply as SubscribeReply
+from memd_client.facts import CapturedMessage as CapturedMessage
+from memd_client.facts import CaptureFromParams as CaptureFromParams
+from memd_client.facts import CaptureFromReply as CaptureFromReply
+from memd_client.facts import FactRow as FactRow
+from memd_client.facts import MemoryForgetParams as MemoryForgetParams
+from memd_client.facts import MemoryForgetReply as MemoryForgetReply
+from memd_client.facts import MemoryRecallParams as MemoryRecallParams
+from memd_client.facts import MemoryRecallReply as MemoryRecallReply
+from memd_client.facts import MemoryStoreParams as MemoryStoreParams
+from memd_client.facts import MemoryStoreReply as MemoryStoreReply
+from memd_client.facts import PassedMessage as PassedMessage
+from memd_client.facts import RecallForParams as RecallForParams
+from memd_client.facts import RecallForReply as RecallForReply
+from memd_client.notes import AppendNoteParams as AppendNoteParams
+from memd_client.notes import AppendNoteReply as AppendNoteReply
+from memd_client.notes import SessionEndedParams as SessionEndedParams
+from memd_client.notes import SessionEndedReply as SessionEndedReply
+from memd_client.record import Any, record
 from memd_client.reports import AccountStatus as AccountStatus
 from memd_client.reports import AgentStatus as AgentStatus
 from memd_client.reports import BulkJob as BulkJob
@@ -31,6 +50,21 @@ from memd_client.reports import SessionsStatus as SessionsStatus
 from memd_client.reports import Skipped as Skipped
 from memd_client.reports import StatusParams as StatusParams
 from memd_client.reports import StatusReply as StatusReply
+from memd_client.sessions import CompactionDoneParams as CompactionDoneParams
+from memd_client.sessions import CompactionDoneReply as CompactionDoneReply
+from memd_client.sessions import ContextFile as ContextFile
+from memd_client.sessions import FlushCheckParams as FlushCheckParams
+from memd_client.sessions import FlushCheckReply as FlushCheckReply
+from memd_client.sessions import FlushDoneParams as FlushDoneParams
+from memd_client.sessions import FlushDoneReply as FlushDoneReply
+from memd_client.sessions import SessionStartedParams as SessionStartedParams
+from memd_client.sessions import SessionStartedReply as SessionStartedReply
+from memd_client.tooling import CallToolParams as CallToolParams
+from memd_client.tooling import CallToolReply as CallToolReply
+from memd_client.tooling import PromptSectionParams as PromptSectionParams
+from memd_client.tooling import PromptSectionReply as PromptSectionReply
+from memd_client.tooling import ToolsParams as ToolsParams
+from memd_client.tooling import ToolsReply as ToolsReply
 
 PROTOCOL_VERSION = 1
 """The version this release speaks; `hello` refuses any other."""
@@ -283,38 +317,6 @@ class ModelReply:
 
 
 @record
-class SessionStartedParams:
-    """An agent's session begins; `session_key` is OpenClaw's name for the conversation."""
-
-    session_key: str
-    agent: str | None = None
-
-
-@record
-class SessionStartedReply:
-    """Whether a sync was started for it: the first time for each key, where the settings want it."""
-
-    agent: str
-    syncing: bool
-
-
-@record
-class CompactionDoneParams:
-    """An agent's context was compacted."""
-
-    session_key: str = ""
-    agent: str | None = None
-
-
-@record
-class CompactionDoneReply:
-    """A sync was started, since a flush has usually just written notes."""
-
-    agent: str
-    syncing: bool
-
-
-@record
 class CancelParams:
     """The request of this connection to stop."""
 
@@ -350,8 +352,21 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "vacuum": (VacuumParams, VacuumReply),
     "embed": (EmbedParams, EmbedReply),
     "model": (ModelParams, ModelReply),
+    "tools": (ToolsParams, ToolsReply),
+    "call_tool": (CallToolParams, CallToolReply),
+    "prompt_section": (PromptSectionParams, PromptSectionReply),
     "session_started": (SessionStartedParams, SessionStartedReply),
+    "session_ended": (SessionEndedParams, SessionEndedReply),
+    "flush_check": (FlushCheckParams, FlushCheckReply),
+    "flush_done": (FlushDoneParams, FlushDoneReply),
     "compaction_done": (CompactionDoneParams, CompactionDoneReply),
+    "append_note": (AppendNoteParams, AppendNoteReply),
+    "memory_store": (MemoryStoreParams, MemoryStoreReply),
+    "memory_recall": (MemoryRecallParams, MemoryRecallReply),
+    "memory_forget": (MemoryForgetParams, MemoryForgetReply),
+    "recall_for": (RecallForParams, RecallForReply),
+    "capture_from": (CaptureFromParams, CaptureFromReply),
+    "subscribe": (SubscribeParams, SubscribeReply),
     "cancel": (CancelParams, CancelReply),
 }
 """Every request by name: its parameters and its reply."""

@@ -1,4 +1,4 @@
-"""One conversation with the daemon, without I/O: bytes in, events out; calls in, bytes out.
+"""One conversation with the daemon, without I/O: bytes in, arrivals out; calls in, bytes out.
 
 Every client (blocking, asyncio, trio) drives one `ClientSession` per connection. A session isn't
 thread-safe: whoever drives it keeps its calls apart.
@@ -16,6 +16,7 @@ from .errors import (
     MemdError,
     ProtocolMismatchError,
 )
+from .events import Event
 from .framing import FrameDecoder, encode_frame
 from .messages import PROTOCOL_VERSION, CancelParams, HelloParams, HelloReply, Progress
 from .wire import from_wire, to_wire
@@ -55,18 +56,26 @@ class Failure:
 
 
 @dataclass
-class ProgressEvent:
+class ProgressArrival:
     """A request is getting on."""
 
     id: int
     progress: Progress
 
 
-Event = Reply | Failure | ProgressEvent
+@dataclass
+class EventArrival:
+    """Something happened that a subscription asked to be told of."""
+
+    id: int
+    event: Event
+
+
+Arrival = Reply | Failure | ProgressArrival | EventArrival
 
 
 class ClientSession:
-    """The client's side of one connection: ids, replies, progress, cancel, hello.
+    """The client's side of one connection: ids, replies, progress, events, cancel, hello.
 
     Args:
         client: What the client calls itself in `hello`.
@@ -137,7 +146,7 @@ class ClientSession:
         """Forget a request none of whose bytes were sent."""
         self._waiting.discard(request_id)
 
-    def receive(self, data: bytes) -> list[Event]:
+    def receive(self, data: bytes) -> list[Arrival]:
         """Take bytes from the daemon and return what they mean, oldest first.
 
         Raises:
@@ -148,7 +157,7 @@ class ClientSession:
         if self.state == "closed":
             raise ConnectionLostError("the connection is closed")
         try:
-            return [event for value in self._decoder.feed(data) if (event := self._read(value)) is not None]
+            return [each for value in self._decoder.feed(data) if (each := self._read(value)) is not None]
         except MemdError:
             self.close()
             raise
@@ -169,18 +178,20 @@ class ClientSession:
         self._waiting.add(request_id)
         return request_id, data
 
-    def _read(self, value: Any) -> Event | None:
-        """Return the event of one message, or None where it concerns nobody."""
+    def _read(self, value: Any) -> Arrival | None:
+        """Return what one message means, or None where it concerns nobody."""
         match value:
             case [1, int(request_id), error, result]:
                 return self._read_response(request_id, error, result)
             case [2, "progress", dict(params)]:
                 return self._read_progress(params)
+            case [2, "event", dict(params)]:
+                return self._read_event(params)
             case [2, str(), _]:
                 return None  # a notification of a newer daemon
         raise FrameInvalidError("the daemon sent something that is neither a response nor a notification")
 
-    def _read_response(self, request_id: int, error: Any, result: Any) -> Event | None:
+    def _read_response(self, request_id: int, error: Any, result: Any) -> Arrival | None:
         """Match a response with its request."""
         if request_id == 0:
             return Failure(0, MemdError.from_wire(error))
@@ -198,7 +209,7 @@ class ClientSession:
             return Failure(request_id, MemdError.from_wire(error))
         return Reply(request_id, result)
 
-    def _read_greeting(self, request_id: int, error: Any, result: Any) -> Event:
+    def _read_greeting(self, request_id: int, error: Any, result: Any) -> Arrival:
         """Accept the daemon, or close the session."""
         failure: MemdError
         if error is not None:
@@ -218,10 +229,18 @@ class ClientSession:
         self.close()
         return Failure(request_id, failure)
 
-    def _read_progress(self, params: Mapping[str, Any]) -> Event | None:
+    def _read_progress(self, params: Mapping[str, Any]) -> Arrival | None:
         """Return the progress of a request somebody waits for; an incomplete one is not worth an error."""
         try:
             progress = from_wire(Progress, params)
+            return ProgressArrival(progress.id, progress) if progress.id in self._waiting else None
         except TypeError:
             return None
-        return ProgressEvent(progress.id, progress) if progress.id in self._waiting else None
+
+    def _read_event(self, params: Mapping[str, Any]) -> Arrival | None:
+        """Return an event of a subscription that is open; an incomplete one is not worth an error."""
+        try:
+            event = from_wire(Event, params)
+            return EventArrival(event.id, event) if event.id in self._waiting else None
+        except TypeError:
+            return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import structlog
@@ -14,6 +14,7 @@ from memd import __version__
 from memd.clock import wall_clock_ms
 from memd.config import DaemonSettings
 from memd.embedding.accounts import Accounts
+from memd.embedding.chat import ask_once
 from memd.embedding.choose import Providers
 from memd.embedding.model.downloads import Downloads
 from memd.embedding.model.machine import load_memory_bytes
@@ -21,10 +22,11 @@ from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.policy import RunnerSettings
 from memd.embedding.model.reference import ModelReference
 from memd.embedding.providers.http import Http
-from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.extensions import Extensions
+from memd.lifecycle.host import Host
+from memd.lifecycle.lives import Lives
 from memd.memory import Memory
 from memd.memory_budget import budget_of
-from memd.openclaw import AgentConfig
 from memd.paths import ACCOUNTS_FILE
 from memd.reload import InForce, Reloader
 from memd.rpc.call import DaemonFacts
@@ -38,32 +40,6 @@ log = structlog.get_logger(__name__)
 
 CLOSE_S = 2.0
 """How long connections to providers may take to close."""
-
-
-class Extensions:
-    """sqlite-vec per setting: agents with the same `store.vector` share one."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[tuple[bool, str | None], VectorExtension] = {}
-
-    def __call__(self, config: AgentConfig) -> VectorExtension:
-        """Return the extension of an agent's settings; `load` has been awaited at start."""
-        vector = config.settings.store.vector
-        key = (vector.enabled, vector.extension_path)
-        if key not in self._loaded:
-            self._loaded[key] = VectorExtension(enabled=vector.enabled, path=vector.extension_path)
-        return self._loaded[key]
-
-    async def load(self, agents: Mapping[str, AgentConfig]) -> None:
-        """Load and self-test each; a failure is remembered in it and costs no result."""
-        async with trio.open_nursery() as nursery:
-            for extension in set(map(self, agents.values())):
-                nursery.start_soon(_in_thread, extension.load)
-
-
-async def _in_thread(work: Callable[[], object]) -> None:
-    """Run something that blocks."""
-    await trio.to_thread.run_sync(work)
 
 
 class Engine:
@@ -96,6 +72,7 @@ class Engine:
         self._models_dir = models_dir
         self._extensions = extensions
         self._on_daemon = on_daemon
+        self._settings = first
         self._providers = self._make_providers(first)
         self.memory = Memory(
             first.home,
@@ -115,6 +92,7 @@ class Engine:
         notify_reloading()
         try:
             await self._extensions.load(settings.home.agents)
+            self._settings = settings
             self._models.use_settings(*_model_manners(settings.daemon))
             self._accounts.daily_budget = settings.daemon.daily_token_budget
             self._on_daemon(settings.daemon)
@@ -126,6 +104,17 @@ class Engine:
             return moved
         finally:
             self.notify_ready()
+
+    async def ask_chat(self, host: Host, prompt: str) -> str:
+        """Return what the chat model of an agent's settings answers; see `chat.ask_once`."""
+        return await ask_once(
+            host.config.life.session_note.slug_model or "",
+            prompt,
+            entries=self._settings.home.providers,
+            agent_id=host.agent_id,
+            state_dir=self._settings.home.state_dir,
+            environ=os.environ,
+        )
 
     def notify_ready(self) -> None:
         """Tell the service manager that all agents are served."""
@@ -229,7 +218,8 @@ async def _close(providers: Providers) -> None:
 async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
     """Open the door, and close it when the daemon is told to stop."""
     memory = engine.memory
-    facts = DaemonFacts(version=__version__, started=time.monotonic(), socket=str(socket))
+    lives = Lives(complete=engine.ask_chat)
+    facts = DaemonFacts(version=__version__, started=time.monotonic(), socket=str(socket), lives=lives)
     async with trio.open_nursery() as door:
         await door.start(serve, activated_socket() or socket, memory, facts)
         log.info(

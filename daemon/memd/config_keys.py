@@ -109,6 +109,29 @@ AGENT_KEYS: Final[dict[str, dict[str, str]]] = {
 }
 """`memorySearch` of an agent, by the chapter of docs/configuration.md that shows them."""
 
+LIFE_KEYS: Final[dict[str, str]] = {
+    "memory.citations": "Whether an agent's answers name their places: `auto` does so in direct chats.",
+    "agents.defaults.userTimezone": "The user's time zone, which says what today is; else that of the machine.",
+    "agents.defaults.compaction.reserveTokensFloor": "The part of the context kept free; the flush is due before it.",
+    "agents.defaults.compaction.memoryFlush.enabled": "Whether an agent writes down what should last in time.",
+    "agents.defaults.compaction.memoryFlush.softThresholdTokens": "How long before the reserve it is due.",
+    "agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes": (
+        "It is due as well once the transcript is that large; 0: never for that."
+    ),
+    "agents.defaults.compaction.memoryFlush.prompt": "What the agent is told; `YYYY-MM-DD` becomes today.",
+    "agents.defaults.compaction.memoryFlush.systemPrompt": "What its system prompt is told.",
+    "hooks.internal.entries.session-memory.enabled": "Whether a session that ends leaves a note.",
+    "hooks.internal.entries.session-memory.messages": "Of how many last messages.",
+    "hooks.internal.entries.session-memory.slugModel": (
+        "`provider/model` of `models.providers` that names the note; without one, the conversation's own words do."
+    ),
+    "plugins.entries.memory-lancedb.config.autoCapture": "Whether facts are taken from what users say.",
+    "plugins.entries.memory-lancedb.config.autoRecall": "Whether facts are brought to a prompt.",
+    "plugins.entries.memory-lancedb.config.captureMaxChars": "Longest text a fact is taken from.",
+    "plugins.entries.memory-lancedb.config.recallLimit": "Most facts brought to one prompt.",
+    "plugins.entries.memory-lancedb.config.recallMinScore": "How near a fact must be to a prompt, 0 to 1.",
+}
+
 PROVIDER_KEYS: Final[dict[str, str]] = {
     "baseUrl": "The endpoint's address.",
     "apiKey": "Its key, in any of the forms of `remote.apiKey`.",
@@ -191,5 +214,8 @@ DEFAULTS_IN_WORDS: Final[dict[str, str]] = {
     "outputDimensionality": "the model's own",
     "socket": "see [protocol.md](protocol.md)",
     "memory_budget_mb": "a sixteenth of the machine's memory, 64 to 1024",
+    "agents.defaults.userTimezone": "the machine's",
+    "agents.defaults.compaction.memoryFlush.prompt": "memd's own",
+    "agents.defaults.compaction.memoryFlush.systemPrompt": "memd's own",
 }
 """What an unset key means, where the struct holds nothing and something is done all the same."""

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from memd.config import MemorySearch, ProviderEntry
+from memd.life_settings import Life, resolve_life
 from memd.openclaw_file import (
     find_config_path,
     find_state_dir,
@@ -55,6 +56,7 @@ class AgentConfig:
     index_path: Path
     is_default: bool
     problems: tuple[ConfigInvalidError, ...] = ()
+    life: Life = field(default_factory=Life)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,7 @@ def resolve(
             settings=settings,
             index_path=Path(settings.store.path),
             is_default=agent_id == default,
+            life=resolve_life(document, draft.entries, draft.findings),
             problems=tuple(draft.findings.own.values()),
         )
     return OpenClawHome(
@@ -245,6 +248,7 @@ class _Draft:
 
     findings: Findings
     layers: list[Layer] = field(default_factory=list)
+    entries: list[tuple[str, object]] = field(default_factory=list)
     workspace: str | None = None
 
 
@@ -324,6 +328,7 @@ class _Document:
             self.findings.say(name_place, what, expected="an agent id", shared=True)
             return
         draft = self._draft(agent_id)
+        draft.entries.append((place, entry))
         draft.workspace = _path(entry, place, draft.findings, shared=False) or draft.workspace
         memory = self._object(entry, "memory", f"{place}.memory", draft.findings)
         draft.layers += [

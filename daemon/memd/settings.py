@@ -54,7 +54,9 @@ MAX_COUNT = 2**53 - 1
 MAX_KEY_CHARACTERS = 64
 """A key is shown up to this length in messages."""
 
-NOT_FROM_FILE = frozenset({"min_score_set", "weights_set", "enabled_set", "sizes_set"})
+NOT_FROM_FILE = frozenset(
+    {"min_score_set", "weights_set", "enabled_set", "sizes_set", "reserve_tokens_floor"}
+)
 """Fields that are computed; a key of that name in a file is an unknown key."""
 
 
@@ -110,7 +112,7 @@ def resolve_settings(
     Returns:
         Settings within their bounds. Nothing is raised, whatever the layers hold.
     """
-    read = _read(MemorySearch, layers, findings)
+    read = read_layers(MemorySearch, layers, findings)
     provider = read.provider.strip() or "auto"
     shared_type = _filled(read.input_type)
     return msgspec.structs.replace(
@@ -175,8 +177,14 @@ def shown_key(key: str) -> str:
 # --- reading -----------------------------------------------------------------------------------------
 
 
-def _read(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
-    """Return a settings struct out of the layers, and report what isn't part of it."""
+def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
+    """Return a settings struct out of the layers, and report what isn't part of it.
+
+    Args:
+        kind: The struct; within bounds only where its types say so.
+        layers: Lowest first.
+        findings: Takes every problem and unknown key.
+    """
     fields = {f.encode_name: f for f in msgspec.structs.fields(kind) if f.name not in NOT_FROM_FILE}
     for layer in layers:
         for key in layer.values:
@@ -186,7 +194,7 @@ def _read(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
     for key, known in fields.items():
         inner = _struct_in(known.type)
         if inner is not None:
-            values[known.name] = _read(inner, _below(layers, key, findings), findings)
+            values[known.name] = read_layers(inner, _below(layers, key, findings), findings)
             continue
         for layer in layers:
             raw = layer.values.get(key)

@@ -1,32 +1,37 @@
 """What every client of memd promises, whichever loop it runs on.
 
 A test module subclasses `ClientContract` and says how its client is made; a client that isn't blocking
-is driven through a small blocking shell there.
+is driven through a blocking shell of `tests.support.client_shells`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memd.rpc.limits import Limits
 from memd_client.errors import (
     AgentUnknownError,
     BadParamsError,
+    ConnectionLostError,
     DaemonUnreachableError,
     DeadlineExceededError,
     MemdError,
     MemoryDisabledError,
     PathRefusedError,
+    TooManyConnectionsError,
 )
 from memd_client.messages import Progress
+from tests.support.scripted_daemon import ScriptedDaemon
 from tests.support.sockets import ServerThread, short_directory
 
 
 class ClientContract:
-    """The promises."""
+    """The promises, held against a real server over a fake memory."""
 
     def make_client(self, path: Path, **options: Any) -> Any:
         """Return a client with the methods of `blocking.Client`."""
@@ -118,3 +123,68 @@ class ClientContract:
             with ServerThread(directory / "s"):
                 assert client.search("after").hits
                 client.close()
+
+    def test_requests_overlap_on_one_connection(self, client: Any, server: ServerThread) -> None:
+        with ThreadPoolExecutor(2) as pool:
+            replies = list(pool.map(client.search, ["pair", "pair"]))  # each waits for the other
+        assert [reply.hits[0].snippet for reply in replies] == ["pair", "pair"]
+        assert server.facts.connections() == 1
+
+    def test_everyone_gets_the_reply_that_is_theirs(self, client: Any, server: ServerThread) -> None:
+        def ask(number: int) -> None:
+            for turn in range(15):
+                query = f"big {number * 700 + turn + 1}" if turn % 5 == 0 else f"{number} {turn}"
+                snippet = client.search(query).hits[0].snippet
+                assert snippet == query or len(snippet) == number * 700 + turn + 1
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(8)))
+        assert server.facts.connections() == 1
+
+    def test_large_frames_pass_both_ways(self, client: Any) -> None:
+        assert client.embed(["x" * 4_000_000]).count == 1
+        assert len(client.search("big 4000000").hits[0].snippet) == 4_000_000
+
+    def test_an_idle_connection_the_daemon_closed_is_not_noticed(self) -> None:
+        with (
+            short_directory() as directory,
+            ServerThread(directory / "s", limits=Limits(idle_s=0.05)) as server,
+            self.make_client(server.path) as client,
+        ):
+            client.search("x")
+            server.wait_until(lambda: server.facts.connections() == 0)
+            assert client.search("y").hits
+
+    def test_what_the_daemon_says_as_it_refuses_a_connection_is_heard(self) -> None:
+        with (
+            short_directory() as directory,
+            ServerThread(directory / "s", limits=Limits(connections=1)) as server,
+            self.make_client(server.path) as first,
+            self.make_client(server.path) as second,
+        ):
+            first.search("x")
+            with pytest.raises(TooManyConnectionsError, match="1 connections"):
+                second.search("x")
+            assert first.search("x").hits
+
+    def test_closing_ends_requests_under_way_and_a_closed_client_says_so(self, server: ServerThread) -> None:
+        client = self.make_client(server.path)
+        with ThreadPoolExecutor(2) as pool:
+            under_way = [pool.submit(client.search, "wait") for _ in range(2)]
+            server.wait_until(lambda: server.memory.main.waiting == 2)
+            client.close()
+            client.close()
+            for future in under_way:
+                with pytest.raises(ConnectionLostError):
+                    future.result(20)
+        assert repr(client).endswith("closed>")
+        server.wait_until(lambda: server.memory.main.cancelled == 2)
+
+    def test_a_daemon_that_hangs_at_hello_is_named_in_time(self) -> None:
+        with (
+            short_directory() as directory,
+            ScriptedDaemon(directory / "s", lambda connection: None),
+            self.make_client(directory / "s", connect_timeout_s=0.1) as client,
+            pytest.raises(DeadlineExceededError, match="took the connection and did not answer"),
+        ):
+            client.status()

@@ -15,7 +15,7 @@ import pytest
 
 from memd.cli.main import root
 from memd.config import DaemonSettings, MemorySearch, ProviderEntry
-from memd.config_keys import AGENT_KEYS, DAEMON_KEYS, DEFAULTS_IN_WORDS, PROVIDER_KEYS, VARIABLES
+from memd.config_keys import AGENT_KEYS, DAEMON_KEYS, DEFAULTS_IN_WORDS, LIFE_KEYS, PROVIDER_KEYS, VARIABLES
 from memd.embedding.catalog import KNOWN
 from memd_client import messages, reports
 from memd_client.messages import REQUESTS
@@ -94,18 +94,26 @@ def test_every_key_has_a_sentence_and_every_sentence_a_key(kind: type[Any]) -> N
     assert SENTENCES[kind].keys() - keys == set(), "there is no such key"
 
 
+def test_every_key_of_an_agents_life_has_a_sentence_and_every_sentence_a_key() -> None:
+    assert CONFIG_DOC.life_fields().keys() == LIFE_KEYS.keys()
+
+
 def test_no_key_is_told_twice() -> None:
     assert sum(map(len, AGENT_KEYS.values())) == len(SENTENCES[MemorySearch])
 
 
 def test_what_a_key_means_is_a_sentence() -> None:
-    said = [*(each for part in SENTENCES.values() for each in part.values()), *VARIABLES.values()]
+    said = [
+        *(each for part in (*SENTENCES.values(), LIFE_KEYS) for each in part.values()),
+        *VARIABLES.values(),
+    ]
 
     assert [each for each in said if not re.fullmatch(r"[A-Z`].*\.", each) or "|" in each] == []
 
 
 def test_a_default_in_words_stands_only_where_the_code_has_none() -> None:
     fields_by_key = {key: field for kind in SENTENCES for key, field in CONFIG_DOC.fields_of(kind)}
+    fields_by_key |= CONFIG_DOC.life_fields()
 
     assert DEFAULTS_IN_WORDS.keys() <= fields_by_key.keys()
     assert {key for key in DEFAULTS_IN_WORDS if fields_by_key[key].default not in (None, "")} == set()

@@ -16,7 +16,20 @@ NO_COMMAND = {
     "hello": "the client says it by itself",
     "cancel": "Ctrl-C says it",
     "embed": "vectors are for programs",
+    "tools": "an agent's runtime asks",
+    "call_tool": "an agent's model calls; people say `memctl search`",
+    "prompt_section": "an agent's runtime asks",
     "session_started": "an agent's runtime says it; people say `memctl index`",
+    "session_ended": "an agent's runtime says it",
+    "flush_check": "an agent's runtime asks",
+    "flush_done": "an agent's runtime says it",
+    "append_note": "people have an editor",
+    "memory_store": "people edit memory/facts.md; `memctl facts` lists and imports",
+    "memory_recall": "people say `memctl facts list`",
+    "memory_forget": "people edit memory/facts.md",
+    "recall_for": "an agent's runtime asks",
+    "capture_from": "an agent's runtime says it",
+    "subscribe": "for programs that watch; people say `memctl top` or `memctl logs`",
     "compaction_done": "an agent's runtime says it; people say `memctl index`",
 }
 """Requests without a command, and why."""
@@ -34,7 +47,7 @@ def test_a_request_has_its_name_everywhere(name: str) -> None:
     assert (ROOT / "tests" / "unit" / "rpc" / "methods" / f"test_{name}.py").is_file()
     assert f"\n## {name}\n" in (DOCS / "protocol.md").read_text()
     assert (name in COMMANDS) != (name in NO_COMMAND), "a command, or a reason for none; not both"
-    assert hasattr(Client, name) or name == "cancel"
+    assert hasattr(Client, {"subscribe": "events"}.get(name, name)) or name == "cancel"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

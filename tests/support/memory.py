@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import trio
 
+from memd.openclaw import resolve
 from memd.rpc.call import AgentMemory, ProgressSink
 from memd_client.errors import (
     AgentUnknownError,
@@ -46,6 +48,9 @@ class FakeAgent:
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
+        state = Path("/state")
+        home = resolve({}, config_path=state / "openclaw.json", state_dir=state, home=Path("/home"))
+        self.config = replace(home.agents["main"], id=agent_id)
         self.failure: Exception | None = None
         self.waiting = 0
         self.cancelled = 0

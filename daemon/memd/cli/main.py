@@ -28,6 +28,7 @@ COMMANDS = (
     "index",
     "reset",
     "vacuum",
+    "facts",
     "model",
     "service",
     "doctor",
@@ -39,7 +40,7 @@ COMMANDS = (
 """Commands in the order of the help; each is the attribute `command` of the module of its name."""
 
 GROUPS = {
-    "Use it": ("search", "get", "agents"),
+    "Use it": ("search", "get", "facts", "agents"),
     "See how it is": ("status", "top", "metrics", "doctor", "logs"),
     "Take care of it": ("index", "reset", "vacuum"),
     "Set it up": ("model", "service", "completion"),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from memd.clock import Clock
 from memd.embedding.query_vectors import QueryVectors
+from memd.events import EVENTS
 from memd.index import chunks_vec
 from memd.index.connection import Database, IndexFile
 from memd.index.spaces import note_space
@@ -69,6 +70,7 @@ class Answering:
         self.side, self.unanswered = side, 0
         if before is not None and before is not side:
             log.info("embedding.space_switched", agent=self._agent_id, to=side.space.model)
+            EVENTS.publish("provider", self._agent_id, state="switched", model=side.space.model)
             if before not in keep:
                 await before.close()
         while refill:

@@ -21,6 +21,7 @@ from memd.clock import Clock, has_passed
 from memd.config import MemorySearch
 from memd.embedding.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
+from memd.events import EVENTS
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
 from memd.index.files import Published
@@ -201,6 +202,7 @@ class Meaning:
         self.spare_problem = None
         self.fallback = Fallback(primary.provider.id, failing.code, failing.reason, failing.since_ms)
         log.warning("embedding.fell_back", agent=self._agent_id, to=name, code=failing.code)
+        EVENTS.publish("provider", self._agent_id, state="fell_back", provider=name, code=failing.code)
         self.spare = self._side(provider)
         self._probed_ms = self._clock()
         await self._aim_at(self.spare)
@@ -211,6 +213,7 @@ class Meaning:
         await self._aim_at(primary, enough=NEARLY_WHOLE if spare is not None else 0)
         if spare is not None:
             log.info("embedding.fallback_left", agent=self._agent_id, provider=spare.provider.id)
+            EVENTS.publish("provider", self._agent_id, state="returned", provider=primary.provider.id)
             if self.answering is not spare:
                 await spare.close()
 
@@ -221,6 +224,7 @@ class Meaning:
 
         def on_change() -> None:
             self._changed.set()
+            _tell_of(self._agent_id, side)
             if side.health.degraded is None and side.fill is not None:
                 side.fill.wake()
 
@@ -381,3 +385,12 @@ class Meaning:
         self._answering.forget_queries()
         if self.fill is not None:
             await self.fill.renew_all()
+
+
+def _tell_of(agent_id: str, side: Side) -> None:
+    """Tell those who listen that a provider began to fail, or works again."""
+    problem, name = side.health.degraded, side.provider.id
+    if problem is None:
+        EVENTS.publish("recovered", agent_id, provider=name)
+    else:
+        EVENTS.publish("degraded", agent_id, provider=name, code=problem.code, reason=problem.reason)

@@ -20,7 +20,13 @@ from memd_client.errors import DaemonBusyError, DeadlineExceededError
 LANES = {
     "search": "reading",
     "get": "reading",
+    "call_tool": "reading",
     "embed": "embedding",
+    "memory_store": "embedding",
+    "memory_recall": "embedding",
+    "memory_forget": "embedding",
+    "recall_for": "embedding",
+    "capture_from": "embedding",
     "status": "reporting",
     "metrics": "reporting",
 }

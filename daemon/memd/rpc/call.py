@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from memd.lifecycle.lives import AgentLife, Lives
 from memd.meter import METER, Meter
+from memd.openclaw import AgentConfig
 from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
 from memd_client.errors import MemdError
@@ -44,6 +46,10 @@ class AgentMemory(Protocol):
     @property
     def agent_id(self) -> str:
         """Its agent."""
+
+    @property
+    def config(self) -> AgentConfig:
+        """Its settings."""
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Find what answers a question."""
@@ -133,7 +139,8 @@ class DaemonFacts:
     """The running daemon.
 
     started: `time.monotonic()` at its start. open_connections: kept by the server. meter: counts what it does.
-    cpu_before: CPU seconds that starting took. admission: what all connections share.
+    cpu_before: CPU seconds that starting took. lives: what agents do beside searching. admission: what all
+    connections share.
     """
 
     version: str
@@ -144,6 +151,7 @@ class DaemonFacts:
     open_connections: int = 0
     meter: Meter = METER
     cpu_before: float = field(default_factory=time.process_time)
+    lives: Lives = field(default_factory=Lives)
     admission: Admission = field(init=False)
 
     def __post_init__(self) -> None:
@@ -159,13 +167,19 @@ class Call:
     """One request, as its method sees it.
 
     progress: tells the client how far the request is. cancel: stops another request of the same
-    connection by its id, and says whether it was running.
+    connection by its id, and says whether it was running. notify: sends a notification that carries the request's
+    id, and says whether there was room for it.
     """
 
     memory: Memory
     daemon: DaemonFacts
     progress: ProgressSink
     cancel: Callable[[int], bool]
+    notify: Callable[[str, Mapping[str, Any]], bool]
+
+    def life(self, agent_id: str | None) -> AgentLife:
+        """Return an agent's life, the default agent's for None; raise `AgentUnknownError`."""
+        return self.daemon.lives.of(self.memory, agent_id)
 
 
 def problem_of(error: MemdError) -> Problem:

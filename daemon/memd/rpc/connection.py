@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -42,6 +43,9 @@ FAREWELL_S = 1.0
 
 PROGRESS_S = 0.05
 """Progress within a stage is told this often at most: faster than anyone reads."""
+
+ENDLESS = frozenset({"subscribe"})
+"""Requests that go on until they are cancelled: a daemon that stops doesn't wait for them."""
 
 MAX_DETAIL_CHARS = 300
 """A progress's detail is cut here."""
@@ -137,6 +141,9 @@ class Connection:
         """Take no more requests, let those in flight end (`drain_s` at most), then close."""
         self._draining = True
         self._reading.cancel()
+        for request in list(self._running.values()):
+            if request.method in ENDLESS:
+                request.stop(ShuttingDownError("the daemon is stopping"))
 
     def dismiss(self, reason: MemdError) -> None:
         """Close the connection, and tell the peer why."""
@@ -312,7 +319,11 @@ class Connection:
             ):  # a worker thread that outlived the daemon's loop
                 self._token.run_sync_soon(self._tell, request, stage, done, total, detail)
 
-        return Call(memory=self._memory, daemon=self._facts, progress=progress, cancel=cancel)
+        def notify(method: str, params: Mapping[str, Any]) -> bool:
+            frame = encode_frame([NOTIFICATION, method, {"id": request.id, **params}])
+            return not request.answered and self._outbox.offer(frame)
+
+        return Call(self._memory, self._facts, progress, cancel, notify)
 
     def _tell(self, request: _Request, stage: str, done: int, total: int, detail: str) -> None:
         """Queue a progress, unless it is too soon for another, too late, or nobody reads."""

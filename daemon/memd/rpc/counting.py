@@ -9,7 +9,15 @@ from memd.buckets import BOUNDS, quantile
 from memd.meter import FAMILIES, OTHER, Family, Meter
 from memd.rpc.asking import rss_bytes
 from memd.rpc.call import DaemonFacts, Memory
-from memd_client.messages import AgentStatus, Histogram, MemoryStatus, Metric, Sample, SearchReply
+from memd_client.messages import (
+    AgentStatus,
+    CallToolReply,
+    Histogram,
+    MemoryStatus,
+    Metric,
+    Sample,
+    SearchReply,
+)
 
 NO_METHOD = "unknown"
 """What requests nobody knows are counted as: their names are the client's own words."""
@@ -34,6 +42,8 @@ def count_request(meter: Meter, method: str | None, code: str, seconds: float | 
 
 def count_reply(meter: Meter, reply: object) -> None:
     """Count what a reply says of itself: of a search, how it was answered."""
+    if isinstance(reply, CallToolReply) and reply.ok and "mode" in reply.result:
+        meter.count("memd_searches_total", reply.agent, reply.result["mode"])
     if not isinstance(reply, SearchReply):
         return
     meter.count("memd_searches_total", reply.agent, reply.mode)

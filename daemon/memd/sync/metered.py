@@ -6,12 +6,13 @@ from collections.abc import Callable
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
+from memd.events import EVENTS
 from memd.index.files import Published
 from memd.meter import METER, Meter
 from memd.sync.changes import Changes
 from memd.sync.discover import Discovery, Found
 from memd.sync.embed import VectorFill
-from memd.sync.reconcile import TextSync
+from memd.sync.reconcile import Request, TextReport, TextSync
 from memd.sync.rows import FileRows, Taken
 
 
@@ -35,6 +36,17 @@ class SyncMeter:
         """Count a file that was looked into."""
         self._meter.count("memd_files_taken_total", self._agent_id, outcome.value)
         self._meter.observe(seconds, "memd_file_seconds")
+
+    def synced(self, report: TextReport, seconds: float) -> None:
+        """Tell those who listen of a sync that changed something."""
+        if report.files_changed or report.files_removed:
+            EVENTS.publish(
+                "sync",
+                self._agent_id,
+                files_changed=report.files_changed,
+                files_removed=report.files_removed,
+                took_ms=round(seconds * 1000, 1),
+            )
 
     def waited(self, seconds: float) -> None:
         """Note how long a search waited for changed files."""
@@ -77,6 +89,13 @@ class MeteredSync(TextSync):
     """A sync that notes how long searches wait for it. `counts` is set before the first."""
 
     counts: SyncMeter
+
+    async def run_pass(self, batch: list[Request]) -> TextReport:
+        """Run a pass as `TextSync.run_pass` does, and tell of it."""
+        started = perf_counter()
+        report = await super().run_pass(batch)
+        self.counts.synced(report, perf_counter() - started)
+        return report
 
     async def catch_up(
         self, disk: Discovery, changes: Changes, wait_s: float, *, patient: bool = False

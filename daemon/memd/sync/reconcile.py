@@ -61,7 +61,7 @@ class TextReport:
 
 
 @dataclass(slots=True)
-class _Request:
+class Request:
     """One caller's wish for a text pass that starts after now; a search brings along what it saw."""
 
     force: bool = False
@@ -109,7 +109,7 @@ class TextSync:
         self._rows = rows
         self._right_of_way = right_of_way
         self._wake = trio.Event()
-        self._waiting: list[_Request] = []
+        self._waiting: list[Request] = []
         self._extras: deque[_Extra] = deque()
         self._todo: dict[str, Found] = {}
         self._left = 0
@@ -161,7 +161,7 @@ class TextSync:
         Raises:
             MemdError: The pass failed as a whole (an index that can't be written).
         """
-        request = self._request(_Request(force, progress))
+        request = self._request(Request(force, progress))
         await request.done.wait()
         if request.error is not None:
             raise request.error
@@ -169,7 +169,7 @@ class TextSync:
 
     def sync_nowait(self) -> None:
         """Have a text pass run that starts after this call."""
-        self._request(_Request())
+        self._request(Request())
 
     async def catch_up(
         self, disk: Discovery, changes: Changes, wait_s: float, *, patient: bool = False
@@ -190,7 +190,7 @@ class TextSync:
         """
         with trio.move_on_after(wait_s):
             if patient or self._left <= SMALL_PASS_FILES:
-                request = self._request(_Request(disk=disk))
+                request = self._request(Request(disk=disk))
                 await request.done.wait()
                 if request.error is not None:
                     raise request.error
@@ -202,7 +202,7 @@ class TextSync:
                     await extra.done.wait()
         return self.still_behind(disk)
 
-    def _request(self, request: _Request) -> _Request:
+    def _request(self, request: Request) -> Request:
         """Put a wish for a pass in the queue."""
         self._waiting.append(request)
         self._wake.set()
@@ -219,7 +219,7 @@ class TextSync:
             batch, self._waiting = self._waiting, []
             self.syncing = True
             try:
-                report = await self._pass(batch)
+                report = await self.run_pass(batch)
                 for request in batch:
                     request.report = report
             except MemdError as error:
@@ -238,7 +238,7 @@ class TextSync:
                     extra.done.set()
                 self._extras.clear()
 
-    async def _pass(self, batch: list[_Request]) -> TextReport:
+    async def run_pass(self, batch: list[Request]) -> TextReport:
         """Bring the rows to what is on disk now: forget first, then read, newest first."""
         asked = any(request.force for request in batch)
         force = await self._rows.is_cut_otherwise(anew=asked) or asked
@@ -270,7 +270,7 @@ class TextSync:
         await self._remember(started_ms)
         return report
 
-    async def _survey(self, batch: list[_Request], force: bool) -> tuple[Discovery, Changes]:
+    async def _survey(self, batch: list[Request], force: bool) -> tuple[Discovery, Changes]:
         """Return what is on disk and what to do about it.
 
         What searches just saw is good enough to read files by, not to forget any: one that was made since

@@ -30,11 +30,13 @@ from memd_client.errors import (
 )
 from memd_client.framing import FrameDecoder, encode_frame
 from tests.contracts.client import ClientContract
+from tests.contracts.client_streams import StreamContract
+from tests.support.scripted_daemon import ScriptedDaemon, answer_hello
 from tests.support.sockets import ServerThread, short_directory, wait_until
 
 
-class TestBlockingClient(ClientContract):
-    """The contract."""
+class TestBlockingClient(ClientContract, StreamContract):
+    """The contracts."""
 
     def make_client(self, path: Path, **options: Any) -> Client:
         return Client(path, **options)
@@ -237,40 +239,6 @@ def test_closing_ends_the_requests_of_other_threads(server: ServerThread) -> Non
     server.wait_until(lambda: server.memory.main.cancelled == 2)
 
 
-class ScriptedDaemon:
-    """Accepts connections and treats each as a function says."""
-
-    def __init__(self, path: Path, *scripts: Any) -> None:
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listener.bind(str(path))
-        self.listener.listen()
-        self._scripts = scripts
-        self._open: list[socket.socket] = []
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> ScriptedDaemon:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._thread.join(20)
-        self.listener.close()
-        for connection in self._open:
-            connection.close()
-
-    def _run(self) -> None:
-        for script in self._scripts:
-            connection, _ = self.listener.accept()
-            self._open.append(connection)
-            script(connection)
-
-
-def answer_hello(connection: socket.socket) -> None:
-    (request,) = FrameDecoder().feed(connection.recv(65536))
-    reply = {"protocol": 1, "version": "1", "pid": 1, "capabilities": [], "limits": {}}
-    connection.sendall(encode_frame([1, request[1], None, reply]))
-
-
 def test_a_request_whose_connection_breaks_is_sent_once_more_and_not_twice() -> None:
     def break_at_request(connection: socket.socket) -> None:
         answer_hello(connection)
@@ -354,4 +322,4 @@ def test_importing_the_client_loads_no_event_loop() -> None:
         "logging",
         "importlib.metadata",
     }
-    assert not names & heavy
+    assert names & heavy == set()

@@ -26,7 +26,8 @@ from memd_client.discovery import (
     start_daemon,
 )
 from memd_client.errors import DaemonStartError, SocketPathError
-from memd_client.link import Link, open_socket
+from memd_client.link import Link
+from memd_client.unix_socket import open_socket
 from tests.support.sockets import short_directory, wait_until
 from tests.support.starter import starter_at
 

@@ -18,9 +18,18 @@ from memd_client.errors import (
     IdleTimeoutError,
     ProtocolMismatchError,
 )
+from memd_client.events import Event
 from memd_client.framing import FrameDecoder, encode_frame
 from memd_client.messages import Progress
-from memd_client.session import CLIENT_VERSION, LAST_ID, ClientSession, Failure, ProgressEvent, Reply
+from memd_client.session import (
+    CLIENT_VERSION,
+    LAST_ID,
+    ClientSession,
+    EventArrival,
+    Failure,
+    ProgressArrival,
+    Reply,
+)
 
 HELLO = {"protocol": 1, "version": "1", "pid": 2, "capabilities": [], "limits": {}}
 
@@ -92,11 +101,25 @@ def test_progress_reaches_only_those_who_wait() -> None:
     request_id, _ = session.request("index", {})
     told = {"id": request_id, "stage": "text", "done": 1, "total": 2, "detail": "", "new": 1}
     assert session.receive(encode_frame([2, "progress", told])) == [
-        ProgressEvent(request_id, Progress(request_id, "text", 1, 2))
+        ProgressArrival(request_id, Progress(request_id, "text", 1, 2))
     ]
     assert session.receive(encode_frame([2, "progress", {**told, "id": 77}])) == []
     assert session.receive(encode_frame([2, "progress", {"id": request_id}])) == []
+    assert session.receive(encode_frame([2, "progress", {**told, "id": [request_id]}])) == []
     assert session.receive(encode_frame([2, "news", {}])) == []
+
+
+def test_an_event_reaches_only_a_subscription_that_is_open() -> None:
+    session = greeted()
+    request_id, _ = session.request("subscribe", {})
+    told = {"id": request_id, "kind": "synced", "agent": "main", "at_ms": 5, "data": {"files": 1}, "new": 1}
+    event = Event(request_id, "synced", "main", 5, {"files": 1})
+    assert session.receive(encode_frame([2, "event", told])) == [EventArrival(request_id, event)]
+    assert session.receive(encode_frame([2, "event", {**told, "id": 77}])) == []
+    assert session.receive(encode_frame([2, "event", {**told, "id": [1]}])) == []
+    assert session.receive(encode_frame([2, "event", {"id": request_id}])) == []
+    session.cancel(request_id)
+    assert session.receive(encode_frame([2, "event", told])) == []
 
 
 def test_a_cancelled_request_is_swallowed_when_it_answers() -> None:

@@ -1,17 +1,29 @@
-"""compaction_done: an agent's context was compacted, so what its flush wrote is brought in."""
+"""compaction_done: an agent's context was compacted, so a new cycle begins and what its flush wrote is brought in."""
 
 from __future__ import annotations
 
+from memd.lifecycle.flush_state import MOST_KEY_CHARS
 from memd.rpc.call import Call
-from memd_client.messages import CompactionDoneParams, CompactionDoneReply
+from memd_client.errors import BadParamsError
+from memd_client.sessions import CompactionDoneParams, CompactionDoneReply
 
 
 async def handle(call: Call, params: CompactionDoneParams) -> CompactionDoneReply:
-    """Start a sync and don't wait for it.
+    """Count the compaction of a session, start a sync and don't wait for it.
 
     Raises:
+        BadParamsError: A text is too long, or the count negative.
         AgentUnknownError: There is no such agent.
         MemoryDisabledError: The agent's memory is turned off.
     """
-    memory = call.memory.agent(params.agent)
-    return CompactionDoneReply(memory.agent_id, memory.compaction_done())
+    for name in ("session_key", "session_id"):
+        if len(getattr(params, name)) > MOST_KEY_CHARS:
+            raise BadParamsError(
+                f"compaction_done: `{name}` must have at most {MOST_KEY_CHARS} characters",
+                data={"field": name},
+            )
+    if (params.compaction_count or 0) < 0:
+        raise BadParamsError(
+            "compaction_done: `compaction_count` must not be negative", data={"field": "compaction_count"}
+        )
+    return await call.life(params.agent).flushes.compaction_done(params)

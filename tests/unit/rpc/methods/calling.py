@@ -37,4 +37,5 @@ def call_of(memory: FakeMemory | None = None, told: list[tuple[Any, ...]] | None
         daemon=facts,
         progress=progress,
         cancel=lambda request_id: request_id == 5,
+        notify=lambda method, params: True,
     )

@@ -1,23 +1,55 @@
-"""session_started: one sync for each session key."""
+"""session_started: one sync for each session key, and what the session begins with."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memd.rpc.methods import session_started
 from memd_client.errors import AgentUnknownError, BadParamsError
-from memd_client.messages import SessionStartedParams
-from tests.unit.rpc.methods.calling import call_of, run
+from memd_client.sessions import SessionStartedParams
+from tests.unit.lifecycle.scripted_host import ScriptedHost
+from tests.unit.rpc.methods.calling import run
+from tests.unit.rpc.methods.living import living_call
 
 
-def test_the_reply_names_the_agent_and_says_whether_it_syncs() -> None:
-    reply = run(session_started.handle(call_of(), SessionStartedParams("agent:main:main")))
-    assert (reply.agent, reply.syncing) == ("main", True)
-    assert not run(session_started.handle(call_of(), SessionStartedParams("known"))).syncing
+def test_the_reply_names_the_agent_and_says_whether_it_syncs(tmp_path: Path) -> None:
+    call = living_call(ScriptedHost(tmp_path))
+
+    replies = [run(session_started.handle(call, SessionStartedParams("agent:main:main"))) for _ in range(2)]
+
+    assert [(reply.agent, reply.syncing) for reply in replies] == [("main", True), ("main", False)]
 
 
-def test_an_empty_key_and_an_unknown_agent_are_named() -> None:
-    with pytest.raises(BadParamsError, match="`session_key`"):
-        run(session_started.handle(call_of(), SessionStartedParams("  ")))
+def test_the_reply_holds_what_the_session_begins_with(tmp_path: Path) -> None:
+    host = ScriptedHost(tmp_path)
+    host.note("MEMORY.md", "The user builds boats.\n")
+
+    reply = run(session_started.handle(living_call(host), SessionStartedParams("agent:main:main")))
+
+    assert "The user builds boats." in reply.context
+    assert [(file.path, file.characters) for file in reply.files] == [("MEMORY.md", 22)]
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"session_key": "  "}, "session_key"),
+        ({"kind": "crowd"}, "kind"),
+        ({"max_file_characters": 0}, "max_file_characters"),
+        ({"max_characters": -1}, "max_characters"),
+        ({"max_characters": 1_000_001}, "max_characters"),
+    ],
+)
+def test_what_cant_be_is_named(tmp_path: Path, params: dict[str, Any], field: str) -> None:
+    call = living_call(ScriptedHost(tmp_path))
+    with pytest.raises(BadParamsError, match=f"`{field}`"):
+        run(session_started.handle(call, SessionStartedParams(**{"session_key": "k", **params})))
+
+
+def test_an_unknown_agent_is_named(tmp_path: Path) -> None:
+    call = living_call(ScriptedHost(tmp_path))
     with pytest.raises(AgentUnknownError):
-        run(session_started.handle(call_of(), SessionStartedParams("k", agent="nobody")))
+        run(session_started.handle(call, SessionStartedParams("k", agent="nobody")))

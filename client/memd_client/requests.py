@@ -1,0 +1,165 @@
+"""Every request the clients can make: a function that takes its parameters and returns it unsent.
+
+The signatures and docstrings here are those of the clients' methods; the three clients only send. A new request is
+
+1. a function here (of `ask.Ask`, or `ask.long` where it makes progress),
+2. one line in `methods.Methods`, for the blocking client,
+3. one line in `async_methods.AsyncMethods`, for those of asyncio and trio.
+
+Its records and their entry in `messages.REQUESTS` are the protocol's, and `wire` finds its way in them by itself. A
+request that writes and must not be done twice says `repeatable=False`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .ask import ENDLESS, REPLY_S, Ask, long
+from .events import SubscribeParams, SubscribeReply
+from .messages import (
+    EmbedParams,
+    EmbedReply,
+    GetParams,
+    GetReply,
+    HelloParams,
+    HelloReply,
+    IndexParams,
+    IndexReply,
+    MetricsParams,
+    MetricsReply,
+    ModelParams,
+    ModelReply,
+    Progress,
+    ResetParams,
+    ResetReply,
+    SearchParams,
+    SearchReply,
+    StatusParams,
+    StatusReply,
+    VacuumParams,
+    VacuumReply,
+)
+from .session import CLIENT_VERSION
+
+OnProgress = Callable[[Progress], None]
+
+
+def hello() -> Ask[HelloReply]:
+    """Greet the daemon again and return who it is: the cheapest sign of life."""
+    return Ask("hello", HelloParams(client="memd-client", version=CLIENT_VERSION), HelloReply)
+
+
+def status(agent: str | None = None, *, deep: bool = False) -> Ask[StatusReply]:
+    """Return the state of the daemon and of one agent, or of all where none is named.
+
+    Args:
+        agent: Only this agent. The client's own agent is not filled in here.
+        deep: Also probe embeddings, vectors and keyword index.
+    """
+    return Ask("status", StatusParams(agent=agent, deep=deep), StatusReply, own_agent=False)
+
+
+def metrics() -> Ask[MetricsReply]:
+    """Return everything the daemon counts."""
+    return Ask("metrics", MetricsParams(), MetricsReply)
+
+
+def search(
+    query: str,
+    *,
+    agent: str | None = None,
+    max_results: int | None = None,
+    min_score: float | None = None,
+    sources: Sequence[str] | None = None,
+    path: str | None = None,
+    deadline_ms: int | None = None,
+    explain: bool = False,
+) -> Ask[SearchReply]:
+    """Search an agent's memory; the parameters are those of `messages.SearchParams`."""
+    params = SearchParams(
+        query=query,
+        agent=agent,
+        max_results=max_results,
+        min_score=min_score,
+        sources=None if sources is None else list(sources),
+        path=path,
+        deadline_ms=deadline_ms,
+        explain=explain,
+    )
+    least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
+    return Ask("search", params, SearchReply, least_s=least_s)
+
+
+def get(
+    path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
+) -> Ask[GetReply]:
+    """Return lines of a memory file, to its end where `lines` is left out."""
+    return Ask("get", GetParams(path=path, agent=agent, from_line=from_line, lines=lines), GetReply)
+
+
+def index(
+    agent: str | None = None, *, force: bool = False, on_progress: OnProgress | None = None
+) -> Ask[IndexReply]:
+    """Bring an agent's index up to date now; the client's agent, or all where it has none.
+
+    Args:
+        agent: The agent meant.
+        force: Read, chunk and embed everything again.
+        on_progress: Called with every progress, in the thread or task that waits.
+    """
+    return long("index", IndexParams(agent=agent, force=force), IndexReply, on_progress)
+
+
+def reset(
+    agent: str | None = None, *, vectors: bool = False, on_progress: OnProgress | None = None
+) -> Ask[ResetReply]:
+    """Drop an agent's index and build it anew from its files; the client's agent, or all where it has none.
+
+    Args:
+        agent: The agent meant.
+        vectors: Drop its vectors too, so that every text is embedded again.
+        on_progress: Called with every progress, in the thread or task that waits.
+    """
+    return long("reset", ResetParams(agent=agent, vectors=vectors), ResetReply, on_progress)
+
+
+def vacuum(agent: str | None = None, *, on_progress: OnProgress | None = None) -> Ask[VacuumReply]:
+    """Make an agent's index as small as it can be; the client's agent, or all where it has none.
+
+    Args:
+        agent: The agent meant.
+        on_progress: Called with every progress, in the thread or task that waits.
+    """
+    return long("vacuum", VacuumParams(agent=agent), VacuumReply, on_progress)
+
+
+def embed(texts: Sequence[str], *, agent: str | None = None, kind: str = "document") -> Ask[EmbedReply]:
+    """Return the vectors of texts by the warm model; `kind` is `query` or `document`."""
+    return Ask("embed", EmbedParams(texts=list(texts), agent=agent, kind=kind), EmbedReply)
+
+
+def model(
+    ref: str = "",
+    *,
+    action: str = "pull",
+    force: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Ask[ModelReply]:
+    """Make a model ready on disk, remove one, or list all.
+
+    Args:
+        ref: `minilm`, a path, or an `hf:` or `https:` reference; none for `list`.
+        action: `pull`, `list` or `remove`.
+        force: Remove it even where an agent's settings name it.
+        on_progress: Called with every progress, in the thread or task that waits.
+    """
+    return long("model", ModelParams(ref=ref, action=action, force=force), ModelReply, on_progress)
+
+
+def subscribe(agent: str | None = None, kinds: Sequence[str] | None = None) -> Ask[SubscribeReply]:
+    """Be told of events until it is cancelled. For the clients' `events`, which knows what to do with them.
+
+    It isn't repeated on a new connection: what happened meanwhile would be missing, and nobody would know.
+    """
+    params = SubscribeParams(agent=agent, kinds=None if kinds is None else list(kinds))
+    return Ask("subscribe", params, SubscribeReply, least_s=ENDLESS, own_agent=False, repeatable=False)

@@ -1,0 +1,134 @@
+"""`memctl facts`: the single facts an agent keeps."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+import click
+
+from memd.cli.connect import MemoryClient, Session
+from memd.cli.lines import Line, dotted, line
+from memd.cli.options import agent_option, examples, json_option, utf8
+from memd_client.errors import BadParamsError
+
+if TYPE_CHECKING:
+    from memd.cli.lancedb import FoundFact
+    from memd_client.facts import FactRow, MemoryRecallReply, MemoryStoreReply
+
+MOST_FACTS = 10_000
+"""As many as one request may list."""
+
+MANY_FACTS = 1_000
+"""More than so many are announced before they are taken over: each is compared with all others."""
+
+CATEGORIES = ("preference", "fact", "decision", "entity", "other")
+
+
+class FactsClient(MemoryClient, Protocol):
+    """The part of `memd_client.Client` that is about facts."""
+
+    def memory_recall(
+        self, query: str, *, agent: str | None = None, limit: int = 5, min_score: float = 0.3
+    ) -> MemoryRecallReply:
+        """Return facts."""
+
+    def memory_store(
+        self,
+        text: str,
+        *,
+        agent: str | None = None,
+        importance: float | None = None,
+        category: str | None = None,
+        id: str | None = None,  # noqa: A002 - the request's own name
+        created_ms: int | None = None,
+    ) -> MemoryStoreReply:
+        """Keep a fact."""
+
+
+@click.group("facts", epilog=examples("memctl facts list", "memctl facts import"))
+def command() -> None:
+    """List the facts an agent keeps, and take over those of OpenClaw's LanceDB plugin.
+
+    They stand in memory/facts.md of the agent's workspace, a line each: edit or delete them there.
+    """
+
+
+@command.command(
+    "list", epilog=examples("memctl facts list", "memctl facts list --json | jq -r '.facts[].text'")
+)
+@agent_option
+@json_option
+@click.pass_obj
+def list_facts(session: Session, agent: str | None, as_json: bool) -> None:
+    """List all facts, the newest first."""
+    with session.client() as client:
+        reply = cast(FactsClient, client).memory_recall("", agent=agent, limit=MOST_FACTS, min_score=0.0)
+    if as_json:
+        from memd_client.wire import to_wire
+
+        session.output.document(to_wire(reply))
+    elif reply.facts:
+        session.output.lines(each for fact in reply.facts for each in _lines(fact))
+    else:
+        session.output.note(f"agent {reply.agent} keeps no facts; they would stand in memory/facts.md")
+    if reply.total > len(reply.facts):
+        session.output.note(f"{reply.total - len(reply.facts):,} more stand in memory/facts.md")
+
+
+@command.command(
+    "import", epilog=examples("memctl facts import", "memctl facts import ~/old/lancedb --agent main")
+)
+@click.argument("path", type=utf8, required=False)
+@agent_option
+@json_option
+@click.pass_obj
+def import_facts(session: Session, path: str | None, agent: str | None, as_json: bool) -> None:
+    """Take over the facts of a LanceDB database, by default memory/lancedb of the state directory.
+
+    Ids, categories, importances and dates stay. What is known already is left out, so that doing it again adds
+    nothing. The database is only read; it needs the package lancedb: pip install 'memd[lancedb]'.
+    """
+    from memd.cli.lancedb import PLACE, load_table
+
+    with session.client() as client:
+        folder = Path(path).expanduser().absolute() if path else Path(client.status().state_dir) / PLACE
+        found = load_table(folder)
+        if len(found) > MANY_FACTS and not as_json:
+            session.output.note(f"{len(found):,} facts are compared with each other; that takes some minutes")
+        stored, known, refused = 0, 0, []
+        for fact in found:
+            try:
+                reply = _store(cast(FactsClient, client), fact, agent)
+            except BadParamsError as error:
+                refused.append({"id": fact.id, "reason": error.message})
+                continue
+            stored, known = stored + reply.stored, known + (not reply.stored)
+    if as_json:
+        session.output.document({"path": str(folder), "stored": stored, "known": known, "refused": refused})
+        return
+    session.output.text(f"{len(found):,} facts found: {stored:,} stored, {known:,} known already\n")
+    for each in refused:
+        session.output.note(f"{each['id']} is left out: {each['reason']}")
+
+
+def _store(client: FactsClient, fact: FoundFact, agent: str | None) -> MemoryStoreReply:
+    """Hand one fact to the daemon."""
+    return client.memory_store(
+        fact.text,
+        agent=agent,
+        importance=fact.importance,
+        category=fact.category if fact.category in CATEGORIES else None,
+        id=fact.id,
+        created_ms=fact.created_ms,
+    )
+
+
+def _lines(fact: FactRow) -> tuple[Line, Line]:
+    """Return a fact for a person: where it stands and what is known of it, then what it says."""
+    created = ""
+    if fact.created_ms is not None:
+        created = datetime.fromtimestamp(fact.created_ms // 1000, UTC).strftime("%Y-%m-%d")
+    about = dotted(created, fact.category, f"importance {fact.importance:.2g}", fact.id)
+    return line((f"{fact.path}:{fact.line}", "path"), "  ", *about), line(fact.text, indent=2)

@@ -1,0 +1,215 @@
+"""What is kept for an agent: the note of a session that ended, and entries of a day's note.
+
+Files here are `memory/YYYY-MM-DD.md` and `memory/YYYY-MM-DD-<slug>.md`, no others: what an agent curates itself
+(`MEMORY.md`) is never written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import date, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+import trio
+
+from memd.clock import Clock
+from memd.events import EVENTS
+from memd.lifecycle import writing
+from memd.lifecycle.daily import Entry, clean_entry, entry_for, local_time, note_path
+from memd.lifecycle.host import Host
+from memd.lifecycle.messages_of import Ended, Said, name_in_folder, read_ended, transcripts_of
+from memd.lifecycle.session_note import body_of, note_text
+from memd.lifecycle.slug import clean_slug, numbered, slug_of_talk, slug_of_time
+from memd.lifecycle.slug_model import Complete, SlugModel
+from memd.sync.sessions.agent_sessions import AgentSessions
+from memd.text.transcripts import kind_of_key
+from memd_client.errors import FileUnreadableError, MemdError, MemoryDisabledError, NoteUnwritableError
+from memd_client.notes import AppendNoteParams, AppendNoteReply, SessionEndedParams, SessionEndedReply
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+LARGEST_TRANSCRIPT = 64 * 1024 * 1024
+"""A session beyond this leaves no note: one in OpenClaw's database is read whole for its last words."""
+
+MOST_NAMES = 200
+"""How many notes of one day may have the same slug."""
+
+
+class Notes:
+    """What is written down for one agent.
+
+    Args:
+        host: The agent's memory.
+        clock: Wall time.
+        state_dir: OpenClaw's state directory, with the agent's sessions in it.
+        complete: Asks the model that the settings name for it; None where there is no way to one.
+    """
+
+    def __init__(self, host: Host, clock: Clock, *, state_dir: Path, complete: Complete | None) -> None:
+        self._host = host
+        self._clock = clock
+        self._folder = state_dir / "agents" / host.agent_id / "sessions"
+        self._sessions = AgentSessions(state_dir, host.agent_id, LARGEST_TRANSCRIPT)
+        self._model = None if complete is None else SlugModel(complete, host.agent_id)
+
+    def __repr__(self) -> str:
+        return f"<Notes {self._host.agent_id}>"
+
+    async def session_ended(self, params: SessionEndedParams) -> SessionEndedReply:
+        """Keep what was said last in a session that ended as a note of today.
+
+        Args:
+            params: The session; its fields are within their bounds.
+
+        Returns:
+            The note's path, or why there is none. The same session ended twice leaves one note.
+
+        Raises:
+            MemoryDisabledError: The agent has no memory.
+            PathRefusedError: The transcript lies elsewhere, or a link is in the note's way.
+            FileUnreadableError: The transcript can't be read.
+            NoteUnwritableError: The note can't be written; nothing of it was.
+
+        Cancellation: a note that is being written is written to its end.
+        """
+        self._require_enabled()
+        settings = self._host.config.life.session_note
+        if not settings.enabled:
+            return self._no_note("off")
+        if kind_of_key(params.session_key) is not None:
+            return self._no_note("no_transcript")  # scheduled jobs, subagents and heartbeats are no memory
+        ended = await _in_thread(lambda: self._find_ended(params, settings.messages))
+        if ended is None:
+            return self._no_note("no_transcript")
+        if not ended.messages:
+            return self._no_note("nothing_said")
+        moment = self._now()
+        slug, slug_from = await self._slug_for(params.slug, ended.messages, moment)
+        text, count = note_text(
+            moment,
+            self._host.config.life.time_zone,
+            session_key=params.session_key,
+            session_id=ended.session_id,
+            source=params.source,
+            messages=ended.messages,
+        )
+        workspace = self._host.config.workspace
+        path, slug, is_new = await _in_thread(lambda: _create(workspace, moment.date(), slug, text))
+        if is_new:
+            log.info("lifecycle.session_noted", agent=self._host.agent_id, path=path, messages=count)
+            EVENTS.publish("note", self._host.agent_id, state="session", path=path)
+            self._bring_in()
+        reason = "written" if is_new else "known"
+        return SessionEndedReply(self._host.agent_id, path, count, slug, slug_from, reason)
+
+    async def append_note(self, params: AppendNoteParams, day: date | None = None) -> AppendNoteReply:
+        """Append an entry to the note of a day.
+
+        Args:
+            params: The entry; its fields are within their bounds.
+            day: The day `params.date` names; None for the user's today.
+
+        Returns:
+            Where it stands, once it is safe on disk.
+
+        Raises:
+            MemoryDisabledError: The agent has no memory.
+            PathRefusedError: A link is in its way.
+            FileUnreadableError: What is there already is no text.
+            NoteUnwritableError: It can't be written; nothing of it was.
+
+        Cancellation: an entry that is being written is written to its end.
+        """
+        self._require_enabled()
+        day = day or self._now().date()
+        text, path = clean_entry(params.text), note_path(day)
+        entry = Entry("", 0, 0)
+
+        def make(held: str) -> str:
+            nonlocal entry
+            entry = entry_for(held, day, text, params.key)
+            return entry.added
+
+        workspace = self._host.config.workspace
+        await _in_thread(lambda: writing.append(workspace, path, make))
+        if entry.added:
+            EVENTS.publish("note", self._host.agent_id, state="entry", path=path)
+            self._bring_in()
+        return AppendNoteReply(self._host.agent_id, path, entry.start_line, entry.end_line, bool(entry.added))
+
+    def _find_ended(self, params: SessionEndedParams, most: int) -> Ended | None:
+        """Return the end of the session that ended. Blocks for as long as the disk does."""
+        name = None if not params.transcript else name_in_folder(self._folder, params.transcript)
+        try:
+            wanted = transcripts_of(self._sessions.find().found, name, params.session_id)
+            return read_ended(wanted, lambda each: self._sessions.load(each).text, most)
+        finally:
+            self._sessions.close()  # sessions end seldom; it opens again by itself
+
+    async def _slug_for(
+        self, given: str | None, messages: tuple[Said, ...], moment: datetime
+    ) -> tuple[str, str]:
+        """Return a note's slug and what it comes from."""
+        if slug := clean_slug(given or ""):
+            return slug, "caller"
+        wanted = self._model is not None and self._host.config.life.session_note.slug_model
+        if self._model is not None and wanted and (slug := await self._model.ask(messages)):
+            return slug, "model"
+        if slug := await _in_thread(lambda: slug_of_talk(messages)):
+            return slug, "words"
+        return slug_of_time(moment), "time"
+
+    def _no_note(self, reason: str) -> SessionEndedReply:
+        return SessionEndedReply(self._host.agent_id, "", 0, "", "", reason)
+
+    def _now(self) -> datetime:
+        """Return the moment by the user's clock."""
+        return local_time(self._clock(), self._host.config.life.time_zone)
+
+    def _bring_in(self) -> None:
+        """Have what was written embedded soon; a search finds it by its words at once, whatever comes of this."""
+        with contextlib.suppress(MemdError):
+            self._host.compaction_done()
+
+    def _require_enabled(self) -> None:
+        if not self._host.config.settings.enabled:
+            raise MemoryDisabledError(f"memory search is off for agent {self._host.agent_id}")
+
+
+def _create(root: Path, day: date, slug: str, text: str) -> tuple[str, str, bool]:
+    """Write a note under the first free name; one that stands there already is not written again.
+
+    Returns:
+        (its path, its slug, whether it was written).
+
+    Raises:
+        NoteUnwritableError: No name is free.
+    """
+    for number in range(1, MOST_NAMES + 1):
+        name = numbered(slug, number)
+        path = note_path(day, name)
+        if writing.create(root, path, text):
+            return path, name, True
+        if _holds(root, path, text):
+            return path, name, False
+    raise NoteUnwritableError(f"there are {MOST_NAMES} notes of {day.isoformat()} named {slug}")
+
+
+def _holds(root: Path, path: str, text: str) -> bool:
+    """Return whether a note stands there already, written at another moment."""
+    try:
+        held = writing.read(root, path, 4 * len(text.encode()))
+    except FileUnreadableError:
+        return False  # whatever it is, it is none of ours
+    return held is not None and body_of(held) == body_of(text)
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Do what blocks in a thread."""
+    do: Awaitable[T] = trio.to_thread.run_sync(work)
+    return await do

@@ -1,0 +1,152 @@
+"""A model's calls of `memory_search` and `memory_get`, carried out, with answers of OpenClaw's shape."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from memd.lifecycle.citations import shown_citation, with_source
+from memd.lifecycle.host import Host
+from memd.lifecycle.tool_arguments import Wrong, wrong
+from memd.lifecycle.tool_definitions import GET, SEARCH
+from memd.lifecycle.visible import on_one_line, show_unseen
+from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError, QueryEmptyError
+from memd_client.messages import GetParams, Hit, SearchParams, SearchReply
+
+MOST_TEXT_CHARS = 50_000
+"""Characters of a file one answer holds: some 12,000 tokens. What follows has a line number to go on from."""
+
+MOST_LINE = 2**31 - 1
+"""No file has a line beyond it."""
+
+_PLACE = re.compile(r"(?P<path>.+\.md)#L(?P<first>[0-9]{1,9})(?:-L?(?P<last>[0-9]{1,9}))?", re.IGNORECASE)
+"""A citation: models hand it back as a path."""
+
+
+async def search(
+    host: Host, arguments: dict[str, Any], *, citations: bool, deadline_ms: int | None
+) -> dict[str, Any] | Wrong:
+    """Return what `memory_search` answers.
+
+    Args:
+        host: The agent's memory.
+        arguments: As `read_arguments` returns them.
+        citations: Whether each excerpt names its place.
+        deadline_ms: Bounds the search.
+
+    Raises:
+        MemdError: The memory can't answer; nothing the model wrote is the reason. Cancellation stops the search.
+    """
+    try:
+        reply = await host.search(
+            SearchParams(
+                query=arguments["query"],
+                max_results=arguments.get("maxResults"),
+                min_score=arguments.get("minScore"),
+                deadline_ms=deadline_ms,
+            )
+        )
+    except QueryEmptyError:
+        return wrong(SEARCH, "memory_search: `query` holds no word", "a question or a few telling words")
+    return _found(reply, citations=citations)
+
+
+async def get(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
+    """Return what `memory_get` answers.
+
+    Args:
+        host: The agent's memory.
+        arguments: As `read_arguments` returns them. A citation will do for a path.
+
+    Raises:
+        MemdError: As in `search`.
+    """
+    path, first, lines = _place(arguments)
+    try:
+        reply = await host.get(GetParams(path=path, from_line=first, lines=lines))
+    except (FileMissingError, FileUnreadableError, PathRefusedError) as error:
+        return _refused(path, error)
+    text, count = reply.text, reply.lines
+    if len(text) > MOST_TEXT_CHARS:
+        end = text.rfind("\n", 0, MOST_TEXT_CHARS + 1)
+        text = text[: end if end > 0 else MOST_TEXT_CHARS]
+        count = text.count("\n") + 1
+    answer = {
+        "path": path,
+        "text": text,
+        "from": reply.from_line,
+        "lines": count,
+        "total_lines": reply.total_lines,
+    }
+    if reply.truncated or count < reply.lines or len(text) < len(reply.text):
+        answer |= {"truncated": True, "next_from": reply.from_line + count}
+    return answer
+
+
+def as_json(result: dict[str, Any]) -> str:
+    r"""Return a result as the JSON a model reads; decoded it is the same.
+
+    Letters stay letters; whatever shows nothing, or changes the direction of what is shown, is written as `\u202e`.
+
+    Args:
+        result: Maps, lists and scalars.
+    """
+    return show_unseen(msgspec.json.encode(result).decode())
+
+
+def _found(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
+    """Return a search's reply in the tool's shape."""
+    answer: dict[str, Any] = {
+        "results": [_row(hit, citations=citations) for hit in reply.hits],
+        "provider": reply.provider,
+        "model": reply.model,
+        "fallback": None,
+        "mode": reply.mode,
+        "citations": "on" if citations else "off",
+    }
+    if reply.fallback is not None:
+        answer["fallback"] = {"from": reply.fallback.provider, "reason": reply.fallback.reason}
+    if reply.degraded is not None:
+        degraded = reply.degraded
+        answer["degraded"] = {"code": degraded.code, "reason": degraded.reason, "hint": degraded.hint}
+    if reply.abstained:
+        answer["abstained"] = True
+    return answer
+
+
+def _row(hit: Hit, *, citations: bool) -> dict[str, Any]:
+    """Return one hit in the tool's shape."""
+    row: dict[str, Any] = {
+        "path": hit.path,
+        "startLine": hit.start_line,
+        "endLine": hit.end_line,
+        "score": round(hit.score, 4),
+        "snippet": hit.snippet,
+        "source": hit.source,
+    }
+    if citations:
+        row["citation"] = shown_citation(hit.citation)
+        row["snippet"] = with_source(hit.snippet, row["citation"])
+    return row
+
+
+def _place(arguments: dict[str, Any]) -> tuple[str, int, int | None]:
+    """Return the path, the first line and how many lines are wanted."""
+    path, first, lines = arguments["path"].strip(), arguments.get("from"), arguments.get("lines")
+    cited = _PLACE.fullmatch(path)
+    if cited is not None:
+        path = cited["path"]
+        if first is None and lines is None:
+            first = max(1, int(cited["first"]))
+            lines = max(1, int(cited["last"] or first) - first + 1)
+    return path, min(first or 1, MOST_LINE), None if lines is None else min(lines, MOST_LINE)
+
+
+def _refused(path: str, error: FileMissingError | FileUnreadableError | PathRefusedError) -> Wrong:
+    """Return why a file can't be read, so that a model asks for another one."""
+    expected = "a path as memory_search names it: MEMORY.md, USER.md or a Markdown file below memory/"
+    if path.startswith("sessions/"):
+        expected = "a note's path; of a transcript there is only what memory_search shows"
+    return wrong(GET, f"memory_get: {on_one_line(error.message, 300)}", expected)

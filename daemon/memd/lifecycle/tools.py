@@ -1,0 +1,111 @@
+"""An agent's tools: which there are, what a call of one answers, and what its prompt says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+from memd.clock import Clock
+from memd.life_settings import Citations
+from memd.lifecycle import tool_calls
+from memd.lifecycle.citations import wants_citations
+from memd.lifecycle.host import Host
+from memd.lifecycle.prompt import recall_section
+from memd.lifecycle.session_kinds import settle_kind
+from memd.lifecycle.tool_arguments import Run as Run
+from memd.lifecycle.tool_arguments import Wrong, read_arguments, unknown_tool
+from memd.lifecycle.tool_definitions import GET, SEARCH, TOOLS, USUAL, Shape, define
+from memd_client.tooling import (
+    CallToolParams,
+    CallToolReply,
+    PromptSectionParams,
+    PromptSectionReply,
+    ToolsParams,
+    ToolsReply,
+)
+
+_NO_OTHERS: Mapping[str, Run] = MappingProxyType({})
+
+
+class Tools:
+    """The tools of one agent.
+
+    Args:
+        host: The agent's memory.
+        clock: Wall time.
+        others: Runs the tools of facts, by name (`fact_tools`); one that is missing here is not available.
+    """
+
+    def __init__(self, host: Host, clock: Clock, others: Mapping[str, Run] = _NO_OTHERS) -> None:
+        self._host = host
+        self._clock = clock
+        self._others = others
+
+    def __repr__(self) -> str:
+        return f"<Tools {self._host.agent_id}: {', '.join(self.available()) or 'none'}>"
+
+    def available(self) -> list[str]:
+        """Return the names of the tools a call may name; none where the agent's memory is turned off."""
+        if not self._host.config.settings.enabled:
+            return []
+        return [name for name in TOOLS if name in USUAL or name in self._others]
+
+    def definitions(self, params: ToolsParams) -> ToolsReply:
+        """Return definitions of the tools that are wanted and available.
+
+        Args:
+            params: Checked: the shape and the names are known.
+        """
+        wanted = USUAL if params.include is None else params.include
+        names = set(wanted) & set(self.available())
+        return ToolsReply(self._host.agent_id, params.shape, define(names, cast(Shape, params.shape)))
+
+    async def call(self, params: CallToolParams) -> CallToolReply:
+        """Carry out a model's call. Whatever it wrote gets an answer; one that can't be carried out says what would be.
+
+        Args:
+            params: The call; everything in it but `session_kind` and `deadline_ms` may be wrong.
+
+        Raises:
+            MemdError: The memory can't answer. Cancellation stops what was begun.
+        """
+        result = await self._run(params)
+        ok = not isinstance(result, Wrong)
+        facts = result.answer() if isinstance(result, Wrong) else result
+        return CallToolReply(self._host.agent_id, params.name, ok, facts, tool_calls.as_json(facts))
+
+    async def _run(self, params: CallToolParams) -> dict[str, Any] | Wrong:
+        """Return what a call answers."""
+        available = self.available()
+        if params.name not in available:
+            return unknown_tool(params.name, available)
+        arguments = read_arguments(TOOLS[params.name], params.arguments)
+        if isinstance(arguments, Wrong):
+            return arguments
+        if params.name == SEARCH.name:
+            citations = self._citations(None, params.session_kind, params.session_key)
+            return await tool_calls.search(
+                self._host, arguments, citations=citations, deadline_ms=params.deadline_ms
+            )
+        if params.name == GET.name:
+            return await tool_calls.get(self._host, arguments)
+        return await self._others[params.name](arguments)
+
+    def prompt_section(self, params: PromptSectionParams) -> PromptSectionReply:
+        """Return what the system prompt says of the tools the model has.
+
+        Args:
+            params: Checked: `citations` and `session_kind` are known words. Tools that aren't memory's don't count.
+        """
+        citations = self._citations(params.citations, params.session_kind, params.session_key)
+        available = self.available()
+        tools = USUAL if params.tools is None else params.tools
+        text = recall_section([name for name in available if name in tools], citations=citations)
+        return PromptSectionReply(self._host.agent_id, text, "on" if citations else "off")
+
+    def _citations(self, mode: str | None, kind: str | None, session_key: str) -> bool:
+        """Return whether places are named in a session."""
+        settled = settle_kind(kind, session_key, self._host.agent_id)
+        wanted = cast(Citations, mode or self._host.config.life.citations)
+        return wants_citations(wanted, settled)

@@ -1,0 +1,46 @@
+"""append_note: an entry of a day's note."""
+
+from __future__ import annotations
+
+from memd.lifecycle.daily import MOST_BYTES, clean_entry, day_of, is_key
+from memd.rpc.call import Call
+from memd_client.errors import BadParamsError
+from memd_client.notes import AppendNoteParams, AppendNoteReply
+
+
+async def handle(call: Call, params: AppendNoteParams) -> AppendNoteReply:
+    """Append to a day's note.
+
+    Raises:
+        BadParamsError: The text is empty, too long or no text, the date none, or the key can't be one.
+        AgentUnknownError: There is no such agent.
+        MemoryDisabledError: The agent's memory is turned off.
+        PathRefusedError: A link is in the note's way.
+        FileUnreadableError: What is there already is no text.
+        NoteUnwritableError: The note can't be written.
+    """
+    _check_text(params.text)
+    day = None if params.date is None else day_of(params.date)
+    if params.date is not None and day is None:
+        raise BadParamsError("append_note: `date` must be a day as YYYY-MM-DD", data={"field": "date"})
+    if params.key is not None and not is_key(params.key):
+        raise BadParamsError(
+            "append_note: `key` must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -", data={"field": "key"}
+        )
+    return await call.life(params.agent).notes.append_note(params, day)
+
+
+def _check_text(text: str) -> None:
+    """Raise where a text can't be an entry."""
+    wrong = ""
+    try:
+        if len(text.encode()) > MOST_BYTES:
+            wrong = f"must have at most {MOST_BYTES} bytes"
+    except UnicodeEncodeError:
+        wrong = "must be text that UTF-8 can spell"
+    if "\0" in text:
+        wrong = "must not hold NUL"
+    elif not wrong and not clean_entry(text):
+        wrong = "must not be empty"
+    if wrong:
+        raise BadParamsError(f"append_note: `text` {wrong}", data={"field": "text"})

@@ -1,0 +1,26 @@
+"""call_tool: a model's call of a memory tool."""
+
+from __future__ import annotations
+
+from memd.lifecycle.session_kinds import KINDS
+from memd.rpc.call import Call
+from memd_client.errors import BadParamsError
+from memd_client.tooling import CallToolParams, CallToolReply
+
+
+async def handle(call: Call, params: CallToolParams) -> CallToolReply:
+    """Carry out a call, or say what a right one would be: nothing a model wrote is an error of the request.
+
+    Raises:
+        BadParamsError: `session_kind` is unknown, or `deadline_ms` below 1.
+        AgentUnknownError: There is no such agent.
+        DeadlineExceededError: There was no answer in time.
+        MemdError: The memory can't answer.
+    """
+    if params.session_kind is not None and params.session_kind not in KINDS:
+        raise BadParamsError(
+            f"call_tool: `session_kind` must be one of {', '.join(KINDS)}", data={"field": "session_kind"}
+        )
+    if params.deadline_ms is not None and params.deadline_ms < 1:
+        raise BadParamsError("call_tool: `deadline_ms` must be at least 1", data={"field": "deadline_ms"})
+    return await call.life(params.agent).tools.call(params)

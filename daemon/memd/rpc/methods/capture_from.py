@@ -1,0 +1,26 @@
+"""capture_from: what is worth keeping of what the user says in a conversation."""
+
+from __future__ import annotations
+
+from memd.rpc.call import Call
+from memd_client.errors import BadParamsError
+from memd_client.facts import CaptureFromParams, CaptureFromReply
+
+MAX_MESSAGES = 1_000
+"""More messages than that are a transcript, which is indexed instead."""
+
+
+async def handle(call: Call, params: CaptureFromParams) -> CaptureFromReply:
+    """Return what was kept, and why the rest was not.
+
+    Raises:
+        BadParamsError: There are too many messages.
+        AgentUnknownError: There is no such agent.
+        MemoryDisabledError: The agent's memory is turned off.
+        PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
+    """
+    if len(params.messages) > MAX_MESSAGES:
+        raise BadParamsError(
+            f"capture_from: `messages` may hold at most {MAX_MESSAGES}", data={"field": "messages"}
+        )
+    return await call.life(params.agent).facts.capture(params)

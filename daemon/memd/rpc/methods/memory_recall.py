@@ -1,0 +1,26 @@
+"""memory_recall: the facts a question is near to."""
+
+from __future__ import annotations
+
+from memd.rpc.call import Call
+from memd_client.errors import BadParamsError
+from memd_client.facts import MemoryRecallParams, MemoryRecallReply
+
+MAX_FACTS = 10_000
+"""As many facts at their longest would near the frame's limit; who lists them all has far fewer."""
+
+
+async def handle(call: Call, params: MemoryRecallParams) -> MemoryRecallReply:
+    """Return facts, best first.
+
+    Raises:
+        BadParamsError: `limit` or `min_score` is out of its range.
+        AgentUnknownError: There is no such agent.
+        MemoryDisabledError: The agent's memory is turned off.
+        PathRefusedError, FileUnreadableError: The file of facts can't be read.
+    """
+    if not 1 <= params.limit <= MAX_FACTS:
+        raise BadParamsError(f"memory_recall: `limit` must be from 1 to {MAX_FACTS}", data={"field": "limit"})
+    if not 0 <= params.min_score <= 1:
+        raise BadParamsError("memory_recall: `min_score` must be from 0 to 1", data={"field": "min_score"})
+    return await call.life(params.agent).facts.recall(params)

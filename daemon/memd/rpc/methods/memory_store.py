@@ -1,0 +1,38 @@
+"""memory_store: a fact is kept, unless one says the same already."""
+
+from __future__ import annotations
+
+from memd.lifecycle.fact_lines import CATEGORIES, ID_LETTERS, LAST_MS
+from memd.rpc.call import Call
+from memd_client.errors import BadParamsError
+from memd_client.facts import MemoryStoreParams, MemoryStoreReply
+
+MAX_CHARS = 4_000
+"""A fact is a sentence or two; what is longer belongs into a note."""
+
+
+async def handle(call: Call, params: MemoryStoreParams) -> MemoryStoreReply:
+    """Return where the fact stands, or its twin.
+
+    Raises:
+        BadParamsError: The text is blank or too long, or another parameter is out of its range.
+        AgentUnknownError: There is no such agent.
+        MemoryDisabledError: The agent's memory is turned off.
+        PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
+    """
+    if not params.text.strip() or len(params.text) > MAX_CHARS:
+        raise _wrong("text", f"must have from 1 to {MAX_CHARS} characters")
+    if params.importance is not None and not 0 <= params.importance <= 1:
+        raise _wrong("importance", "must be from 0 to 1")
+    if params.category is not None and params.category not in CATEGORIES:
+        raise _wrong("category", f"must be one of {', '.join(CATEGORIES)}")
+    if params.id is not None and not ID_LETTERS.fullmatch(params.id):
+        raise _wrong("id", "must be 1 to 64 letters, digits, hyphens or underscores")
+    if params.created_ms is not None and not 0 <= params.created_ms <= LAST_MS:
+        raise _wrong("created_ms", "must be a moment from 1970 to 9999 in milliseconds")
+    return await call.life(params.agent).facts.store(params)
+
+
+def _wrong(name: str, reason: str) -> BadParamsError:
+    """Return what is wrong with a parameter."""
+    return BadParamsError(f"memory_store: `{name}` {reason}", data={"field": name})

@@ -1,0 +1,17 @@
+"""recall_for: facts near to a prompt, as a block that can stand before it."""
+
+from __future__ import annotations
+
+from memd.rpc.call import Call
+from memd_client.facts import RecallForParams, RecallForReply
+
+
+async def handle(call: Call, params: RecallForParams) -> RecallForReply:
+    """Return the block, or why there is none.
+
+    Raises:
+        AgentUnknownError: There is no such agent.
+        MemoryDisabledError: The agent's memory is turned off.
+        PathRefusedError, FileUnreadableError: The file of facts can't be read.
+    """
+    return await call.life(params.agent).facts.recall_for(params)

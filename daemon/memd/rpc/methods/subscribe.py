@@ -1,0 +1,40 @@
+"""subscribe: tell a client what happens, from now until it has heard enough."""
+
+from __future__ import annotations
+
+from memd.events import EVENTS, KINDS
+from memd.rpc.call import Call
+from memd_client.errors import BadParamsError
+from memd_client.messages import SubscribeParams, SubscribeReply
+
+
+async def handle(call: Call, params: SubscribeParams) -> SubscribeReply:
+    """Send an `event` notification for each thing that happens; one that finds no room is counted in the next.
+
+    Raises:
+        BadParamsError: A kind is unknown.
+        AgentUnknownError: There is no such agent.
+
+    Cancellation: the one way it ends.
+    """
+    kinds = set(KINDS if params.kinds is None else params.kinds)
+    if not kinds or not kinds <= KINDS.keys():
+        raise BadParamsError(
+            f"subscribe: `kinds` must be one or more of {', '.join(KINDS)}", data={"field": "kinds"}
+        )
+    agent = None if params.agent is None else call.memory.agent(params.agent).agent_id
+    unsent = 0
+    with EVENTS.listen(agent, kinds) as listening:
+        while True:
+            event = await listening.receive()
+            sent = call.notify(
+                "event",
+                {
+                    "kind": event.kind,
+                    "agent": event.agent,
+                    "at_ms": event.at_ms,
+                    "data": dict(event.data),
+                    "dropped": listening.dropped + unsent,
+                },
+            )
+            unsent += not sent

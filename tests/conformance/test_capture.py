@@ -1,0 +1,22 @@
+"""What is captured, as what, and what is refused as an order to the model, is as in the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memd.lifecycle.capture import category_of, judge_text
+from memd.lifecycle.injection import is_injection
+from tests.conformance.cases import recorded
+
+MOST_CHARS = 500
+
+
+@recorded("capture", "text")
+def test_messages_are_captured_as_recorded(case: dict[str, Any]) -> None:
+    found = {
+        "capture": judge_text(case["text"], MOST_CHARS).captured,
+        "category": category_of(case["text"]),
+        "injection": is_injection(case["text"]),
+    }
+
+    assert found == {name: case[name] for name in found}

@@ -1,0 +1,25 @@
+"""The flush before compaction runs when the reference's does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memd.life_settings import Flush
+from memd.lifecycle.flush import SessionFigures, decide
+from tests.conformance.cases import recorded
+
+
+@recorded("flush", "total_tokens")
+def test_the_flush_runs_as_recorded(case: dict[str, Any]) -> None:
+    settings = Flush(
+        reserve_tokens_floor=case["reserve_tokens_floor"],
+        soft_threshold_tokens=case["soft_threshold_tokens"],
+    )
+    figures = SessionFigures(
+        total_tokens=case["total_tokens"],
+        context_window=case["context_window"],
+        compaction_count=case["compaction_count"],
+        flushed_at_compaction=case["flushed_at_compaction"],
+    )
+
+    assert decide(settings, figures).run is case["expected"]

@@ -1,0 +1,167 @@
+"""An agent of 300 turns: three sessions, two compactions, a crash of the daemon and a restart; nothing said is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memd_client import Client
+from memd_client.messages import FlushCheckReply
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+
+TURNS = 100
+"""Turns of a session."""
+
+WINDOW, COMPACTED_TOKENS = 100_000, 9_000
+"""The model's context, and what a compaction leaves of it, in tokens."""
+
+KEY = "agent:main:main"
+SETTINGS = {
+    "agents": {"defaults": {"memorySearch": {"provider": "none"}, "userTimezone": "Europe/Prague"}},
+    "plugins": {"entries": {"memory-lancedb": {"config": {"autoCapture": True, "autoRecall": True}}}},
+}
+TAUGHT = {
+    3: "I prefer my coffee without sugar, remember that",
+    41: "My brother is called Ondrej and he lives in Brno",
+    77: "We decided to use PostgreSQL for the invoices",
+}
+"""What the user says in the first session that should be known in the third, by turn."""
+
+
+class ScriptedAgent:
+    """Talks, keeps a transcript, and does what memd tells it to."""
+
+    def __init__(self, home: StateHome, daemon: DaemonProcess) -> None:
+        self.home = home
+        self.daemon = daemon
+        self.memory = Client(home.socket, agent="main", timeout_s=60)
+        self.flushes: list[tuple[str, int]] = []
+        self.turn_tokens = 1_100
+        self.tokens = 0
+        self.compactions = 0
+        self.session = ""
+        self.transcript = Path()
+
+    def start(self, session: str) -> str:
+        """Begin a session; return what it is told to begin with."""
+        self.session, self.tokens, self.compactions = session, 0, 0
+        self.transcript = self.home.state / "agents" / "main" / "sessions" / f"{session}.jsonl"
+        self.transcript.parent.mkdir(parents=True, exist_ok=True)
+        self.write({"type": "session", "id": session})
+        return self.memory.session_started(KEY).context
+
+    def turn(self, said: str) -> str:
+        """Have a turn; return the block of facts the model saw with it."""
+        self.flush_where_due()
+        if self.tokens > WINDOW:
+            self.tokens, self.compactions = COMPACTED_TOKENS, self.compactions + 1
+            self.memory.compaction_done(KEY, session_id=self.session)
+        block = self.memory.recall_for(said).text
+        self.write({"type": "message", "message": {"role": "user", "content": said}})
+        self.write({"type": "message", "message": {"role": "assistant", "content": f"Answer to: {said}"}})
+        self.memory.capture_from([{"role": "user", "content": said}])
+        self.tokens += self.turn_tokens
+        return block
+
+    def flush_where_due(self) -> FlushCheckReply:
+        """Run a flush where memd says so."""
+        check = self.memory.flush_check(
+            KEY, session_id=self.session, total_tokens=self.tokens, context_window=WINDOW
+        )
+        if check.run:
+            assert "NO_REPLY" in check.prompt
+            note = f"Flush {self.session} {self.compactions}: the plan was to repaint the boat."
+            self.memory.append_note(note, key=f"flush-{self.session}-{self.compactions}")
+            self.memory.flush_done(KEY, session_id=self.session)
+            self.flushes.append((self.session, self.compactions))
+        return check
+
+    def write(self, entry: object) -> None:
+        """Add a line to the transcript."""
+        with self.transcript.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def crash(self) -> None:
+        """Kill the daemon, and have another one start."""
+        self.daemon.kill()
+        self.daemon.start()
+
+    def restart(self) -> None:
+        """Stop the daemon in an orderly way, and have another one start."""
+        self.daemon.stop()
+        self.daemon.start()
+
+
+@pytest.fixture
+def agent() -> Iterator[ScriptedAgent]:
+    with StateHome(SETTINGS) as home, DaemonProcess(home) as daemon:
+        home.note("MEMORY.md", "# Memory\n\nThe user builds boats.\n")
+        agent = ScriptedAgent(home, daemon)
+        with agent.memory:
+            yield agent
+
+
+def talk_of_planks(agent: ScriptedAgent) -> None:
+    """The first session: three things are said, its context fills up once, and it leaves a note."""
+    assert "The user builds boats." in agent.start("one")
+    for number in range(TURNS):
+        agent.turn(TAUGHT.get(number, f"Tell me more about plank {number}"))
+    assert agent.compactions == 1
+    ended = agent.memory.session_ended(KEY, session_id="one", slug="planks", source="telegram")
+    assert ended.path.endswith("-planks.md")
+    assert ended.messages == 15
+    said = [f"Tell me more about plank {number}" for number in range(92, TURNS)]
+    last = [line for each in said for line in (f"user: {each}", f"assistant: Answer to: {each}")]
+    note = (agent.home.workspace() / ended.path).read_text()
+    head, _, body = note.partition("## Conversation Summary\n\n")
+    assert body == "\n".join(last[-15:]) + "\n"
+    assert [line for line in head.splitlines() if line.startswith("- ")] == [
+        f"- **Session Key**: {KEY}",
+        "- **Session ID**: one",
+        "- **Source**: telegram",
+    ]
+
+
+def talk_of_ropes(agent: ScriptedAgent) -> None:
+    """The second: the daemon crashes right after a flush, and must not ask for it again."""
+    agent.start("two")
+    for number in range(TURNS):
+        before = len(agent.flushes)
+        agent.turn(f"And what about rope {number}?")
+        if len(agent.flushes) > before:
+            agent.crash()
+            assert not agent.flush_where_due().run
+    assert agent.compactions == 1
+
+
+def talk_of_masts(agent: ScriptedAgent) -> list[str]:
+    """The third, without a compaction; return what the model is given with three questions about the first."""
+    assert "the plan was to repaint the boat" in agent.start("three")
+    for number in range(TURNS - len(TAUGHT)):
+        agent.turn(f"How long is mast {number}?")
+    return [
+        agent.turn("Do I prefer coffee with sugar?"),
+        agent.turn("Where does my brother Ondrej live?"),
+        agent.turn("Which database did we decide to use for the invoices?"),
+    ]
+
+
+def test_what_is_said_in_the_first_session_is_known_in_the_third(agent: ScriptedAgent) -> None:
+    talk_of_planks(agent)
+    talk_of_ropes(agent)
+    agent.restart()
+    agent.turn_tokens = 500
+    blocks = talk_of_masts(agent)
+
+    for block, said in zip(blocks, TAUGHT.values(), strict=True):
+        assert said in block
+        assert said in agent.memory.search(said).hits[0].snippet
+    assert agent.flushes == [("one", 0), ("two", 0)]
+    workspace = agent.home.workspace()
+    daily = "".join(path.read_text() for path in (workspace / "memory").glob("????-??-??.md"))
+    assert [daily.count(f"Flush {session} 0:") for session in ("one", "two")] == [1, 1]
+    assert (workspace / "MEMORY.md").read_text() == "# Memory\n\nThe user builds boats.\n"

@@ -1,0 +1,46 @@
+"""Every client against a whole daemon: what all of them promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd_client import Client
+from tests.contracts.client_daemon import NOTES, DaemonContract
+from tests.support.client_shells import AsyncioShell, TrioShell
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DaemonProcess]:
+    with StateHome(agents_config(Path("/nowhere"))) as home:
+        home.note("MEMORY.md", "# Gateway\n\nThe staging gateway listens on port 4711.\n")
+        for number in range(NOTES):
+            home.note(f"memory/note-{number}.md", f"# Note {number}\n\n" + f"Word{number} here.\n" * 40)
+        with DaemonProcess(home) as running:
+            yield running
+
+
+class TestBlockingClient(DaemonContract):
+    """Threads."""
+
+    def make_client(self, path: Path, **options: Any) -> Client:
+        return Client(path, **options)
+
+
+class TestAsyncioClient(DaemonContract):
+    """asyncio."""
+
+    def make_client(self, path: Path, **options: Any) -> AsyncioShell:
+        return AsyncioShell(path, **options)
+
+
+class TestTrioClient(DaemonContract):
+    """trio."""
+
+    def make_client(self, path: Path, **options: Any) -> TrioShell:
+        return TrioShell(path, **options)

@@ -1,0 +1,86 @@
+"""A daemon that follows a script: what a client does about one that is odd, or tells what none tells yet."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from memd_client.framing import FrameDecoder, encode_frame
+
+
+class ScriptedDaemon:
+    """Accepts connections and treats each as a function says.
+
+    Args:
+        path: The socket's path.
+        scripts: One for each connection, in order, each in a thread of its own once the one before has ended.
+    """
+
+    def __init__(self, path: Path, *scripts: Callable[[socket.socket], object]) -> None:
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self._scripts = scripts
+        self._open: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> ScriptedDaemon:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._thread.join(20)
+        self.listener.close()
+        for connection in self._open:
+            connection.close()
+
+    def _run(self) -> None:
+        for script in self._scripts:
+            connection, _ = self.listener.accept()
+            self._open.append(connection)
+            script(connection)
+
+
+class ScriptedPeer:
+    """One connection of a script: greeted, read request by request, told what to answer."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._decoder = FrameDecoder()
+        self._requests: list[Any] = []
+
+    def greet(self) -> ScriptedPeer:
+        """Answer the greeting."""
+        request = self.read()
+        self.answer(request[1], {"protocol": 1, "version": "1", "pid": 1, "capabilities": [], "limits": {}})
+        return self
+
+    def read(self) -> Any:
+        """Return the next request."""
+        while not self._requests:
+            self._requests += self._decoder.feed(self._connection.recv(65536))
+        return self._requests.pop(0)
+
+    def answer(self, request_id: int, result: Mapping[str, Any]) -> None:
+        """Answer a request."""
+        self._connection.sendall(encode_frame([1, request_id, None, result]))
+
+    def refuse(self, request_id: int, code: str) -> None:
+        """Answer a request with an error."""
+        self._connection.sendall(encode_frame([1, request_id, {"code": code, "message": code}, None]))
+
+    def tell(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """Send a notification."""
+        self._connection.sendall(encode_frame([2, kind, fields]))
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.shutdown(socket.SHUT_RDWR)
+
+
+def answer_hello(connection: socket.socket) -> None:
+    """Answer the greeting of a connection, and nothing more."""
+    ScriptedPeer(connection).greet()

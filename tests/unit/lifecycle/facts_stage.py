@@ -1,0 +1,110 @@
+"""A stage for the facts of one agent: a provider whose vectors are given, and calls without a daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import trio
+
+from memd.life_settings import Facts as FactSettings
+from memd.lifecycle.fact_lines import PATH
+from memd.lifecycle.facts import Facts
+from memd.lifecycle.host import Host
+from memd_client.errors import (
+    MemdError,
+)
+from memd_client.facts import (
+    CaptureFromParams,
+    CaptureFromReply,
+    MemoryForgetParams,
+    MemoryRecallParams,
+    MemoryRecallReply,
+    MemoryStoreParams,
+    MemoryStoreReply,
+    RecallForParams,
+    RecallForReply,
+)
+from memd_client.messages import EmbedParams, EmbedReply
+
+T = TypeVar("T")
+
+NOON = 1_795_348_800_000
+
+MEANINGS = {
+    "I prefer dark mode": (1, 0, 0),
+    "My editor theme should be dark": (0.99, 0.14, 0),
+    "Anna lives in Lisbon": (0, 1, 0),
+    "I don't prefer dark mode": (1, 0.01, 0),
+    "where is my sister": (0.1, 0.9, 0.2),
+    "theme of the screen": (0.8, 0.1, 0.6),
+    "the weather": (0, 0, 1),
+}
+"""Texts and where they lie; others lie opposite to all of them."""
+
+
+class StubHost:
+    """An agent's memory with a provider whose vectors are given."""
+
+    def __init__(self, workspace: Path, **settings: Any) -> None:
+        self.agent_id = "main"
+        self.enabled = True
+        self.facts = FactSettings(**settings)
+        self.workspace = workspace
+        self.failure: MemdError | None = None
+        self.model = "given"
+        self.asked: list[list[str]] = []
+        self.slow = False
+
+    @property
+    def config(self) -> Any:
+        return SimpleNamespace(
+            workspace=self.workspace,
+            settings=SimpleNamespace(enabled=self.enabled),
+            life=SimpleNamespace(facts=self.facts),
+        )
+
+    async def embed(self, params: EmbedParams) -> EmbedReply:
+        await trio.lowlevel.checkpoint()
+        self.asked.append(list(params.texts))
+        if self.failure is not None:
+            raise self.failure
+        if self.slow:
+            await trio.sleep_forever()
+        rows = np.array([MEANINGS.get(text, (-1, -1, -1)) for text in params.texts], dtype="<f4")
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return EmbedReply("fake", self.model, len(rows), 3, rows.astype("<f4").tobytes())
+
+
+class Stage:
+    """The facts of one agent, each call in a run of its own."""
+
+    def __init__(self, workspace: Path, **settings: Any) -> None:
+        self.host = StubHost(workspace, **settings)
+        self.facts = Facts(cast(Host, self.host), lambda: NOON)
+        self.file = workspace / PATH
+
+    def run(self, ask: Callable[[], Awaitable[T]]) -> T:
+        async def main() -> T:
+            return await ask()
+
+        return trio.run(main)
+
+    def store(self, text: str, **params: Any) -> MemoryStoreReply:
+        return self.run(lambda: self.facts.store(MemoryStoreParams(text, **params)))
+
+    def recall(self, query: str, **params: Any) -> MemoryRecallReply:
+        return self.run(lambda: self.facts.recall(MemoryRecallParams(query, **params)))
+
+    def forget(self, **params: Any) -> Any:
+        return self.run(lambda: self.facts.forget(MemoryForgetParams(**params)))
+
+    def recall_for(self, prompt: str, *, force: bool = False) -> RecallForReply:
+        return self.run(lambda: self.facts.recall_for(RecallForParams(prompt, force=force)))
+
+    def capture(self, *said: Any, force: bool = True) -> CaptureFromReply:
+        messages = [each if isinstance(each, dict) else {"role": "user", "content": each} for each in said]
+        return self.run(lambda: self.facts.capture(CaptureFromParams(messages, force=force)))

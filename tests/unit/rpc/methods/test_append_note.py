@@ -1,0 +1,206 @@
+"""An entry of a day's note is appended once, whole, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import trio
+
+from memd.config import MemorySearch
+from memd.life_settings import Life
+from memd.lifecycle.notes import Notes
+from memd.openclaw import AgentConfig
+from memd.rpc.methods import append_note
+from memd_client.errors import (
+    BadParamsError,
+    MemdError,
+    MemoryDisabledError,
+    NoteUnwritableError,
+    PathRefusedError,
+)
+from memd_client.notes import AppendNoteParams, AppendNoteReply
+
+LATE = int(datetime(2026, 11, 22, 23, 30, tzinfo=UTC).timestamp() * 1000)
+
+
+class Home:
+    """An agent's host with nothing in it but its settings and a count of the syncs it was asked for."""
+
+    def __init__(self, workspace: Path, zone: str | None = "UTC", *, enabled: bool = True) -> None:
+        self.agent_id = "main"
+        self.config = AgentConfig(
+            "main",
+            workspace,
+            MemorySearch(enabled=enabled),
+            workspace.parent / "main.sqlite",
+            True,
+            life=Life(time_zone=zone),
+        )
+        self.syncs = 0
+        self.now_ms = LATE
+        self.sync_error: MemdError | None = None
+
+    def compaction_done(self) -> bool:
+        self.syncs += 1
+        if self.sync_error is not None:
+            raise self.sync_error
+        return True
+
+    def notes(self) -> Notes:
+        return Notes(
+            cast(Any, self), lambda: self.now_ms, state_dir=self.config.workspace.parent, complete=None
+        )
+
+    def ask(self, **params: Any) -> AppendNoteReply:
+        """Return the reply to a request, as the daemon would give it."""
+        call = cast(Any, SimpleNamespace(life=lambda _: SimpleNamespace(notes=self.notes())))
+        return trio.run(append_note.handle, call, AppendNoteParams(**params))
+
+    def text(self, path: str) -> str:
+        return (self.config.workspace / path).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    (tmp_path / "workspace").mkdir()
+    return Home(tmp_path / "workspace")
+
+
+def test_an_entry_is_appended_to_today(home: Home) -> None:
+    first = home.ask(text="The port is 8443.")
+    second = home.ask(text="Ann called.\nShe calls back.")
+    assert first == AppendNoteReply("main", "memory/2026-11-22.md", 3, 3, True)
+    assert second == AppendNoteReply("main", "memory/2026-11-22.md", 5, 6, True)
+    assert home.text(first.path) == "# 2026-11-22\n\nThe port is 8443.\n\nAnn called.\nShe calls back.\n"
+    assert home.syncs == 2
+
+
+def test_today_is_the_users_and_moves_on_at_their_midnight(home: Home) -> None:
+    abroad = Home(home.config.workspace, "Europe/Prague")
+    assert abroad.ask(text="a").path == "memory/2026-11-23.md"
+    assert home.ask(text="b").path == "memory/2026-11-22.md"
+    home.now_ms += 30 * 60_000
+    assert home.ask(text="c").path == "memory/2026-11-23.md"
+
+
+def test_a_leap_day_has_its_note(home: Home) -> None:
+    assert home.ask(text="a", date="2028-02-29").path == "memory/2028-02-29.md"
+    home.now_ms = int(datetime(2028, 2, 29, 12, 0, tzinfo=UTC).timestamp() * 1000)
+    assert home.ask(text="b").path == "memory/2028-02-29.md"
+
+
+def test_the_same_key_does_nothing_and_says_where_it_is(home: Home) -> None:
+    first = home.ask(text="once", key="run:1")
+    home.ask(text="between")
+    again = home.ask(text="once", key="run:1")
+    assert (again.start_line, again.end_line, again.appended) == (first.start_line, first.end_line, False)
+    assert home.text(first.path).count("once") == 1
+    assert home.syncs == 2
+
+
+def test_what_somebody_wrote_by_hand_stays(home: Home) -> None:
+    note = home.config.workspace / "memory" / "2026-11-22.md"
+    note.parent.mkdir()
+    note.write_bytes(b"by hand, without a line end")
+    reply = home.ask(text="mine")
+    assert note.read_bytes() == b"by hand, without a line end\n\nmine\n"
+    assert (reply.start_line, reply.end_line) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"text": ""}, "text"),
+        ({"text": " \n\t\n"}, "text"),
+        ({"text": "a\0b"}, "text"),
+        ({"text": "lone \ud800"}, "text"),
+        ({"text": "x" * 65_537}, "text"),
+        ({"text": "é" * 32_769}, "text"),
+        ({"text": "a", "date": "2026-02-30"}, "date"),
+        ({"text": "a", "date": "../../MEMORY"}, "date"),
+        ({"text": "a", "date": ""}, "date"),
+        ({"text": "a", "key": ""}, "key"),
+        ({"text": "a", "key": "a -->"}, "key"),
+        ({"text": "a", "key": "x" * 129}, "key"),
+    ],
+)
+def test_what_can_not_be_an_entry_is_refused_and_named(
+    home: Home, params: dict[str, str], field: str
+) -> None:
+    with pytest.raises(BadParamsError, match=f"`{field}`") as caught:
+        home.ask(**params)
+    assert caught.value.data["field"] == field
+    assert list(home.config.workspace.iterdir()) == []
+
+
+def test_the_longest_entry_is_taken(home: Home) -> None:
+    home.ask(text="x" * 65_536)
+    assert len(home.text("memory/2026-11-22.md")) == 65_536 + len("# 2026-11-22\n\n\n")
+
+
+def test_without_memory_nothing_is_written(home: Home) -> None:
+    with pytest.raises(MemoryDisabledError):
+        Home(home.config.workspace, enabled=False).ask(text="a")
+    assert list(home.config.workspace.iterdir()) == []
+
+
+def test_a_link_in_the_way_is_refused(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (home.config.workspace / "memory").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PathRefusedError):
+        home.ask(text="a")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_sync_that_is_refused_does_not_unsay_the_note(home: Home) -> None:
+    home.sync_error = MemdError("reloading")
+    assert home.ask(text="a").appended
+
+
+def test_a_note_that_can_not_be_written_is_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    home.ask(text="before")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(NoteUnwritableError, match="2026-11-22"):
+        home.ask(text="lost")
+    assert home.text("memory/2026-11-22.md") == "# 2026-11-22\n\nbefore\n"
+
+
+def test_many_at_once_lose_nothing_and_tell_where_they_are(home: Home) -> None:
+    replies: dict[int, AppendNoteReply] = {}
+
+    def write(number: int) -> None:
+        replies[number] = home.ask(text=f"entry {number}\nof many", key=f"k{number % 25}")
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lines = home.text("memory/2026-11-22.md").split("\n")
+    assert lines.count("of many") == 25  # a key is there once
+    for number, reply in replies.items():
+        if reply.appended:
+            assert lines[reply.start_line - 1 : reply.end_line] == [f"entry {number}", "of many"]
+    assert sum(reply.appended for reply in replies.values()) == 25
+
+
+def test_what_an_agent_curates_itself_is_never_written(home: Home) -> None:
+    curated = home.config.workspace / "MEMORY.md"
+    curated.write_text("mine\n", encoding="utf-8")
+    before = curated.stat()
+    for text in ("MEMORY.md", "../MEMORY.md", "# MEMORY.md"):
+        home.ask(text=text, key="MEMORY.md")
+    with pytest.raises(BadParamsError):
+        home.ask(text="a", date="MEMORY.md")
+    assert curated.read_text(encoding="utf-8") == "mine\n"
+    assert curated.stat().st_mtime_ns == before.st_mtime_ns
+    assert sorted(path.name for path in home.config.workspace.iterdir()) == ["MEMORY.md", "memory"]

@@ -15,7 +15,8 @@ class MemoryStoreParams:
     """A fact to keep.
 
     `importance` left out is 0.7, `category` left out is told from the text. `id` and `created_ms` are for facts that
-    come from elsewhere: one whose id is known already is not stored again.
+    come from elsewhere: one whose id is known already is not stored again. `vector` is one that was made of the text by
+    `vector_model` (packed little-endian float32): it is used where the agent's provider has that model.
     """
 
     text: str
@@ -24,11 +25,13 @@ class MemoryStoreParams:
     category: str | None = None
     id: str | None = None
     created_ms: int | None = None
+    vector: bytes | None = None
+    vector_model: str = ""
 
 
 @record
 class MemoryStoreReply:
-    """Where the fact stands, or which one says the same already.
+    """Where the fact stands, or which one says the same already; `vector_used` where one that came along was used.
 
     `id`, `category`, `path` and `line` are of the fact as it was stored; where `stored` is false, of its twin, whose
     id is `duplicate_of` and whose text `duplicate_text`. `compared` is `vectors`, `words` (no vectors could be had:
@@ -46,6 +49,7 @@ class MemoryStoreReply:
     duplicate_text: str = ""
     similarity: float | None = None
     reason: str = ""
+    vector_used: bool = False
 
 
 @record

@@ -255,9 +255,11 @@ def memory_store(
     category: str | None = None,
     id: str | None = None,  # noqa: A002 - the request's own name
     created_ms: int | None = None,
+    vector: bytes | None = None,
+    vector_model: str = "",
 ) -> Ask[MemoryStoreReply]:
     """Keep a fact, unless one says the same already; the parameters are those of `MemoryStoreParams`."""
-    params = MemoryStoreParams(text, agent, importance, category, id, created_ms)
+    params = MemoryStoreParams(text, agent, importance, category, id, created_ms, vector, vector_model)
     return Ask("memory_store", params, MemoryStoreReply, repeatable=id is not None)
 
 

@@ -264,11 +264,15 @@ class VacuumReply:
 
 @record
 class EmbedParams:
-    """Texts for the warm model; `kind` is `query` or `document`."""
+    """Texts for the warm model; `kind` is `query` or `document`.
+
+    With `keep` vectors of documents are kept in the agent's cache, and taken from it where they are there.
+    """
 
     texts: list[str]
     agent: str | None = None
     kind: str = "document"
+    keep: bool = False
 
 
 @record

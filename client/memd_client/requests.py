@@ -133,9 +133,11 @@ def vacuum(agent: str | None = None, *, on_progress: OnProgress | None = None) -
     return long("vacuum", VacuumParams(agent=agent), VacuumReply, on_progress)
 
 
-def embed(texts: Sequence[str], *, agent: str | None = None, kind: str = "document") -> Ask[EmbedReply]:
-    """Return the vectors of texts by the warm model; `kind` is `query` or `document`."""
-    return Ask("embed", EmbedParams(texts=list(texts), agent=agent, kind=kind), EmbedReply)
+def embed(
+    texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False
+) -> Ask[EmbedReply]:
+    """Return the vectors of texts by the warm model; the parameters are those of `EmbedParams`."""
+    return Ask("embed", EmbedParams(texts=list(texts), agent=agent, kind=kind, keep=keep), EmbedReply)
 
 
 def model(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import structlog
 import trio
 
@@ -21,6 +22,7 @@ from memd.index.files import count_all
 from memd.index.housekeeping import give_caches_back, keep_log_short, squeeze
 from memd.index.keyword import tidy
 from memd.index.vectors.warm import WarmVectors
+from memd.meaning.kept import embed_kept, keep_vector
 from memd.meaning.meaning import Meaning
 from memd.memory_budget import MB
 from memd.openclaw import AgentConfig
@@ -299,10 +301,31 @@ class AgentMemory:
             packed = b"".join(row.astype("<f4").tobytes() for row in rows)
             dims = int(rows[0].shape[0]) if rows else 0
         else:
-            matrix = await provider.embed_batch(params.texts)
+            matrix = (
+                await embed_kept(self.index_file, side, params.texts, self.clock)
+                if params.keep
+                else await provider.embed_batch(params.texts)
+            )
             packed = matrix.astype("<f4").tobytes()
             dims = int(matrix.shape[1]) if params.texts else 0
         return EmbedReply(provider.id, provider.model, len(params.texts), dims, packed)
+
+    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
+        """Keep a vector somebody else made of a text, if this agent's provider has the same model.
+
+        Args:
+            text: What it is of.
+            model: The model's name.
+            vector: Packed little-endian float32.
+
+        Returns:
+            Whether it is kept; `embed` with `keep` finds it then.
+        """
+        side = self.meaning.target
+        if side is None or side.provider.model != model or not vector or len(vector) % 4:
+            return False
+        row = np.frombuffer(vector, dtype="<f4")
+        return await keep_vector(self.index_file, side, text, row, self.clock)
 
     def session_started(self, session_key: str) -> bool:
         """Sync for a session that starts, once for each key; return whether a sync was asked for."""

@@ -236,6 +236,10 @@ class AgentSlot:
         """Return vectors of texts; see `AgentMemory.embed`."""
         return await self._ask(lambda memory: memory.embed(params))
 
+    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
+        """Keep a vector somebody else made; see `AgentMemory.keep_vector`."""
+        return await self._ask(lambda memory: memory.keep_vector(text, model, vector))
+
     def session_started(self, session_key: str) -> bool:
         """Sync for a session that starts; an agent that is just being opened syncs anyway."""
         self._require_no_error()

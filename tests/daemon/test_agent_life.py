@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memd_client import Client
-from memd_client.messages import FlushCheckReply
+from memd_client.messages import Event, FlushCheckReply
+from tests.support.chat_server import chatting
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
@@ -85,6 +88,12 @@ class ScriptedAgent:
         with self.transcript.open("a") as file:
             file.write(json.dumps(entry) + "\n")
 
+    def talk_shortly(self) -> None:
+        """Have one turn in which something is flushed, noted and learnt."""
+        self.start("short")
+        self.tokens = WINDOW - 1
+        self.turn("I prefer oak, remember that")
+
     def crash(self) -> None:
         """Kill the daemon, and have another one start."""
         self.daemon.kill()
@@ -103,6 +112,44 @@ def agent() -> Iterator[ScriptedAgent]:
         agent = ScriptedAgent(home, daemon)
         with agent.memory:
             yield agent
+
+
+def test_a_chat_model_of_the_settings_names_the_note() -> None:
+    def script(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        assert path == "/v1/chat/completions"
+        assert (body["model"], "spare keys" in body["messages"][0]["content"]) == ("small", True)
+        return {"choices": [{"message": {"role": "assistant", "content": "Spare Keys"}}]}
+
+    with chatting(script) as server, StateHome() as home:
+        mine = {"baseUrl": f"{server.url}/v1", "apiKey": "k", "api": "openai-completions", "models": []}
+        named = {"hooks": {"internal": {"entries": {"session-memory": {"slugModel": "mine/small"}}}}}
+        home.configure(SETTINGS | named | {"models": {"providers": {"mine": mine}}})
+        with DaemonProcess(home) as daemon:
+            agent = ScriptedAgent(home, daemon)
+            with agent.memory:
+                agent.start("one")
+                agent.turn("Where are the spare keys?")
+                ended = agent.memory.session_ended(KEY, session_id="one")
+
+    assert (ended.slug, ended.slug_from) == ("spare-keys", "model")
+
+
+def test_who_listens_is_told_what_happens(agent: ScriptedAgent) -> None:
+    with (
+        Client(agent.home.socket) as listener,
+        listener.events(kinds=["note", "flush", "fact", "sync"]) as events,
+    ):
+        heard: list[Event] = []
+        talking = threading.Thread(target=agent.talk_shortly)
+        talking.start()
+        for event in events:
+            heard.append(event)
+            if {each.kind for each in heard} == {"note", "flush", "fact", "sync"}:
+                break
+        talking.join()
+
+    assert {each.agent for each in heard} == {"main"}
+    assert next(each for each in heard if each.kind == "flush").data["state"] == "due"
 
 
 def talk_of_planks(agent: ScriptedAgent) -> None:

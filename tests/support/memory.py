@@ -128,6 +128,11 @@ class FakeAgent:
             raise self.failure
         return VacuumedAgent(self.agent_id, 8192, 4096, 1, 0.1)
 
+    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
+        """Keep none."""
+        await trio.lowlevel.checkpoint()
+        return False
+
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Answer zeros."""
         return EmbedReply("fake", "fake", len(params.texts), 2, bytes(8 * len(params.texts)))

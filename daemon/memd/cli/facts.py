@@ -43,6 +43,8 @@ class FactsClient(MemoryClient, Protocol):
         category: str | None = None,
         id: str | None = None,  # noqa: A002 - the request's own name
         created_ms: int | None = None,
+        vector: bytes | None = None,
+        vector_model: str = "",
     ) -> MemoryStoreReply:
         """Keep a fact."""
 
@@ -81,10 +83,18 @@ def list_facts(session: Session, agent: str | None, as_json: bool) -> None:
     "import", epilog=examples("memctl facts import", "memctl facts import ~/old/lancedb --agent main")
 )
 @click.argument("path", type=utf8, required=False)
+@click.option(
+    "--embedded-by",
+    "model",
+    default="text-embedding-3-small",
+    show_default=True,
+    type=utf8,
+    help="The model the database's vectors are of; an agent with the same one uses them.",
+)
 @agent_option
 @json_option
 @click.pass_obj
-def import_facts(session: Session, path: str | None, agent: str | None, as_json: bool) -> None:
+def import_facts(session: Session, path: str | None, model: str, agent: str | None, as_json: bool) -> None:
     """Take over the facts of a LanceDB database, by default memory/lancedb of the state directory.
 
     Ids, categories, importances and dates stay. What is known already is left out, so that doing it again adds
@@ -97,23 +107,32 @@ def import_facts(session: Session, path: str | None, agent: str | None, as_json:
         found = load_table(folder)
         if len(found) > MANY_FACTS and not as_json:
             session.output.note(f"{len(found):,} facts are compared with each other; that takes some minutes")
-        stored, known, refused = 0, 0, []
+        stored, known, vectors, refused = 0, 0, 0, []
         for fact in found:
             try:
-                reply = _store(cast(FactsClient, client), fact, agent)
+                reply = _store(cast(FactsClient, client), fact, agent, model)
             except BadParamsError as error:
                 refused.append({"id": fact.id, "reason": error.message})
                 continue
             stored, known = stored + reply.stored, known + (not reply.stored)
+            vectors += reply.vector_used
     if as_json:
-        session.output.document({"path": str(folder), "stored": stored, "known": known, "refused": refused})
+        facts = {
+            "path": str(folder),
+            "stored": stored,
+            "known": known,
+            "vectors": vectors,
+            "refused": refused,
+        }
+        session.output.document(facts)
         return
-    session.output.text(f"{len(found):,} facts found: {stored:,} stored, {known:,} known already\n")
+    said = f"{len(found):,} facts found: {stored:,} stored, {known:,} known already"
+    session.output.text(f"{said}; vectors taken over: {vectors:,}\n" if vectors else f"{said}\n")
     for each in refused:
         session.output.note(f"{each['id']} is left out: {each['reason']}")
 
 
-def _store(client: FactsClient, fact: FoundFact, agent: str | None) -> MemoryStoreReply:
+def _store(client: FactsClient, fact: FoundFact, agent: str | None, model: str) -> MemoryStoreReply:
     """Hand one fact to the daemon."""
     return client.memory_store(
         fact.text,
@@ -122,6 +141,8 @@ def _store(client: FactsClient, fact: FoundFact, agent: str | None) -> MemorySto
         category=fact.category if fact.category in CATEGORIES else None,
         id=fact.id,
         created_ms=fact.created_ms,
+        vector=fact.vector,
+        vector_model=model,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ TABLE = "memories"
 PLACE = "memory/lancedb"
 """Where the plugin keeps its database below the state directory, unless its settings say otherwise (`dbPath`)."""
 
-COLUMNS = ("id", "text", "importance", "category", "createdAt")
+COLUMNS = ("id", "text", "importance", "category", "createdAt", "vector")
 """What is read of a row. Its vector stays: it is one of a model that need not be the one in use."""
 
 MOST_ROWS = 100_000
@@ -43,6 +44,7 @@ class FoundFact:
     importance: float | None
     category: str | None
     created_ms: int | None
+    vector: bytes | None = None
 
 
 def load_table(folder: Path) -> list[FoundFact]:
@@ -97,6 +99,7 @@ def facts_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[FoundFact]:
             importance=_importance(row.get("importance")),
             category=category if isinstance(category, str) else None,
             created_ms=_moment(row.get("createdAt")),
+            vector=_vector(row.get("vector")),
         )
 
 
@@ -113,6 +116,16 @@ def _importance(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
     return round(float(value), 3)
+
+
+def _vector(value: object) -> bytes | None:
+    """Return a vector packed as little-endian float32, None for what is none."""
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or not value:
+        return None
+    try:
+        return struct.pack(f"<{len(value)}f", *value)
+    except (struct.error, OverflowError):
+        return None
 
 
 def _moment(value: object) -> int | None:

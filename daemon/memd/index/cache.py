@@ -114,6 +114,16 @@ def vectors_for(db: Database, space_id: str, ids: Sequence[int]) -> tuple[list[i
     return [key for key, _ in rows], matrix.astype(np.float32)
 
 
+def vectors_of_texts(db: Database, space_id: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    """Return the vectors a space has of texts, by the texts' hashes, whether or not a chunk has them."""
+    rows = db.execute(
+        """SELECT hash, embedding FROM embedding_cache
+           WHERE provider_key = ? AND hash IN (SELECT value FROM json_each(?))""",
+        (space_id, json.dumps(list(hashes))),
+    )
+    return {str(digest): np.frombuffer(packed, dtype="<f4") for digest, packed in rows}
+
+
 def forget_space(db: Database, space_id: str) -> int:
     """Delete all vectors of a space, so that every text is embedded again.
 

@@ -149,7 +149,8 @@ class FactSearch:
         """Return the vector of what is compared with the facts."""
         kept = self._vectors.get(_key(text)) if kind == "document" else None
         if kept is None:
-            kept = self._rows(await self._host.embed(EmbedParams([text], self._host.agent_id, kind)), 1)[0]
+            wanted = EmbedParams([text], self._host.agent_id, kind, keep=kind == "document")
+            kept = self._rows(await self._host.embed(wanted), 1)[0]
         return _Target(kept, self._space)
 
     async def _fill(self, facts: Sequence[Fact], at_most: int) -> None:
@@ -161,7 +162,7 @@ class FactSearch:
         for start in range(0, len(missing), BATCH):
             keys = missing[start : start + BATCH]
             texts = [wanted[key] for key in keys]
-            reply = await self._host.embed(EmbedParams(texts, self._host.agent_id, "document"))
+            reply = await self._host.embed(EmbedParams(texts, self._host.agent_id, "document", keep=True))
             before = self._space
             rows = self._rows(reply, len(keys))
             if self._space != before:

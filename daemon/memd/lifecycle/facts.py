@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -94,7 +95,10 @@ class Facts:
         )
         # One after the other: two calls with one text would both find no twin.
         async with self._turn:
-            return await self._store(fact)
+            used = False
+            if params.vector is not None:
+                used = await self._host.keep_vector(text, params.vector_model, params.vector)
+            return replace(await self._store(fact), vector_used=used)
 
     async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
         """Return the facts a question is near to; all of them, newest first, for a blank one."""

@@ -28,6 +28,9 @@ class Host(Protocol):
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Turn texts into vectors."""
 
+    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
+        """Keep a vector somebody else made of a text by a model; say whether it is one of this agent's model."""
+
     def session_started(self, session_key: str) -> bool:
         """Have a sync run for a session that starts, once for each key; say whether one was asked for."""
 

@@ -69,6 +69,9 @@ class AgentMemory(Protocol):
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Turn texts into vectors."""
 
+    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
+        """Keep a vector somebody else made of a text, where it is of the agent's model."""
+
     def session_started(self, session_key: str) -> bool:
         """Sync for a session that starts; say whether a sync was asked for."""
 

@@ -46,7 +46,8 @@ class FakeClient:
             raise BadParamsError("memory_store: `text` must have from 1 to 50 characters")
         known = fact_id in self.stored
         self.stored.setdefault(fact_id, {"text": text, **facts})
-        return MemoryStoreReply("main", fact_id, not known, "fact", "memory/facts.md", 3, "id")
+        reply = MemoryStoreReply("main", fact_id, not known, "fact", "memory/facts.md", 3, "id")
+        return replace(reply, vector_used=facts["vector"] is not None)
 
     def close(self) -> None:
         """End the conversation."""
@@ -91,7 +92,7 @@ def test_a_script_gets_the_reply() -> None:
 
 
 FOUND = [
-    FoundFact("a", "I prefer dark mode", 0.8, "preference", 1),
+    FoundFact("a", "I prefer dark mode", 0.8, "preference", 1, b"\0\0\x80?"),
     FoundFact("b", "Anna lives in Lisbon", None, "mood", None),
     FoundFact("c", "x" * 51, 0.5, "other", 2),
 ]
@@ -122,6 +123,8 @@ def test_facts_are_taken_over_with_what_is_known_of_them(monkeypatch: pytest.Mon
             "importance": 0.8,
             "category": "preference",
             "created_ms": 1,
+            "vector": b"\0\0\x80?",
+            "vector_model": "text-embedding-3-small",
         },
         "b": {
             "text": "Anna lives in Lisbon",
@@ -129,9 +132,11 @@ def test_facts_are_taken_over_with_what_is_known_of_them(monkeypatch: pytest.Mon
             "importance": None,
             "category": None,
             "created_ms": None,
+            "vector": None,
+            "vector_model": "text-embedding-3-small",
         },
     }
-    assert out == "3 facts found: 2 stored, 0 known already\n"
+    assert out == "3 facts found: 2 stored, 0 known already; vectors taken over: 1\n"
     assert "c is left out: memory_store: `text` must have" in err
 
 

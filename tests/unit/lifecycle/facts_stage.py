@@ -67,6 +67,10 @@ class StubHost:
             life=SimpleNamespace(facts=self.facts),
         )
 
+    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
+        """Keep those of the model `given`."""
+        return model == "given"
+
     async def embed(self, params: EmbedParams) -> EmbedReply:
         await trio.lowlevel.checkpoint()
         self.asked.append(list(params.texts))

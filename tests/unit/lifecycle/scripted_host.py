@@ -98,6 +98,10 @@ class ScriptedHost:
             self.agent_id, params.path, "\n".join(wanted), params.from_line, len(wanted), len(lines)
         )
 
+    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
+        """Keep none."""
+        return False
+
     async def embed(self, params: EmbedParams) -> EmbedReply:
         """Never asked."""
         raise NotImplementedError

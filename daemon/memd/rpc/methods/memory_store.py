@@ -7,6 +7,9 @@ from memd.rpc.call import Call
 from memd_client.errors import BadParamsError
 from memd_client.facts import MemoryStoreParams, MemoryStoreReply
 
+MAX_VECTOR_BYTES = 64 * 1024
+"""A vector beyond 16,384 dimensions is none."""
+
 MAX_CHARS = 4_000
 """A fact is a sentence or two; what is longer belongs into a note."""
 
@@ -30,6 +33,8 @@ async def handle(call: Call, params: MemoryStoreParams) -> MemoryStoreReply:
         raise _wrong("id", "must be 1 to 64 letters, digits, hyphens or underscores")
     if params.created_ms is not None and not 0 <= params.created_ms <= LAST_MS:
         raise _wrong("created_ms", "must be a moment from 1970 to 9999 in milliseconds")
+    if params.vector is not None and not 4 <= len(params.vector) <= MAX_VECTOR_BYTES:
+        raise _wrong("vector", f"must be float32 numbers, {MAX_VECTOR_BYTES} bytes at most")
     return await call.life(params.agent).facts.store(params)
 
 

@@ -5,7 +5,7 @@ Nothing here waits or sends. `requests` makes these, a client's `call` and `foll
 
 from __future__ import annotations
 
-import inspect
+import sys
 from collections.abc import Callable, Mapping
 
 from .errors import ConnectionLostError, FrameInvalidError, IdleTimeoutError, MemdError, RequestCancelledError
@@ -189,10 +189,15 @@ def named_after(build: Callable[..., Any], method: Any) -> Any:
         build: A function of `requests`.
         method: Takes the client and whatever `build` takes.
     """
-    own = inspect.signature(build)
-    client = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     method.__name__ = method.__qualname__ = build.__name__
     method.__doc__ = build.__doc__
+    inspect: Any = sys.modules.get("inspect")
+    if (
+        inspect is None
+    ):  # it costs 8 ms; whoever shows signatures (IPython, pydoc's server, an IDE) has it by now
+        return method
+    own = inspect.signature(build)
+    client = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     method.__signature__ = own.replace(
         parameters=[client, *own.parameters.values()], return_annotation=inspect.Signature.empty
     )

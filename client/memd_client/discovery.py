@@ -5,7 +5,6 @@ Paths are strings and heavy modules are imported where they are needed: an agent
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket as sockets
 import stat
@@ -117,6 +116,8 @@ def private_directory(path: str) -> None:
     try:
         if not os.path.isdir(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
+            import contextlib
+
             with contextlib.suppress(FileExistsError):  # another starter was quicker; it is checked below
                 os.mkdir(path, 0o700)
         facts = os.stat(path)
@@ -302,6 +303,8 @@ def _keep_until_it_ends(process: subprocess.Popen[bytes] | None) -> None:
         _started.append(process)
     for each in list(_started):
         if each.poll() is not None:
+            import contextlib
+
             with contextlib.suppress(ValueError):  # another thread was quicker
                 _started.remove(each)
 

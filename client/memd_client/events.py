@@ -5,9 +5,7 @@ All times are milliseconds since the epoch.
 
 from __future__ import annotations
 
-from dataclasses import field
-
-from memd_client.record import Any, record
+from memd_client.record import Any, field, record
 
 
 @record

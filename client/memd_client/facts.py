@@ -5,9 +5,7 @@ All times are epoch milliseconds, lines count from 1. Importances and scores are
 
 from __future__ import annotations
 
-from dataclasses import field
-
-from memd_client.record import Any, record
+from memd_client.record import Any, field, record
 
 
 @record

@@ -6,8 +6,6 @@ daemon may add fields; `wire.from_wire` leaves out what this version doesn't kno
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from memd_client.events import Event as Event
 from memd_client.events import SubscribeParams as SubscribeParams
 from memd_client.events import SubscribeReply as SubscribeReply
@@ -28,7 +26,7 @@ from memd_client.notes import AppendNoteParams as AppendNoteParams
 from memd_client.notes import AppendNoteReply as AppendNoteReply
 from memd_client.notes import SessionEndedParams as SessionEndedParams
 from memd_client.notes import SessionEndedReply as SessionEndedReply
-from memd_client.record import Any, record
+from memd_client.record import Any, field, record
 from memd_client.reports import AccountStatus as AccountStatus
 from memd_client.reports import AgentStatus as AgentStatus
 from memd_client.reports import BulkJob as BulkJob

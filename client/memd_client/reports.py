@@ -5,9 +5,7 @@ All times are milliseconds, all sizes bytes.
 
 from __future__ import annotations
 
-from dataclasses import field
-
-from memd_client.record import record
+from memd_client.record import field, record
 
 
 @record

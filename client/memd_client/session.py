@@ -7,7 +7,6 @@ thread-safe: whoever drives it keeps its calls apart.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from .errors import (
     ConnectionLostError,
@@ -19,6 +18,7 @@ from .errors import (
 from .events import Event
 from .framing import FrameDecoder, encode_frame
 from .messages import PROTOCOL_VERSION, CancelParams, HelloParams, HelloReply, Progress
+from .record import record
 from .wire import from_wire, to_wire
 
 TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
@@ -39,7 +39,7 @@ LAST_ID = 2**32 - 1
 error that concerns the whole connection carries it."""
 
 
-@dataclass
+@record
 class Reply:
     """A request was answered."""
 
@@ -47,7 +47,7 @@ class Reply:
     result: Mapping[str, Any]
 
 
-@dataclass
+@record
 class Failure:
     """A request failed; with id 0, the connection did."""
 
@@ -55,7 +55,7 @@ class Failure:
     error: MemdError
 
 
-@dataclass
+@record
 class ProgressArrival:
     """A request is getting on."""
 
@@ -63,7 +63,7 @@ class ProgressArrival:
     progress: Progress
 
 
-@dataclass
+@record
 class EventArrival:
     """Something happened that a subscription asked to be told of."""
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+
+from .record import names_of
 
 TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
-
-_NESTING = re.compile(r"(?P<many>list\[)?(?P<name>\w+)\]?(?: \| None)?")
-"""An annotation that may name a record: `Degraded | None`, `list[Hit]`."""
 
 _known: dict[type[Any], dict[str, tuple[type[Any] | None, bool]]] = {}
 
@@ -25,8 +22,9 @@ def to_wire(message: Any) -> Any:
     Args:
         message: A message of this module, or anything inside one.
     """
-    if is_dataclass(message) and not isinstance(message, type):
-        return {name: to_wire(getattr(message, name)) for name in type(message).__dataclass_fields__}
+    names = names_of(type(message))
+    if names is not None:
+        return {name: to_wire(getattr(message, name)) for name in names}
     if isinstance(message, list | tuple):
         return [to_wire(item) for item in message]
     return message
@@ -58,13 +56,14 @@ def from_wire(kind: type[T], value: Mapping[str, Any]) -> T:
 def _fields_of(kind: type[Any]) -> dict[str, tuple[type[Any] | None, bool]]:
     """Return a record's fields: for each the record it holds, if any, and whether it holds a list of them.
 
-    A record's annotations are texts, and what they name stands in its module.
+    A record's annotations are texts (`list[Hit]`, `Degraded | None`), and what they name stands in its module.
     """
     names = vars(sys.modules[kind.__module__])
     found: dict[str, tuple[type[Any] | None, bool]] = {}
-    for field in fields(kind):
-        said = _NESTING.fullmatch(str(field.type))
-        inner = names.get(said["name"]) if said else None
-        found[field.name] = (inner if is_dataclass(inner) else None, bool(said and said["many"]))  # type: ignore[assignment]
+    for name in names_of(kind) or ():
+        said = str(kind.__annotations__[name]).removesuffix(" | None")
+        many = said.startswith("list[")
+        inner = names.get(said[5:-1] if many else said)
+        found[name] = (inner if names_of(inner) is not None else None, many)
     _known[kind] = found
     return found

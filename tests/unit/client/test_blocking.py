@@ -320,6 +320,10 @@ def test_importing_the_client_loads_no_event_loop() -> None:
         "pathlib",
         "json",
         "logging",
+        "typing",
+        "inspect",
+        "dataclasses",
+        "re",
         "importlib.metadata",
     }
     assert names & heavy == set()

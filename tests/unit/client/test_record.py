@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+import dataclasses
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd_client.record import record
+from memd_client.record import field, record
 
 
 @record
@@ -26,7 +27,7 @@ class Plain:
 
     name: str
     size: int = 3
-    rows: list[str] = field(default_factory=list)
+    rows: list[str] = dataclasses.field(default_factory=list)
 
 
 texts = st.text(max_size=5)

@@ -57,10 +57,11 @@ def find_needs(environ: Mapping[str, str], home_dir: Path) -> dict[str, Any]:
 
 
 def _written(home: OpenClawHome, models: Path) -> list[Path]:
-    """Return the directories the daemon writes in; the socket's is its manager's."""
+    """Return the directories the daemon writes in: indexes, models, notes; the socket's is its manager's."""
     agents = home.agents.values()
+    elsewhere = [agent.workspace for agent in agents if not agent.workspace.is_relative_to(home.state_dir)]
     own = [agent.settings.local.model_cache_dir for agent in agents]
-    found = [home.state_dir, *(agent.index_path.parent for agent in agents), models]
+    found = [home.state_dir, *(agent.index_path.parent for agent in agents), models, *elsewhere]
     return list(dict.fromkeys([*found, *(Path(each).expanduser() for each in own if each)]))
 
 

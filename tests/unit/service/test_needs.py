@@ -39,9 +39,16 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def test_every_folder_of_the_settings_is_found(environ: dict[str, str], tmp_path: Path) -> None:
     found = find_needs(environ, tmp_path / "home")
 
-    folders = ("state", "indexes", "models", "gguf")
+    folders = ("state", "indexes", "models", "ws", "gguf")
     assert found["written"] == [str(tmp_path / each) for each in folders]
     assert found["read"] == [str(tmp_path / "ws"), str(tmp_path / "notes")]
+
+
+def test_workspaces_in_the_state_directory_are_written_with_it(tmp_path: Path) -> None:
+    found = find_needs({"OPENCLAW_STATE_DIR": str(tmp_path / "state")}, tmp_path / "home")
+
+    assert found["read"] == [str(tmp_path / "state" / "workspace")]
+    assert found["read"][0] not in found["written"]
 
 
 def test_variables_that_lead_to_settings_are_carried_and_keys_only_named(

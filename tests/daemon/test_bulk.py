@@ -34,7 +34,9 @@ def status(daemon: DaemonProcess) -> AgentStatus:
         return client.status().agents[0]
 
 
-@pytest.fixture(params=["openai", "gemini", "voyage"])
+@pytest.fixture(
+    params=["openai", *(pytest.param(name, marks=pytest.mark.long) for name in ("gemini", "voyage"))]
+)
 def server(request: pytest.FixtureRequest) -> Iterator[ProviderServer]:
     dialect: DialectName = request.param
     with serving(dialect, dims=32) as server:

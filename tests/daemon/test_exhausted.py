@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import resource
 
+import pytest
+
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
@@ -58,6 +60,7 @@ def test_without_descriptors_searches_answer_and_nothing_is_forgotten() -> None:
             assert {hit.path for hit in healed.hits} == {"MEMORY.md", "memory/new.md"}
 
 
+@pytest.mark.long
 def test_many_files_do_not_cost_descriptors() -> None:
     with StateHome(SETTINGS) as home:
         home.note("memory/a.md", "the cormorant nests on the pier\n")

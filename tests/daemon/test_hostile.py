@@ -36,7 +36,7 @@ FRAMES_A_CONNECTION = 10
 
 HELLO = [0, 1, "hello", {"protocol": 1}]
 
-CALLS = sorted(set(REQUESTS) - {"model", "reset", "vacuum"})
+CALLS = sorted(set(REQUESTS) - {"model", "reset", "vacuum", "subscribe"})
 """Requests of random calls: those that would fetch or remove what is not the test's are left out."""
 
 

@@ -128,6 +128,7 @@ def test_a_hanging_model_child_costs_no_answer(home: StateHome) -> None:
         daemon.wait_for(lambda status: _model(status).pid not in (None, pid) or _model(status).pid is None)
 
 
+@pytest.mark.long
 def test_killing_the_child_while_indexing_loses_nothing(home: StateHome) -> None:
     for number in range(70):
         home.note(

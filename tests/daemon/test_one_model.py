@@ -146,6 +146,7 @@ def test_a_daemon_with_nothing_left_to_embed_loads_and_maps_no_model(home: State
         assert children_of(daemon.pid) != []
 
 
+@pytest.mark.long
 def test_after_the_keep_alive_the_process_is_gone_and_the_memory_given_back(home: StateHome) -> None:
     with DaemonProcess(home) as daemon:
         daemon.wait_for(everything_is_embedded, 120)

@@ -85,6 +85,7 @@ def wait_for_meaning(client: Client, agent: str, query: str) -> None:
     wait_until(is_back)
 
 
+@pytest.mark.long
 def test_all_providers_of_a_daemon_fail_and_recover_without_a_restart(
     home: StateHome, servers: dict[DialectName, ProviderServer]
 ) -> None:

@@ -84,7 +84,7 @@ def test_a_missing_model_is_told_the_same_before_and_after() -> None:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("end", ["kill", "stop"])
+@pytest.mark.parametrize("end", ["kill", pytest.param("stop", marks=pytest.mark.long)])
 def test_vectors_that_were_pending_are_pending_and_none_is_computed_twice(end: str) -> None:
     minilm_path()
     chance = random.Random(1)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
@@ -203,6 +204,7 @@ def test_a_full_disk_costs_no_search_and_what_is_new_comes_in_once_there_is_room
             assert client.search("word7").degraded is None
 
 
+@pytest.mark.long
 def test_a_strangers_lock_costs_no_search_and_passes() -> None:
     with StateHome(settings()) as home:
         index = fill(home)

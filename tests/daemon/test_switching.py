@@ -101,6 +101,12 @@ class Asker:
                 self.replies.append(client.search(f"lamps of the harbour {number}", deadline_ms=5_000))
 
 
+def answers_with(reply: SearchReply) -> tuple[str, str]:
+    """Return whose vectors answered, and how."""
+    return reply.provider, reply.mode
+
+
+@pytest.mark.long
 def test_model_is_switched_under_load_with_one_change_of_space_and_nothing_embedded_twice(
     home: StateHome, server: ProviderServer
 ) -> None:
@@ -205,7 +211,7 @@ def test_fallback_answers_while_the_provider_is_out_of_credit_and_says_so(
                 "keyword",
                 "provider_quota_exhausted",
             )
-            wait(lambda: client.search("the lamps of the harbour").provider == "ollama")
+            wait(lambda: answers_with(client.search("the lamps of the harbour")) == ("ollama", "hybrid"))
             reply = client.search("which of the lamps are the harbour's")
             assert (reply.provider, reply.mode, reply.degraded) == ("ollama", "hybrid", None)
             assert reply.fallback is not None

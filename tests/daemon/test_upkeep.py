@@ -36,7 +36,7 @@ def search_on(daemon: DaemonProcess, stop: threading.Event, wrong: list[str]) ->
             asked += 1
 
 
-@pytest.mark.parametrize("request_name", ["reset", "vacuum"])
+@pytest.mark.parametrize("request_name", [pytest.param("reset", marks=pytest.mark.long), "vacuum"])
 def test_searches_go_on_while_an_index_is_looked_after(request_name: str) -> None:
     with StateHome() as home:
         home.configure({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}})

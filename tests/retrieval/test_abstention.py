@@ -107,6 +107,7 @@ def test_the_set_is_large_enough_to_tell() -> None:
     assert all(bool(asked.relevant) == (asked.group in answerable) for asked in load_set(SET))
 
 
+@pytest.mark.long
 @pytest.mark.model
 def test_what_memory_does_not_hold_is_answered_with_nothing(by_both: Answers) -> None:
     abstained = by_both.share(NOTHING_THERE, is_abstained)

@@ -55,7 +55,7 @@ PATHS = ("MEMORY.md", "memory/2026-11-19.md", "memory/2026-05-08-sync.md", "memo
 # --- the first k of k + 1 results are the k results --------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["technical", "multilingual"])
+@pytest.mark.parametrize("name", ["technical", pytest.param("multilingual", marks=pytest.mark.long)])
 def test_a_longer_list_begins_with_the_shorter_one(name: str) -> None:
     asked = random.Random(5).sample(load_set(name), SAMPLE)
     changed = []

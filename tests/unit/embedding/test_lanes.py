@@ -223,6 +223,7 @@ def test_small_models_have_a_lane_for_each_of_two_cores_and_large_vocabularies_n
     assert lane_count(2, 512, 262_144) == 1
 
 
+@pytest.mark.long
 @pytest.mark.model
 def test_a_text_has_the_same_vector_bit_by_bit_alone_and_side_by_side(minilm: Path) -> None:
     texts = [f"line {number} about the gateway " * (1 + 7 * number) for number in range(20)]

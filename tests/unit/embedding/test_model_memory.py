@@ -119,7 +119,9 @@ def test_a_model_without_memory_is_not_started_again_and_again(tmp_path: Path, m
     trio.run(body)
 
 
-@pytest.mark.parametrize("texts", [["one text"], ["two texts", "side by side"]])
+@pytest.mark.parametrize(
+    "texts", [["one text"], pytest.param(["two texts", "side by side"], marks=pytest.mark.long)]
+)
 def test_too_little_memory_to_embed_is_named_and_no_text_is_blamed(
     tmp_path: Path, minilm: Path, texts: list[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from memd.index.database import Database, transaction
 from memd.index.files import (
@@ -204,6 +205,7 @@ def test_chinese_is_found_down_to_a_character() -> None:
         assert len(find_keyword(db, match, 5)) == 1, match
 
 
+@pytest.mark.long
 def test_a_hundred_rounds_of_editing_keep_the_file_small(tmp_path: Path) -> None:
     db = new_index(f"{tmp_path}/agent.sqlite")
 

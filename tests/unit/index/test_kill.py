@@ -6,6 +6,7 @@ import multiprocessing
 import random
 from pathlib import Path
 
+import pytest
 import trio
 
 from memd.index.connection import IndexFile
@@ -15,6 +16,7 @@ from tests.support.indexes import EXTENSION, broken_rules
 ROUNDS = 6
 
 
+@pytest.mark.long
 def test_a_killed_writer_leaves_a_sound_index(tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
     spawn = multiprocessing.get_context("spawn")

@@ -116,7 +116,7 @@ LIFE_KEYS: Final[dict[str, str]] = {
     "agents.defaults.compaction.memoryFlush.enabled": "Whether an agent writes down what should last in time.",
     "agents.defaults.compaction.memoryFlush.softThresholdTokens": "How long before the reserve it is due.",
     "agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes": (
-        "It is due as well once the transcript is that large; 0: never for that."
+        "It is due as well once the transcript is that large, in bytes or as `2mb`; 0: never for that."
     ),
     "agents.defaults.compaction.memoryFlush.prompt": "What the agent is told; `YYYY-MM-DD` becomes today.",
     "agents.defaults.compaction.memoryFlush.systemPrompt": "What its system prompt is told.",

@@ -5,6 +5,7 @@ They stand where OpenClaw has them, among keys that are none of ours: only known
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -13,6 +14,9 @@ import msgspec
 
 from memd.config import AtLeast0, AtLeast1, Settings
 from memd.settings import Findings, Layer, read_layers
+
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(b|kb|mb|gb)?")
+_UNITS = {"b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 
 S = TypeVar("S", bound=Settings)
 
@@ -130,10 +134,22 @@ def _known(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
     """Return a struct out of layers whose other keys belong to somebody else."""
     names = {each.encode_name for each in msgspec.structs.fields(kind)}
     ours = [
-        Layer(layer.prefix, {key: value for key, value in layer.values.items() if key in names}, layer.shared)
+        Layer(
+            layer.prefix,
+            {key: _in_bytes(key, value) for key, value in layer.values.items() if key in names},
+            layer.shared,
+        )
         for layer in layers
     ]
     return read_layers(kind, ours, findings)
+
+
+def _in_bytes(key: str, value: object) -> object:
+    """Return a size that is written as OpenClaw allows, such as "2mb", in bytes; anything else as it is."""
+    size = (
+        _SIZE.fullmatch(value.strip().lower()) if key.endswith("Bytes") and isinstance(value, str) else None
+    )
+    return value if size is None else int(float(size[1]) * _UNITS[size[2] or "b"])
 
 
 def _at(holder: Any, *keys: str) -> Mapping[str, object]:

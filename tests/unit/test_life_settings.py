@@ -119,6 +119,17 @@ def test_a_bad_value_is_named_and_the_default_stays(document: object, key: str) 
     assert key in [error.data.get("key") for error in home.problems]
 
 
+@pytest.mark.parametrize(
+    ("size", "bytes_"), [("2mb", 2 * 1024**2), ("1.5 KB", 1536), ("700", 700), (0, 0), ("much", 2 * 1024**2)]
+)
+def test_a_size_may_have_a_unit(size: object, bytes_: int) -> None:
+    flush = {"forceFlushTranscriptBytes": size}
+    home = home_of({"agents": {"defaults": {"compaction": {"memoryFlush": flush}}}})
+
+    assert home.agents["main"].life.flush.force_flush_transcript_bytes == bytes_
+    assert bool(home.problems) == (size == "much")
+
+
 def test_keys_of_others_are_no_unknown_keys() -> None:
     home = home_of(
         {

@@ -51,6 +51,7 @@ def test_a_paraphrase_without_a_common_word_is_found_first(home: StateHome) -> N
         assert client.search("the sick pet").hits[0].path == "memory/2026-01-06.md"
 
 
+@pytest.mark.long
 def test_the_three_vector_paths_give_the_same_hits(home: StateHome) -> None:
     def hits(extra: dict[str, object], budget: int) -> tuple[str, list[tuple[str, float]]]:
         search = {**MINILM["agents"]["defaults"]["memorySearch"], **extra}

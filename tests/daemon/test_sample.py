@@ -32,6 +32,7 @@ def test_the_first_run_asks_one_of_them() -> None:
     assert load_script("first_run").SAMPLE_QUESTION in {question.query for question in load_questions()}
 
 
+@pytest.mark.long
 def test_nonsense_is_answered_with_nothing() -> None:
     minilm_path()
     with StateHome() as home:

@@ -145,6 +145,7 @@ def test_model_is_switched_under_load_with_one_change_of_space_and_nothing_embed
     assert after.vectors == before.vectors == DISTINCT
 
 
+@pytest.mark.long
 def test_going_back_and_moving_the_provider_embed_nothing(home: StateHome, server: ProviderServer) -> None:
     for model in ("alpha", "beta"):
         use(home, server, model)
@@ -170,6 +171,7 @@ def test_going_back_and_moving_the_provider_embed_nothing(home: StateHome, serve
         assert moved.calls == 1  # the question
 
 
+@pytest.mark.long
 def test_forced_index_embeds_everything_anew_while_the_old_vectors_answer(
     home: StateHome, server: ProviderServer
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_file_is_followed_through_save_after_save() -> None:
                 eventually(lambda: differences(client, memory))
 
 
+@pytest.mark.long
 def test_a_workspace_that_is_made_removed_and_made_again_is_followed() -> None:
     with StateHome(watched()) as home, DaemonProcess(home) as daemon:
         for turn in range(3):  # the first time it has never been there

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from . import discovery, requests
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-class AsyncClient(AsyncMethods):
+class AsyncClient(AsyncMethods, ABC):
     """A client of the daemon for an event loop. Its tasks may share it; their requests run at the same time.
 
     It is used in an `async with` block, which owns what runs in the background. The connection is made at the first
@@ -141,29 +142,29 @@ class AsyncClient(AsyncMethods):
 
     # --- what a loop does in its own way
 
+    @abstractmethod
     def _now(self) -> float:
         """Return the loop's clock, in seconds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _new_lock(self) -> Any:
         """Return a lock of the loop."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _new_event(self) -> Any:
         """Return an event of the loop."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _wait_for(self, event: Any, seconds: float | None) -> None:
         """Wait until an event is set, for so many seconds at most; None: without end."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Do something that blocks; where the task is cancelled it is left to end by itself."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _attach(self, sock: socket.socket) -> Traffic:
         """Run a connected socket's traffic in the background until it breaks, then close the socket."""
-        raise NotImplementedError
 
     # --- what they share
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from memd_client.record import Any, field, record
 
+CATEGORIES = ("preference", "fact", "decision", "entity", "other")
+"""What kinds of facts there are."""
+
 
 @record
 class MemoryStoreParams:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -14,7 +15,7 @@ from memd import __version__
 from memd.clock import wall_clock_ms
 from memd.config import DaemonSettings
 from memd.embedding.accounts import Accounts
-from memd.embedding.chat import ask_once
+from memd.embedding.chat import ask_once, chat_endpoint
 from memd.embedding.choose import Providers
 from memd.embedding.model.downloads import Downloads
 from memd.embedding.model.machine import load_memory_bytes
@@ -107,14 +108,9 @@ class Engine:
 
     async def ask_chat(self, host: Host, prompt: str) -> str:
         """Return what the chat model of an agent's settings answers; see `chat.ask_once`."""
-        return await ask_once(
-            host.config.life.session_note.slug_model or "",
-            prompt,
-            entries=self._settings.home.providers,
-            agent_id=host.agent_id,
-            state_dir=self._settings.home.state_dir,
-            environ=os.environ,
-        )
+        home, wanted = self._settings.home, host.config.life.session_note.slug_model or ""
+        where = partial(chat_endpoint, wanted, home.providers, host.agent_id, home.state_dir, os.environ)
+        return await ask_once(where, prompt)
 
     def notify_ready(self) -> None:
         """Tell the service manager that all agents are served."""

@@ -23,8 +23,6 @@ MOST_FACTS = 10_000
 MANY_FACTS = 1_000
 """More than so many are announced before they are taken over: each is compared with all others."""
 
-CATEGORIES = ("preference", "fact", "decision", "entity", "other")
-
 
 class FactsClient(MemoryClient, Protocol):
     """The part of `memd_client.Client` that is about facts."""
@@ -134,6 +132,8 @@ def import_facts(session: Session, path: str | None, model: str, agent: str | No
 
 def _store(client: FactsClient, fact: FoundFact, agent: str | None, model: str) -> MemoryStoreReply:
     """Hand one fact to the daemon."""
+    from memd_client.facts import CATEGORIES
+
     return client.memory_store(
         fact.text,
         agent=agent,

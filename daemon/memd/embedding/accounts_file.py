@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+
+from memd.state_file import load_whole, replace_whole
 
 FORMAT: Final = 1
 
@@ -23,14 +23,9 @@ def load_records(path: Path) -> dict[str, Any]:
         ValueError: It is not a file of this format.
     """
     try:
-        with path.open("rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("it is not a plain file")
-            body = file.read(MOST_BYTES + 1)
+        body = load_whole(path, MOST_BYTES, through_link=True)
     except FileNotFoundError:
         return {}
-    if len(body) > MOST_BYTES:
-        raise ValueError("it is too large")
     try:
         value = json.loads(body)
     except RecursionError:
@@ -41,18 +36,9 @@ def load_records(path: Path) -> dict[str, Any]:
 
 
 def replace_records(path: Path, records: Mapping[str, Any]) -> None:
-    """Write the file, so that a reader sees the old one or the new one and never half of it.
-
-    Not synced to the disk: after a power cut a provider is asked once more, which is all that is lost. The
-    directory is made with mode 0700 where it is missing, the file has mode 0600.
+    """Write the file; after a power cut a provider is asked once more, which is all that may be lost.
 
     Raises:
         OSError: It can't be written.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.tmp")
-    beside.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with open(os.open(beside, flags, 0o600), "w", encoding="ascii") as file:
-        json.dump({"format": FORMAT, **records}, file, indent=1)
-    os.replace(beside, path)
+    replace_whole(path, json.dumps({"format": FORMAT, **records}, indent=1).encode("ascii"))

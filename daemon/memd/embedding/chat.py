@@ -5,7 +5,7 @@ It goes the way of the embedding providers: the same connections, keys and error
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,31 +49,19 @@ class _Shape(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Shape)
 
 
-async def ask_once(
-    reference: str,
-    prompt: str,
-    *,
-    entries: Mapping[str, ProviderEntry],
-    agent_id: str,
-    state_dir: Path,
-    environ: Mapping[str, str],
-) -> str:
+async def ask_once(find_endpoint: Callable[[], Endpoint], prompt: str) -> str:
     """Return what a model answers to one question, over a connection of its own.
 
     Args:
-        reference: `provider/model`, as `chat_endpoint` says.
+        find_endpoint: Returns where it is, as `chat_endpoint` does; run in a thread.
         prompt: What it is asked.
-        entries: As `chat_endpoint` says; so the following.
-        agent_id: Whose auth profiles.
-        state_dir: Where the agents' folders are.
-        environ: The environment.
 
     Raises:
         MemdError: As `chat_endpoint` and `complete` say.
 
     Cancellation: the connection is given up.
     """
-    endpoint = await trio.to_thread.run_sync(chat_endpoint, reference, entries, agent_id, state_dir, environ)
+    endpoint = await trio.to_thread.run_sync(find_endpoint)
     http = Http()
     try:
         return await complete(http, endpoint, prompt)

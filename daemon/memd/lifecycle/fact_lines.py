@@ -17,14 +17,13 @@ from hashlib import sha256
 from itertools import chain, count
 
 from memd.lifecycle.capture import category_of
+from memd_client.facts import CATEGORIES as CATEGORIES
 
 PATH = "memory/facts.md"
 """Where an agent's facts are, below its workspace: ordinary memory, found by searches like any other note."""
 
 TITLE = "# Facts\n\n"
 """How the file begins where it is made."""
-
-CATEGORIES = ("preference", "fact", "decision", "entity", "other")
 
 DEFAULT_IMPORTANCE = 0.7
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections import OrderedDict
 from pathlib import Path
 
 import msgspec
 import structlog
+
+from memd.state_file import load_whole, replace_whole
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +39,10 @@ class Cycle(msgspec.Struct, frozen=True):
     compactions: int = 0
     flushed_at: int | None = None
     session_id: str = ""
+
+    def count(self, told: int | None) -> int:
+        """Return how often a caller says it was compacted; what is remembered where it doesn't say."""
+        return self.compactions if told is None else told
 
 
 class _File(msgspec.Struct):
@@ -105,7 +110,7 @@ class FlushState:
     def _read(self) -> dict[str, Cycle]:
         """Return what the file holds; nothing where there is none or it can't be understood."""
         try:
-            held = _decode(_load(self.path))
+            held = _decode(load_whole(self.path, MOST_BYTES, through_link=False))
             if held.format != FORMAT:
                 raise ValueError("it has another format")
             return dict(list(held.sessions.items())[-MOST_SESSIONS:])
@@ -126,39 +131,10 @@ class FlushState:
 
     def _write(self) -> None:
         """Replace the file whole; where that fails, what is remembered stays in memory until the next time."""
-        beside = self.path.with_name(f"{self.path.name}.tmp")
-        body = msgspec.json.encode(_File(FORMAT, dict(self._known())))
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            beside.unlink(missing_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(os.open(beside, flags, 0o600), "wb") as file:
-                file.write(body)
-            os.replace(beside, self.path)
+            replace_whole(self.path, msgspec.json.encode(_File(FORMAT, dict(self._known()))))
         except OSError as error:
             log.warning("lifecycle.flush_state_unwritten", file=str(self.path), reason=_reason(error))
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
-
-
-def _load(path: Path) -> bytes:
-    """Return what a plain file holds.
-
-    Raises:
-        OSError: It isn't there, is a link, or can't be read.
-        ValueError: It is something else, or too large.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is not a plain file")
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(MOST_BYTES + 1)
-    finally:
-        os.close(handle)
-    if len(data) > MOST_BYTES:
-        raise ValueError("it is too large")
-    return data
 
 
 def _reason(error: Exception) -> str:

@@ -61,7 +61,7 @@ class Flushes:
         """
         config = self._host.config
         cycle = await self._with_state(lambda state: state.find(params.session_key, params.session_id))
-        count = cycle.compactions if params.compaction_count is None else params.compaction_count
+        count = cycle.count(params.compaction_count)
         has_workspace = await trio.to_thread.run_sync(os.path.isdir, config.workspace)
         decision = decide(
             config.life.flush,
@@ -108,7 +108,7 @@ class Flushes:
 
         def record(state: FlushState) -> int:
             cycle = state.find(params.session_key, params.session_id)
-            count = cycle.compactions if params.compaction_count is None else params.compaction_count
+            count = cycle.count(params.compaction_count)
             state.keep(params.session_key, Cycle(count, count, params.session_id or cycle.session_id))
             return count
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from memd_client.facts import CATEGORIES as CATEGORIES
+
 Shape = Literal["plain", "openai", "anthropic"]
 
 SHAPES: tuple[Shape, ...] = ("plain", "openai", "anthropic")
@@ -19,7 +21,6 @@ MOST_RESULTS = 50
 MOST_FACT_CHARS = 4_000
 """A fact is a sentence or two; what is longer belongs into a note."""
 
-CATEGORIES = ("preference", "fact", "decision", "entity", "other")
 """Of what kinds facts are."""
 
 

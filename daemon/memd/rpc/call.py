@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from memd.lifecycle.host import Host
 from memd.lifecycle.lives import AgentLife, Lives
 from memd.meter import METER, Meter
-from memd.openclaw import AgentConfig
 from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
 from memd_client.errors import MemdError
@@ -22,17 +22,11 @@ from memd_client.messages import (
     AccountStatus,
     AgentStatus,
     DownloadStatus,
-    EmbedParams,
-    EmbedReply,
-    GetParams,
-    GetReply,
     IndexedAgent,
     MemoryStatus,
     ModelReply,
     ModelStatus,
     Problem,
-    SearchParams,
-    SearchReply,
     VacuumedAgent,
 )
 
@@ -40,22 +34,8 @@ ProgressSink = Callable[[str, int, int, str], None]
 """Takes stage, done, total (0: unknown) and detail. Never blocks; may be called from any thread."""
 
 
-class AgentMemory(Protocol):
-    """One agent's memory, as the methods see it. Every call may raise a `MemdError`."""
-
-    @property
-    def agent_id(self) -> str:
-        """Its agent."""
-
-    @property
-    def config(self) -> AgentConfig:
-        """Its settings."""
-
-    async def search(self, params: SearchParams) -> SearchReply:
-        """Find what answers a question."""
-
-    async def get(self, params: GetParams) -> GetReply:
-        """Read lines of an allowed file."""
+class AgentMemory(Host, Protocol):
+    """One agent's memory, as the methods see it: what its life is lived with, and its index's care."""
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring the index up to date."""
@@ -65,18 +45,6 @@ class AgentMemory(Protocol):
 
     async def vacuum(self) -> VacuumedAgent:
         """Make the index as small as it can be."""
-
-    async def embed(self, params: EmbedParams) -> EmbedReply:
-        """Turn texts into vectors."""
-
-    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
-        """Keep a vector somebody else made of a text, where it is of the agent's model."""
-
-    def session_started(self, session_key: str) -> bool:
-        """Sync for a session that starts; say whether a sync was asked for."""
-
-    def compaction_done(self) -> bool:
-        """Sync after a compaction; say whether a sync was asked for."""
 
     async def status(self, deep: bool) -> AgentStatus:
         """Report; `deep` probes as well."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.daily import MOST_BYTES, clean_entry, day_of, is_key
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import wrong
 from memd_client.notes import AppendNoteParams, AppendNoteReply
 
 
@@ -22,25 +22,23 @@ async def handle(call: Call, params: AppendNoteParams) -> AppendNoteReply:
     _check_text(params.text)
     day = None if params.date is None else day_of(params.date)
     if params.date is not None and day is None:
-        raise BadParamsError("append_note: `date` must be a day as YYYY-MM-DD", data={"field": "date"})
+        raise wrong("append_note", "date", "must be a day as YYYY-MM-DD")
     if params.key is not None and not is_key(params.key):
-        raise BadParamsError(
-            "append_note: `key` must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -", data={"field": "key"}
-        )
+        raise wrong("append_note", "key", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
     return await call.life(params.agent).notes.append_note(params, day)
 
 
 def _check_text(text: str) -> None:
     """Raise where a text can't be an entry."""
-    wrong = ""
+    reason = ""
     try:
         if len(text.encode()) > MOST_BYTES:
-            wrong = f"must have at most {MOST_BYTES} bytes"
+            reason = f"must have at most {MOST_BYTES} bytes"
     except UnicodeEncodeError:
-        wrong = "must be text that UTF-8 can spell"
+        reason = "must be text that UTF-8 can spell"
     if "\0" in text:
-        wrong = "must not hold NUL"
-    elif not wrong and not clean_entry(text):
-        wrong = "must not be empty"
-    if wrong:
-        raise BadParamsError(f"append_note: `text` {wrong}", data={"field": "text"})
+        reason = "must not hold NUL"
+    elif not reason and not clean_entry(text):
+        reason = "must not be empty"
+    if reason:
+        raise wrong("append_note", "text", reason)

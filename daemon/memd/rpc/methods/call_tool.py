@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.session_kinds import KINDS
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import check_word, wrong
 from memd_client.tooling import CallToolParams, CallToolReply
 
 
@@ -17,10 +17,7 @@ async def handle(call: Call, params: CallToolParams) -> CallToolReply:
         DeadlineExceededError: There was no answer in time.
         MemdError: The memory can't answer.
     """
-    if params.session_kind is not None and params.session_kind not in KINDS:
-        raise BadParamsError(
-            f"call_tool: `session_kind` must be one of {', '.join(KINDS)}", data={"field": "session_kind"}
-        )
+    check_word("call_tool", "session_kind", params.session_kind, KINDS)
     if params.deadline_ms is not None and params.deadline_ms < 1:
-        raise BadParamsError("call_tool: `deadline_ms` must be at least 1", data={"field": "deadline_ms"})
+        raise wrong("call_tool", "deadline_ms", "must be at least 1")
     return await call.life(params.agent).tools.call(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import wrong
 from memd_client.facts import CaptureFromParams, CaptureFromReply
 
 MAX_MESSAGES = 1_000
@@ -20,7 +20,5 @@ async def handle(call: Call, params: CaptureFromParams) -> CaptureFromReply:
         PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
     """
     if len(params.messages) > MAX_MESSAGES:
-        raise BadParamsError(
-            f"capture_from: `messages` may hold at most {MAX_MESSAGES}", data={"field": "messages"}
-        )
+        raise wrong("capture_from", "messages", f"may hold at most {MAX_MESSAGES}")
     return await call.life(params.agent).facts.capture(params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.flush_state import MOST_KEY_CHARS
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import check_count, check_length
 from memd_client.sessions import CompactionDoneParams, CompactionDoneReply
 
 
@@ -17,13 +17,6 @@ async def handle(call: Call, params: CompactionDoneParams) -> CompactionDoneRepl
         MemoryDisabledError: The agent's memory is turned off.
     """
     for name in ("session_key", "session_id"):
-        if len(getattr(params, name)) > MOST_KEY_CHARS:
-            raise BadParamsError(
-                f"compaction_done: `{name}` must have at most {MOST_KEY_CHARS} characters",
-                data={"field": name},
-            )
-    if (params.compaction_count or 0) < 0:
-        raise BadParamsError(
-            "compaction_done: `compaction_count` must not be negative", data={"field": "compaction_count"}
-        )
+        check_length("compaction_done", name, getattr(params, name), MOST_KEY_CHARS)
+    check_count("compaction_done", "compaction_count", params.compaction_count)
     return await call.life(params.agent).flushes.compaction_done(params)

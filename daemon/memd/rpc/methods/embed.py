@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import check_word, wrong
 from memd_client.messages import EmbedParams, EmbedReply
 
 KINDS = ("query", "document")
@@ -18,8 +18,7 @@ async def handle(call: Call, params: EmbedParams) -> EmbedReply:
         ProviderUnavailableError: The agent has no embedding provider.
         ProviderFailedError: The provider failed.
     """
-    if params.kind not in KINDS:
-        raise BadParamsError(f"embed: `kind` must be one of {', '.join(KINDS)}", data={"field": "kind"})
+    check_word("embed", "kind", params.kind, KINDS)
     if not params.texts:
-        raise BadParamsError("embed: `texts` must hold at least one text", data={"field": "texts"})
+        raise wrong("embed", "texts", "must hold at least one text")
     return await call.memory.agent(params.agent).embed(params)

@@ -6,7 +6,7 @@ from memd.lifecycle.flush import ACCESSES
 from memd.lifecycle.flush_state import MOST_KEY_CHARS
 from memd.lifecycle.session_kinds import KINDS
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import check_count, check_filled, check_length, check_word
 from memd_client.sessions import FlushCheckParams, FlushCheckReply
 
 FIGURES = (
@@ -25,19 +25,11 @@ async def handle(call: Call, params: FlushCheckParams) -> FlushCheckReply:
         BadParamsError: The session key is empty, a text too long, a figure negative, or a word unknown.
         AgentUnknownError: There is no such agent.
     """
-    if not params.session_key.strip():
-        raise BadParamsError("flush_check: `session_key` must not be empty", data={"field": "session_key"})
+    check_filled("flush_check", "session_key", params.session_key)
     for name in ("session_key", "session_id"):
-        if len(getattr(params, name)) > MOST_KEY_CHARS:
-            raise BadParamsError(
-                f"flush_check: `{name}` must have at most {MOST_KEY_CHARS} characters", data={"field": name}
-            )
+        check_length("flush_check", name, getattr(params, name), MOST_KEY_CHARS)
     for name in FIGURES:
-        if (getattr(params, name) or 0) < 0:
-            raise BadParamsError(f"flush_check: `{name}` must not be negative", data={"field": name})
-    for name, words in (("kind", KINDS), ("workspace_access", ACCESSES)):
-        if getattr(params, name) not in (*words, None):
-            raise BadParamsError(
-                f"flush_check: `{name}` must be one of {', '.join(words)}", data={"field": name}
-            )
+        check_count("flush_check", name, getattr(params, name))
+    check_word("flush_check", "kind", params.kind, KINDS)
+    check_word("flush_check", "workspace_access", params.workspace_access, ACCESSES)
     return await call.life(params.agent).flushes.check(params)

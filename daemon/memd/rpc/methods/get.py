@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import wrong
 from memd_client.messages import GetParams, GetReply
 
 
@@ -18,7 +18,7 @@ async def handle(call: Call, params: GetParams) -> GetReply:
         FileUnreadableError: The file can't be read.
     """
     if params.from_line < 1:
-        raise BadParamsError("get: `from_line` must be at least 1", data={"field": "from_line"})
+        raise wrong("get", "from_line", "must be at least 1")
     if params.lines is not None and params.lines < 1:
-        raise BadParamsError("get: `lines` must be at least 1", data={"field": "lines"})
+        raise wrong("get", "lines", "must be at least 1")
     return await call.memory.agent(params.agent).get(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import wrong
 from memd_client.facts import MemoryRecallParams, MemoryRecallReply
 
 MAX_FACTS = 10_000
@@ -20,7 +20,7 @@ async def handle(call: Call, params: MemoryRecallParams) -> MemoryRecallReply:
         PathRefusedError, FileUnreadableError: The file of facts can't be read.
     """
     if not 1 <= params.limit <= MAX_FACTS:
-        raise BadParamsError(f"memory_recall: `limit` must be from 1 to {MAX_FACTS}", data={"field": "limit"})
+        raise wrong("memory_recall", "limit", f"must be from 1 to {MAX_FACTS}")
     if not 0 <= params.min_score <= 1:
-        raise BadParamsError("memory_recall: `min_score` must be from 0 to 1", data={"field": "min_score"})
+        raise wrong("memory_recall", "min_score", "must be from 0 to 1")
     return await call.life(params.agent).facts.recall(params)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.fact_lines import CATEGORIES, ID_LETTERS, LAST_MS
+from memd.lifecycle.fact_lines import ID_LETTERS, LAST_MS
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
-from memd_client.facts import MemoryStoreParams, MemoryStoreReply
+from memd.rpc.checks import check_word, wrong
+from memd_client.facts import CATEGORIES, MemoryStoreParams, MemoryStoreReply
 
 MAX_VECTOR_BYTES = 64 * 1024
 """A vector beyond 16,384 dimensions is none."""
@@ -24,20 +24,14 @@ async def handle(call: Call, params: MemoryStoreParams) -> MemoryStoreReply:
         PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
     """
     if not params.text.strip() or len(params.text) > MAX_CHARS:
-        raise _wrong("text", f"must have from 1 to {MAX_CHARS} characters")
+        raise wrong("memory_store", "text", f"must have from 1 to {MAX_CHARS} characters")
     if params.importance is not None and not 0 <= params.importance <= 1:
-        raise _wrong("importance", "must be from 0 to 1")
-    if params.category is not None and params.category not in CATEGORIES:
-        raise _wrong("category", f"must be one of {', '.join(CATEGORIES)}")
+        raise wrong("memory_store", "importance", "must be from 0 to 1")
+    check_word("memory_store", "category", params.category, CATEGORIES)
     if params.id is not None and not ID_LETTERS.fullmatch(params.id):
-        raise _wrong("id", "must be 1 to 64 letters, digits, hyphens or underscores")
+        raise wrong("memory_store", "id", "must be 1 to 64 letters, digits, hyphens or underscores")
     if params.created_ms is not None and not 0 <= params.created_ms <= LAST_MS:
-        raise _wrong("created_ms", "must be a moment from 1970 to 9999 in milliseconds")
+        raise wrong("memory_store", "created_ms", "must be a moment from 1970 to 9999 in milliseconds")
     if params.vector is not None and not 4 <= len(params.vector) <= MAX_VECTOR_BYTES:
-        raise _wrong("vector", f"must be float32 numbers, {MAX_VECTOR_BYTES} bytes at most")
+        raise wrong("memory_store", "vector", f"must be float32 numbers, {MAX_VECTOR_BYTES} bytes at most")
     return await call.life(params.agent).facts.store(params)
-
-
-def _wrong(name: str, reason: str) -> BadParamsError:
-    """Return what is wrong with a parameter."""
-    return BadParamsError(f"memory_store: `{name}` {reason}", data={"field": name})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import wrong
 from memd_client.messages import ModelParams, ModelReply
 
 
@@ -18,9 +18,9 @@ async def handle(call: Call, params: ModelParams) -> ModelReply:
     if params.action == "list":
         return await call.memory.list_models()
     if params.action not in ("pull", "remove"):
-        raise BadParamsError("model: `action` must be pull, list or remove", data={"field": "action"})
+        raise wrong("model", "action", "must be pull, list or remove")
     if not params.ref.strip():
-        raise BadParamsError("model: `ref` must not be empty", data={"field": "ref"})
+        raise wrong("model", "ref", "must not be empty")
     if params.action == "remove":
         return await call.memory.remove_model(params.ref, params.force, call.progress)
     return await call.memory.pull_model(params.ref, call.progress)

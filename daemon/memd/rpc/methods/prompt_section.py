@@ -5,7 +5,7 @@ from __future__ import annotations
 from memd.lifecycle.citations import MODES
 from memd.lifecycle.session_kinds import KINDS
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import check_word
 from memd_client.tooling import PromptSectionParams, PromptSectionReply
 
 
@@ -16,13 +16,6 @@ async def handle(call: Call, params: PromptSectionParams) -> PromptSectionReply:
         BadParamsError: `citations` or `session_kind` is unknown.
         AgentUnknownError: There is no such agent.
     """
-    if params.citations is not None and params.citations not in MODES:
-        raise BadParamsError(
-            f"prompt_section: `citations` must be one of {', '.join(MODES)}", data={"field": "citations"}
-        )
-    if params.session_kind is not None and params.session_kind not in KINDS:
-        raise BadParamsError(
-            f"prompt_section: `session_kind` must be one of {', '.join(KINDS)}",
-            data={"field": "session_kind"},
-        )
+    check_word("prompt_section", "citations", params.citations, MODES)
+    check_word("prompt_section", "session_kind", params.session_kind, KINDS)
     return call.life(params.agent).tools.prompt_section(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import wrong
 from memd_client.messages import SearchParams, SearchReply
 
 MAX_RESULTS = 1000
@@ -22,15 +22,11 @@ async def handle(call: Call, params: SearchParams) -> SearchReply:
         MemoryDisabledError: The agent's memory is turned off.
     """
     if params.max_results is not None and not 1 <= params.max_results <= MAX_RESULTS:
-        raise BadParamsError(
-            f"search: `max_results` must be from 1 to {MAX_RESULTS}", data={"field": "max_results"}
-        )
+        raise wrong("search", "max_results", f"must be from 1 to {MAX_RESULTS}")
     if params.deadline_ms is not None and params.deadline_ms < 1:
-        raise BadParamsError("search: `deadline_ms` must be at least 1", data={"field": "deadline_ms"})
+        raise wrong("search", "deadline_ms", "must be at least 1")
     if params.min_score is not None and not params.min_score == params.min_score:
-        raise BadParamsError("search: `min_score` must be a number", data={"field": "min_score"})
+        raise wrong("search", "min_score", "must be a number")
     if params.sources is not None and (not params.sources or not set(params.sources) <= set(SOURCES)):
-        raise BadParamsError(
-            f"search: `sources` must be one or more of {', '.join(SOURCES)}", data={"field": "sources"}
-        )
+        raise wrong("search", "sources", f"must be one or more of {', '.join(SOURCES)}")
     return await call.memory.agent(params.agent).search(params)

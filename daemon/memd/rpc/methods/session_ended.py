@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import check_filled, check_length, check_word
 from memd_client.notes import SessionEndedParams, SessionEndedReply
 
 REASONS = ("new", "reset")
@@ -21,17 +21,10 @@ async def handle(call: Call, params: SessionEndedParams) -> SessionEndedReply:
         FileUnreadableError: The transcript can't be read.
         NoteUnwritableError: The note can't be written.
     """
-    if not params.session_key.strip():
-        raise BadParamsError("session_ended: `session_key` must not be empty", data={"field": "session_key"})
-    if params.reason not in REASONS:
-        raise BadParamsError(
-            f"session_ended: `reason` must be one of {', '.join(REASONS)}", data={"field": "reason"}
-        )
+    check_filled("session_ended", "session_key", params.session_key)
+    check_word("session_ended", "reason", params.reason, REASONS)
     for name, most in MOST_CHARACTERS.items():
-        if len(getattr(params, name) or "") > most:
-            raise BadParamsError(
-                f"session_ended: `{name}` must have at most {most} characters", data={"field": name}
-            )
+        check_length("session_ended", name, getattr(params, name), most)
     life = call.life(params.agent)
     noted = await life.notes.session_ended(params)
     await life.flushes.forget(params.session_key)  # the next session under this key has flushes of its own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.session_kinds import KINDS
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import check_filled, check_word, wrong
 from memd_client.sessions import SessionStartedParams, SessionStartedReply
 
 MOST_CHARACTERS = 1_000_000
@@ -19,17 +19,9 @@ async def handle(call: Call, params: SessionStartedParams) -> SessionStartedRepl
         AgentUnknownError: There is no such agent.
         MemoryDisabledError: The agent's memory is turned off.
     """
-    if not params.session_key.strip():
-        raise BadParamsError(
-            "session_started: `session_key` must not be empty", data={"field": "session_key"}
-        )
-    if params.kind is not None and params.kind not in KINDS:
-        raise BadParamsError(
-            f"session_started: `kind` must be one of {', '.join(KINDS)}", data={"field": "kind"}
-        )
+    check_filled("session_started", "session_key", params.session_key)
+    check_word("session_started", "kind", params.kind, KINDS)
     for name, least in (("max_file_characters", 1), ("max_characters", 0)):
         if not least <= getattr(params, name) <= MOST_CHARACTERS:
-            raise BadParamsError(
-                f"session_started: `{name}` must be from {least} to {MOST_CHARACTERS}", data={"field": name}
-            )
+            raise wrong("session_started", name, f"must be from {least} to {MOST_CHARACTERS}")
     return await call.life(params.agent).startup.begin(params)

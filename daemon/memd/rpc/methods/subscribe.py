@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.events import EVENTS, KINDS
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import wrong
 from memd_client.messages import SubscribeParams, SubscribeReply
 
 
@@ -19,9 +19,7 @@ async def handle(call: Call, params: SubscribeParams) -> SubscribeReply:
     """
     kinds = set(KINDS if params.kinds is None else params.kinds)
     if not kinds or not kinds <= KINDS.keys():
-        raise BadParamsError(
-            f"subscribe: `kinds` must be one or more of {', '.join(KINDS)}", data={"field": "kinds"}
-        )
+        raise wrong("subscribe", "kinds", f"must be one or more of {', '.join(KINDS)}")
     agent = None if params.agent is None else call.memory.agent(params.agent).agent_id
     unsent = 0
     with EVENTS.listen(agent, kinds) as listening:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.tool_definitions import SHAPES, TOOLS
 from memd.rpc.call import Call
-from memd_client.errors import BadParamsError
+from memd.rpc.checks import check_word, wrong
 from memd_client.tooling import ToolsParams, ToolsReply
 
 
@@ -15,8 +15,7 @@ async def handle(call: Call, params: ToolsParams) -> ToolsReply:
         BadParamsError: The shape or a tool's name is unknown.
         AgentUnknownError: There is no such agent.
     """
-    if params.shape not in SHAPES:
-        raise BadParamsError(f"tools: `shape` must be one of {', '.join(SHAPES)}", data={"field": "shape"})
+    check_word("tools", "shape", params.shape, SHAPES)
     if not set(params.include or ()) <= set(TOOLS):
-        raise BadParamsError(f"tools: `include` may hold {', '.join(TOOLS)}", data={"field": "include"})
+        raise wrong("tools", "include", f"may hold {', '.join(TOOLS)}")
     return call.life(params.agent).tools.definitions(params)

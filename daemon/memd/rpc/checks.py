@@ -1,0 +1,42 @@
+"""What a request's parameters must be beyond their types, and the one shape in which it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from memd_client.errors import BadParamsError
+
+
+def wrong(request: str, field: str, reason: str) -> BadParamsError:
+    """Return what is wrong with a parameter.
+
+    Args:
+        request: The request's name.
+        field: The parameter's.
+        reason: What it must be, as the rest of a sentence.
+    """
+    return BadParamsError(f"{request}: `{field}` {reason}", data={"field": field})
+
+
+def check_filled(request: str, field: str, text: str) -> None:
+    """Raise unless a text says something."""
+    if not text.strip():
+        raise wrong(request, field, "must not be empty")
+
+
+def check_length(request: str, field: str, text: str | None, most: int) -> None:
+    """Raise where a text has more characters than it may."""
+    if len(text or "") > most:
+        raise wrong(request, field, f"must have at most {most} characters")
+
+
+def check_count(request: str, field: str, number: int | None) -> None:
+    """Raise where a number that is given is negative."""
+    if (number or 0) < 0:
+        raise wrong(request, field, "must not be negative")
+
+
+def check_word(request: str, field: str, word: str | None, known: Collection[str]) -> None:
+    """Raise where a word that is given is none of those there are."""
+    if word is not None and word not in known:
+        raise wrong(request, field, f"must be one of {', '.join(known)}")

@@ -6,9 +6,7 @@ is driven through a blocking shell of `tests.support.client_shells`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,28 +24,13 @@ from memd_client.errors import (
     TooManyConnectionsError,
 )
 from memd_client.messages import Progress
+from tests.contracts.client_served import ServedClient
 from tests.support.scripted_daemon import ScriptedDaemon
 from tests.support.sockets import ServerThread, short_directory
 
 
-class ClientContract:
+class ClientContract(ServedClient):
     """The promises, held against a real server over a fake memory."""
-
-    def make_client(self, path: Path, **options: Any) -> Any:
-        """Return a client with the methods of `blocking.Client`."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def server(self) -> Iterator[ServerThread]:
-        """A real server over a fake memory."""
-        with short_directory() as directory, ServerThread(directory / "s") as server:
-            yield server
-
-    @pytest.fixture
-    def client(self, server: ServerThread) -> Iterator[Any]:
-        """A client of that server."""
-        with self.make_client(server.path) as client:
-            yield client
 
     def test_every_request_answers_its_type(self, client: Any) -> None:
         assert client.hello().version == "9.9"

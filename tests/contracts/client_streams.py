@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,28 +21,13 @@ from memd_client.errors import (
 from memd_client.events import Event
 from memd_client.inbox import MAX_STEPS
 from memd_client.messages import GetParams, GetReply
+from tests.contracts.client_served import ServedClient
 from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
 from tests.support.sockets import ServerThread, short_directory, wait_until
 
 
-class StreamContract:
+class StreamContract(ServedClient):
     """The promises, held against a real server and against scripts of what no server does yet."""
-
-    def make_client(self, path: Path, **options: Any) -> Any:
-        """Return a client with the methods of `blocking.Client`."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def server(self) -> Iterator[ServerThread]:
-        """A real server over a fake memory."""
-        with short_directory() as directory, ServerThread(directory / "s") as server:
-            yield server
-
-    @pytest.fixture
-    def client(self, server: ServerThread) -> Iterator[Any]:
-        """A client of that server."""
-        with self.make_client(server.path) as client:
-            yield client
 
     # --- steps
 

@@ -38,3 +38,23 @@ class Living:
 def living_call(host: ScriptedHost) -> Call:
     """Return a call that reaches the life of one agent, and nothing else."""
     return cast(Call, cast(Any, SimpleNamespace(life=Living(host).life)))
+
+
+class AskedFacts:
+    """A call, the life it leads to and its facts in one; remembers what they were asked, and of which agent."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.agents: list[str | None] = []
+        self.facts = self
+
+    def life(self, agent: str | None) -> AskedFacts:
+        """Return the life of any agent."""
+        self.agents.append(agent)
+        return self
+
+    async def _ask(self, params: Any) -> str:
+        self.asked.append(params)
+        return "reply"
+
+    store = recall = forget = recall_for = capture = _ask

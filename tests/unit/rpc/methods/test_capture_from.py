@@ -11,28 +11,14 @@ from memd.rpc.call import Call
 from memd.rpc.methods import capture_from
 from memd_client.errors import BadParamsError
 from memd_client.facts import CaptureFromParams
+from tests.unit.rpc.methods.living import AskedFacts
 
 MESSAGE = {"role": "user", "content": "I like tea"}
 
 
-class Life:
-    """A call and the life it leads to; remembers what their facts were asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-        self.facts = self
-
-    def life(self, agent: str | None) -> Life:
-        return self
-
-    async def capture(self, params: CaptureFromParams) -> str:
-        self.asked.append(params)
-        return "reply"
-
-
 @pytest.mark.parametrize("count", [0, 1, 1_000])
 def test_a_conversation_goes_to_the_facts(count: int) -> None:
-    life = Life()
+    life = AskedFacts()
     params = CaptureFromParams([MESSAGE] * count)
 
     reply: Any = trio.run(capture_from.handle, cast(Call, life), params)
@@ -42,4 +28,4 @@ def test_a_conversation_goes_to_the_facts(count: int) -> None:
 
 def test_too_many_messages_are_refused() -> None:
     with pytest.raises(BadParamsError):
-        trio.run(capture_from.handle, cast(Call, Life()), CaptureFromParams([MESSAGE] * 1_001))
+        trio.run(capture_from.handle, cast(Call, AskedFacts()), CaptureFromParams([MESSAGE] * 1_001))

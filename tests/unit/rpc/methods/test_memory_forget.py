@@ -11,26 +11,12 @@ from memd.rpc.call import Call
 from memd.rpc.methods import memory_forget
 from memd_client.errors import BadParamsError
 from memd_client.facts import MemoryForgetParams
-
-
-class Life:
-    """A call and the life it leads to; remembers what their facts were asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-        self.facts = self
-
-    def life(self, agent: str | None) -> Life:
-        return self
-
-    async def forget(self, params: MemoryForgetParams) -> str:
-        self.asked.append(params)
-        return "reply"
+from tests.unit.rpc.methods.living import AskedFacts
 
 
 @pytest.mark.parametrize("params", [MemoryForgetParams(id="x"), MemoryForgetParams(query="tea")])
 def test_one_of_the_two_goes_to_the_facts(params: MemoryForgetParams) -> None:
-    life = Life()
+    life = AskedFacts()
 
     reply: Any = trio.run(memory_forget.handle, cast(Call, life), params)
 
@@ -47,7 +33,7 @@ def test_one_of_the_two_goes_to_the_facts(params: MemoryForgetParams) -> None:
     ],
 )
 def test_none_and_both_are_refused(params: MemoryForgetParams) -> None:
-    life = Life()
+    life = AskedFacts()
 
     with pytest.raises(BadParamsError):
         trio.run(memory_forget.handle, cast(Call, life), params)

@@ -11,26 +11,12 @@ from memd.rpc.call import Call
 from memd.rpc.methods import memory_recall
 from memd_client.errors import BadParamsError
 from memd_client.facts import MemoryRecallParams
-
-
-class Life:
-    """A call and the life it leads to; remembers what their facts were asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-        self.facts = self
-
-    def life(self, agent: str | None) -> Life:
-        return self
-
-    async def recall(self, params: MemoryRecallParams) -> str:
-        self.asked.append(params)
-        return "reply"
+from tests.unit.rpc.methods.living import AskedFacts
 
 
 @pytest.mark.parametrize(("limit", "min_score"), [(1, 0.0), (10_000, 1.0)])
 def test_a_question_goes_to_the_facts(limit: int, min_score: float) -> None:
-    life = Life()
+    life = AskedFacts()
     params = MemoryRecallParams("tea", None, limit, min_score)
 
     reply: Any = trio.run(memory_recall.handle, cast(Call, life), params)
@@ -46,6 +32,6 @@ def test_what_is_out_of_range_is_refused_by_name(name: str, value: Any) -> None:
     params: dict[str, Any] = {"query": "tea", name: value}
 
     with pytest.raises(BadParamsError) as caught:
-        trio.run(memory_recall.handle, cast(Call, Life()), MemoryRecallParams(**params))
+        trio.run(memory_recall.handle, cast(Call, AskedFacts()), MemoryRecallParams(**params))
 
     assert caught.value.data["field"] == name

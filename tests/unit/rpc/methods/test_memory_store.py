@@ -11,27 +11,11 @@ from memd.rpc.call import Call
 from memd.rpc.methods import memory_store
 from memd_client.errors import BadParamsError
 from memd_client.facts import MemoryStoreParams
-
-
-class Life:
-    """A call and the life it leads to; remembers what their facts were asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-        self.agents: list[str | None] = []
-        self.facts = self
-
-    def life(self, agent: str | None) -> Life:
-        self.agents.append(agent)
-        return self
-
-    async def store(self, params: MemoryStoreParams) -> str:
-        self.asked.append(params)
-        return "reply"
+from tests.unit.rpc.methods.living import AskedFacts
 
 
 def test_a_fact_goes_to_the_agent_meant() -> None:
-    life = Life()
+    life = AskedFacts()
     params = MemoryStoreParams("I like tea", "other", 1.0, "preference", "x-1", 0)
 
     reply: Any = trio.run(memory_store.handle, cast(Call, life), params)
@@ -57,7 +41,7 @@ def test_a_fact_goes_to_the_agent_meant() -> None:
     ],
 )
 def test_what_is_out_of_range_is_refused_by_name(name: str, value: Any) -> None:
-    life = Life()
+    life = AskedFacts()
     params: dict[str, Any] = {"text": "I like tea", name: value}
 
     with pytest.raises(BadParamsError) as caught:

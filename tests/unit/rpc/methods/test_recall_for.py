@@ -9,27 +9,11 @@ import trio
 from memd.rpc.call import Call
 from memd.rpc.methods import recall_for
 from memd_client.facts import RecallForParams
-
-
-class Life:
-    """A call and the life it leads to; remembers what their facts were asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-        self.agents: list[str | None] = []
-        self.facts = self
-
-    def life(self, agent: str | None) -> Life:
-        self.agents.append(agent)
-        return self
-
-    async def recall_for(self, params: RecallForParams) -> str:
-        self.asked.append(params)
-        return "reply"
+from tests.unit.rpc.methods.living import AskedFacts
 
 
 def test_a_prompt_goes_to_the_agent_meant() -> None:
-    life = Life()
+    life = AskedFacts()
     params = RecallForParams("Set up my editor", "other", True)
 
     reply: Any = trio.run(recall_for.handle, cast(Call, life), params)

@@ -14,10 +14,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import trio
 
@@ -55,32 +56,39 @@ def blocking(path: Path, rounds: int) -> tuple[list[float], float]:
 
 async def with_asyncio(path: Path, rounds: int) -> tuple[list[float], float]:
     """Do the same with asyncio."""
+
+    async def search_together(client: Any) -> None:
+        await asyncio.gather(*(client.search("x") for _ in range(AT_ONCE)))
+
     async with aio.Client(path) as client:
-        alone = []
-        for _ in range(rounds):
-            started = time.perf_counter()
-            await client.search("x")
-            alone.append((time.perf_counter() - started) * 1000)
-        started = time.perf_counter()
-        for _ in range(rounds // AT_ONCE):
-            await asyncio.gather(*(client.search("x") for _ in range(AT_ONCE)))
-        return alone, rounds // AT_ONCE * AT_ONCE / (time.perf_counter() - started)
+        return await measured(client, rounds, search_together)
 
 
 async def with_trio(path: Path, rounds: int) -> tuple[list[float], float]:
     """Do the same with trio."""
+
+    async def search_together(client: Any) -> None:
+        async with trio.open_nursery() as nursery:
+            for _ in range(AT_ONCE):
+                nursery.start_soon(client.search, "x")
+
     async with trio_client.Client(path) as client:
-        alone = []
-        for _ in range(rounds):
-            started = time.perf_counter()
-            await client.search("x")
-            alone.append((time.perf_counter() - started) * 1000)
+        return await measured(client, rounds, search_together)
+
+
+async def measured(
+    client: Any, rounds: int, search_together: Callable[[Any], Awaitable[None]]
+) -> tuple[list[float], float]:
+    """Return milliseconds of each request alone, and requests a second with `AT_ONCE` at a time."""
+    alone = []
+    for _ in range(rounds):
         started = time.perf_counter()
-        for _ in range(rounds // AT_ONCE):
-            async with trio.open_nursery() as nursery:
-                for _ in range(AT_ONCE):
-                    nursery.start_soon(client.search, "x")
-        return alone, rounds // AT_ONCE * AT_ONCE / (time.perf_counter() - started)
+        await client.search("x")
+        alone.append((time.perf_counter() - started) * 1000)
+    started = time.perf_counter()
+    for _ in range(rounds // AT_ONCE):
+        await search_together(client)
+    return alone, rounds // AT_ONCE * AT_ONCE / (time.perf_counter() - started)
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 
-import trio
-
 from memd.index.connection import Database, IndexFile
 from memd.index.database import get_int
-from memd.index.reads import Signal
 from memd.index.upkeep import FREE_PAGES_AT_ONCE, fold_log, log_of, size_of
 from memd_client.errors import MemdError
 
 REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
 """After so long without a write, a log longer than this is brought into the file: nobody waits for the disk then."""
-
 
 IDLE_S = 20.0
 """After so long unused, an index gives its page caches back: 0.7 MB an agent, read again in a millisecond."""
@@ -24,7 +20,7 @@ IDLE_S = 20.0
 async def keep_log_short(index: IndexFile) -> None:
     """Bring a long log into the file whenever no write came for a while; runs until cancelled."""
     while True:
-        await _wait_for_pause(index.written, REST_S)
+        await index.written.wait_for_pause(REST_S)
         if size_of(log_of(index.path)) > LOG_KEPT_BYTES:
             with suppress(MemdError):  # the next write meets it as well; the next rest is another chance
                 await index.use_writer(partial(fold_log, wait=False))
@@ -33,19 +29,10 @@ async def keep_log_short(index: IndexFile) -> None:
 async def give_caches_back(index: IndexFile) -> None:
     """Give the page caches of an index back whenever nobody used it for a while; runs until cancelled."""
     while True:
-        await _wait_for_pause(index.used, IDLE_S)
+        await index.used.wait_for_pause(IDLE_S)
         with suppress(MemdError):
             await index.give_caches_back()
             index.used.clear()  # that was no use of it
-
-
-async def _wait_for_pause(signal: Signal, pause_s: float) -> None:
-    """Wait until something happened, and then nothing more for so long."""
-    await signal.wait()
-    with trio.move_on_after(pause_s) as pause:
-        while True:
-            await signal.wait()
-            pause.deadline = trio.current_time() + pause_s
 
 
 async def squeeze(index: IndexFile) -> None:

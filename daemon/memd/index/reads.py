@@ -54,13 +54,15 @@ class IdleReaders:
 
 
 class Signal:
-    """Says that something happened, to one task that waits for it."""
+    """Says that something happened, and when last, to one task that waits for it."""
 
     def __init__(self) -> None:
         self._event = trio.Event()
+        self._last = 0.0
 
     def set(self) -> None:
-        """Say so."""
+        """Say so. It costs next to nothing, however often: nobody is woken but by the first time."""
+        self._last = trio.current_time()
         self._event.set()
 
     def clear(self) -> None:
@@ -68,7 +70,10 @@ class Signal:
         if self._event.is_set():
             self._event = trio.Event()
 
-    async def wait(self) -> None:
-        """Wait until it happened since the last call."""
+    async def wait_for_pause(self, pause_s: float) -> None:
+        """Wait until it happened since the last call, and then not again for so long."""
         await self._event.wait()
+        # Not by events: each use moves the moment, and a search shall not wake anybody.
+        while (left_s := self._last + pause_s - trio.current_time()) > 0:  # noqa: ASYNC110
+            await trio.sleep(left_s)
         self.clear()

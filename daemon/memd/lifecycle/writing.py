@@ -18,10 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.sync.descend import LinkOnTheWayError
+from memd.sync.descend import FILE_MODE, FOLDER_MODE, LinkOnTheWayError, open_below, open_folder
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
-
-FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 LIMIT_BYTES = 16 * 1024 * 1024
 """Files beyond this are not memory, and are neither read nor changed here."""
@@ -36,7 +34,6 @@ CHANGE_TRIES = 5
 LEFT_S = 60
 """A file that was to take another's place and hasn't after so long was left by a writer that was killed."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -168,7 +165,7 @@ def _find_in(folder: int, name: str, path: str) -> str | None:
 
 def _read_in(folder: int, name: str, path: str, limit_bytes: int) -> str:
     """Return what a file in an open folder holds."""
-    handle = _open(folder, name, os.O_RDONLY)
+    handle = open_below(folder, name, os.O_RDONLY | _FILE)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise FileUnreadableError(f"{path} is not a file", data={"path": path})
@@ -186,7 +183,7 @@ def _read_in(folder: int, name: str, path: str, limit_bytes: int) -> str:
 
 def _append_in(folder: int, name: str, data: bytes) -> None:
     """Append bytes to a file in an open folder, all of them or none."""
-    handle = _open(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    handle = open_below(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FILE)
     try:
         size = os.fstat(handle).st_size
         try:
@@ -237,16 +234,6 @@ def _facts(folder: int, name: str) -> tuple[int, int, int, int] | None:
     return stat.S_IMODE(facts.st_mode), facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-def _open(folder: int, name: str, flags: int) -> int:
-    """Return a descriptor of a file in an open folder; never of what a link leads to."""
-    try:
-        return os.open(name, flags | _FILE, FILE_MODE, dir_fd=folder)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise LinkOnTheWayError(errno.ELOOP, "it is a symbolic link") from None
-        raise
-
-
 @contextlib.contextmanager
 def _folder(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
     """Give the descriptor of the folder a path lies in, and the last name; folders are made where that is wanted."""
@@ -255,15 +242,8 @@ def _folder(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
         raise PathRefusedError(f"{path[:200]!r} is not a path below the workspace", data={"path": path[:200]})
     if make:
         root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    here = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    here = open_folder(str(root), folders, make=make)
     try:
-        for part in folders:
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, FOLDER_MODE, dir_fd=here)
-            there = _open(here, part, os.O_RDONLY | os.O_DIRECTORY)
-            os.close(here)
-            here = there
         yield here, name
     finally:
         os.close(here)

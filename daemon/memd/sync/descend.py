@@ -12,6 +12,9 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+"""Of what is made below a root."""
+
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER
@@ -44,9 +47,9 @@ def open_file(root: str, location: str) -> int:
         OSError: It can't be opened.
     """
     *folders, name = _names_below(root, location)
-    folder = _open_folder(root, folders, _PASSED)
+    folder = open_folder(root, folders, _PASSED)
     try:
-        return _open_below(folder, name, _READ)
+        return open_below(folder, name, _READ)
     finally:
         os.close(folder)
 
@@ -79,7 +82,7 @@ def open_listing(root: str, location: str) -> Iterator[Iterator[os.DirEntry[str]
         OSError: As in `open_file`.
     """
     names = _names_below(root, location) if location != root else []
-    handle = _open_folder(root, names, _LISTED)
+    handle = open_folder(root, names, _LISTED)
     try:
         with os.scandir(handle) as entries:
             yield entries
@@ -100,12 +103,26 @@ def _names_below(root: str, location: str) -> list[str]:
     return names
 
 
-def _open_folder(root: str, names: Sequence[str], last: int) -> int:
-    """Return a descriptor of a folder some names below a root, opened with the flags `last`."""
+def open_folder(root: str, names: Sequence[str], last: int = _LISTED, *, make: bool = False) -> int:
+    """Return a descriptor of a folder some names below a root, or of the root itself; the caller closes it.
+
+    Args:
+        root: As in `open_file`.
+        names: From the root down; none of them `.`, `..` or empty.
+        last: The flags the last one is opened with.
+        make: Whether folders below the root that are missing are made, with mode 0700.
+
+    Raises:
+        LinkOnTheWayError: One of the names is a link.
+        OSError: It can't be opened, or made.
+    """
     here = os.open(root, (_PASSED if names else last) & ~os.O_NOFOLLOW)
     try:
         for number, name in enumerate(names, 1):
-            there = _open_below(here, name, last if number == len(names) else _PASSED)
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, FOLDER_MODE, dir_fd=here)
+            there = open_below(here, name, last if number == len(names) else _PASSED)
             os.close(here)
             here = there
     except BaseException:
@@ -114,15 +131,20 @@ def _open_folder(root: str, names: Sequence[str], last: int) -> int:
     return here
 
 
-def _open_below(folder: int, name: str, flags: int) -> int:
-    """Return a descriptor of one name in an open folder.
+def open_below(folder: int, name: str, flags: int) -> int:
+    """Return a descriptor of one name in an open folder; the caller closes it.
+
+    Args:
+        folder: The folder's descriptor.
+        name: In it.
+        flags: How it is opened, `O_NOFOLLOW` among them; a file that is made so has mode 0600.
 
     Raises:
         LinkOnTheWayError: It is a link.
         OSError: It can't be opened.
     """
     try:
-        return os.open(name, flags, dir_fd=folder)
+        return os.open(name, flags, FILE_MODE, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ELOOP or _is_link(folder, name):
             raise LinkOnTheWayError(errno.ELOOP, "it is a symbolic link, or lies behind one") from None

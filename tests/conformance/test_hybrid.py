@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr

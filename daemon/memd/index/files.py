@@ -192,6 +192,27 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
     return _CHUNK_ROWS.decode(str(row[0]))
 
 
+def chunks_with_texts(db: Database, ids: Sequence[int]) -> tuple[list[ChunkRow], dict[int, str]]:
+    """Return chunks as `chunks_by_id` does, and their texts by id, which lie in the same pages.
+
+    Args:
+        db: A connection.
+        ids: The chunks; one that isn't there is left out.
+    """
+    separator = "\0"
+    row = db.execute(
+        """SELECT json_group_array(json_array(c.id, c.path, c.source, c.start_line, c.end_line, c.start_char,
+           c.end_char, c.hash, c.likeness)), group_concat(c.text, char(0))
+           FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
+        (json.dumps(list(ids)),),
+    ).fetchall()[0]
+    rows = _CHUNK_ROWS.decode(str(row[0]))
+    texts = str(row[1]).split(separator) if rows else []
+    if len(texts) != len(rows):  # a text holds the separator itself
+        return rows, load_texts(db, ids)
+    return rows, {each.id: text for each, text in zip(rows, texts, strict=True)}
+
+
 def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
     """Return the texts of chunks by id."""
     rows = db.execute(

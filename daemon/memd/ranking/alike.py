@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -18,40 +19,79 @@ LEAST_WORDS = 12
 """Shorter texts are alike too easily: `Standup at 9` and `Standup at 10` say different things."""
 
 
-def group_alike(
-    ids: Sequence[int], likeness: Mapping[int, int], load_texts: Callable[[list[int]], Mapping[int, str]]
-) -> dict[int, int]:
-    """Return which candidate each one repeats.
+class Repeats:
+    """Which candidates repeat a better one; found out for those that are asked for.
+
+    Of two hundred candidates a few are shown. Comparing two texts word by word costs more than ranking them did, so
+    only what stands near those few is compared.
 
     Args:
         ids: Candidates, best first.
         likeness: Their numbers, as `memd.text.likeness` makes them; 0 is like nothing.
-        load_texts: Gives texts by id; asked once, for those that may be alike.
-
-    Returns:
-        The id of the best candidate each one is alike to, itself where it repeats none.
+        load_texts: Gives texts by id, at least those asked for.
     """
-    first = {key: key for key in ids}
-    numbers = np.array([likeness[key] for key in ids], dtype=np.int64).view(np.uint64)
-    if len(ids) < 2:
-        return first
-    near = np.flatnonzero(np.bitwise_count(numbers[:, None] ^ numbers[None, :]) <= MOST_BITS)
-    ones, others = np.divmod(near, len(ids))
-    real = (ones < others) & (numbers[ones] != 0) & (numbers[others] != 0)
-    if not real.any():
-        return first
-    pairs = [
-        (ids[one], ids[other]) for one, other in zip(ones[real].tolist(), others[real].tolist(), strict=True)
-    ]
-    texts = load_texts(sorted({key for pair in pairs for key in pair}))
-    words = {key: frozenset(folded_words(text)) for key, text in texts.items()}
-    for one, other in pairs:
-        if first[one] == one and first[other] == other and _are_alike(words[one], words[other]):
-            first[other] = one
-    return first
+
+    def __init__(
+        self,
+        ids: Sequence[int],
+        likeness: Mapping[int, int],
+        load_texts: Callable[[list[int]], Mapping[int, str]],
+    ) -> None:
+        self._load_texts = load_texts
+        self._words: dict[int, frozenset[str]] = {}
+        self._first: dict[int, int] = {}
+        self._before: dict[int, list[int]] = defaultdict(list)
+        self._after: dict[int, list[int]] = defaultdict(list)
+        numbers = np.array([likeness[key] for key in ids], dtype=np.int64).view(np.uint64)
+        near = np.flatnonzero(np.bitwise_count(numbers[:, None] ^ numbers[None, :]) <= MOST_BITS)
+        ones, others = np.divmod(near, max(1, len(ids)))
+        real = (ones < others) & (numbers[ones] != 0) & (numbers[others] != 0)
+        for one, other in zip(ones[real].tolist(), others[real].tolist(), strict=True):
+            self._before[ids[other]].append(ids[one])
+            self._after[ids[one]].append(ids[other])
+
+    def first_of(self, key: int) -> int:
+        """Return the best candidate that one repeats, itself where it repeats none.
+
+        What is repeated repeats nothing itself: a text that is like a repetition alone stands for itself.
+
+        Args:
+            key: A candidate.
+        """
+        pending = [key]
+        while pending:  # better ones must be known first; it ends, as each stands before those it decides on
+            at = pending[-1]
+            better = self._before.get(at, ())
+            unknown = [each for each in better if each not in self._first]
+            if at in self._first or not unknown:
+                pending.pop()
+                if at not in self._first:
+                    alike = (
+                        each for each in better if self._first[each] == each and self._are_alike(each, at)
+                    )
+                    self._first[at] = next(alike, at)
+            else:
+                pending += unknown
+        return self._first[key]
+
+    def group_of(self, key: int) -> list[int]:
+        """Return a candidate that repeats none, and all that repeat it.
+
+        Args:
+            key: The candidate.
+        """
+        return [key, *(each for each in self._after.get(key, ()) if self.first_of(each) == key)]
+
+    def _are_alike(self, one: int, other: int) -> bool:
+        """Return whether the texts of two candidates say the same."""
+        missing = [key for key in (one, other) if key not in self._words]
+        if missing:
+            texts = self._load_texts(missing)
+            self._words |= {key: frozenset(folded_words(texts[key])) for key in missing}
+        return are_alike(self._words[one], self._words[other])
 
 
-def _are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+def are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return whether two texts, as their sets of words, say the same."""
     if min(len(one), len(other)) < LEAST_WORDS:
         return one == other

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
+
+import msgspec
 
 _SCORE = attrgetter("score")
 
@@ -20,11 +21,10 @@ NOT_RANKED = 999
 """The rank of a match whose BM25 is no number, as in the reference."""
 
 
-@dataclass(slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, gc=False):
     """A chunk that words, meaning or both found; a score is None where that side didn't find it.
 
-    Not frozen: some hundred are made in every search, and freezing triples what making one costs.
+    Some hundred are made in every search, several times: a struct takes a third of what a dataclass takes.
     """
 
     id: str | int
@@ -36,8 +36,7 @@ class Candidate:
     text_score: float | None
 
 
-@dataclass(slots=True)
-class Ranked(Candidate):
+class Ranked(Candidate, gc=False):
     """A candidate with the score that orders it, bigger is better."""
 
     score: float
@@ -138,6 +137,8 @@ def best_first(items: Iterable[Ranked]) -> list[Ranked]:
         Best score first; equal ones by meaning, then by words, then by path, line and id.
     """
     ordered = sorted(items, key=_SCORE, reverse=True)
+    if len({item.score for item in ordered}) == len(ordered):
+        return ordered
     # Few scores are equal: places are told apart only there.
     first = 0
     for at in range(1, len(ordered) + 1):
@@ -182,7 +183,7 @@ def _stretched(scores: Sequence[float | None]) -> list[float]:
 
 def _parts_of_best(scores: Sequence[float | None]) -> list[float]:
     """Return scores divided by the best of all; None is 0, and every other 1 where the best isn't positive."""
-    best = max((score for score in scores if score is not None), default=0.0)
+    best = max([score for score in scores if score is not None], default=0.0)
     if best <= 0:
         return [0.0 if score is None else 1.0 for score in scores]
     return [0.0 if score is None or score < 0 else score / best for score in scores]

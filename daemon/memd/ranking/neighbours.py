@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -29,17 +30,19 @@ def lift_by_neighbours(
         The same candidates, best first; scores stay within 0..1.
     """
     share = SHARE if share is None else share
-    places = sorted(
-        (*spans[int(item.id)], int(item.id), at)
-        for at, item in enumerate(items)
-        if spans[int(item.id)][2] > spans[int(item.id)][1]
-    )
+    by_path: dict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
+    for at, item in enumerate(items):
+        path, start, end = spans[int(item.id)]
+        if end > start:
+            by_path[path].append((start, end, int(item.id), at))
     score = [item.score for item in items]
     best = [0.0] * len(items)
-    for (path, _, end, _, one), (other_path, start, _, _, other) in pairwise(places):
-        if path == other_path and start <= end + 1:  # they overlap, or only a line end is between them
-            best[one] = max(best[one], score[other])
-            best[other] = max(best[other], score[one])
+    for places in by_path.values():
+        places.sort()
+        for (_, end, _, one), (start, _, _, other) in pairwise(places):
+            if start <= end + 1:  # they overlap, or only a line end is between them
+                best[one] = max(best[one], score[other])
+                best[other] = max(best[other], score[one])
     lifted = [own + share * other for own, other in zip(score, best, strict=True)]
     # The best of the list keeps its score: one good match alone is worth 1, not less for having no neighbour.
     scale = max(score, default=0.0) / (max(lifted, default=0.0) or 1.0)

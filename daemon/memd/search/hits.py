@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from memd.index.connection import Database
 from memd.index.copies import count_copies, find_copies
-from memd.index.files import ChunkRow, load_texts
+from memd.index.files import ChunkRow
 from memd.index.regions import load_regions
 from memd.index.transcripts import load_line_maps
 from memd.ranking.fusion import Ranked
@@ -24,6 +24,10 @@ SNIPPET_CHARACTERS = 695
 
 SHOWN_SHARE = 0.75
 """A candidate of which more than this is shown already, as the surroundings of a better one, is no hit of its own."""
+
+
+LEAST_PAGE = 3
+"""Candidates that are cut at once at least, where few hits are missing: one of them may show nothing new."""
 
 
 class HitCutter:
@@ -47,51 +51,54 @@ class HitCutter:
         self._hits: list[Hit] = []
         self._spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._told: set[int] = set()
-        self._copies: Counter[int] = Counter()
         self._found_in: dict[str, list[ChunkRow]] = defaultdict(list)
         self.shown: list[tuple[Ranked, str]] = []
 
     def cut(self) -> list[Hit]:
         """Return the best hits, as many as are wanted; `shown` tells for each its candidate, and its path and text."""
         order, wanted = self._order, self._question.max_results
-        repeated = [key for key, first in order.repeats.items() if first != key]
-        firsts = {order.repeats[key] for key in repeated}
-        counts = count_copies(
-            self._db, {order.rows[key].hash for key in {*repeated, *firsts}}, self._question.scope
-        )
-        # Copies of one text are candidates each, and `counts` has all of them already.
-        for group, digest in {(order.repeats[key], order.rows[key].hash) for key in {*repeated, *firsts}}:
-            self._copies[group] += counts[digest]
         for row in order.rows.values():
             self._found_in[row.path].append(row)
-        for start in range(0, len(order.ranked), wanted):
-            self._cut_page(order.ranked[start : start + wanted])
-            if len(self._hits) >= wanted:
-                break
-        del self._hits[wanted:], self.shown[wanted:]
+        at = 0
+        while at < len(order.ranked) and len(self._hits) < wanted:
+            size = max(LEAST_PAGE, wanted - len(self._hits))
+            self._cut_page(order.ranked[at : at + size], wanted)
+            at += size
         return self._hits
 
-    def _cut_page(self, page: Sequence[Ranked]) -> None:
-        """Add the hits of some candidates."""
-        rows = [self._order.rows[int(item.id)] for item in page]
-        copies = count_copies(self._db, {row.hash for row in rows}, self._question.scope)
-        contents = load_texts(self._db, [row.id for row in rows])
-        regions = self._load_regions([(row, contents[row.id]) for row in rows if row.id in contents])
-        for item, row in zip(page, rows, strict=True):
-            group = self._order.repeats[row.id]
-            if row.id not in contents or group in self._told or self._is_shown(row):
+    def _cut_page(self, page: Sequence[Ranked], wanted: int) -> None:
+        """Add the hits of some candidates until there are as many as wanted."""
+        order, repeats = self._order, self._order.repeats
+        firsts = {int(item.id): repeats.first_of(int(item.id)) for item in page}
+        rows = [order.rows[key] for key in firsts]
+        left = [row for row in rows if firsts[row.id] not in self._told and not self._is_shown(row)]
+        # Copies of one text are candidates each, and the count of its hash has all of them already.
+        alike = {
+            first: {order.rows[key].hash for key in repeats.group_of(first)} for first in firsts.values()
+        }
+        hashes = {digest for row in left for digest in (row.hash, *alike[firsts[row.id]])}
+        copies = count_copies(self._db, hashes, self._question.scope)
+        contents = order.texts.load([row.id for row in left])
+        left = [row for row in left if row.id in contents]
+        regions = self._load_regions([(row, contents[row.id]) for row in left])
+        items = {int(item.id): item for item in page}
+        for row in left:
+            if len(self._hits) >= wanted:
+                return
+            item, first, text = items[row.id], firsts[row.id], contents[row.id]
+            if first in self._told or self._is_shown(row):
                 continue
             places = [row] if copies[row.hash] == 1 else find_copies(self._db, row.hash, self._question.scope)
+            count = sum(copies[digest] for digest in alike[first])
             for place in places:
-                text = contents[row.id]
                 region = (regions if place is row else self._load_regions([(place, text)])).get(place.id)
-                hit, span = self._cut_one(item, place, text, region, self._copies[group] or copies[row.hash])
+                hit, span = self._cut_one(item, place, text, region, count)
                 if self._is_there(hit):
-                    if not self._is_told(hit) and self._is_about(item, hit, contents[row.id]):
+                    if not self._is_told(hit) and self._is_about(item, hit, text):
                         self._hits.append(hit)
-                        self.shown.append((item, f"{place.path}\n{contents[row.id]}"))
+                        self.shown.append((item, f"{place.path}\n{text}"))
                         self._spans[place.path].append(span)
-                        self._told.add(group)
+                        self._told.add(first)
                     break
 
     def _load_regions(self, passages: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memd.config import Hybrid
 from memd.index.connection import Database
-from memd.index.files import ChunkRow, chunks_by_id, load_texts
-from memd.ranking.alike import group_alike
+from memd.index.files import ChunkRow, chunks_by_id, chunks_with_texts, load_texts
+from memd.ranking.alike import Repeats
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
 from memd.ranking.fusion import Candidate, Ranked, bm25_score, fuse_normalized, fuse_rrf, fuse_weighted
@@ -17,7 +17,7 @@ from memd.ranking.seats import seat_notes
 from memd.ranking.tiers import prefer_days, put_exact_first
 from memd.search.abstain import FAR
 from memd.search.question import Question
-from memd.text.exact import count_held
+from memd.text.exact import find_held
 
 MMR_PLACES = 50
 """How many places maximal marginal relevance fills: beyond what is ever shown its cost grows and nothing changes."""
@@ -34,16 +34,18 @@ class Order:
     Attributes:
         ranked: Best first, scores from 0 to 1.
         rows: Where each one is, by id.
-        repeats: The best candidate each one says the same as, by id; itself where it repeats none.
+        repeats: Which of them say the same as a better one.
+        texts: Their texts, as far as they were needed.
         fused: Scores by words and meaning alone, by id: what a text around a hit is worth.
-        held: How many of the very names of the question each one holds, by id.
+        held: How many of the very names of the question each one holds, by id; those that hold none are left out.
         of_day: Candidates of the days the question names.
         steps: Scores after each step that changed them, by its name, where an explanation was asked for.
     """
 
     ranked: list[Ranked]
     rows: dict[int, ChunkRow]
-    repeats: dict[int, int]
+    repeats: Repeats
+    texts: Texts
     fused: dict[int, float] = field(default_factory=dict)
     held: dict[str | int, int] = field(default_factory=dict)
     of_day: set[int] = field(default_factory=set)
@@ -67,17 +69,16 @@ def order_candidates(
         of_day: Chunks of the days the question names.
     """
     hybrid = question.settings.hybrid
-    rows = {row.id: row for row in chunks_by_id(db, sorted(texts.keys() | vectors.keys() | of_day))}
-    contents = _Texts(db, rows)
     plain = hybrid.fusion == "weighted"  # OpenClaw's formula, and nothing beside it
+    by_names = bool(question.names) and not plain
+    rows, contents = _load(db, texts.keys() | vectors.keys() | of_day, with_texts=by_names)
     ranked = _fuse(hybrid, rows, texts, vectors, contents)
-    order = Order(
-        ranked, rows, {key: key for key in rows}, fused={int(item.id): item.score for item in ranked}
-    )
+    fused = {int(item.id): item.score for item in ranked}
+    order = Order(ranked, rows, Repeats((), {}, contents.load), contents, fused)
     note = _Notes(order, question.explain)
     note("fused", ranked)
     if hybrid.fusion == "normalized":
-        spans = {row.id: (row.path, row.start_char, row.end_char) for row in rows.values()}
+        spans = {key: (row.path, row.start_char, row.end_char) for key, row in rows.items()}
         ranked = note("neighbours", lift_by_neighbours(ranked, spans))
     if of_day and not plain:
         order.of_day = of_day
@@ -85,7 +86,7 @@ def order_candidates(
     if hybrid.temporal_decay.enabled:
         ranked = decay_candidates(ranked, question.now_ms, hybrid.temporal_decay.half_life_days)
         note("decay", ranked)
-    if question.names and not plain:
+    if by_names:
         order.held = _count_held(question, rows, contents)
         ranked = note("exact", put_exact_first(ranked, order.held))
     if hybrid.mmr.enabled:
@@ -95,22 +96,23 @@ def order_candidates(
     floor = _floor(question)
     order.ranked = [item for item in ranked if floor is None or item.score >= floor]
     ids = [int(item.id) for item in order.ranked]
-    order.repeats = group_alike(ids, {key: rows[key].likeness for key in ids}, contents.load)
+    order.repeats = Repeats(ids, {key: rows[key].likeness for key in ids}, contents.load)
     return order
 
 
-class _Texts:
+class Texts:
     """Texts of candidates, loaded where they are needed.
 
     Args:
         db: A reader connection.
         rows: The candidates.
+        texts: Those known already, by id.
     """
 
-    def __init__(self, db: Database, rows: Mapping[int, ChunkRow]) -> None:
+    def __init__(self, db: Database, rows: Mapping[int, ChunkRow], texts: Mapping[int, str]) -> None:
         self._db = db
         self._rows = rows
-        self._texts: dict[int, str] = {}
+        self._texts = dict(texts)
 
     def load(self, ids: Sequence[int]) -> Mapping[int, str]:
         """Return texts by id, at least those asked for."""
@@ -143,12 +145,20 @@ class _Notes:
         return ranked
 
 
+def _load(db: Database, ids: Collection[int], *, with_texts: bool) -> tuple[dict[int, ChunkRow], Texts]:
+    """Return where candidates are, and their texts: at once where all of them are going to be looked at."""
+    wanted = sorted(ids)
+    found, texts = chunks_with_texts(db, wanted) if with_texts else (chunks_by_id(db, wanted), {})
+    rows = {row.id: row for row in found}
+    return rows, Texts(db, rows, texts)
+
+
 def _fuse(
     hybrid: Hybrid,
     rows: Mapping[int, ChunkRow],
     texts: Mapping[int, float],
     vectors: Mapping[int, float],
-    contents: _Texts,
+    contents: Texts,
 ) -> list[Ranked]:
     """Return the candidates scored by words and meaning, as configured."""
     plain = hybrid.fusion == "weighted"
@@ -185,10 +195,10 @@ def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, f
     return MEANING_SHARE, 1 - MEANING_SHARE
 
 
-def _count_held(question: Question, rows: Mapping[int, ChunkRow], contents: _Texts) -> dict[str | int, int]:
-    """Return how many of the question's very names each candidate holds, in its text or its path."""
+def _count_held(question: Question, rows: Mapping[int, ChunkRow], contents: Texts) -> dict[str | int, int]:
+    """Return how many of the question's very names each candidate holds in its text or its path, if any."""
     texts = contents.all()
-    return {key: count_held(question.names, f"{row.path}\n{texts.get(key, '')}") for key, row in rows.items()}
+    return find_held(question.names, {key: f"{row.path}\n{texts.get(key, '')}" for key, row in rows.items()})
 
 
 def _diversify(ranked: Sequence[Ranked], held: Mapping[str | int, int], lambda_: float) -> list[Ranked]:

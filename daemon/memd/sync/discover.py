@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +56,7 @@ class Discovery:
         workspace_missing: Whether there is no workspace.
         beyond_limits: How many files the limits on files and bytes left out.
         unseen: Sources that can't be looked at just now: what isn't found there isn't gone.
+        before: What an earlier look found.
     """
 
     files: dict[str, Found] = field(default_factory=dict)
@@ -63,15 +64,23 @@ class Discovery:
     workspace_missing: bool = False
     beyond_limits: int = 0
     unseen: frozenset[str] = frozenset()
+    before: Mapping[str, Found] = field(default_factory=dict, repr=False, compare=False)
 
 
-def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: int) -> Discovery:
+def discover(
+    workspace: Path,
+    extra_paths: Sequence[ExtraPath],
+    max_file_bytes: int,
+    before: Mapping[str, Found] | None = None,
+) -> Discovery:
     """Return the memory files on disk right now.
 
     Args:
         workspace: The agent's workspace; may be missing.
         extra_paths: Folders or files beside it; relative ones start at the workspace.
         max_file_bytes: A larger file is left out with a reason.
+        before: What an earlier look found: of a file that is as it was the same object is returned, which costs less
+            than a new one and tells at once that nothing changed.
 
     Returns:
         Files by their index path: relative to the workspace, with `..` only for extra paths outside it.
@@ -80,7 +89,7 @@ def discover(workspace: Path, extra_paths: Sequence[ExtraPath], max_file_bytes: 
     Raises:
         FileUnreadableError: No file descriptor is left to look with; what is on disk can't be known.
     """
-    found = Discovery()
+    found = Discovery(before=before or {})
     root = str(workspace)
     if not os.path.isdir(root):
         found.workspace_missing = True
@@ -141,11 +150,12 @@ def _walk(
     found: Discovery, root: str, folder: str, prefix: str, pattern: str | None, max_file_bytes: int
 ) -> None:
     """Add the Markdown files below a folder; links are listed, not followed."""
-    files = found.files
+    files, known = found.files, found.before
     pending = [(folder, prefix)]
     while pending:
         here, before = pending.pop()
         start = here if here.endswith("/") else here + "/"
+        is_plain = pattern is None and before.isascii()
         try:
             with open_listing(root, here) as entries:
                 for entry in entries:
@@ -157,8 +167,19 @@ def _walk(
                             facts = entry.stat(follow_symlinks=False)
                         except FileNotFoundError:
                             continue  # deleted just now; the others of this folder are still there
-                        if pattern is None and facts.st_size <= max_file_bytes and before.isascii():
+                        if is_plain and facts.st_size <= max_file_bytes:
                             path = before + name
+                            same = known.get(path)
+                            if (
+                                same is not None
+                                and same.mtime_ns == facts.st_mtime_ns
+                                and same.ctime_ns == facts.st_ctime_ns
+                                and same.size == facts.st_size
+                                and same.inode == facts.st_ino
+                                and same.root == root
+                            ):
+                                files[path] = same
+                                continue
                             files[path] = Found(
                                 path,
                                 start + name,

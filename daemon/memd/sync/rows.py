@@ -83,6 +83,8 @@ class FileRows:
         self.refused: dict[str, Found] = {}
         self.reasons: dict[str, Skipped] = {}
         self._young: dict[str, tuple[tuple[int, ...], float]] = {}
+        self._version = 0
+        self._settled: tuple[int, dict[str, Found]] = (-1, {})
 
     def __repr__(self) -> str:
         return f"<FileRows {len(self.by_path)} files, {len(self.refused)} refused>"
@@ -90,6 +92,7 @@ class FileRows:
     async def load(self) -> None:
         """Read the rows the index holds."""
         self.by_path = await self._index.read(load_files)
+        self._version += 1
 
     async def is_cut_otherwise(self, *, anew: bool = False) -> bool:
         """Return whether the index was cut in another way than files are cut now; all are to be read again then.
@@ -109,12 +112,21 @@ class FileRows:
 
     def behind(self, disk: Discovery, *, force: bool = False) -> Changes:
         """Return how a disk differs from the rows as they are now; all of it with `force`."""
-        return compare(disk, self.by_path, self.refused, force=force)
+        version = (
+            self._version
+        )  # grows after every change, so what is compared now is of this one or is never used
+        if not force and self._settled[0] == version and self._settled[1] == disk.files:
+            return Changes([], [])
+        changes = compare(disk, self.by_path, self.refused, force=force)
+        if not changes and not disk.unseen:
+            self._settled = (version, disk.files)
+        return changes
 
     def keep_refused(self, disk: Discovery) -> None:
         """Forget the refusal of files that are gone."""
         self.refused = {path: found for path, found in self.refused.items() if path in disk.files}
         self.reasons = {path: why for path, why in self.reasons.items() if path in self.refused}
+        self._version += 1
 
     async def take(self, found: Found, *, force: bool = False) -> Taken:
         """Read one file and publish it; one that can't be read is listed instead.
@@ -139,6 +151,7 @@ class FileRows:
             await self._refuse(found, error)
             return Taken.CHANGED
         self.refused.pop(found.path, None)
+        self._version += 1
         row = FileRow(
             found.path,
             found.source,
@@ -151,12 +164,17 @@ class FileRows:
         )
         if chunks is None:
             await self._index.write(lambda db: touch_file(db, row))
-            self.by_path[row.path] = row
+            self._put(row)
             return Taken.SAME
         published = await self._index.write(lambda db: _publish(db, row, chunks, file))
-        self.by_path[row.path] = row
+        self._put(row)
         self._on_published(published)
         return Taken.CHANGED
+
+    def _put(self, row: FileRow) -> None:
+        """Note that a file is indexed as it is now."""
+        self.by_path[row.path] = row
+        self._version += 1
 
     def _moment(self, path: str, file: FileText, began_s: float) -> int:
         """Return when a file was indexed: now, unless its own time lies ahead of the clock.
@@ -206,6 +224,7 @@ class FileRows:
             "sync.file_refused", path=found.path, code=error.code, reason=error.data.get("reason", "")
         )
         self.refused[found.path] = found
+        self._version += 1
         self.reasons[found.path] = Skipped(found.path, f"{error.message}. {error.hint}")
         row = self.by_path.get(found.path)
         if row is not None:
@@ -219,6 +238,7 @@ class FileRows:
 
         published = await self._index.write(forget)
         self.by_path.pop(row.path, None)
+        self._version += 1
         self._young.pop(row.path, None)
         self._on_published(published)
 

@@ -47,6 +47,7 @@ class Sources:
         self._limits = limits
         self._sessions = sessions
         self.transcripts: Transcripts | None = None
+        self._before: dict[str, Found] = {}
 
     def find(self) -> Discovery:
         """Return every file and transcript there is now, within the limits (blocking)."""
@@ -68,7 +69,9 @@ class Sources:
 
     def _discover(self) -> Discovery:
         """Return every note there is now, whatever the limits on all together."""
-        return discover(self._workspace, self._extra_paths, self._limits.file_bytes)
+        disk = discover(self._workspace, self._extra_paths, self._limits.file_bytes, self._before)
+        disk.before, self._before = {}, disk.files  # of the last look alone: a chain of all would never end
+        return disk
 
     def load(self, found: Found) -> FileText:
         """Return the text of something found (blocking).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from memd.text.tokens import is_cjk
@@ -30,6 +30,32 @@ def count_held(names: Sequence[str], text: str) -> int:
     return sum(
         _holds(name, words, folded) for name, words, longest in _told(tuple(names)) if longest in folded
     )
+
+
+def find_held(names: Sequence[str], texts: Mapping[int, str]) -> dict[str | int, int]:
+    """Return how well each of many texts holds some names, as `count_held` counts; texts that hold none are left out.
+
+    Args:
+        names: As `count_held` takes them.
+        texts: By id.
+    """
+    told = _told(tuple(names))
+    # All texts at once: most names stand in none of them, and one look at 100,000 characters tells.
+    whole = "\0".join(texts.values()).casefold()
+    if not any(longest in whole for _, _, longest in told):
+        return {}
+    parts = whole.split("\0")
+    if len(parts) != len(texts):  # a text holds the separator itself
+        parts = [text.casefold() for text in texts.values()]
+    held: dict[str | int, int] = {}
+    for key, folded in zip(texts, parts, strict=True):
+        count = 0
+        for name, words, longest in told:
+            if longest in folded and all(word in folded for word in words):
+                count += _holds(name, words, folded)
+        if count:
+            held[key] = count
+    return held
 
 
 @lru_cache(maxsize=64)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from memd.text.passages import HEADING
+
+Line: TypeAlias = tuple[int, int]
+"""Where a line starts and ends, in characters of a region's text; the line end is not its."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,7 @@ class Window:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Worth:
+class Worth(NamedTuple):
     """A span of a file, in characters, and what it is worth to show."""
 
     start: int
@@ -57,74 +60,77 @@ def grow_window(
         worths: What spans of the file are worth; a line is worth the most of the spans it lies in.
         shown: Spans of the file that are shown already; lines in them are not added.
     """
-    lines = _lines(region)
-    low = next(at for at, line in enumerate(lines) if line[1] > first)
-    high = max(at for at, line in enumerate(lines) if line[0] < max(end, lines[low][0] + 1))
-    while low < high and not _text(region, lines[low]).strip():
-        low += 1
-    while high > low and not _text(region, lines[high]).strip():
-        high -= 1
-    start, stop = max(first, lines[low][0]), min(end, lines[high][1])
-    above, below = low, high
-    open_above = not _is_heading(region, lines[low]) and start == lines[low][0]
-    open_below = stop == lines[high][1]
-    while open_above or open_below:
-        up = _next(region, lines, above, -1) if open_above else None
-        down = _next(region, lines, below, 1) if open_below else None
-        open_above = up is not None and stop - lines[up][0] <= limit and not _is_in(lines[up], shown)
-        open_below = (
-            down is not None
-            and lines[down][1] - start <= limit
-            and not _is_heading(region, lines[down])
-            and not _is_in(lines[down], shown)
-        )
-        if open_below and (
-            not open_above or _worth(lines[down or 0], worths) >= _worth(lines[up or 0], worths)
-        ):
-            below = down or 0
-            stop = lines[below][1]
-        elif open_above:
-            above = up or 0
-            start = lines[above][0]
-            open_above = not _is_heading(region, lines[above])
-    text = region.text[start - region.start : stop - region.start]
-    line = region.line + region.text.count("\n", 0, start - region.start)
-    return Window(text, start, stop, line, line + text.count("\n"))
+    text, base = region.text, region.start
+    low, high = _lines_of(text, first - base, end - base)
+    start, stop = max(first - base, low[0]), min(end - base, high[1])
+    spans = [(span[0] - base, span[1] - base) for span in shown]
+    up = _above(text, low) if start == low[0] and not _is_heading(text, low) else None
+    down = _below(text, high) if stop == high[1] else None
+    while up is not None or down is not None:
+        if up is not None and (stop - up[0] > limit or _is_in(up, spans)):
+            up = None
+        if down is not None and (down[1] - start > limit or _is_heading(text, down) or _is_in(down, spans)):
+            down = None
+        if down is not None and (up is None or _worth(down, base, worths) >= _worth(up, base, worths)):
+            stop = down[1]
+            down = _below(text, down)
+        elif up is not None:
+            start = up[0]
+            up = None if _is_heading(text, up) else _above(text, up)
+    shown_text = text[start:stop]
+    line = region.line + text.count("\n", 0, start)
+    return Window(shown_text, base + start, base + stop, line, line + shown_text.count("\n"))
 
 
-def _lines(region: Region) -> list[tuple[int, int]]:
-    """Return where the lines of a region start and end, in characters of the file."""
-    lines = []
-    start = region.start
-    for line in region.text.split("\n"):
-        lines.append((start, start + len(line)))
-        start += len(line) + 1
-    return lines
+def _lines_of(text: str, first: int, end: int) -> tuple[Line, Line]:
+    """Return the first and the last line of a passage that hold a word; where none does, the last one twice."""
+    start = first + 1 if text[first : first + 1] == "\n" else text.rfind("\n", 0, first) + 1
+    low = _line_from(text, start)
+    high = _line_from(text, text.rfind("\n", 0, max(end - 1, start)) + 1)
+    while low[0] < high[0] and not text[low[0] : low[1]].strip():
+        low = _line_from(text, low[1] + 1)
+    while high[0] > low[0] and not text[high[0] : high[1]].strip():
+        high = (text.rfind("\n", 0, high[0] - 1) + 1, high[0] - 1)
+    return low, high
 
 
-def _text(region: Region, line: tuple[int, int]) -> str:
-    """Return a line's text."""
-    return region.text[line[0] - region.start : line[1] - region.start]
+def _line_from(text: str, start: int) -> Line:
+    """Return the line that starts at a place."""
+    end = text.find("\n", start)
+    return start, len(text) if end < 0 else end
 
 
-def _is_heading(region: Region, line: tuple[int, int]) -> bool:
+def _above(text: str, line: Line) -> Line | None:
+    """Return the next line before one that has a word on it; None at the beginning of what is known."""
+    start = line[0]
+    while start > 0:
+        start, end = text.rfind("\n", 0, start - 1) + 1, start - 1
+        if text[start:end].strip():
+            return start, end
+    return None
+
+
+def _below(text: str, line: Line) -> Line | None:
+    """Return the next line after one that has a word on it; None at the end of what is known."""
+    end = line[1]
+    while end < len(text):
+        start, end = _line_from(text, end + 1)
+        if text[start:end].strip():
+            return start, end
+    return None
+
+
+def _is_heading(text: str, line: Line) -> bool:
     """Return whether a line is a heading."""
-    return HEADING.match(region.text, line[0] - region.start, line[1] - region.start) is not None
+    return HEADING.match(text, line[0], line[1]) is not None
 
 
-def _next(region: Region, lines: Sequence[tuple[int, int]], at: int, step: int) -> int | None:
-    """Return the next line with a word on it, in a direction; None at the end of what is known."""
-    at += step
-    while 0 <= at < len(lines) and not _text(region, lines[at]).strip():
-        at += step
-    return at if 0 <= at < len(lines) else None
-
-
-def _is_in(line: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
+def _is_in(line: Line, spans: Sequence[tuple[int, int]]) -> bool:
     """Return whether a line lies in one of some spans."""
     return any(start <= line[0] and line[1] <= end for start, end in spans)
 
 
-def _worth(line: tuple[int, int], worths: Sequence[Worth]) -> float:
-    """Return what a line is worth."""
-    return max((each.value for each in worths if each.start <= line[0] and line[1] <= each.end), default=0.0)
+def _worth(line: Line, base: int, worths: Sequence[Worth]) -> float:
+    """Return what a line is worth; spans count from `base` characters before the text."""
+    start, end = line[0] + base, line[1] + base
+    return max([value for first, last, value in worths if first <= start and end <= last], default=0.0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.ranking.alike import ALIKE, LEAST_WORDS, MOST_BITS, group_alike
+from memd.ranking.alike import ALIKE, LEAST_WORDS, MOST_BITS, Repeats
 from memd.text.likeness import likeness
 
 TEMPLATE = """Daily report of the nightly backup job. Host alpha finished in {0} minutes and wrote {1} files to the
@@ -37,7 +37,16 @@ def grouped(texts: Mapping[int, str], numbers: Mapping[int, int] | None = None) 
     """Return which candidate each one repeats; the order of the texts is the ranking."""
     if numbers is None:
         numbers = {key: likeness(text) for key, text in texts.items()}
-    return group_alike(list(texts), numbers, Texts(texts).load)
+    return firsts(list(texts), numbers, Texts(texts))
+
+
+def firsts(ids: list[int], numbers: Mapping[int, int], texts: Texts) -> dict[int, int]:
+    """Return which candidate each one repeats, asked for from the last to the first: no order of asking matters."""
+    repeats = Repeats(ids, numbers, texts.load)
+    found = {key: repeats.first_of(key) for key in reversed(ids)}
+    for key in {*found.values()}:
+        assert repeats.group_of(key) == [key, *(each for each in ids if found[each] == key != each)]
+    return {key: found[key] for key in ids}
 
 
 def words(first: int, last: int) -> str:
@@ -147,7 +156,7 @@ def test_one_that_is_like_two_falls_to_the_better() -> None:
 def test_texts_whose_numbers_are_far_apart_are_not_compared(bits: int, is_alike: bool) -> None:
     texts = Texts({1: DECISION, 2: DECISION})
 
-    first = group_alike([1, 2], {1: -1, 2: -1 ^ ((1 << bits) - 1)}, texts.load)
+    first = firsts([1, 2], {1: -1, 2: -1 ^ ((1 << bits) - 1)}, texts)
 
     assert first == {1: 1, 2: 1 if is_alike else 2}
     assert len(texts.asked) == is_alike
@@ -160,7 +169,7 @@ def test_a_number_of_0_is_like_nothing() -> None:
 def test_texts_are_asked_for_once_and_only_where_numbers_are_near() -> None:
     texts = Texts({1: DECISION, 2: TEMPLATE, 3: DECISION, 4: TEMPLATE})
 
-    group_alike([1, 2, 3, 4], {1: 7, 2: 2**62 - 1, 3: 7, 4: -(2**32)}, texts.load)
+    firsts([1, 2, 3, 4], {1: 7, 2: 2**62 - 1, 3: 7, 4: -(2**32)}, texts)
 
     assert texts.asked == [[1, 3]]
 
@@ -169,5 +178,21 @@ def test_texts_are_asked_for_once_and_only_where_numbers_are_near() -> None:
 def test_with_nothing_beside_it_nothing_is_a_repetition(texts: dict[int, str]) -> None:
     loaded = Texts(texts)
 
-    assert group_alike(list(texts), {4: 5}, loaded.load) == {key: key for key in texts}
+    assert firsts(list(texts), {4: 5}, loaded) == {key: key for key in texts}
     assert loaded.asked == []
+
+
+def test_what_nobody_asks_about_is_not_read() -> None:
+    texts = Texts(dict.fromkeys(range(1, 60), DECISION))
+    repeats = Repeats(list(texts.texts), dict.fromkeys(range(1, 59), 7) | {59: 2**62 - 1}, texts.load)
+
+    assert repeats.first_of(59) == 59
+    assert texts.asked == []
+    assert repeats.first_of(2) == 1
+    assert texts.asked == [[1, 2]]
+
+
+def test_a_long_chain_is_followed_from_its_end() -> None:
+    texts = {at: words(2 * at, 2 * at + 20) for at in range(2_000)}
+
+    assert Repeats(list(texts), dict.fromkeys(texts, 5), Texts(texts).load).first_of(1_999) == 1_998

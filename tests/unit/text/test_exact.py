@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.exact import ALONE, AS_PART, count_held
+from memd.text.exact import ALONE, AS_PART, count_held, find_held
 
 NAMES = st.text(string.ascii_letters + string.digits + "-._/:@+#~\\(*[ ", min_size=1, max_size=12)
 
@@ -119,3 +119,14 @@ def test_a_long_text_of_near_misses_is_read_at_once() -> None:
 
     assert time.perf_counter() - started < 5
     assert held == 0
+
+
+@given(
+    st.lists(NAMES, max_size=3),
+    st.dictionaries(st.integers(0, 9), st.text("POL-358 v1.2é\0x", max_size=30), max_size=6),
+)
+def test_many_texts_are_judged_as_each_alone(names: list[str], texts: dict[int, str]) -> None:
+    alone = {key: count_held(names, text) for key, text in texts.items()}
+
+    assert find_held(names, texts) == {key: count for key, count in alone.items() if count}
+    assert find_held(["POL-358"], {1: "pol-358\0", 2: "a", 3: ""}) == {1: ALONE}

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from memd.index import chunks_vec
 from memd.index.database import Database, get_int
-from memd.index.keyword import insert_words
+from memd.index.keyword import insert_words_of_file
 from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
 from memd.text.chunking import Chunk
-from memd.text.likeness import likeness
+from memd.text.likeness import likenesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +137,13 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
         What changed, for the vectors to follow.
     """
     old: dict[tuple[int, int, int, str, str], list[int]] = defaultdict(list)
-    for key, *place in db.execute(
-        "SELECT id, start_line, end_line, start_char, hash, text FROM chunks WHERE path = ?", (row.path,)
+    sources = set()
+    for key, source, *place in db.execute(
+        "SELECT id, source, start_line, end_line, start_char, hash, text FROM chunks WHERE path = ?",
+        (row.path,),
     ):
         old[tuple(place)].append(key)
+        sources.add(source)
     new: list[Chunk] = []
     for chunk in chunks:
         same = old.get((chunk.start_line, chunk.end_line, chunk.start, chunk.hash, chunk.text))
@@ -153,9 +156,8 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
     leaving = {digest for (_, _, _, digest, _), keys in old.items() if keys}
     _insert_chunks(db, row, new, now_ms)
     _delete_chunks(db, gone)
-    db.execute(
-        "UPDATE chunks SET source = ? WHERE path = ? AND source <> ?", (row.source, row.path, row.source)
-    )
+    if sources - {row.source}:
+        db.execute("UPDATE chunks SET source = ? WHERE path = ?", (row.source, row.path))
     touch_file(db, row)
     published = _follow(db, row.path, len(new), len(gone), arriving, _hashes_unused(db, leaving))
     lengths = {chunk.hash: len(chunk.text) for chunk in new}
@@ -227,6 +229,7 @@ def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: 
     if not chunks:
         return
     first = get_int(db, "SELECT coalesce(max(id), 0) + 1 FROM chunks")
+    numbers = likenesses([chunk.text for chunk in chunks])
     db.executemany(
         """INSERT INTO chunks (id, path, source, start_line, end_line, start_char, end_char, hash, likeness,
            updated_at, context, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -240,16 +243,17 @@ def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: 
                 chunk.start,
                 chunk.start + len(chunk.text),
                 chunk.hash,
-                likeness(chunk.text),
+                number,
                 now_ms,
                 chunk.context,
                 chunk.text,
             )
-            for key, chunk in enumerate(chunks, first)
+            for key, (chunk, number) in enumerate(zip(chunks, numbers, strict=True), first)
         ),
     )
-    for key, chunk in enumerate(chunks, first):
-        insert_words(db, key, row.path, chunk.context, chunk.text)
+    insert_words_of_file(
+        db, row.path, [(key, chunk.context, chunk.text) for key, chunk in enumerate(chunks, first)]
+    )
 
 
 def _delete_chunks(db: Database, ids: Sequence[int]) -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from memd.index.database import Database, get_int
-from memd.text.keywords import index_text, more_words
+from memd.text.extra import extra_words
 from memd.text.passages import name_words
+from memd.text.spelling import index_text
 
 Bindings: TypeAlias = dict[str, str | int | float | bytes]
 """Named values of a statement."""
@@ -170,10 +171,30 @@ def insert_words(db: Database, chunk_id: int, path: str, context: str, text: str
         context: Its context, or "".
         text: Its text.
     """
-    where = context or name_words(path)
-    db.execute(
+    insert_words_of_file(db, path, [(chunk_id, context, text)])
+
+
+def insert_words_of_file(db: Database, path: str, rows: Sequence[tuple[int, str, str]]) -> None:
+    """Do what `insert_words` does for several chunks of one file, in much less time.
+
+    Args:
+        db: The writer, inside a transaction.
+        path: The file.
+        rows: Id, context and text of each chunk.
+    """
+    name = name_words(path)
+    places = list(dict.fromkeys(context or name for _, context, _ in rows))
+    where = {
+        place: f"{index_text(place)} {extra}".strip()
+        for place, extra in zip(places, extra_words(places), strict=True)
+    }
+    extras = extra_words([text for _, _, text in rows])
+    db.executemany(
         "INSERT INTO chunks_fts (rowid, text, extra, context) VALUES (?, ?, ?, ?)",
-        (chunk_id, index_text(text), more_words(text), f"{index_text(where)} {more_words(where)}".strip()),
+        (
+            (key, index_text(text), extra, where[context or name])
+            for (key, context, text), extra in zip(rows, extras, strict=True)
+        ),
     )
 
 

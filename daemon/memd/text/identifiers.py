@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 
 from memd.text.stopwords import WORDS_OF
 from memd.text.tokens import CJK_CLASS
@@ -20,6 +21,9 @@ MOST_PARTS = 8
 
 SHORTEST_NUMBER = 6
 """Digits of the shortest number that is joined: 2026-05-08 is one thing, 10-12 are two."""
+
+_WORDS_REMEMBERED = 4096
+"""Names whose parts are remembered: a file's names come again and again."""
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-Þ", "a-zß-öø-ÿ"
 _NO_JOINTS = str.maketrans("", "", "-_\u2010\u2011")
@@ -123,12 +127,34 @@ def is_hash(word: str) -> bool:
     return _HASH.fullmatch(word.lower()) is not None
 
 
+def may_be_named(words: Collection[str]) -> set[str]:
+    """Return the words that `index_names` can find something for, and some others: it needs not be asked for the rest.
+
+    Args:
+        words: What stands between the spaces of texts.
+    """
+    return {
+        word
+        for word in words
+        if (
+            not (word.islower() or word[1:].islower())
+            if word.isalpha()
+            else "-" in word
+            or "_" in word
+            or "." in word
+            or "+" in word
+            or "#" in word
+            or not (word.isascii() and word[1:].islower())
+        )
+    }
+
+
 def index_names(text: str, words: Collection[str]) -> list[str]:
     """Return what the names in a text are to be found by, beside the text itself.
 
     Args:
         text: The text.
-        words: What stands between its spaces, each once.
+        words: What stands between its spaces, each once; those that `may_be_named` doesn't return may be left out.
 
     Returns:
         Parts of names with humps, in order; names with hyphens and underscores joined; words for C++ and its
@@ -137,20 +163,31 @@ def index_names(text: str, words: Collection[str]) -> list[str]:
     extra: dict[str, None] = {}
     for word in [word for word in words if not word.islower()]:
         tail = word[1:]
-        if not tail.islower() and tail.lower() != tail and _HUMP.search(word) is not None:
-            # Each name as one line: its parts stay neighbours, so that a phrase finds them.
-            extra.update(
-                (" ".join(parts), None) for each in _WORD_RUN.findall(word) if (parts := camel_parts(each))
-            )
+        if not tail.islower() and tail.lower() != tail:
+            extra.update(dict.fromkeys(_names_with_humps(word)))
     hyphens = not text.isascii() and ("\u2010" in text or "\u2011" in text)
     for word in words if hyphens else [word for word in words if "-" in word or "_" in word]:
-        extra.update((whole, None) for run in _JOINED_RUN.findall(word) if (whole := joined(run)))
+        extra.update(dict.fromkeys(_joined_names(word)))
     if "+" in text:
         extra.update(dict.fromkeys(phone_numbers(text)))
     for sign in _SYMBOL_SIGNS:
         if sign in text:
             extra.update((name, None) for word in words if sign in word for name in symbol_words(word))
     return list(extra)
+
+
+@lru_cache(maxsize=_WORDS_REMEMBERED)
+def _names_with_humps(word: str) -> tuple[str, ...]:
+    """Return the parts of each name with humps in a word, as one line: they stay neighbours for a phrase to find."""
+    if _HUMP.search(word) is None:
+        return ()
+    return tuple(" ".join(parts) for each in _WORD_RUN.findall(word) if (parts := camel_parts(each)))
+
+
+@lru_cache(maxsize=_WORDS_REMEMBERED)
+def _joined_names(word: str) -> tuple[str, ...]:
+    """Return each name in a word that signs join, written together."""
+    return tuple(whole for run in _JOINED_RUN.findall(word) if (whole := joined(run)))
 
 
 def _symbol_word(match: re.Match[str]) -> Iterator[str]:

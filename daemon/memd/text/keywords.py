@@ -2,7 +2,7 @@
 
 Two families live here. `strict_query` and `content_keywords` are the reference's readings of a query, pinned
 by conformance. `plan_match` is ours: what the index is really asked. What it asks for is what `index_text` and
-`more_words` have written, so whatever one side does to a word the other does too.
+`extra_words` have written, so whatever one side does to a word the other does too.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memd.text.identifiers import exact_names, index_names, quoted_phrases
+from memd.text.identifiers import exact_names, quoted_phrases
 from memd.text.spaces import WHITESPACE
 from memd.text.spelling import index_text, spaced, without_wide_forms
-from memd.text.stems import language_mark, languages_of_text, stem_words
 from memd.text.stopwords import KOREAN_PARTICLES, KOREAN_WORDS, REFERENCE_WORDS
 from memd.text.terms import Question, Term, phrase_term
 
@@ -27,7 +26,6 @@ __all__ = [
     "any_query",
     "content_keywords",
     "index_text",
-    "more_words",
     "plan_match",
     "spaced",
     "strict_query",
@@ -66,25 +64,6 @@ class MatchPlan:
     words: tuple[str, ...]
     exact: tuple[str, ...] = ()
     terms: tuple[Term, ...] = ()
-
-
-def more_words(text: str) -> str:
-    """Return what else the index keeps for a text, beside what `index_text` returns.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        Marked stems in the languages other than English it is in; parts of names with humps, other spellings of
-        names. Little or nothing for prose in English.
-    """
-    pieces = dict.fromkeys(text.split())
-    extra = index_names(text, pieces)
-    languages = languages_of_text(set(map(str.lower, pieces)), text)
-    if languages:
-        extra += map(language_mark, languages)
-        extra += stem_words(text.lower(), languages)
-    return " ".join(extra)
 
 
 def plan_match(raw: str, stemmed: Collection[str] | None = None) -> MatchPlan:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from memd.text.chunking import Chunk, embedded_text, hash_text
 from memd.text.tokens import WIDE_UNITS, has_wide, is_wide, weigh
@@ -38,8 +38,7 @@ _JOINTS = re.compile(r"[-_.\s]+")
 _UNTELLING = frozenset({"memory", "readme", "index", "notes", "sessions", "user", ""})
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A line, or a part of one too long: where it is, what it weighs, and the headings it stands under."""
 
     start: int
@@ -66,12 +65,16 @@ def cut_passages(content: str, path: str) -> list[Chunk]:
     """
     pieces = list(_pieces(content))
     name = name_words(path)
+    contexts: dict[tuple[str, ...], str] = {}
     chunks = []
     start = _skip_blank(pieces, 0)
     while start < len(pieces):
         end = _end_of(pieces, start)
         after = _skip_blank(pieces, end)
-        chunks.append(_passage(content, pieces, start, after, name))
+        headings = pieces[start].headings
+        if headings not in contexts:
+            contexts[headings] = _context(name, headings)
+        chunks.append(_passage(content, pieces, start, after, contexts[headings]))
         start = _next_start(pieces, start, end, after)
     return chunks
 
@@ -98,11 +101,12 @@ def name_words(path: str) -> str:
 def _pieces(content: str) -> Iterator[_Piece]:
     """Yield the lines of a content, those too long in parts, each with the headings above it."""
     headings: list[tuple[int, str]] = []
+    path: tuple[str, ...] = ()
     fence = ""
     start = 0
     for number, line in enumerate(content.split("\n"), start=1):
-        mark = _FENCE.match(line)
-        heading = HEADING.match(line) if not fence else None
+        mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        heading = HEADING.match(line) if "#" in line and not fence else None
         if fence:
             if mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip():
                 fence = ""
@@ -111,13 +115,15 @@ def _pieces(content: str) -> Iterator[_Piece]:
         if heading is not None:
             depth = len(heading[1])
             headings = [above for above in headings if above[0] < depth]
-        path = tuple(text for _, text in headings)
+            path = tuple(text for _, text in headings)
         for first, last in _parts(line):
-            blank = not line[first:last].strip()
-            units = weigh(line[first:last]) + 1
+            part = line[first:last]
+            blank = not part or part.isspace()
+            units = weigh(part) + 1
             yield _Piece(start + first, start + last, number, units, path, heading is not None, blank)
         if heading is not None and (text := _heading_text(line[heading.end() :])):
             headings.append((len(heading[1]), text))
+            path = (*path, text)
         start += len(line) + 1
 
 
@@ -128,18 +134,19 @@ def _heading_text(rest: str) -> str:
     return bare.rstrip(" \t") if bare == "" or bare[-1] in " \t" else text
 
 
-def _parts(line: str) -> Iterator[tuple[int, int]]:
-    """Yield a line whole, or cut at sentences, words, or anywhere, where it weighs too much for one passage."""
+def _parts(line: str) -> list[tuple[int, int]]:
+    """Return a line whole, or cut at sentences, words, or anywhere, where it weighs too much for one passage."""
     if len(line) * WIDE_UNITS <= PASSAGE_UNITS or weigh(line) <= PASSAGE_UNITS:
-        yield 0, len(line)
-        return
+        return [(0, len(line))]
+    parts = []
     start = 0
     while start < len(line):
         end = _fitting(line, start)
         if end < len(line):
             end = _cut_before(line, start, end)
-        yield start, end
+        parts.append((start, end))
         start = end
+    return parts
 
 
 def _fitting(line: str, start: int) -> int:
@@ -203,11 +210,10 @@ def _skip_blank(pieces: list[_Piece], at: int) -> int:
     return at
 
 
-def _passage(content: str, pieces: list[_Piece], start: int, after: int, name: str) -> Chunk:
-    """Return the passage of pieces `start` up to `after`, with what stands above it."""
+def _passage(content: str, pieces: list[_Piece], start: int, after: int, context: str) -> Chunk:
+    """Return the passage of pieces `start` up to `after`, which stands in `context`."""
     first, last = pieces[start], pieces[after - 1]
     text = content[first.start : last.end]
-    context = _context(name, first.headings)
     shown = after - 1
     while shown > start and pieces[shown].is_blank:
         shown -= 1

@@ -13,6 +13,8 @@ from memd.text.tokens import CJK_CLASS, is_cjk
 _CJK_RUN = re.compile(f"[{CJK_CLASS}]+")
 _WIDE_FORMS = re.compile("[\uff00-\uffef]+")
 _LAST_ASCII = 127
+_BEYOND_ASCII = re.compile("[^\0-\x7f]+")
+_SPARSE = 64  # letters beyond ASCII up to which they are sooner picked out: an English text and its dashes
 _FEW = 8  # letters that are replaced one by one faster than all through a table
 _SPELLINGS = {
     each: plain
@@ -95,6 +97,8 @@ def letters_beyond_ascii(text: str) -> set[str]:
     """
     if text.isascii():
         return set()
+    if len(text) - len(text.encode("ascii", "ignore")) <= _SPARSE:
+        return set("".join(_BEYOND_ASCII.findall(text)))
     # A set of the text's characters would make an object of each of them first: four times the time.
     codes = np.unique(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32))
     return set(map(chr, codes[codes > _LAST_ASCII].tolist()))

@@ -135,6 +135,17 @@ _WORDS_IN_ENGLISH = 2
 _local = threading.local()
 
 
+def speaking_for_languages(words: Set[str]) -> set[str]:
+    """Return the words that speak for a language other than English, whatever their case.
+
+    Args:
+        words: Words of texts. A text without one of those returned, and without letters beyond ASCII, is in no language
+            that `languages_of_text` would tell.
+    """
+    telling = _TELLING.intersection(map(str.lower, words))
+    return {word for word in words if word.lower() in telling} if telling else set()
+
+
 def languages_of_text(words: Set[str], text: str) -> tuple[str, ...]:
     """Return the languages, English aside, that a text is written in.
 

@@ -9,7 +9,8 @@ import pytest
 from memd.index.database import READER, WRITER, Database, connect
 from memd.index.schema import migrate
 from memd.index.vocabulary import load_vocabulary, near_words, stem_of, stemmed_languages
-from memd.text.keywords import index_text, more_words
+from memd.text.extra import extra_words
+from memd.text.keywords import index_text
 
 TEXTS = (
     "The watchdog restarts Kubernetes, agreeing with the receiver.",
@@ -26,7 +27,7 @@ def db(tmp_path: Path) -> Database:
     for key, text in enumerate(TEXTS, 1):
         writer.execute(
             "INSERT INTO chunks_fts (rowid, text, extra) VALUES (?, ?, ?)",
-            (key, index_text(text), more_words(text)),
+            (key, index_text(text), extra_words([text])[0]),
         )
     writer.close()
     return connect(path, READER)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memd.text.extra import extra_words
 from memd.text.keywords import (
     MOST_TERMS,
     any_query,
     content_keywords,
     index_text,
-    more_words,
     plan_match,
     spaced,
     strict_query,
@@ -43,6 +43,11 @@ NASTY = [
 ]
 
 
+def extra_words_of(text: str) -> str:
+    """Return what the index keeps for one text beside it."""
+    return extra_words([text])[0]
+
+
 class Index:
     """A full-text table like the daemon's, in memory."""
 
@@ -52,7 +57,7 @@ class Index:
             "CREATE VIRTUAL TABLE t USING fts5(text, extra, tokenize='porter unicode61 remove_diacritics 2')"
         )
         for text in texts:
-            self._db.execute("INSERT INTO t VALUES (?, ?)", (index_text(text), more_words(text)))
+            self._db.execute("INSERT INTO t VALUES (?, ?)", (index_text(text), extra_words_of(text)))
 
     def best(self, match: str | None) -> int:
         """Return the number of the text that matches best."""
@@ -277,11 +282,13 @@ def test_english_prose_has_no_other_words() -> None:
         "She said that the naïve café in Zürich isn't open on Sundays, so they'd die of hunger in vain." * 5
     )
 
-    assert more_words(text) == ""
+    assert extra_words_of(text) == ""
 
 
 def test_each_text_names_its_languages() -> None:
-    words = more_words("Die Besprechung ist am Freitag. The meeting is on Friday with all of them.").split()
+    words = extra_words_of(
+        "Die Besprechung ist am Freitag. The meeting is on Friday with all of them."
+    ).split()
 
     assert words[0] == "deǀǀ"
     assert "besprechǀ" in words
@@ -289,8 +296,8 @@ def test_each_text_names_its_languages() -> None:
 
 @given(st.text())
 def test_what_is_indexed_never_depends_on_anything_but_the_text(text: str) -> None:
-    assert (index_text(text), more_words(text)) == (index_text(text), more_words(text))
-    assert "\n" not in more_words(text)
+    assert (index_text(text), extra_words_of(text)) == (index_text(text), extra_words_of(text))
+    assert "\n" not in extra_words_of(text)
 
 
 def test_a_token_the_index_cannot_see_does_not_empty_the_strict_search() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.ranking.alike import MOST_BITS
-from memd.text.likeness import BITS, bits_apart, likeness
+from memd.text.likeness import BITS, bits_apart, likeness, likenesses
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 
@@ -45,6 +45,23 @@ def test_case_blanks_and_marks_change_nothing(words: list[str]) -> None:
 
 def test_a_number_stays_the_same_from_release_to_release() -> None:
     assert likeness("The backup ran.") == 7076748480460082095
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("One two three. " * 100, 8766653954367938914),
+        ("Größe, 部署 und 한국어 — \ud800", -6957446961248886421),
+    ],
+    ids=["more words than are counted at once", "letters beyond ASCII"],
+)
+def test_long_texts_and_those_in_other_scripts_keep_theirs_too(text: str, number: int) -> None:
+    assert likeness(text) == number
+
+
+@given(st.lists(st.one_of(st.text(max_size=40), st.sampled_from([REPORT, REPORT * 4, "", "…"])), max_size=8))
+def test_texts_together_have_the_numbers_each_has_alone(texts: list[str]) -> None:
+    assert likenesses(texts) == [likeness(text) for text in texts]
 
 
 def test_a_few_other_words_change_few_bits() -> None:

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.tokens import estimate_tokens, has_wide, is_cjk, is_wide, weigh
+from memd.text.tokens import (
+    encoded_words,
+    estimate_tokens,
+    folded_words,
+    has_wide,
+    is_cjk,
+    is_wide,
+    weigh,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,3 +46,25 @@ def test_forms_and_emoji_are_wide_without_being_letters(character: str) -> None:
 def test_a_text_weighs_what_its_characters_weigh(text: str) -> None:
     assert weigh(text) == sum(4 if is_wide(character) else 1 for character in text)
     assert has_wide(text) == any(map(is_wide, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The Backup_2 ran; twice--really.", ["the", "backup_2", "ran", "twice", "really"]),
+        ("Größe: 部署\x1cÉté", ["größe", "部", "署", "été"]),
+        ("", []),
+    ],
+)
+def test_words_are_in_lower_case_and_each_cjk_letter_is_one(text: str, words: list[str]) -> None:
+    assert folded_words(text) == words
+
+
+@given(st.one_of(st.text(max_size=60), st.text(st.characters(max_codepoint=127), max_size=60)))
+def test_encoded_words_are_the_words_in_utf_8(text: str) -> None:
+    assert encoded_words(text) == [word.encode("utf-8", "replace") for word in folded_words(text)]
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_a_text_in_ascii_has_the_words_it_has_beside_other_letters(text: str) -> None:
+    assert folded_words(f"{text} é") == [*folded_words(text), "é"]

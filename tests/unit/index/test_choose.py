@@ -31,4 +31,4 @@ def test_a_scan_answers_without_the_extension_and_says_why() -> None:
 
 
 def test_the_memory_needed_is_what_a_matrix_takes() -> None:
-    assert needed_bytes(15_000, 384) == 15_000 * (384 * 4 + 9)
+    assert needed_bytes(15_000, 384) == 15_000 * (384 + 17)

@@ -99,16 +99,18 @@ def test_changes_told_while_loading_are_not_lost(monkeypatch: pytest.MonkeyPatch
     ids = store(db, TEXTS[:6], RNG_ROWS[:6])
     matrix = MatrixSearch()
     read = matrix_module._read
+    new: list[int] = []
 
     def read_then_change(*args: object) -> object:
         block = read(*args)  # type: ignore[arg-type]
         matrix.remove(SPACE.id, ids[:2])
-        matrix.add(SPACE.id, [77], RNG_ROWS[7:8])
+        new.extend(store(db, TEXTS[7:8], RNG_ROWS[7:8]))
+        matrix.add(SPACE.id, new, RNG_ROWS[7:8])
         return block
 
     monkeypatch.setattr(matrix_module, "_read", read_then_change)
     found = {key for key, _ in matrix.nearest(db, SPACE.id, RNG_ROWS[0], 50)}
-    assert found == {*ids[2:], 77}
+    assert found == {*ids[2:], *new}
 
 
 def test_a_matrix_dropped_while_loading_stays_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

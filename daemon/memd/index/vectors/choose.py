@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memd.index.vectors.compact import BESIDE_BYTES
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch, VectorExtension
 from memd.index.vectors.vector_search import VectorSearch
-
-ROW_OVERHEAD_BYTES = 9
-"""Memory of a row beside its numbers: its id and whether it is in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Choice:
 
 def needed_bytes(vectors: int, dims: int) -> int:
     """Return the memory a matrix of so many vectors takes."""
-    return vectors * (dims * 4 + ROW_OVERHEAD_BYTES)
+    return vectors * (dims + BESIDE_BYTES)
 
 
 def choose_search(

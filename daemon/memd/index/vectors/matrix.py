@@ -1,8 +1,12 @@
-"""The warm path: all vectors of one agent in memory, searched with one multiplication.
+"""The warm path: all vectors of one agent in memory, at a byte a number.
+
+A search goes through all rows, which tells the most each cosine can be (`compact`). The few that may be among the
+best are read from the index, bit by bit as stored, and ranked exactly.
 
 The matrix is loaded from the BLOBs at the first search and then follows the index: whoever commits a change
 tells it (`add`, `remove`). Rows never move and are never overwritten, so a search works on what it saw when
-it began while others change the matrix.
+it began while others change the matrix. What its reader's snapshot doesn't hold, because the change is newer or
+older than it, is passed over.
 """
 
 from __future__ import annotations
@@ -10,49 +14,41 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memd.index.database import Database, renew_snapshot
 from memd.index.keyword import Scope, narrow
+from memd.index.vectors.compact import Block, empty_block, highest
+from memd.index.vectors.stored import READ_ROWS, read_blocks, read_rows
 from memd.index.vectors.vector_search import (
     FloatArray,
     IdArray,
     check_dims,
-    chunk_ids_of_vectors,
-    in_doubt,
     is_small,
+    merged,
     rank_exactly,
     unit_query,
     used_ids,
-    used_vectors_sql,
 )
 
 GROWTH_ROWS = 1_024
 """Rows of a block added after loading: a new block costs one allocation and copies nothing."""
 
-WIDE_MARGIN = 6
-"""Times the wanted number that is ranked before a wide scope is applied. A wide scope holds a quarter of the
-chunks or more, so this is nearly always enough; where it isn't, the scope is applied first."""
+MORE = 4
+"""One in this many more than wanted is read at once, which is mostly all that can be among the best."""
+
+WIDE_READINGS = 4
+"""Times the likeliest are read and looked up in a wide scope. It holds a quarter of the chunks or more, so this is
+nearly always enough; where it isn't, the scope is applied to all first."""
+
+LEAST = np.finfo(np.float32).min
+"""What is below this can't be reached: rows that are dead, or done with."""
 
 DEAD_SHARE = 4
 """When more than one row in this many is dead, the matrix is dropped and the next search loads it anew."""
-
-
-@dataclass(slots=True)
-class _Block:
-    """Rows in one allocation. Below `count` nothing changes but `alive`, which is replaced, not written."""
-
-    ids: IdArray
-    rows: FloatArray
-    alive: NDArray[np.bool_]
-    count: int
-
-    def seen(self) -> _Block:
-        """Return the block as it is now, unaffected by later changes."""
-        return _Block(self.ids[: self.count], self.rows[: self.count], self.alive[: self.count], self.count)
 
 
 @dataclass(slots=True)
@@ -77,7 +73,7 @@ class MatrixSearch:
         self._load_lock = threading.Lock()
         self._space_id: str | None = None
         self._dims = 0
-        self._blocks: list[_Block] = []
+        self._blocks: list[Block] = []
         self._loading: _Loading | None = None
 
     def __repr__(self) -> str:
@@ -87,7 +83,7 @@ class MatrixSearch:
     def __len__(self) -> int:
         """Return how many vectors can be found."""
         with self._lock:
-            return sum(int(np.count_nonzero(block.alive[: block.count])) for block in self._blocks)
+            return sum(block.live_ids().size for block in self._blocks)
 
     @property
     def is_loaded(self) -> bool:
@@ -103,7 +99,7 @@ class MatrixSearch:
     def size_bytes(self) -> int:
         """Memory held."""
         with self._lock:
-            return sum(block.rows.nbytes + block.ids.nbytes + block.alive.nbytes for block in self._blocks)
+            return sum(block.size_bytes for block in self._blocks)
 
     # --- searching ----------------------------------------------------------------------------------
 
@@ -117,31 +113,10 @@ class MatrixSearch:
         blocks = [block for block in self._seen(db, space_id) if block.count]
         if not blocks:
             return []
-        dims = blocks[0].rows.shape[1]
-        check_dims(exact, dims)
-        single = exact.astype(np.float32)
-        near = _joined([block.rows @ single for block in blocks])
-        ids = _joined([block.ids for block in blocks])
-        alive = _joined([block.alive for block in blocks])
+        check_dims(exact, blocks[0].numbers.shape[1])
+        return _best(db, space_id, *highest(blocks, exact), exact, limit, narrow(db, scope))
 
-        def best(among: NDArray[np.bool_], count: int) -> list[tuple[int, float]]:
-            positions = np.flatnonzero(among)
-            chosen = positions[in_doubt(near[positions], count, dims)]
-            return rank_exactly(_rows_at(blocks, chosen, dims), ids[chosen], exact, count)
-
-        scope = narrow(db, scope)
-        if scope is None:
-            return best(alive, limit)
-        if not is_small(db, scope):
-            # Most of the best are in scope: far fewer ids to look up than the scope has.
-            first = best(alive, limit * WIDE_MARGIN)
-            inside = {key for key, _ in chunk_ids_of_vectors(db, space_id, [key for key, _ in first], scope)}
-            found = [item for item in first if item[0] in inside]
-            if len(found) >= limit:
-                return found[:limit]
-        return best(alive & np.isin(ids, used_ids(db, space_id, scope)), limit)
-
-    def _seen(self, db: Database, space_id: str) -> list[_Block]:
+    def _seen(self, db: Database, space_id: str) -> list[Block]:
         """Return the blocks as they are now, loading the space first where another one or none is there."""
         blocks = self._seen_if_loaded(space_id)
         if blocks is not None:
@@ -150,7 +125,7 @@ class MatrixSearch:
             blocks = self._seen_if_loaded(space_id)
             return blocks if blocks is not None else self._load(db, space_id)
 
-    def _seen_if_loaded(self, space_id: str) -> list[_Block] | None:
+    def _seen_if_loaded(self, space_id: str) -> list[Block] | None:
         with self._lock:
             if self._space_id != space_id:
                 return None
@@ -171,7 +146,7 @@ class MatrixSearch:
         self._seen(db, space_id)
         return len(self)
 
-    def _load(self, db: Database, space_id: str) -> list[_Block]:
+    def _load(self, db: Database, space_id: str) -> list[Block]:
         """Read all vectors in use; changes told meanwhile are replayed on top.
 
         A change is told after its commit. The reader may have begun before that, and would read rows without
@@ -192,7 +167,7 @@ class MatrixSearch:
             if self._loading is not loading:  # dropped meanwhile: answer, but keep nothing
                 return [block.seen()]
             self._loading = None
-            self._blocks, self._space_id, self._dims = [block], space_id, block.rows.shape[1]
+            self._blocks, self._space_id, self._dims = [block], space_id, block.numbers.shape[1]
             for ids, matrix in loading.changes:
                 if matrix is None:
                     self._remove(ids)
@@ -242,7 +217,7 @@ class MatrixSearch:
         wanted = np.asarray(ids, dtype=np.int64)
         fresh = wanted > 0
         for block in self._blocks:
-            live = block.ids[: block.count][block.alive[: block.count]]
+            live = block.live_ids()
             if live.size and wanted.size and int(wanted.min()) <= int(live.max()):
                 fresh &= ~np.isin(wanted, live)
         at = np.flatnonzero(fresh)
@@ -254,19 +229,14 @@ class MatrixSearch:
         self._dims = int(matrix.shape[1])
         while at.size:
             block = self._block_with_room()
-            now = at[: len(block.ids) - block.count]
-            end = block.count + now.size
-            block.ids[block.count : end] = wanted[now]
-            block.rows[block.count : end] = matrix[now]
-            alive = block.alive.copy()
-            alive[block.count : end] = True
-            block.alive, block.count = alive, end
+            now = at[: block.room]
+            block.append(wanted[now], matrix[now])
             at = at[now.size :]
 
-    def _block_with_room(self) -> _Block:
+    def _block_with_room(self) -> Block:
         """Return the last block, or a new one where it is full."""
-        if not self._blocks or self._blocks[-1].count == len(self._blocks[-1].ids):
-            self._blocks.append(_empty_block(GROWTH_ROWS, self._dims))
+        if not self._blocks or not self._blocks[-1].room:
+            self._blocks.append(empty_block(GROWTH_ROWS, self._dims))
         return self._blocks[-1]
 
     def _remove(self, ids: list[int]) -> None:
@@ -281,48 +251,68 @@ class MatrixSearch:
                 alive = block.alive.copy()
                 alive[: block.count] &= ~hit
                 block.alive = alive
-            dead += block.count - int(np.count_nonzero(block.alive[: block.count]))
+            dead += block.count - block.live_ids().size
             total += block.count
         if dead > GROWTH_ROWS and dead * DEAD_SHARE > total:
             self._blocks, self._space_id, self._dims = [], None, 0
 
 
-def _empty_block(rows: int, dims: int) -> _Block:
-    """Return a block with room for so many rows."""
-    return _Block(
-        np.zeros(rows, dtype=np.int64),
-        np.empty((rows, dims), dtype=np.float32),
-        np.zeros(rows, dtype=np.bool_),
-        0,
-    )
-
-
-def _read(db: Database, space_id: str) -> _Block:
-    """Read all vectors of a space that chunks use into one block, each copied once."""
-    source, values = used_vectors_sql(db, space_id, None)
-    count, dims = db.execute(f"SELECT count(*), min(e.dims) FROM {source}", values).get
-    block = _empty_block(count, dims or 0)
-    packed = block.rows.reshape(-1).view(np.uint8).data
-    step = block.rows.shape[1] * block.rows.itemsize
-    ids: list[int] = []
-    for at, (key, blob) in enumerate(db.execute(f"SELECT e.id, e.embedding FROM {source}", values)):
-        ids.append(key)
-        packed[at * step : (at + 1) * step] = blob
-    block.ids[:], block.alive[:], block.count = ids, True, count
+def _read(db: Database, space_id: str) -> Block:
+    """Read all vectors of a space that chunks use into one block."""
+    ids = used_ids(db, space_id, None)
+    block = empty_block(0, 0)
+    for there, rows in read_blocks(db, ids):
+        if not block.room:
+            block = empty_block(ids.size, rows.shape[1])
+        block.append(there, rows)
     return block
 
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return arrays as one; the usual single one as it is."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _best(
+    db: Database,
+    space_id: str,
+    ids: IdArray,
+    high: FloatArray,
+    query: NDArray[np.float64],
+    limit: int,
+    scope: Scope | None,
+) -> list[tuple[int, float]]:
+    """Return the best of some vectors, read and ranked exactly.
+
+    They are read from the likeliest on, until none that is left can reach the last one wanted. Those that are out of
+    scope, or that the reader doesn't see, leave their places to the next.
+
+    Args:
+        db: A reader connection.
+        space_id: Whose vectors they are.
+        ids: (n,), their ids.
+        high: (n,), the most their cosines can be; written to.
+        query: (dims,), unit length.
+        limit: Most results.
+        scope: Only vectors of chunks in scope.
+    """
+    found: list[tuple[int, float]] = []
+    readings = 0 if scope is None or is_small(db, scope) else WIDE_READINGS
+    for reading in count():
+        if scope is not None and reading == readings:
+            high[~np.isin(ids, used_ids(db, space_id, scope))] = -np.inf
+            scope = None
+        is_full = len(found) == limit
+        least = found[-1][1] if is_full else _highest_of(high, limit + limit // MORE)
+        left = np.flatnonzero(high >= least)
+        if not left.size:
+            break
+        if left.size > READ_ROWS:
+            likely = high[left]
+            left = left[likely >= _highest_of(likely, READ_ROWS)][:READ_ROWS]
+        there, rows = read_rows(db, ids[left], scope)
+        found = merged(found, rank_exactly(rows, there, query, limit), limit)
+        high[left] = -np.inf
+    return found
 
 
-def _rows_at(blocks: Sequence[_Block], positions: NDArray[np.intp], dims: int) -> FloatArray:
-    """Return rows by their position over all blocks, in the order of the positions (ascending)."""
-    parts = [np.empty((0, dims), dtype=np.float32)]
-    start = 0
-    for block in blocks:
-        here = positions[(positions >= start) & (positions < start + block.count)] - start
-        parts.append(block.rows[here])
-        start += block.count
-    return np.concatenate(parts)
+def _highest_of(high: FloatArray, most: int) -> np.float32:
+    """Return what so many of the cosines reach; all that can be reached where there are fewer."""
+    if high.size <= most:
+        return LEAST
+    return max(LEAST, np.partition(high, high.size - most)[high.size - most])

@@ -14,12 +14,12 @@ import structlog
 from memd.index import chunks_vec
 from memd.index.database import Database, connect
 from memd.index.keyword import Scope, narrow
-from memd.index.vectors.scan import ScanSearch, read_rows
+from memd.index.vectors.scan import ScanSearch
+from memd.index.vectors.stored import rank_stored
 from memd.index.vectors.vector_search import (
     FloatArray,
     IdArray,
     check_dims,
-    rank_exactly,
     rounding,
     unit_query,
     used_ids,
@@ -158,7 +158,7 @@ class SqliteVecSearch:
         chosen = self._candidates(db, exact.astype("<f4").tobytes(), limit, rounding(state.dims), allowed)
         if chosen is None:
             return self._scan.nearest(db, space_id, query, limit, scope)
-        return rank_exactly(read_rows(db, chosen, state.dims), np.sort(chosen), exact, limit)
+        return rank_stored(db, chosen, exact, limit)
 
     def _candidates(
         self, db: Database, query: bytes, limit: int, doubt: float, allowed: IdArray | None

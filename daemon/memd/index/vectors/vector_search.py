@@ -1,9 +1,10 @@
 """Nearest vectors: the interface, its promise, and the arithmetic all paths share.
 
 There are three paths: the matrix in memory, sqlite-vec, and a scan of the BLOBs. Each finds candidates with
-its own arithmetic (float32, in whatever order of summing), then `rank_exactly` computes all of them again in
-float64, the same way everywhere. A path hands over every vector that its own rounding leaves in doubt
-(`rounding`), so that ids and order come out the same, equal vectors included.
+its own arithmetic (numbers rounded to a byte, float32 in whatever order of summing), then `rank_exactly`
+computes all of them again in float64 from the stored BLOBs, the same way everywhere. A path hands over every
+vector that its own rounding leaves in doubt (`rounding`, `compact`), so that ids and order come out the same,
+equal vectors included.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.index.database import Database, get_int
-from memd.index.keyword import Bindings, Scope, scope_sql
+from memd.index.keyword import Scope, scope_sql
 from memd_client.errors import DimensionsChangedError
 
 FloatArray = NDArray[np.float32]
@@ -131,32 +132,32 @@ def rank_exactly(
     return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
 
 
-def unpack(blobs: Sequence[bytes], dims: int) -> FloatArray:
-    """Return BLOBs as a matrix (len(blobs), dims)."""
-    return (
-        np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dims).astype(np.float32, copy=False)
-    )
+def merged(
+    first: list[tuple[int, float]], second: list[tuple[int, float]], limit: int
+) -> list[tuple[int, float]]:
+    """Return the best of two rankings as `rank_exactly` gives them, in the same order."""
+    if not first:
+        return second
+    return sorted(first + second, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
-def used_vectors_sql(db: Database, space_id: str, scope: Scope | None) -> tuple[str, Bindings]:
-    """Return the FROM clause of the vectors of a space that chunks in scope use, with its named values.
+def used_ids(db: Database, space_id: str, scope: Scope | None) -> IdArray:
+    """Return the ids of all vectors of a space that chunks in scope use, ascending.
 
-    The rows are called `e`; each appears once. A narrow scope starts at its chunks; a wide one goes through
-    the vectors in the order they lie on disk.
+    Only indexes are read. A narrow scope starts at its chunks; a wide one goes through the vectors by their
+    texts' hashes, in which order the chunks are found side by side.
     """
     condition, values = scope_sql(scope)
-    values["space"] = space_id
     if scope is not None and is_small(db, scope):
-        return (
-            f"""(SELECT DISTINCT c.hash FROM chunks AS c WHERE {condition}) AS wanted
-                CROSS JOIN embedding_cache AS e ON e.provider_key = :space AND e.hash = wanted.hash""",
-            values,
-        )
-    return (
-        f"""embedding_cache AS e NOT INDEXED WHERE e.provider_key = :space
-            AND EXISTS (SELECT 1 FROM chunks AS c WHERE c.hash = e.hash AND {condition})""",
-        values,
-    )
+        used = f"""(SELECT DISTINCT c.hash FROM chunks AS c WHERE {condition}) AS wanted
+                   CROSS JOIN embedding_cache AS e ON e.provider_key = :space AND e.hash = wanted.hash"""
+    else:
+        used = f"""embedding_cache AS e WHERE e.provider_key = :space
+                   AND EXISTS (SELECT 1 FROM chunks AS c WHERE c.hash = e.hash AND {condition})"""
+    ids = db.execute(  # one row, as in `keyword.find_keyword`
+        f"SELECT json_group_array(id) FROM (SELECT e.id FROM {used})", {**values, "space": space_id}
+    ).get
+    return np.sort(np.array(json.loads(str(ids)), dtype=np.int64))
 
 
 def is_small(db: Database, scope: Scope) -> bool:
@@ -164,13 +165,6 @@ def is_small(db: Database, scope: Scope) -> bool:
     condition, values = scope_sql(scope)
     inside = db.execute(f"SELECT count(*) FROM chunks AS c WHERE {condition}", values).get
     return bool(inside * SMALL_SHARE < get_int(db, "SELECT count(*) FROM chunks"))
-
-
-def used_ids(db: Database, space_id: str, scope: Scope | None) -> IdArray:
-    """Return the ids of all vectors that chunks in scope use, ascending."""
-    source, values = used_vectors_sql(db, space_id, scope)
-    rows = db.execute(f"SELECT e.id FROM {source}", values)
-    return np.sort(np.fromiter((row[0] for row in rows), dtype=np.int64))
 
 
 def chunk_ids_of_vectors(

@@ -1,0 +1,123 @@
+"""A compact row tells the most a cosine can be: never less than the cosine is, and not much more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memd.index.vectors.compact import Block, empty_block, highest
+from tests.support.indexes import unit
+
+Rows = NDArray[np.float32]
+
+DIMS = st.sampled_from([1, 2, 3, 7, 64, 384, 768, 1536])
+
+
+def blocks_of(rows: Rows, sizes: tuple[int, ...]) -> list[Block]:
+    """Return rows in blocks of so many, ids counted from 1."""
+    blocks, start = [], 0
+    for size in sizes:
+        block = empty_block(size, rows.shape[1])
+        block.append(np.arange(start + 1, start + size + 1), rows[start : start + size])
+        blocks.append(block.seen())
+        start += size
+    return blocks
+
+
+def shaped(shape: str, count: int, dims: int, seed: int) -> Rows:
+    """Return vectors that are hard on rounding in one way."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, dims))
+    if shape == "one huge number":
+        rows *= 1e-6
+        rows[np.arange(count), rng.integers(0, dims, count)] = 1.0
+    elif shape == "between two steps":  # every number is as far from its byte as can be
+        rows = (rng.integers(-126, 126, (count, dims)) + 0.5) / 127
+        rows[:, 0] = 1.0
+    elif shape == "tiny numbers":
+        rows *= 10.0 ** rng.integers(-30, 1, (count, dims))
+    elif shape == "equal numbers":
+        rows = np.ones((count, dims))
+    return unit(rows)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    shape=st.sampled_from(["any", "one huge number", "between two steps", "tiny numbers", "equal numbers"]),
+    towards=st.sampled_from(["any", "a row", "a residual"]),
+    dims=DIMS,
+    seed=st.integers(0, 1_000),
+)
+def test_no_cosine_is_above_its_bound(shape: str, towards: str, dims: int, seed: int) -> None:
+    # given rows, and a question that may be the worst one: along what rounding took from a row
+    rows = shaped(shape, 20, dims, seed)
+    blocks = blocks_of(rows, (20,))
+    exact = rows.astype(np.float64)
+    residual = exact[3] - blocks[0].numbers[3] * blocks[0].scales[3].astype(np.float64)
+    query = {"any": np.random.default_rng(seed + 1).standard_normal(dims), "a row": exact[3]}.get(
+        towards, residual
+    )
+    if not np.linalg.norm(query):
+        query = exact[3]
+    query = query / np.linalg.norm(query)
+
+    # when
+    ids, high = highest(blocks, query)
+
+    # then
+    assert ids.tolist() == list(range(1, 21))
+    assert (high.astype(np.float64) >= exact @ query).all()
+
+
+def test_a_bound_is_close() -> None:
+    rows = shaped("any", 500, 384, 1)
+    query = rows[7].astype(np.float64)
+    _, high = highest(blocks_of(rows, (500,)), query / np.linalg.norm(query))
+    assert float((high - rows @ rows[7]).max()) < 0.02
+
+
+def test_rows_of_zeros_and_of_the_smallest_numbers_have_bounds() -> None:
+    rows = np.zeros((3, 5), dtype=np.float32)
+    rows[1], rows[2] = 1e-44, -1e-35
+    _, high = highest(blocks_of(rows, (3,)), np.array([1.0, 0, 0, 0, 0]))
+    assert np.isfinite(high).all()
+    assert (high >= rows[:, 0]).all()
+    assert (high < 1e-5).all()
+
+
+@pytest.mark.parametrize("sizes", [(3_000,), (1_200, 1_800), (1, 2_500, 499)])
+def test_bounds_do_not_depend_on_the_blocks(sizes: tuple[int, ...]) -> None:
+    rows = shaped("any", 3_000, 384, 2)
+    query = rows[0].astype(np.float64)
+    ids, high = highest(blocks_of(rows, sizes), query)
+    assert ids.tolist() == list(range(1, 3_001))
+    assert np.allclose(high, highest(blocks_of(rows, (3_000,)), query)[1], atol=1e-6)
+
+
+def test_a_row_not_in_use_can_not_be_reached() -> None:
+    [block] = blocks_of(shaped("any", 4, 8, 3), (4,))
+    block.alive = np.array([True, False, True, True])
+    assert (highest([block], np.eye(8)[0])[1] == -np.inf).tolist() == [False, True, False, False]
+
+
+def test_what_was_seen_does_not_change() -> None:
+    # given a block with room, and what a search saw of it
+    rows = shaped("any", 6, 8, 4)
+    block = empty_block(6, 8)
+    block.append(np.arange(3), rows[:3])
+    seen = block.seen()
+    _, before = highest([seen], np.eye(8)[0])
+
+    # when
+    block.append(np.arange(3, 6), rows[3:])
+
+    # then
+    assert (seen.count, block.count, block.room) == (3, 6, 0)
+    assert np.array_equal(highest([seen], np.eye(8)[0])[1], before)
+
+
+def test_a_row_takes_a_byte_a_number() -> None:
+    assert empty_block(1_000, 384).size_bytes == 1_000 * (384 + 17)

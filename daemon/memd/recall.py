@@ -81,6 +81,7 @@ class Recall:
         self._lexicon = Lexicon()
         self._lines = LineReader()
         self._reranker = reranker
+        self._last_look: tuple[float, Discovery] | None = None
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Answer a question from what is on disk now.
@@ -100,11 +101,16 @@ class Recall:
         ask = _Ask(question, self._text, str(self._config.workspace), budget_s, side)
         # Two threads, a core each: disk and words, vectors. Whichever comes last finishes: every further
         # hand-over to a thread costs time. Where files changed they are brought in, and all is found again.
+        # Beside other searches the cores have enough to do: a question whose vector is known takes one thread.
+        if side is not None and self._right_of_way.is_taken and self._warm.count:
+            ask.question.vector = self._meaning.find_vector(side, params.query)
+            ask.in_one = ask.question.vector is not None
         with self._right_of_way.searching():
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._ask_by_words, ask)
-                if side is not None:
-                    await self._ask_by_meaning(ask, side)
+            if ask.in_one:
+                ask.search = self._warm.searcher()
+                await self._ask_by_words(ask)
+            else:
+                await self._ask_side_by_side(ask)
             if ask.found is None and ask.search is not None and ask.has_new_vectors:
                 ask.meaning, ask.search = None, self._warm.searcher()
             found = ask.found if ask.found is not None else await self._index.read(ask.finish)
@@ -129,6 +135,13 @@ class Recall:
             fallback=self._meaning.fallback,
             timings=ask.timings(found) if params.explain else None,
         )
+
+    async def _ask_side_by_side(self, ask: _Ask) -> None:
+        """Find what words bring up beside what is near in meaning."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._ask_by_words, ask)
+            if ask.side is not None:
+                await self._ask_by_meaning(ask, ask.side)
 
     def _prepare(self, params: SearchParams, side: Side | None) -> Question:
         """Return the search as the index wants it, settings filled in."""
@@ -179,13 +192,15 @@ class Recall:
         def look(db: Database) -> bool:
             started = perf_counter()
             try:
-                ask.disk, ask.behind = self._text.see()
+                self._look(ask)
             except MemdError as error:
                 ask.degraded = self._degraded_by(error)
             ask.look_ms = (perf_counter() - started) * 1000
             if ask.behind and self._config.settings.sync.on_search:
                 return False
             ask.words = find_words(db, ask.question)
+            if ask.in_one and ask.search is not None:
+                ask.meaning = find_meaning(db, ask.question, ask.search)
             if ask.meaning is not None or ask.side is None:
                 ask.found = ask.finish(db)
             return True
@@ -193,6 +208,24 @@ class Recall:
         if not await self._index.read(look):
             with self._right_of_way.waiting():
                 await self._catch_up(ask)
+
+    def _look(self, ask: _Ask) -> None:
+        """Look at the disk (blocking), or take over a look that began after the question came.
+
+        Among searches that wait for a core a look of one is as fresh as their own would be: it sees all that was
+        written before they were asked.
+
+        Raises:
+            MemdError: The disk can't be looked at.
+        """
+        last = self._last_look
+        if last is not None and last[0] >= ask.came_at:
+            ask.disk = last[1]
+            ask.behind = self._text.still_behind(ask.disk)
+            return
+        began = perf_counter()
+        ask.disk, ask.behind = self._text.see()
+        self._last_look = (began, ask.disk)
 
     async def _catch_up(self, ask: _Ask) -> None:
         """Bring changed files in, within the time a search may spend, and keep what is still behind.
@@ -277,13 +310,16 @@ class Recall:
 class _Ask:
     """One search under way: what its two threads have found, for whichever comes last.
 
-    `words` is set only once the disk was looked at and holds nothing new, so who sees it may finish.
+    `words` is set only once the disk was looked at and holds nothing new, so who sees it may finish. `in_one` says
+    that one thread does everything.
     """
 
     def __init__(
         self, question: Question, text: TextSync, workspace: str, budget_s: float, side: Side | None
     ) -> None:
         self.question = question
+        self.came_at = perf_counter()
+        self.in_one = False
         self._text = text
         self._workspace = workspace
         self.budget_s = budget_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from memd.index.database import Database
@@ -30,13 +31,19 @@ def find_distinct(
     found = find_keyword(db, match, limit, scope)
     asked = limit
     # Copies have exactly equal scores, so a list of different scores holds none.
-    while len(found) == asked and len({score for _, score in found}) < limit and asked < MOST_COPIES:
-        hashes = hashes_of(db, [key for key, _ in found])
-        if len(set(hashes.values())) >= limit:
-            break
+    while len(found) == asked and _count_distinct(db, found) < limit and asked < MOST_COPIES:
         asked = min(asked * 4, MOST_COPIES)
         found = find_keyword(db, match, asked, scope)
     return found if asked == limit else _first_of_each(db, found, limit)
+
+
+def _count_distinct(db: Database, found: Sequence[tuple[int, float]]) -> int:
+    """Return how many different texts chunks have; those with a score of their own aren't looked at."""
+    often = Counter(score for _, score in found)
+    alone = sum(count == 1 for count in often.values())
+    if alone == len(found):
+        return alone
+    return alone + len(set(hashes_of(db, [key for key, score in found if often[score] > 1]).values()))
 
 
 def _first_of_each(db: Database, found: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:

@@ -91,17 +91,37 @@ def fuse_normalized(
     Returns:
         All candidates, best first, with scores from 0 to 1. A side that didn't find a candidate adds nothing.
     """
+    scores = normalized_scores(
+        [each.vector_score for each in candidates],
+        [each.text_score for each in candidates],
+        vector_weight,
+        text_weight,
+    )
+    return best_first([with_score(each, score) for each, score in zip(candidates, scores, strict=True)])
+
+
+def normalized_scores(
+    vector_scores: Sequence[float | None],
+    text_scores: Sequence[float | None],
+    vector_weight: float,
+    text_weight: float,
+) -> list[float]:
+    """Return the scores that `fuse_normalized` gives, for candidates that nobody needs in order yet.
+
+    Args:
+        vector_scores: Cosines of the candidates, None where meaning didn't find one.
+        text_scores: Negated BM25 of the same candidates, likewise.
+        vector_weight: As `fuse_normalized` takes it.
+        text_weight: Likewise.
+    """
     total = vector_weight + text_weight
     vector_share = vector_weight / total if total > 0 else 0.0
     text_share = 1 - vector_share if total > 0 else 0.0
-    near = _stretched([each.vector_score for each in candidates])
-    told = _parts_of_best([each.text_score for each in candidates])
-    return best_first(
-        [
-            with_score(each, vector_share * by_meaning + text_share * by_words)
-            for each, by_meaning, by_words in zip(candidates, near, told, strict=True)
-        ]
-    )
+    near, told = _stretched(vector_scores), _parts_of_best(text_scores)
+    return [
+        vector_share * by_meaning + text_share * by_words
+        for by_meaning, by_words in zip(near, told, strict=True)
+    ]
 
 
 def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -29,15 +28,35 @@ def lift_by_neighbours(
     Returns:
         The same candidates, best first; scores stay within 0..1.
     """
+    ids = [int(item.id) for item in items]
+    lifted = lifted_scores([item.score for item in items], ids, [spans[key] for key in ids], share)
+    return best_first([with_score(item, score) for item, score in zip(items, lifted, strict=True)])
+
+
+def lifted_scores(
+    score: Sequence[float], ids: Sequence[int], spans: Sequence[Span], share: float | None = None
+) -> list[float]:
+    """Return the scores that `lift_by_neighbours` gives, for candidates that nobody needs in order yet.
+
+    Args:
+        score: Scores of the candidates.
+        ids: Their ids: of two in the same place the lesser counts as the first.
+        spans: Where each one is.
+        share: What a neighbour counts; None for `SHARE`.
+    """
     share = SHARE if share is None else share
-    by_path: dict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
-    for at, item in enumerate(items):
-        path, start, end = spans[int(item.id)]
+    by_path: dict[str, list[tuple[int, int, int, int]]] = {}
+    for at, (path, start, end) in enumerate(spans):
         if end > start:
-            by_path[path].append((start, end, int(item.id), at))
-    score = [item.score for item in items]
-    best = [0.0] * len(items)
+            place = (start, end, ids[at], at)
+            if path in by_path:
+                by_path[path].append(place)
+            else:
+                by_path[path] = [place]
+    best = [0.0] * len(score)
     for places in by_path.values():
+        if len(places) == 1:
+            continue
         places.sort()
         for (_, end, _, one), (start, _, _, other) in pairwise(places):
             if start <= end + 1:  # they overlap, or only a line end is between them
@@ -46,4 +65,4 @@ def lift_by_neighbours(
     lifted = [own + share * other for own, other in zip(score, best, strict=True)]
     # The best of the list keeps its score: one good match alone is worth 1, not less for having no neighbour.
     scale = max(score, default=0.0) / (max(lifted, default=0.0) or 1.0)
-    return best_first([with_score(item, value * scale) for item, value in zip(items, lifted, strict=True)])
+    return [value * scale for value in lifted]

@@ -117,8 +117,8 @@ def _best_share(
     db: Database, question: Question, words: Candidates, meaning: Candidates, ranked: Sequence[int]
 ) -> float:
     """Return the greatest share of what was asked for that one candidate holds."""
-    by_words = sorted(words.scores, key=lambda key: -words.scores[key])[:READ_CHUNKS]
-    by_meaning = sorted(meaning.scores, key=lambda key: -meaning.scores[key])[:READ_CHUNKS]
+    by_words = sorted(words.scores, key=words.scores.__getitem__, reverse=True)[:READ_CHUNKS]
+    by_meaning = sorted(meaning.scores, key=meaning.scores.__getitem__, reverse=True)[:READ_CHUNKS]
     looked_at = list(dict.fromkeys([*ranked[:MOST_RANKED], *by_words, *by_meaning]))
     asked = weigh_words(db, question, words.respelled, looked_at)
     return max((coverage(asked, key) for key in looked_at), default=0.0)

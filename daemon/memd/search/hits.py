@@ -26,8 +26,8 @@ SHOWN_SHARE = 0.75
 """A candidate of which more than this is shown already, as the surroundings of a better one, is no hit of its own."""
 
 
-LEAST_PAGE = 3
-"""Candidates that are cut at once at least, where few hits are missing: one of them may show nothing new."""
+SPARE = 2
+"""Candidates that are made ready beyond those missing: one or two are nearly always shown by a better one already."""
 
 
 class HitCutter:
@@ -61,7 +61,7 @@ class HitCutter:
             self._found_in[row.path].append(row)
         at = 0
         while at < len(order.ranked) and len(self._hits) < wanted:
-            size = max(LEAST_PAGE, wanted - len(self._hits))
+            size = wanted - len(self._hits) + SPARE
             self._cut_page(order.ranked[at : at + size], wanted)
             at += size
         return self._hits

@@ -11,8 +11,16 @@ from memd.index.files import ChunkRow, chunks_by_id, chunks_with_texts, load_tex
 from memd.ranking.alike import Repeats
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
-from memd.ranking.fusion import Candidate, Ranked, bm25_score, fuse_normalized, fuse_rrf, fuse_weighted
-from memd.ranking.neighbours import lift_by_neighbours
+from memd.ranking.fusion import (
+    Candidate,
+    Ranked,
+    best_first,
+    bm25_score,
+    fuse_rrf,
+    fuse_weighted,
+    normalized_scores,
+)
+from memd.ranking.neighbours import lifted_scores
 from memd.ranking.seats import seat_notes
 from memd.ranking.tiers import prefer_days, put_exact_first
 from memd.search.abstain import FAR
@@ -72,14 +80,13 @@ def order_candidates(
     plain = hybrid.fusion == "weighted"  # OpenClaw's formula, and nothing beside it
     by_names = bool(question.names) and not plain
     rows, contents = _load(db, texts.keys() | vectors.keys() | of_day, with_texts=by_names)
-    ranked = _fuse(hybrid, rows, texts, vectors, contents)
-    fused = {int(item.id): item.score for item in ranked}
-    order = Order(ranked, rows, Repeats((), {}, contents.load), contents, fused)
+    order = Order([], rows, Repeats((), {}, contents.load), contents)
     note = _Notes(order, question.explain)
-    note("fused", ranked)
     if hybrid.fusion == "normalized":
-        spans = {key: (row.path, row.start_char, row.end_char) for key, row in rows.items()}
-        ranked = note("neighbours", lift_by_neighbours(ranked, spans))
+        ranked = _fuse_with_neighbours(order, hybrid, texts, vectors, note)
+    else:
+        ranked = note("fused", _fuse(hybrid, rows, texts, vectors, contents))
+        order.fused = {int(item.id): item.score for item in ranked}
     if of_day and not plain:
         order.of_day = of_day
         ranked = note("days", prefer_days(ranked, of_day))
@@ -88,7 +95,7 @@ def order_candidates(
         note("decay", ranked)
     if by_names:
         order.held = _count_held(question, rows, contents)
-        ranked = note("exact", put_exact_first(ranked, order.held))
+        ranked = note("exact", put_exact_first(ranked, order.held) if order.held else ranked)
     if hybrid.mmr.enabled:
         ranked = _diversify(ranked, order.held, hybrid.mmr.lambda_)
     if question.notes_scope is not None:
@@ -138,6 +145,11 @@ class _Notes:
         self._order = order
         self._wanted = wanted
 
+    def keep(self, step: str, scores: Mapping[int, float]) -> None:
+        """Keep scores as they are."""
+        if self._wanted:
+            self._order.steps[step] = dict(scores)
+
     def __call__(self, step: str, ranked: list[Ranked]) -> list[Ranked]:
         """Keep the scores after a step, and return what was given."""
         if self._wanted:
@@ -153,6 +165,31 @@ def _load(db: Database, ids: Collection[int], *, with_texts: bool) -> tuple[dict
     return rows, Texts(db, rows, texts)
 
 
+def _fuse_with_neighbours(
+    order: Order,
+    hybrid: Hybrid,
+    texts: Mapping[int, float],
+    vectors: Mapping[int, float],
+    note: _Notes,
+) -> list[Ranked]:
+    """Return the candidates as they are scored where nothing else was configured, put in order once at the end."""
+    rows = list(order.rows.values())
+    ids = [row.id for row in rows]
+    by_meaning, by_words = [vectors.get(key) for key in ids], [texts.get(key) for key in ids]
+    weights = _weights(hybrid, bool(vectors), bool(texts))
+    fused = normalized_scores(by_meaning, by_words, *weights)
+    order.fused = dict(zip(ids, fused, strict=True))
+    spans = [(row.path, row.start_char, row.end_char) for row in rows]
+    lifted = lifted_scores(fused, ids, spans)
+    snippets = order.texts.all() if hybrid.mmr.enabled else {}
+    ranked = [
+        Ranked(row.id, row.path, row.start_line, row.end_line, snippets.get(row.id, ""), near, told, score)
+        for row, near, told, score in zip(rows, by_meaning, by_words, lifted, strict=True)
+    ]
+    note.keep("fused", order.fused)
+    return note("neighbours", best_first(ranked))
+
+
 def _fuse(
     hybrid: Hybrid,
     rows: Mapping[int, ChunkRow],
@@ -160,7 +197,7 @@ def _fuse(
     vectors: Mapping[int, float],
     contents: Texts,
 ) -> list[Ranked]:
-    """Return the candidates scored by words and meaning, as configured."""
+    """Return the candidates scored by another formula than the default one, best first."""
     plain = hybrid.fusion == "weighted"
     snippets = contents.all() if hybrid.mmr.enabled else {}
     candidates = []
@@ -181,9 +218,7 @@ def _fuse(
         )
     if plain:
         return fuse_weighted(candidates, hybrid.vector_weight, hybrid.text_weight)
-    if hybrid.fusion == "rrf":
-        return fuse_rrf(candidates)
-    return fuse_normalized(candidates, *_weights(hybrid, bool(vectors), bool(texts)))
+    return fuse_rrf(candidates)
 
 
 def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, float]:

@@ -169,27 +169,11 @@ def _walk(
                             continue  # deleted just now; the others of this folder are still there
                         if is_plain and facts.st_size <= max_file_bytes:
                             path = before + name
-                            same = known.get(path)
-                            if (
-                                same is not None
-                                and same.mtime_ns == facts.st_mtime_ns
-                                and same.ctime_ns == facts.st_ctime_ns
-                                and same.size == facts.st_size
-                                and same.inode == facts.st_ino
-                                and same.root == root
-                            ):
-                                files[path] = same
-                                continue
-                            files[path] = Found(
-                                path,
-                                start + name,
-                                facts.st_mtime_ns,
-                                facts.st_size,
-                                facts.st_ino,
-                                facts.st_ctime_ns,
-                                "memory",
-                                root,
-                            )
+                            state = (facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns)
+                            file = known.get(path)
+                            if file is None or file[2:6] != state or file.root != root:
+                                file = Found(path, start + name, *state, "memory", root)
+                            files[path] = file
                             continue
                     _walk_entry(found, root, start, entry, before, prefix, pattern, max_file_bytes, pending)
         except FileNotFoundError:

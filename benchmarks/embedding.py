@@ -111,10 +111,31 @@ class Table:
 
     def ratio(self, work: Work, side: str, other: str) -> tuple[float, int]:
         """Return the median of the rounds' ratios, and how many rounds count: 0 where each was disturbed."""
+        found, quiet = self.ratios(work, side, other)
+        return statistics.median(found), quiet
+
+    def ratios(self, work: Work, side: str, other: str) -> tuple[list[float], int]:
+        """Return the ratios of the rounds that count, all of them where each was disturbed, and how many weren't."""
         rows = self.rows[work.name]
         pairs = list(zip(rows[side], rows[other], strict=True))
         quiet = [pair for pair in pairs if pair[0].is_quiet and pair[1].is_quiet]
-        return statistics.median(ours.rate / theirs.rate for ours, theirs in quiet or pairs), len(quiet)
+        return [ours.rate / theirs.rate for ours, theirs in quiet or pairs], len(quiet)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a run found: the sweep, who went on, and the rounds."""
+
+    works: list[Work]
+    swept: Table
+    finalists: list[Setting]
+    table: Table
+
+    def against_best(self, work: Work) -> list[float]:
+        """Return the provider's rate against the best direct setting's, one a round that counts."""
+        direct = [setting.name for setting in (*self.finalists, ONE_BY_ONE, AS_LIST)]
+        best = self.table.by_speed(work, direct)[0]
+        return self.table.ratios(work, PROVIDER.name, best)[0]
 
 
 def sweep(cores: int) -> Iterator[Setting]:
@@ -219,7 +240,12 @@ def measure_sweep(table: Table, side: Side, work: Work, rounds: int) -> None:
 def running_daemon(works: list[Work]) -> Iterator[DaemonProcess]:
     """Run a daemon with an agent for each length of texts, each text a note, its vectors made once."""
     with StateHome() as home:
-        search = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}
+        search = {
+            "provider": "local",
+            "local": {"modelPath": "minilm"},
+            "chunking": {"tokens": CHUNK_TOKENS, "overlap": 0},  # a note is a chunk, as for the other sides
+            "sync": {"watch": False},
+        }
         home.configure(agents_config(home.state, *(work.name for work in works), memory_search=search))
         for work in works:
             for number, text in enumerate(work.notes):
@@ -234,7 +260,7 @@ def index_rate(client: Client, work: Work) -> float:
     reply, took_s = timed(lambda: client.index(work.name, force=True))
     agent = reply.agents[0]
     if agent.error or agent.degraded or agent.embedded != len(work.notes) or agent.chunks != len(work.notes):
-        sys.exit(f"{work.name}: {agent}")
+        raise SideError(f"{work.name}: {agent}")
     return agent.embedded / took_s
 
 
@@ -283,19 +309,34 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     wanted = parser.parse_args()
     try:
-        model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
+        report(compare(wanted.rounds, wanted.seconds, quick=wanted.quick), as_json=wanted.json)
     except MemdError as error:
         sys.exit(f"minilm can't be had: {error.message}")
-    until = time.perf_counter() + wanted.seconds
-    works = make_works(model, 1 if wanted.quick else 2)
-    swept, finalists = run_sweep(model, works, 1 if wanted.quick else 2)
-    table = run_rounds(model, works, finalists, wanted.rounds, until)
-    report(swept, table, works, finalists, as_json=wanted.json)
 
 
-def report(swept: Table, table: Table, works: list[Work], finalists: list[Setting], *, as_json: bool) -> None:
+def compare(rounds: int, seconds: float, *, quick: bool) -> Compared:
+    """Run the sweep, then the rounds.
+
+    Args:
+        rounds: Most rounds.
+        seconds: No round is begun after that, but for the fewest.
+        quick: A short sweep.
+
+    Raises:
+        MemdError: The model can't be had.
+        SideError: A side crashed, or the daemon indexed something else than the texts.
+    """
+    model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
+    until = time.perf_counter() + seconds
+    works = make_works(model, 1 if quick else 2)
+    swept, finalists = run_sweep(model, works, 1 if quick else 2)
+    return Compared(works, swept, finalists, run_rounds(model, works, finalists, rounds, until))
+
+
+def report(compared: Compared, *, as_json: bool) -> None:
     """Print the sweep, the rounds and the ratios."""
-    for title, part in (("sweep", swept), ("rounds", table)):
+    works, table, finalists = compared.works, compared.table, compared.finalists
+    for title, part in (("sweep", compared.swept), ("rounds", table)):
         for work in works:
             if not as_json:
                 print(f"--- {title}, {work.name} texts: texts a second, median (slowest to fastest)")

@@ -31,7 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.latency import WARM_UP, make_corpus, store_random_vectors
+from benchmarks.corpus import make_corpus, store_random_vectors
+from benchmarks.indexed import all_indexed
 from benchmarks.write_trials import Questions, Trials
 from memd_client import Client
 from memd_client.errors import ConnectionLostError
@@ -42,11 +43,33 @@ BAR_WRITE_MS = 60.0
 BAR_RECONCILE_MS = 100.0
 BAR_RATIO = 3.0
 BAR_BUSY_MS = 100.0
+WARM_UP = 5
+"""Calls before the first that counts: caches of the processor and of SQLite."""
+
 MOST_HYBRID = 300
 """Answers with meaning that are wanted of a time in which vectors are computed: enough for a p95."""
 
 BUSY_LINES = 20
 """Of each of the 10,000 new files: most notes are short."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is done.
+
+    Attributes:
+        files: Notes of `write` and `reconcile`.
+        trials: Writes, each with its search.
+        chunks: Of the full index.
+        busy_s: Longest time of searching beside other work.
+        new_files: What the twentieth agent takes in.
+    """
+
+    files: int = 1300
+    trials: int = 1000
+    chunks: int = 15_000
+    busy_s: float = 20.0
+    new_files: int = 10_000
 
 
 @dataclass
@@ -101,15 +124,13 @@ def prepared(mode: str, fill: Callable[[StateHome], None], *others: str) -> Iter
         home.configure(agents_config(home.state, *others, memory_search=memory_search("keyword")))
         fill(home)
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
-            client.index()
+            all_indexed(client.index())
         if mode == "meaning":
             for index in (home.state / "memory").glob("*.sqlite"):
                 store_random_vectors(index, np.random.default_rng(7))
             home.configure(agents_config(home.state, *others, memory_search=memory_search(mode)))
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
-            for agent in client.index().agents:
-                if agent.error or agent.degraded:
-                    sys.exit(f"{agent.agent}: {agent.error or agent.degraded}")
+            all_indexed(client.index())
             yield daemon
 
 
@@ -127,7 +148,7 @@ def repeated(run: Callable[[], object], rounds: int) -> list[float]:
     return [timed(run) for _ in range(rounds)]
 
 
-def measure_write(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
+def measure_write(mode: str, wanted: Sizes) -> Iterator[Row]:
     """Write, then search, a thousand times."""
     made: list[Trials] = []
 
@@ -164,7 +185,7 @@ def settled(client: Client) -> bool:
     return True
 
 
-def measure_reconcile(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
+def measure_reconcile(mode: str, wanted: Sizes) -> Iterator[Row]:
     """Sync and search where nothing changed."""
     with prepared(mode, corpus(wanted.files * 2, wanted.files)) as daemon, daemon.client() as client:
         ask = Questions()
@@ -231,7 +252,7 @@ def against_idle(name: str, idle: list[float], busy: list[float], **notes: Any) 
     yield beside
 
 
-def measure_full(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
+def measure_full(mode: str, wanted: Sizes) -> Iterator[Row]:
     """Search while a full index runs, again and again: first its text, then its vectors."""
     with prepared(mode, corpus(wanted.chunks, wanted.chunks // 50)) as daemon, daemon.client() as client:
         ask, took = Questions(), dict[str, list[float]]()
@@ -255,7 +276,7 @@ def measure_full(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
             yield from against_idle(name, idle, busy, **{"full indexes": rounds, "chunks left": left})
 
 
-def measure_agents(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
+def measure_agents(mode: str, wanted: Sizes) -> Iterator[Row]:
     """Search other agents' memories while one takes in many new files."""
     others = [f"agent{number:02d}" for number in range(19)]
 
@@ -284,7 +305,7 @@ def measure_agents(mode: str, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from against_idle(f"19 agents, another takes {wanted.new_files}", idle, busy, **notes)
 
 
-PARTS: Mapping[str, Callable[[str, argparse.Namespace], Iterator[Row]]] = {
+PARTS: Mapping[str, Callable[[str, Sizes], Iterator[Row]]] = {
     "write": measure_write,
     "reconcile": measure_reconcile,
     "full": measure_full,
@@ -301,20 +322,16 @@ def main() -> None:
         "parts", nargs="*", choices=[*PARTS, []], default=[], help="what to measure; all by default"
     )
     parser.add_argument("--mode", choices=("keyword", "meaning", "both"), default="both")
-    parser.add_argument("--files", type=int, default=1300)
-    parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--chunks", type=int, default=15_000)
-    parser.add_argument(
-        "--busy-s", type=float, default=20.0, help="longest time of searching beside other work"
-    )
-    parser.add_argument("--new-files", type=int, default=10_000)
+    for name, value in asdict(Sizes()).items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     wanted = parser.parse_args()
+    sizes = Sizes(**{name: getattr(wanted, name) for name in asdict(Sizes())})
     for mode in ("keyword", "meaning") if wanted.mode == "both" else (wanted.mode,):
         for part in wanted.parts or PARTS:
             if not wanted.json:
                 print(f"--- {part}, {mode}", flush=True)
-            for line in PARTS[part](mode, wanted):
+            for line in PARTS[part](mode, sizes):
                 facts = {"part": part, "mode": mode, **asdict(line)}
                 print(json.dumps(facts) if wanted.json else line, flush=True)
 

@@ -1,15 +1,17 @@
 """Retrieval quality: an evaluation set through the real daemon, scored by the set's own scorer.
 
-    python -m benchmarks.retrieval [--eval DIR] [--results FILE] [--max-results N]
+    python -m benchmarks.retrieval --eval DIR [--results FILE] [--max-results N]
 
-DIR holds one workspace a folder (`memory/*.md`, `queries.jsonl`) and `score.py`. Each workspace becomes an
-agent of one daemon with the local MiniLM model; every query goes over the socket as a client's would.
+DIR (or what the environment's MEMD_EVAL names) holds one workspace a folder (`memory/*.md`, `queries.jsonl`) and
+`score.py`. Each workspace becomes an agent of one daemon with the local MiniLM model; every query goes over the
+socket as a client's would.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -19,13 +21,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.indexed import StateError, all_indexed
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
 SEEN_CHARACTERS = 120
 """How much of a line has to stand in a snippet for the line to count as seen, in the set's scorer."""
 
-DEFAULT_EVAL = Path(__file__).resolve().parents[2] / "shared" / "eval"
+WITH_MODEL: dict[str, Any] = {"provider": "local", "local": {"modelPath": "minilm"}}
+
+
+def default_eval() -> Path | None:
+    """Return the folder the environment names, if any."""
+    named = os.environ.get("MEMD_EVAL")
+    return Path(named) if named else None
 
 
 def main() -> None:
@@ -33,24 +42,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--eval", type=Path, default=DEFAULT_EVAL, help="folder of the evaluation set")
+    parser.add_argument("--eval", type=Path, default=default_eval(), help="folder of the evaluation set")
     parser.add_argument("--results", type=Path, help="keep the results file here")
     parser.add_argument("--max-results", type=int, default=6)
     parser.add_argument("--settings", default="{}", help="memorySearch settings as JSON, over the defaults")
     parser.add_argument("--keyword-only", action="store_true", help="no vectors")
     arguments = parser.parse_args()
-    if not (arguments.eval / "score.py").is_file():
+    if arguments.eval is None or not (arguments.eval / "score.py").is_file():
         sys.exit(f"{arguments.eval} is no evaluation set: it has no score.py")
-    search: dict[str, Any] = {"provider": "local", "local": {"modelPath": "minilm"}}
-    if arguments.keyword_only:
-        search = {"provider": "none"}
+    search: dict[str, Any] = {"provider": "none"} if arguments.keyword_only else dict(WITH_MODEL)
     search.update(json.loads(arguments.settings))
-    workspaces = sorted(path.parent for path in arguments.eval.glob("*/queries.jsonl"))
+    lines = run_set(arguments.eval, search, arguments.max_results)
+    print(scores(arguments.eval, lines, arguments.results, arguments.max_results), end="")
+
+
+def run_set(folder: Path, search: Mapping[str, Any], max_results: int) -> list[dict[str, Any]]:
+    """Run a set's queries through a daemon of their own; return one result row a query.
+
+    Args:
+        folder: Of the set.
+        search: `memorySearch` settings; provider `none` for keywords alone.
+        max_results: Hits a query.
+
+    Raises:
+        StateError: A workspace wasn't indexed, or a query not answered, as the settings want it.
+    """
+    workspaces = sorted(path.parent for path in folder.glob("*/queries.jsonl"))
     with StateHome() as home:
         home.configure(lay_workspaces(home, workspaces, search))
         with DaemonProcess(home) as daemon:
-            lines = run_queries(daemon, workspaces, arguments.max_results, vectors=not arguments.keyword_only)
-    print_scores(arguments.eval, lines, arguments.results, arguments.max_results)
+            return run_queries(daemon, workspaces, max_results, vectors=search["provider"] != "none")
 
 
 def lay_workspaces(home: StateHome, workspaces: list[Path], search: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,9 +102,7 @@ def run_queries(
         reply = client.index()
         chunks = sum(agent.chunks for agent in reply.agents)
         print(f"indexed {chunks} chunks in {time.perf_counter() - started:.1f} s", file=sys.stderr)
-        for agent in reply.agents:
-            if agent.error or agent.degraded:
-                sys.exit(f"{agent.agent}: {agent.error or agent.degraded}")
+        all_indexed(reply)
         for workspace in workspaces:
             for line in (workspace / "queries.jsonl").read_text().splitlines():
                 query = json.loads(line)
@@ -92,7 +111,7 @@ def run_queries(
                 took.append(time.perf_counter() - begun)
                 expected = "hybrid" if vectors else "keyword"
                 if found.mode != expected:
-                    sys.exit(f"{query['id']}: mode {found.mode}, degraded {found.degraded}")
+                    raise StateError(f"{query['id']}: mode {found.mode}, degraded {found.degraded}")
                 rows.append(
                     {
                         "id": query["id"],
@@ -118,13 +137,13 @@ def run_queries(
     return rows
 
 
-def print_scores(folder: Path, rows: list[dict[str, Any]], keep: Path | None, max_results: int) -> None:
-    """Hand the rows to the set's scorer and print what it says."""
+def scores(folder: Path, rows: list[dict[str, Any]], keep: Path | None, max_results: int) -> str:
+    """Hand the rows to the set's scorer and return its table: a line a category, `ALL` for all that have an answer."""
     with tempfile.TemporaryDirectory() as scratch:
         results = keep or Path(scratch) / "results.jsonl"
         results.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
         command = [sys.executable, str(folder / "score.py"), str(folder), str(results), str(max_results)]
-        subprocess.run(command, check=True)
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Settings of the ranking side by side, over an evaluation set, with paired confidence intervals.
 
-    python -m benchmarks.sweep [--eval DIR] [--work DIR] [--max-results N] [--only NAME ...] [--list]
+    python -m benchmarks.sweep --eval DIR [--work DIR] [--max-results N] [--only NAME ...] [--list]
 
 A real daemon indexes the set once; each setting is then run by the product's own search over those indexes, with the
 same vectors. Every row is compared with the first, question by question (bootstrap over questions, 95 %).
@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.retrieval import DEFAULT_EVAL, SEEN_CHARACTERS, lay_workspaces
+from benchmarks.retrieval import SEEN_CHARACTERS, default_eval, lay_workspaces
 from memd.config import Query
 from memd.index.database import Database, connect_read_only
 from memd.index.meta import active_space
@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--eval", type=Path, default=DEFAULT_EVAL, help="folder of the evaluation set")
+    parser.add_argument("--eval", type=Path, default=default_eval(), help="folder of the evaluation set")
     parser.add_argument("--work", type=Path, help="keep the indexes here, and use those that are there")
     parser.add_argument("--max-results", type=int, default=6)
     parser.add_argument("--only", nargs="*", help="names of settings to run, beside the default")
@@ -110,7 +110,7 @@ def main() -> None:
     if arguments.list:
         print("\n".join(setting.name for setting in SETTINGS))
         return
-    if not (arguments.eval / "score.py").is_file():
+    if arguments.eval is None or not (arguments.eval / "score.py").is_file():
         sys.exit(f"{arguments.eval} is no evaluation set: it has no score.py")
     with StateHome() as home:
         folder = arguments.work or home.root / "indexes"

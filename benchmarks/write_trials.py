@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.latency import make_vocabulary
+from benchmarks.corpus import make_vocabulary
 from memd_client import Client
 from memd_client.messages import Hit, SearchReply
 

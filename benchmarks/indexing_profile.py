@@ -1,0 +1,299 @@
+"""Where the processor time of one indexed chunk goes, beside floors measured in the same run.
+
+An agent's own text sync and vector writer work in this process on a real index. Each stage's own time is taken where
+it runs, from its thread's processor clock: what waits or is done by others doesn't count. The stages are timed in
+rounds of their own, since the timing itself costs; the totals come from rounds without.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import random
+import threading
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+import apsw
+import numpy as np
+import trio
+from numpy.typing import NDArray
+
+from benchmarks.corpus import DIMS, make_corpus, random_vectors
+from benchmarks.part import Figure, Options, Part, at_most, measured
+from memd.clock import wall_clock_ms
+from memd.config import Chunking
+from memd.index import chunks_vec, connection, database, files, keyword
+from memd.index.cache import SpaceKey
+from memd.index.connection import IndexFile
+from memd.index.database import Database
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.sync import cut, reconcile, rows, sources, vector_writer
+from memd.sync.reconcile import TextSync
+from memd.sync.right_of_way import RightOfWay
+from memd.sync.rows import FileRows
+from memd.sync.vector_writer import CacheLimits, FillEvents, VectorWriter
+from tests.support.homes import StateHome
+
+BAR_MS: Final = 0.3
+BATCH: Final = 128
+"""Vectors stored at once: what the daemon asks of a provider at most."""
+
+LIMITS: Final = sources.SourceLimits(10_000_000, 100_000, 10**10)
+SPACE: Final = SpaceKey("local", "near-free", "a" * 64)
+
+STAGES: Final[tuple[tuple[object, str, str], ...]] = (
+    (sources, "read_file", "reading and hashing the file"),
+    (cut, "cut_passages", "cutting passages"),
+    (files, "likenesses", "likeness"),
+    (keyword, "extra_words", "stems and names"),
+    (files, "insert_words_of_file", "FTS5 insert"),
+    (files, "_insert_chunks", "rows insert"),
+    (rows, "publish_file", "comparing with what was there"),
+    (reconcile, "tidy", "merge of the keyword index"),
+    (vector_writer, "store_vectors", "vectors into the cache"),
+    (chunks_vec, "follow", "vectors into sqlite-vec"),
+    (connection, "transaction", "commit"),
+)
+"""(module, function, its stage). What a function calls that has a stage of its own doesn't count to it. FTS5 writes its
+segments, and SQLite its log and at times the file, in the commit."""
+
+REST: Final = "all else"
+
+
+class Indexed(NamedTuple):
+    """What one round took, in microseconds of processor time a chunk."""
+
+    chunks: int
+    text: float
+    vectors: float
+
+
+class Stages:
+    """Takes the processor time that functions spend themselves, by the name of their stage."""
+
+    def __init__(self) -> None:
+        self.spent_s: defaultdict[str, float] = defaultdict(float)
+        self._inner_s: defaultdict[int, list[float]] = defaultdict(list)
+
+    @contextmanager
+    def timing(self) -> Iterator[None]:
+        """Time all stages inside the block."""
+        kept = [(owner, name, getattr(owner, name)) for owner, name, _ in STAGES]
+        try:
+            for owner, name, stage in STAGES:
+                wrap = self._committing if name == "transaction" else self._timed
+                setattr(owner, name, wrap(getattr(owner, name), stage))
+            yield
+        finally:
+            for owner, name, function in kept:
+                setattr(owner, name, function)
+
+    def _timed(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
+        """Return the function, timed."""
+
+        @functools.wraps(function)
+        def timed(*args: Any, **named: Any) -> Any:
+            with self._in(stage):
+                return function(*args, **named)
+
+        return timed
+
+    def _committing(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
+        """Return the context manager of a transaction; what is outside of its block is timed."""
+
+        @contextmanager
+        def committing(db: Database) -> Iterator[None]:
+            with self._in(stage), function(db), self._in(REST):
+                yield
+
+        return committing
+
+    @contextmanager
+    def _in(self, stage: str) -> Iterator[None]:
+        """Count the block's own time to a stage."""
+        inner = self._inner_s[threading.get_ident()]
+        inner.append(0.0)
+        began_s = time.thread_time()
+        try:
+            yield
+        finally:
+            whole_s = time.thread_time() - began_s
+            self.spent_s[stage] += whole_s - inner.pop()
+            if inner:
+                inner[-1] += whole_s
+
+
+def measure(options: Options) -> Part:
+    """Measure all stages and floors."""
+    chunks, notes, rounds = (700, 40, 2) if options.quick else (4_400, 300, 5)
+    totals: list[Indexed] = []
+    stages: defaultdict[str, list[float]] = defaultdict(list)
+    floors: defaultdict[str, list[float]] = defaultdict(list)
+    extension = VectorExtension()
+    extension.load()
+    with StateHome() as home:
+        make_corpus(home, chunks, notes, random.Random(7))
+        for number in range(rounds):
+            options.tell(f"indexing: round {number + 1} of {rounds}")
+            index = options.work / f"index-{number}.sqlite"
+            totals.append(trio.run(index_all, home.workspace(), index, extension))
+            for name, spent in stage_round(
+                home.workspace(), options.work / f"staged-{number}.sqlite", extension
+            ):
+                stages[name].append(spent)
+            for name, spent in floor_round(home.workspace(), index, options.work / f"floor-{number}.sqlite"):
+                floors[name].append(spent)
+    return Part(
+        name="indexing",
+        title="Indexing, beyond embedding",
+        figures=[*_totals(totals), *_rows("stage", stages), *_rows("floor", floors)],
+        notes=[
+            f"{totals[0].chunks} chunks in {notes} files, {DIMS} dimensions; processor time of this process, all its"
+            " threads, over the number of chunks.",
+            "Stages are timed in rounds of their own and cost the timing on top.",
+            "Floors do nothing but their one thing, in one transaction, without any index.",
+        ],
+    )
+
+
+def stage_round(workspace: Path, index: Path, extension: VectorExtension) -> list[tuple[str, float]]:
+    """Return (stage, microseconds a chunk) of one round, in the order of `STAGES`."""
+    stages = Stages()
+    with stages.timing():
+        indexed = trio.run(index_all, workspace, index, extension)
+    names = list(dict.fromkeys(stage for _, _, stage in STAGES))
+    per_chunk = [(name, stages.spent_s[name] / indexed.chunks * 1e6) for name in names]
+    rest = indexed.text + indexed.vectors - sum(spent for _, spent in per_chunk)
+    return [*per_chunk, (REST, max(0.0, rest))]
+
+
+async def index_all(workspace: Path, path: Path, extension: VectorExtension) -> Indexed:
+    """Index a workspace's text, then store a vector of each chunk; return what both took."""
+    index = await IndexFile.open(path, extension=extension, clock=wall_clock_ms, space_of=lambda *_: "")
+    try:
+        async with syncing(index, workspace) as text:
+            began_s = time.process_time()
+            await text.sync()
+            text_s = time.process_time() - began_s
+        hashes = await index.read(_hashes)
+        count = len(await index.read(_texts))
+        matrix = random_vectors(len(hashes), np.random.default_rng(3))
+        writer = VectorWriter(index, SPACE, CacheLimits(None, None), tuple, wall_clock_ms, _deaf())
+        began_s = time.process_time()
+        for at in range(0, len(hashes), BATCH):
+            await writer.store(hashes[at : at + BATCH], matrix[at : at + BATCH], {}, renewing=False)
+        vectors_s = time.process_time() - began_s
+    finally:
+        await index.close()
+    return Indexed(count, text_s / count * 1e6, vectors_s / count * 1e6)
+
+
+@asynccontextmanager
+async def syncing(index: IndexFile, workspace: Path) -> AsyncIterator[TextSync]:
+    """Keep an index's text in sync inside the block, as the daemon does."""
+    disk = trio.CapacityLimiter(2)
+    found = sources.Sources(workspace, (), LIMITS, None)
+    held = FileRows(
+        index, found, chunking=Chunking(), clock=wall_clock_ms, disk=disk, on_published=lambda published: None
+    )
+    text = TextSync(index, found, held, clock=wall_clock_ms, disk=disk, right_of_way=RightOfWay())
+    await text.load()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(text.run)
+        yield text
+        nursery.cancel_scope.cancel()
+
+
+def floor_round(workspace: Path, index: Path, path: Path) -> list[tuple[str, float]]:
+    """Return (floor, microseconds a chunk) of one round over the texts of an index."""
+    whole = [file.read_bytes() for file in sorted(workspace.rglob("*.md"))]
+    source = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
+    held = source.execute("SELECT * FROM chunks ORDER BY id").fetchall()
+    texts = _texts(source)
+    source.close()
+    vectors = [row.tobytes() for row in random_vectors(len(held), np.random.default_rng(3))]
+    db = database.connect(path, database.WRITER)
+    marks = ", ".join("?" * len(held[0]))
+    db.execute(
+        f"""CREATE VIRTUAL TABLE words USING fts5
+            (text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2');
+            CREATE TABLE plain ({", ".join(f"c{number}" for number in range(len(held[0])))});
+            CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB)"""
+    )
+    floors: list[tuple[str, Callable[[], object]]] = [
+        ("SHA-256 of the files", lambda: [hashlib.sha256(each).digest() for each in whole]),
+        (
+            "FTS5 insert of the same texts",
+            lambda: _in_one(db, "INSERT INTO words (rowid, text) VALUES (?, ?)", list(enumerate(texts, 1))),
+        ),
+        ("row insert", lambda: _in_one(db, f"INSERT INTO plain VALUES ({marks})", held)),
+        (
+            "BLOB insert of the vectors",
+            lambda: _in_one(db, "INSERT INTO vectors VALUES (?, ?)", list(enumerate(vectors, 1))),
+        ),
+    ]
+    try:
+        return [(name, _cpu_s(run) / len(held) * 1e6) for name, run in floors]
+    finally:
+        db.close()
+
+
+def _in_one(db: Database, statement: str, rows: Sequence[Any]) -> None:
+    """Run a statement for all rows in one transaction."""
+    with database.transaction(db):
+        db.executemany(statement, rows)
+
+
+def _cpu_s(run: Callable[[], object]) -> float:
+    """Return the processor seconds of this thread that something takes."""
+    began_s = time.thread_time()
+    run()
+    return time.thread_time() - began_s
+
+
+def _hashes(db: Database) -> list[str]:
+    """Return the hashes of all chunks, each once, in order."""
+    return [str(row[0]) for row in db.execute("SELECT hash FROM chunks GROUP BY hash ORDER BY min(id)")]
+
+
+def _texts(db: Database) -> list[str]:
+    """Return the texts of all chunks, in order."""
+    return [str(row[0]) for row in db.execute("SELECT text FROM chunks ORDER BY id")]
+
+
+def _deaf() -> FillEvents:
+    """Return events that nobody follows."""
+
+    async def stored(ids: list[int], matrix: NDArray[np.float32], gone: list[int]) -> None:
+        pass
+
+    async def whole() -> None:
+        pass
+
+    return FillEvents(stored, lambda: None, whole)
+
+
+def _totals(rounds: Sequence[Indexed]) -> list[Figure]:
+    """Return what a chunk takes in all, and its two halves, in milliseconds."""
+    text, vectors = ([each.text / 1000 for each in rounds], [each.vectors / 1000 for each in rounds])
+    both = [one + other for one, other in zip(text, vectors, strict=True)]
+    return [
+        at_most("indexing.chunk", "a chunk, text and vector", both, "ms", BAR_MS),
+        measured("indexing.text", "of it: the text, findable by its words", text, "ms"),
+        measured("indexing.vector", "of it: its vector, stored twice", vectors, "ms"),
+    ]
+
+
+def _rows(kind: str, spent: dict[str, list[float]]) -> list[Figure]:
+    """Return a figure for each stage or floor, the dearest first."""
+    named = sorted(spent.items(), key=lambda item: -median(item[1]))
+    return [
+        measured(f"indexing.{kind}.{name.lower().replace(' ', '_')}", f"{kind}: {name}", rounds, "µs")
+        for name, rounds in named
+    ]

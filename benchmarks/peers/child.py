@@ -1,0 +1,188 @@
+"""Processes of other projects, kept on a short lead: each has a deadline, and its whole group ends with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+PARTING_S: Final = 10.0
+"""How long a process may take to end by itself once its standard input is closed."""
+
+
+class ChildError(Exception):
+    """A process failed, or took longer than it may."""
+
+
+class Run(NamedTuple):
+    """What one process from start to end cost.
+
+    Attributes:
+        ms: Wall-clock time.
+        cpu_ms: Processor time, that of its children included.
+        peak_mb: The most memory it had at once.
+        output: Its standard output.
+    """
+
+    ms: float
+    cpu_ms: float
+    peak_mb: float
+    output: str
+
+
+def run_once(
+    command: Sequence[str | Path], environ: Mapping[str, str], scratch: Path, deadline_s: float
+) -> Run:
+    """Run a command to its end.
+
+    Args:
+        command: Program and arguments.
+        environ: All its variables.
+        scratch: A directory for what it prints; it is also where it runs.
+        deadline_s: Then it is killed.
+
+    Raises:
+        ChildError: It failed or was killed.
+    """
+    out, err = scratch / "stdout", scratch / "stderr"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command,
+            env=environ,
+            cwd=scratch,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        killer = threading.Timer(deadline_s, end_group, (process.pid,))
+        killer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        finally:
+            killer.cancel()
+        took_ms = (time.perf_counter() - started) * 1000
+        process.returncode = os.waitstatus_to_exitcode(status)
+    end_group(process.pid)
+    if process.returncode != 0:
+        said = err.read_text(errors="replace")[-400:]
+        raise ChildError(f"{Path(command[0]).name} ended with {process.returncode}: {said}")
+    cpu_ms = (usage.ru_utime + usage.ru_stime) * 1000
+    return Run(took_ms, cpu_ms, usage.ru_maxrss / 1024, out.read_text())
+
+
+def end_group(pid: int) -> None:
+    """Kill a process and what it started in its group; nothing where none of them is left."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def resident_mb(pid: int) -> float:
+    """Return the memory a process has now."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise ChildError(f"process {pid} has no memory")
+
+
+def processor_ms(pid: int) -> float:
+    """Return the processor time a running process has had, all its threads together, to the nanosecond."""
+    # The number that clock_getcpuclockid gives for a process, which Python has for threads only.
+    return time.clock_gettime((~pid << 3) | 2) * 1000
+
+
+class Driver:
+    """A long-lived process that answers a JSON object a line with another.
+
+    Args:
+        command: Program and arguments.
+        environ: All its variables.
+        log: Where its standard error goes.
+
+    Resources: the process and its group, ended by `close`.
+    """
+
+    def __init__(self, command: Sequence[str | Path], environ: Mapping[str, str], log: Path) -> None:
+        self._log = log
+        self._read = b""
+        with log.open("ab") as stderr:
+            self._process = subprocess.Popen(
+                command,
+                env=environ,
+                cwd=log.parent,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def ask(self, question: Mapping[str, Any], deadline_s: float) -> dict[str, Any]:
+        """Return the answer to a question.
+
+        Raises:
+            ChildError: It says so, has ended, or doesn't answer in time.
+        """
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(question).encode() + b"\n")
+            self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.read_line(deadline_s))
+        if "error" in answer:
+            raise ChildError(str(answer["error"])[:400])
+        return answer
+
+    def read_line(self, deadline_s: float) -> bytes:
+        """Return the next line it prints.
+
+        Raises:
+            ChildError: There is none in time.
+        """
+        assert self._process.stdout is not None
+        channel = self._process.stdout.fileno()
+        until = time.monotonic() + deadline_s
+        while b"\n" not in self._read:
+            left_s = max(0.0, until - time.monotonic())
+            ready = select.select([channel], [], [], left_s)[0]
+            piece = os.read(channel, 65536) if ready else b""
+            if not piece:
+                said = self._log.read_text(errors="replace")[-400:]
+                raise ChildError(f"{'has ended' if ready else f'silent for {deadline_s:g} s'}: {said}")
+            self._read += piece
+        line, _, self._read = self._read.partition(b"\n")
+        return line
+
+    def close(self) -> None:
+        """End the process: politely, then with its whole group."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PARTING_S)
+        end_group(process.pid)
+        process.wait()
+        process.stdout.close()

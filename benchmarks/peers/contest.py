@@ -1,0 +1,68 @@
+"""The sides that are still in: a peer that fails drops out and is named, the others go on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self, TypeVar
+
+from benchmarks.peers.child import ChildError
+from benchmarks.peers.memd_side import MemdSide
+from benchmarks.peers.side import Side
+
+T = TypeVar("T")
+
+
+class Contest:
+    """Sides over the same notes.
+
+    Args:
+        sides: In the order of the table; each is entered with the contest.
+        chance: Says whose turn it is.
+
+    Resources: the sides' processes, ended by leaving the context.
+    """
+
+    def __init__(self, sides: list[Side], chance: random.Random) -> None:
+        self.failures: list[str] = []
+        self._waiting = sides
+        self._sides: list[Side] = []
+        self._chance = chance
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for side in self._waiting:
+                try:
+                    self._sides.append(stack.enter_context(side))
+                except ChildError as error:
+                    self._drop(side, error)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def each(self, action: Callable[[Side], T]) -> dict[str, T]:
+        """Do something with every side, in an order of its own; return what came of it by the side's name.
+
+        Raises:
+            ChildError: memd failed; without it there is nothing to compare.
+        """
+        results = {}
+        for side in self._chance.sample(self._sides, len(self._sides)):
+            try:
+                results[side.name] = action(side)
+            except ChildError as error:
+                self._drop(side, error)
+                self._sides.remove(side)
+        return results
+
+    def _drop(self, side: Side, error: ChildError) -> None:
+        if side.name == MemdSide.name:
+            raise error
+        self.failures.append(f"{side.name} dropped out: {error}")

@@ -1,0 +1,80 @@
+"""How a figure grows with a size: a straight line and a power law through measured points. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+THOUSAND: Final = 1_000
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """Laws put through points by least squares.
+
+    Attributes:
+        start: Of the line, at size 0.
+        slope: Of the line, for each 1 of size.
+        power: The exponent of the power law, fitted to logarithms: 1 grows as the size does, 0 not at all. None where
+            a value is not above 0.
+    """
+
+    start: float
+    slope: float
+    power: float | None
+
+    def at(self, size: float) -> float:
+        """Return the line's value at a size."""
+        return self.start + self.slope * size
+
+    def describe(self, unit: str, *, per: float = 1, of: str = "") -> str:
+        """Return the laws as a legend shows them: `0.9 ms + 0.011 ms/k, grows as n^0.62`.
+
+        Args:
+            unit: Of the values.
+            per: The size the slope is said for.
+            of: Its name: `k` for a thousand.
+        """
+        slope = self.slope * per
+        line = f"{_short(self.start)} {unit} {'+' if slope >= 0 else '-'} {_short(abs(slope))} {unit}/{of}"
+        return line if self.power is None else f"{line}, grows as n^{self.power:.2f}"
+
+
+def fit_growth(sizes: Sequence[float], values: Sequence[float]) -> Growth:
+    """Return the laws of some points.
+
+    Args:
+        sizes: At least two different ones, above 0.
+        values: One for each.
+
+    Raises:
+        ValueError: The points say nothing of growth: fewer than two sizes, or one that isn't above 0.
+    """
+    if len(sizes) != len(values) or len(set(sizes)) < 2 or min(sizes) <= 0:
+        raise ValueError(f"{len(sizes)} sizes and {len(values)} values give no law")
+    slope, start = _line(sizes, values)
+    power = None
+    if min(values) > 0:
+        power, _ = _line([math.log(size) for size in sizes], [math.log(value) for value in values])
+    return Growth(start, slope, power)
+
+
+def share_of(values: Sequence[float], percent: float) -> float:
+    """Return the value that `percent` of some values don't exceed; between two of them, the way between."""
+    return float(np.percentile(np.asarray(values, dtype=np.float64), percent))
+
+
+def _short(value: float) -> str:
+    """Return a number with three digits, or all that stand before the point."""
+    return f"{value:.3g}" if abs(value) < THOUSAND else f"{value:,.0f}"
+
+
+def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
+    """Return (slope, start) of the line through some points that is least wrong in its squares."""
+    across, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    away = across - across.mean()
+    slope = float(away @ (up - up.mean()) / (away @ away))
+    return slope, float(up.mean() - slope * across.mean())

@@ -1,0 +1,146 @@
+"""What processes cost, as the kernel counts it; and helpers of a measurement that are processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import msgspec
+
+MB: Final = 1_000_000
+
+REST_S: Final = 75.0
+"""From a daemon's last work until its memory is at rest: caches are given back after some seconds, the heap is trimmed
+every 30 s, after work and once more."""
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """Memory of some processes in MB.
+
+    Attributes:
+        pss: Pages that processes share are divided among them, so that sums count no page twice.
+        rss: Shared pages count for each process whole.
+    """
+
+    pss: float
+    rss: float
+
+
+def memory_of(pids: Iterable[int]) -> Memory:
+    """Return what some processes hold together; they must be there together for PSS to mean anything."""
+    held = {"Pss": 0, "Rss": 0}
+    for pid in pids:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            name, _, rest = line.partition(":")
+            if name in held:
+                held[name] += int(rest.split()[0]) * 1024
+    return Memory(held["Pss"] / MB, held["Rss"] / MB)
+
+
+def resident_mb(pid: int) -> float:
+    """Return a process's resident memory in MB."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MB
+
+
+def processor_s(pids: Iterable[int]) -> float:
+    """Return the processor time some processes have used, in seconds; the kernel counts in steps of 10 ms."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process started and that still run."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += map(int, (task / "children").read_text().split())
+    return found
+
+
+class Worker:
+    """A process of a benchmark's: lines of JSON in, lines of JSON out; a context manager, which ends it.
+
+    Args:
+        module: Run by the interpreter that runs this.
+        arguments: Its command line.
+        environ: More variables.
+    """
+
+    def __init__(self, module: str, *arguments: str, environ: Mapping[str, str] | None = None) -> None:
+        self.module = module
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **(environ or {})},
+        )
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._process.kill()
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def tell(self, message: Any) -> None:
+        """Write one line to it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
+
+    def hear(self) -> Any:
+        """Return its next line.
+
+        Raises:
+            RuntimeError: It ended instead; why stands on stderr.
+        """
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.module} ended with {self._process.wait(10)}")
+        return json.loads(line)
+
+
+@contextmanager
+def workers(
+    module: str, command_lines: Iterable[Iterable[str]], *, first: Any = None
+) -> Iterator[list[Worker]]:
+    """Yield processes that have said they are ready, begun one after the other.
+
+    Args:
+        module: What they run.
+        command_lines: The arguments of each.
+        first: What each is told first, None for nothing.
+    """
+    with ExitStack() as stack:
+        running = []
+        for arguments in command_lines:
+            worker = stack.enter_context(Worker(module, *arguments))
+            if first is not None:
+                worker.tell(first)
+            worker.hear()
+            running.append(worker)
+        yield running

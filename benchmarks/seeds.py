@@ -1,0 +1,286 @@
+"""The early design's memory, rebuilt from its public descriptions: what memd is measured against in the same run.
+
+Its tables are `files`, `chunks` (the embedding as JSON text), `chunks_fts`, `chunks_vec` (vec0) and
+`embedding_cache`. A search is a scan by `vec_distance_cosine` over `chunks_vec` joined to `chunks`, an FTS5 query of
+all words joined by AND, and both merged by weight. A sync reads and hashes every file. Every statement is a
+transaction of its own, with SQLite's default journal and its default care for the disk.
+
+Where the descriptions are silent the reference is kind to the early design: JSON is written by the fastest encoder at
+hand, vectors cost it nothing, and nothing is deleted for a file that was never indexed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import apsw
+import msgspec
+import numpy as np
+import sqlite_vec
+from numpy.typing import NDArray
+
+MODEL: Final = "minilm"
+
+MAX_RESULTS: Final = 6
+CANDIDATES: Final = 4 * MAX_RESULTS
+"""`maxResults` times `candidateMultiplier`."""
+
+VECTOR_WEIGHT: Final = 0.7
+TEXT_WEIGHT: Final = 0.3
+SNIPPET_CHARACTERS: Final = 700
+
+CACHE_BATCH: Final = 400
+"""Hashes looked up in `embedding_cache` by one statement."""
+
+WORD: Final = re.compile(r"\w+")
+
+TABLES: Final = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE files (
+  path TEXT PRIMARY KEY, source TEXT NOT NULL DEFAULT 'memory', hash TEXT NOT NULL,
+  mtime INTEGER NOT NULL, size INTEGER NOT NULL
+);
+CREATE TABLE chunks (
+  id TEXT PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL DEFAULT 'memory',
+  start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash TEXT NOT NULL, model TEXT NOT NULL,
+  text TEXT NOT NULL, embedding TEXT NOT NULL, updated_at INTEGER NOT NULL
+);
+CREATE TABLE embedding_cache (
+  provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL, hash TEXT NOT NULL,
+  embedding TEXT NOT NULL, dims INTEGER, updated_at INTEGER NOT NULL,
+  PRIMARY KEY (provider, model, provider_key, hash)
+);
+CREATE VIRTUAL TABLE chunks_fts USING fts5(
+  text, id UNINDEXED, path UNINDEXED, source UNINDEXED, model UNINDEXED, start_line UNINDEXED, end_line UNINDEXED
+);
+"""
+
+
+class SeedsChunk(NamedTuple):
+    """A piece of a file."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+
+    @property
+    def hash(self) -> str:
+        """Of its text."""
+        return _sha256(self.text.encode())
+
+    @property
+    def id(self) -> str:
+        """Of its place and its text."""
+        return _sha256(f"memory:{self.path}:{self.start_line}:{self.end_line}:{self.hash}:{MODEL}".encode())
+
+
+class SeedsHit(NamedTuple):
+    """What a search gives back."""
+
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    snippet: str
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a sync did."""
+
+    files: int
+    indexed: int
+    chunks: int
+
+
+Cut = Callable[[str, str], Iterable[SeedsChunk]]
+"""(content, path) -> its chunks."""
+
+VectorOf = Callable[[str], NDArray[np.float32]]
+"""A text's vector, unit length."""
+
+
+class SeedsIndex:
+    """The early design's index of one agent.
+
+    Resources: one connection, closed by `close` or at the end of a `with`.
+
+    Args:
+        path: Of the database, made where it isn't there.
+        dims: Of the vectors.
+    """
+
+    def __init__(self, path: Path, dims: int) -> None:
+        fresh = not path.exists()
+        self._db = apsw.Connection(str(path))
+        self._db.enable_load_extension(True)
+        self._db.load_extension(sqlite_vec.loadable_path())
+        self._db.execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL")
+        if fresh:
+            self._db.execute(TABLES)
+            self._db.execute(
+                f"CREATE VIRTUAL TABLE chunks_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[{dims}])"
+            )
+
+    def __enter__(self) -> SeedsIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+    def fill(self, chunks: Sequence[SeedsChunk], vectors: NDArray[np.float32]) -> None:
+        """Put chunks in at once: for a search it makes no difference how they came in."""
+        with self._db:
+            for chunk, vector in zip(chunks, vectors, strict=True):
+                self._insert(chunk, chunk.hash, vector, _as_json(vector))
+
+    def sync(self, workspace: Path, cut: Cut, vector_of: VectorOf) -> Synced:
+        """Bring the index up to the files: each is read and hashed, those whose hash moved are indexed.
+
+        Args:
+            workspace: Holds `MEMORY.md` and `memory/`.
+            cut: Makes chunks of a content.
+            vector_of: Gives a chunk's vector; its time counts, so it should take none.
+        """
+        seen: set[str] = set()
+        indexed = chunks = 0
+        for location in _memory_files(workspace):
+            content = location.read_bytes()
+            state, path = location.stat(), location.relative_to(workspace).as_posix()
+            digest = _sha256(content)
+            seen.add(path)
+            known = self._db.execute(
+                "SELECT hash FROM files WHERE path = ? AND source = 'memory'", (path,)
+            ).fetchone()
+            if known is not None and known[0] == digest:
+                continue
+            if known is not None:
+                self._forget(path)
+            chunks += self._index(list(cut(content.decode(), path)), vector_of)
+            self._db.execute(
+                "INSERT INTO files VALUES (?, 'memory', ?, ?, ?) ON CONFLICT(path) DO UPDATE SET"
+                " hash = excluded.hash, mtime = excluded.mtime, size = excluded.size",
+                (path, digest, state.st_mtime_ns // 1_000_000, state.st_size),
+            )
+            indexed += 1
+        for row in self._db.execute("SELECT path FROM files WHERE source = 'memory'").fetchall():
+            gone = str(row[0])
+            if gone not in seen:
+                self._forget(gone)
+                self._db.execute("DELETE FROM files WHERE path = ?", (gone,))
+        return Synced(len(seen), indexed, chunks)
+
+    def search(self, question: str, vector: NDArray[np.float32]) -> list[SeedsHit]:
+        """Return the best chunks by meaning and by words, merged by weight."""
+        nearest = self._db.execute(
+            "SELECT c.id, c.path, c.start_line, c.end_line, c.text,"
+            " vec_distance_cosine(v.embedding, ?) AS dist FROM chunks_vec v JOIN chunks c ON c.id = v.id"
+            " WHERE c.model = ? ORDER BY dist ASC LIMIT ?",
+            (vector.tobytes(), MODEL, CANDIDATES),
+        ).fetchall()
+        words = " AND ".join(f'"{word}"' for word in WORD.findall(question))
+        worded = self._db.execute(
+            "SELECT id, path, start_line, end_line, text, bm25(chunks_fts) AS rank FROM chunks_fts"
+            " WHERE chunks_fts MATCH ? AND model = ? ORDER BY rank ASC LIMIT ?",
+            (words, MODEL, CANDIDATES),
+        ).fetchall()
+        return _merged(nearest, worded)
+
+    def _index(self, chunks: list[SeedsChunk], vector_of: VectorOf) -> int:
+        """Index one file's chunks: embeddings out of the cache or new, then row by row."""
+        hashes = [chunk.hash for chunk in chunks]
+        cached = self._load_cached(hashes)
+        for chunk, digest in zip(chunks, hashes, strict=True):
+            vector = vector_of(chunk.text)
+            packed = cached.get(digest)
+            if packed is None:
+                packed = _as_json(vector)
+                self._db.execute(
+                    "INSERT INTO embedding_cache VALUES ('openai', ?, 'key', ?, ?, ?, 0)"
+                    " ON CONFLICT(provider, model, provider_key, hash) DO UPDATE SET"
+                    " embedding = excluded.embedding, dims = excluded.dims, updated_at = excluded.updated_at",
+                    (MODEL, digest, packed, len(vector)),
+                )
+            self._insert(chunk, digest, vector, packed)
+        return len(chunks)
+
+    def _insert(self, chunk: SeedsChunk, digest: str, vector: NDArray[np.float32], packed: str) -> None:
+        key, (path, start, end, text) = chunk.id, chunk
+        self._db.execute(
+            "INSERT INTO chunks VALUES (?, ?, 'memory', ?, ?, ?, ?, ?, ?, 0) ON CONFLICT(id) DO UPDATE SET"
+            " text = excluded.text, embedding = excluded.embedding, updated_at = excluded.updated_at",
+            (key, path, start, end, digest, MODEL, text, packed),
+        )
+        self._db.execute("DELETE FROM chunks_vec WHERE id = ?", (key,))
+        self._db.execute("INSERT INTO chunks_vec VALUES (?, ?)", (key, vector.tobytes()))
+        self._db.execute(
+            "INSERT INTO chunks_fts VALUES (?, ?, ?, 'memory', ?, ?, ?)", (text, key, path, MODEL, start, end)
+        )
+
+    def _load_cached(self, hashes: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for at in range(0, len(hashes), CACHE_BATCH):
+            some = hashes[at : at + CACHE_BATCH]
+            marks = ", ".join("?" * len(some))
+            found.update(
+                self._db.execute(
+                    "SELECT hash, embedding FROM embedding_cache"
+                    f" WHERE provider = 'openai' AND model = ? AND provider_key = 'key' AND hash IN ({marks})",
+                    (MODEL, *some),
+                )
+            )
+        return found
+
+    def _forget(self, path: str) -> None:
+        """Delete what a file's earlier content left."""
+        keys = "SELECT id FROM chunks WHERE path = ? AND source = 'memory'"
+        self._db.execute(f"DELETE FROM chunks_vec WHERE id IN ({keys})", (path,))
+        self._db.execute("DELETE FROM chunks_fts WHERE path = ? AND source = 'memory'", (path,))
+        self._db.execute("DELETE FROM chunks WHERE path = ? AND source = 'memory'", (path,))
+
+
+def _merged(
+    nearest: list[tuple[apsw.SQLiteValue, ...]], worded: list[tuple[apsw.SQLiteValue, ...]]
+) -> list[SeedsHit]:
+    """Return hits by `0.7 * vector score + 0.3 * text score`, the best six."""
+    places: dict[object, tuple[apsw.SQLiteValue, ...]] = {}
+    scores: dict[object, float] = {}
+    for row in nearest:
+        places[row[0]] = row
+        scores[row[0]] = VECTOR_WEIGHT * (1 - float(row[5] or 0))
+    for row in worded:
+        places.setdefault(row[0], row)
+        scores[row[0]] = scores.get(row[0], 0.0) + TEXT_WEIGHT / (1 + max(0.0, float(row[5] or 0)))
+    best = sorted(scores, key=lambda key: -scores[key])[:MAX_RESULTS]
+    return [_hit(places[key], scores[key]) for key in best]
+
+
+def _hit(row: tuple[apsw.SQLiteValue, ...], score: float) -> SeedsHit:
+    _, path, start, end, text, _ = row
+    return SeedsHit(str(path), int(start or 0), int(end or 0), score, str(text)[:SNIPPET_CHARACTERS])
+
+
+def _memory_files(workspace: Path) -> Iterator[Path]:
+    top = workspace / "MEMORY.md"
+    if top.is_file():
+        yield top
+    yield from sorted((workspace / "memory").rglob("*.md"))
+
+
+def _as_json(vector: NDArray[np.float32]) -> str:
+    """Return a vector as providers spell it: nine decimals, not the 17 digits of a float32 made a double."""
+    return msgspec.json.encode(np.round(vector.astype(np.float64), 9).tolist()).decode()
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -70,6 +70,7 @@ def record(kind: type[T]) -> type[T]:
     made: Any = kind
     held = {name: vars(kind)[name] for name in kind.__annotations__ if name in vars(kind)}
     made._names = tuple(kind.__annotations__)
+    made._name_set = frozenset(made._names)
     made._defaults = {name: value for name, value in held.items() if not isinstance(value, _Made)}
     made._factories = {name: value.make for name, value in held.items() if isinstance(value, _Made)}
     for name in made._factories:
@@ -96,6 +97,11 @@ def names_of(kind: Any) -> tuple[str, ...] | None:
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
     names = self._names
+    if not values:  # as most are made, hits by the dozen in every reply
+        facts = {**self._defaults, **named}
+        if facts.keys() == self._name_set:
+            self.__dict__.update(facts)
+            return
     given = dict(zip(names, values, strict=False))
     wrong = [name for name in named if name in given or name not in names]
     if wrong or len(values) > len(names):

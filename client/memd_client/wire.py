@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
+"""What msgpack takes as it is: most of what a reply is made of."""
+
 _known: dict[type[Any], dict[str, tuple[type[Any] | None, bool]]] = {}
 
 
@@ -24,7 +27,8 @@ def to_wire(message: Any) -> Any:
     """
     names = names_of(type(message))
     if names is not None:
-        return {name: to_wire(getattr(message, name)) for name in names}
+        facts = vars(message)
+        return {name: fact if type(fact := facts[name]) in _PLAIN else to_wire(fact) for name in names}
     if isinstance(message, list | tuple):
         return [to_wire(item) for item in message]
     return message

@@ -7,6 +7,7 @@ less than the whole.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from time import perf_counter
 
 import numpy as np
@@ -99,10 +100,10 @@ class Recall:
         degraded, side = self._meaning.degraded(), self._meaning.answering
         question = self._prepare(params, side)
         ask = _Ask(question, self._text, str(self._config.workspace), budget_s, side)
-        # Two threads, a core each: disk and words, vectors. Whichever comes last finishes: every further
-        # hand-over to a thread costs time. Where files changed they are brought in, and all is found again.
-        # Beside other searches the cores have enough to do: a question whose vector is known takes one thread.
-        if side is not None and self._right_of_way.is_taken and self._warm.count:
+        # One thread does everything: two on two cores pass Python's lock to and fro so often that they are no
+        # faster, and take a sixth more of the processor. While a question is embedded its words are looked up,
+        # and whichever comes last finishes. Where files changed they are brought in, and all is found again.
+        if side is not None and self._warm.count:
             ask.question.vector = self._meaning.find_vector(side, params.query)
             ask.in_one = ask.question.vector is not None
         with self._right_of_way.searching():
@@ -140,8 +141,16 @@ class Recall:
         """Find what words bring up beside what is near in meaning."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._ask_by_words, ask)
+            if self._warm.is_cold:
+                self._warm.searcher()  # makes room in the budget
+                nursery.start_soon(self._warm_up)
             if ask.side is not None:
                 await self._ask_by_meaning(ask, ask.side)
+
+    async def _warm_up(self) -> None:
+        """Bring the vectors into memory while the question is embedded, which takes longer where the model is cold."""
+        with suppress(MemdError):  # the search itself meets it again
+            await self._index.read(self._warm.warm_up)
 
     def _prepare(self, params: SearchParams, side: Side | None) -> Question:
         """Return the search as the index wants it, settings filled in."""

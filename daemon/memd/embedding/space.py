@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePath
 
 from memd.embedding.model.header import ModelHeader
@@ -31,10 +32,16 @@ class VectorSpace:
     @property
     def id(self) -> str:
         """16 hex digits, the same in every release."""
-        facts = [self.provider, self.model, self.query_prefix, self.document_prefix, self.dims]
-        facts += [self.document_type] if self.document_type else []
-        text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+        return _id_of(self)
+
+
+@lru_cache(maxsize=256)
+def _id_of(space: VectorSpace) -> str:
+    """Return a space's id; every search asks for it some times."""
+    facts = [space.provider, space.model, space.query_prefix, space.document_prefix, space.dims]
+    facts += [space.document_type] if space.document_type else []
+    text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
 def recipe_of(space: VectorSpace) -> dict[str, str]:

@@ -78,7 +78,11 @@ def follow(
     if not removed and not added:
         return
     state = find_state(db)
-    if state is None or state.space_id != space_id or not has_module(db, MODULE):
+    if state is None or state.space_id != space_id:
+        return
+    if not has_module(db, MODULE):
+        if state.whole:
+            _set_state(db, TableState(state.space_id, state.dims, False))
         return
     try:
         with savepoint(db):

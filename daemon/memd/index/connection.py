@@ -17,6 +17,7 @@ from memd.index.adopt import SpaceOf
 from memd.index.aside import drop, set_damaged_aside
 from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction
+from memd.index.mark import set_mark, write_mark
 from memd.index.opening import Opened, open_writer
 from memd.index.reads import IdleReaders, Read, Signal
 from memd.index.standing import Standing
@@ -180,9 +181,7 @@ class IndexFile:
             self._lose(error)
             raise
         except trio.TooSlowError:
-            raise DeadlineExceededError(
-                f"reading the index {self.path.name} took longer than allowed"
-            ) from None
+            raise DeadlineExceededError(f"reading {self.path.name} took longer than allowed") from None
         finally:
             self._reads.discard(read)
             read.stop()
@@ -364,18 +363,21 @@ class IndexFile:
                     self._closed.set()
 
     def _close(self) -> None:
-        """Close all connections, leaving one file without a log."""
+        """Close all connections, leaving one file without a log, and the mark of a clean stop."""
         self._idle_readers.close()
+        mark_ns = None
         try:
             if self._lost_by is None:
                 with map_errors(self.path):
                     give_back(self._writer, ALL_PAGES)
-                    fold_log(self._writer, wait=True)
+                    if fold_log(self._writer, wait=True):
+                        mark_ns = write_mark(self._writer, self.path, self._clock())
         except Exception as error:  # noqa: BLE001
             # Everything is committed; what isn't brought into the file now is at the next opening.
             log.warning("index.checkpoint_failed", index=str(self.path), error=type(error).__name__)
         finally:
             self._writer.close(True)  # this, too, brings the log into the file
+        set_mark(self.path, mark_ns)
         if self._lost_by is not None and self._standing.is_in_place():
             self._put_away()
 

@@ -42,7 +42,7 @@ WAL_LIMIT_BYTES = 8 * 1_048_576
 """What the log file shrinks to after a burst, so that one long transaction doesn't hold disk for ever."""
 
 WRITER_CACHE_KIB = 8_192
-READER_CACHE_KIB = 4_096
+READER_CACHE_KIB = 16384
 """Page cache of a connection. The system caches the file as well; more brought nothing in measurements."""
 
 
@@ -62,8 +62,9 @@ def wait_for_locks(db: Database) -> None:
 
 def shrink_by_itself(db: Database) -> None:
     """Let deleted pages go back to the system; counts only before the first table."""
-    db.pragma("page_size", PAGE_BYTES)
-    db.pragma("auto_vacuum", 2)
+    if db.pragma("auto_vacuum") != 2:  # said again, it would be written again
+        db.pragma("page_size", PAGE_BYTES)
+        db.pragma("auto_vacuum", 2)
 
 
 def log_ahead(db: Database) -> None:

@@ -127,11 +127,19 @@ class VectorFill:
         """Count what an earlier run, or another space's time, left undone."""
         space_id = self.space.id
 
-        def look(db: Database) -> tuple[int | None, int, int]:
-            return oldest_missing_ms(db, space_id), count_missing_characters(db, space_id), count_texts(db)
+        def look(db: Database) -> tuple[int, int | None, int, int]:
+            missing = count_missing(db, space_id)
+            if not missing:  # as at most starts: the rest reads every chunk
+                return 0, None, 0, count_texts(db)
+            characters = count_missing_characters(db, space_id)
+            return missing, oldest_missing_ms(db, space_id), characters, count_texts(db)
 
-        self.oldest_ms, self.pace.characters, self.texts = await self._index.read(look)
-        await self._count()
+        came = self._came
+        pending, self.oldest_ms, self.pace.characters, self.texts = await self._index.read(look)
+        if came == self._came and self._renew_to_id is None:
+            self.pending = pending
+        else:
+            await self._count()
 
     def wake(self, texts: int = 0, characters: int = 0) -> None:
         """Say that texts may be missing, or that the provider may work again.

@@ -27,11 +27,6 @@ class RightOfWay:
     def __repr__(self) -> str:
         return f"<RightOfWay, {self._searches} searches under way>"
 
-    @property
-    def is_taken(self) -> bool:
-        """Whether somebody searches."""
-        return self._searches > 0
-
     @contextmanager
     def searching(self) -> Iterator[None]:
         """Have the right of way inside the `with` block."""

@@ -116,6 +116,20 @@ class WarmVectors:
         self._budget.admit(self, needed_bytes(self.count, self.dims))
         return self.choice().search
 
+    @property
+    def is_cold(self) -> bool:
+        """Whether the next search has to bring the vectors into memory first."""
+        return self.count > 0 and not self._matrix.is_loaded and self.choice().search is self._matrix
+
+    def warm_up(self, db: Database) -> None:
+        """Bring the vectors into memory, where they are wanted there and aren't (blocking).
+
+        Args:
+            db: A reader connection.
+        """
+        if self._space_id is not None and self.is_cold:
+            self._matrix.load(db, self._space_id)
+
     def choice(self) -> Choice:
         """Return the path that answers and the reason, for status."""
         return choose_search(

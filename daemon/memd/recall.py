@@ -214,7 +214,12 @@ class Recall:
                 ask.found = ask.finish(db)
             return True
 
-        if not await self._index.read(look):
+        if ask.in_one:
+            async with self._right_of_way.turn():
+                is_current = await self._index.read(look)
+        else:
+            is_current = await self._index.read(look)
+        if not is_current:
             with self._right_of_way.waiting():
                 await self._catch_up(ask)
 

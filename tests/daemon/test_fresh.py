@@ -246,6 +246,39 @@ def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(
 
 
 @pytest.mark.model
+def test_among_many_searches_at_once_each_sees_what_was_written_before_it_was_asked() -> None:
+    """They share looks at the disk, and a look is only as good as the moment it began."""
+    minilm_path()
+    local = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}
+    with StateHome({"agents": {"defaults": {"memorySearch": local}}}) as home:
+        (home.root / "memd.toml").write_text(PATIENT)
+        for number in range(60):
+            home.note(f"memory/old-{number}.md", f"Invoice number {number} was paid in March.\n")
+        with DaemonProcess(home) as daemon, daemon.client(timeout_s=120) as client:
+            client.index()
+            client.search("which invoice was paid")
+            stop = threading.Event()
+
+            def ask_on() -> int:
+                with daemon.client(timeout_s=120) as other:
+                    return sum(
+                        len(other.search("which invoice was paid").hits) > 0 for _ in iter(stop.is_set, True)
+                    )
+
+            with ThreadPoolExecutor(6) as pool:
+                others = [pool.submit(ask_on) for _ in range(6)]
+                try:
+                    for turn in range(30):
+                        home.note("memory/new.md", f"The word of the hour is quokka{turn}.\n")
+                        found = client.search(f"quokka{turn}", deadline_ms=20_000).hits
+                        assert [hit.path for hit in found[:1]] == ["memory/new.md"], f"turn {turn}"
+                        assert f"quokka{turn}" in found[0].snippet
+                finally:
+                    stop.set()
+                assert all(other.result() > 0 for other in others)
+
+
+@pytest.mark.model
 def test_a_short_note_is_found_by_its_meaning_in_the_very_next_search() -> None:
     minilm_path()
     local = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
 import trio
 from trio.testing import MockClock
 
-from memd.sync.right_of_way import LONGEST_STOP_S, RightOfWay
+from memd.sync.right_of_way import LONGEST_STOP_S, TURN_S, RightOfWay
 
 
 def test_nobody_waits_where_nobody_searches() -> None:
@@ -56,3 +59,56 @@ def test_a_search_that_waits_for_the_sync_holds_nothing_up() -> None:
             return trio.current_time() - started
 
     assert trio.run(scene, clock=MockClock(autojump_threshold=0)) == 0
+
+
+# --- turns among searches -------------------------------------------------------------------------
+
+
+def turns(*seconds: float, cancelled: int | None = None) -> list[tuple[int, float]]:
+    """Return when each of some searches that come one after the other begins, by its number, in that order.
+
+    Args:
+        seconds: How long each takes.
+        cancelled: The one that is given up 1 ms after it came.
+    """
+
+    async def scene() -> list[tuple[int, float]]:
+        way, begun, came = RightOfWay(), [], trio.current_time()
+
+        async def search(number: int, takes_s: float) -> None:
+            with trio.move_on_after(0.001 if number == cancelled else math.inf):
+                async with way.turn():
+                    begun.append((number, round(trio.current_time() - came, 6)))
+                    await trio.sleep(takes_s)
+
+        async with trio.open_nursery() as nursery:
+            for number, takes_s in enumerate(seconds):
+                nursery.start_soon(search, number, takes_s)
+                await trio.testing.wait_all_tasks_blocked()
+        return begun
+
+    return trio.run(scene, clock=MockClock(autojump_threshold=0))
+
+
+def test_searches_take_turns_first_come_first_served() -> None:
+    assert turns(0.01, 0.02, 0.01) == [(0, 0.0), (1, 0.01), (2, 0.03)]
+
+
+def test_one_that_takes_long_holds_the_others_up_for_a_turn_only() -> None:
+    long = 100 * TURN_S
+    begun = turns(long, long, 0.01, 0.01)
+
+    assert [number for number, _ in begun] == [0, 1, 2, 3]
+    assert [at for _, at in begun] == pytest.approx([0, TURN_S, 2 * TURN_S, 2 * TURN_S + 0.01])
+
+
+@pytest.mark.parametrize("cancelled", [0, 1, 2])
+def test_one_that_is_given_up_leaves_its_place(cancelled: int) -> None:
+    begun = turns(0.01, 0.01, 0.01, cancelled=cancelled)
+
+    assert [number for number, _ in begun if number != cancelled] == [n for n in range(3) if n != cancelled]
+    assert max(at for _, at in begun) == (0.011 if cancelled == 0 else 0.01)
+
+
+def test_the_next_one_begins_at_once_where_nobody_is_in_line() -> None:
+    assert turns(0.0) == [(0, 0.0)]

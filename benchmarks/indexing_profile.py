@@ -7,14 +7,12 @@ rounds of their own, since the timing itself costs; the totals come from rounds 
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import random
-import threading
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -26,6 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks.corpus import DIMS, make_corpus, random_vectors
 from benchmarks.part import Figure, Options, Part, at_most, measured
+from benchmarks.stages import Stages
 from memd.clock import wall_clock_ms
 from memd.config import Chunking
 from memd.index import chunks_vec, connection, database, files, keyword
@@ -74,61 +73,6 @@ class Indexed(NamedTuple):
     vectors: float
 
 
-class Stages:
-    """Takes the processor time that functions spend themselves, by the name of their stage."""
-
-    def __init__(self) -> None:
-        self.spent_s: defaultdict[str, float] = defaultdict(float)
-        self._inner_s: defaultdict[int, list[float]] = defaultdict(list)
-
-    @contextmanager
-    def timing(self) -> Iterator[None]:
-        """Time all stages inside the block."""
-        kept = [(owner, name, getattr(owner, name)) for owner, name, _ in STAGES]
-        try:
-            for owner, name, stage in STAGES:
-                wrap = self._committing if name == "transaction" else self._timed
-                setattr(owner, name, wrap(getattr(owner, name), stage))
-            yield
-        finally:
-            for owner, name, function in kept:
-                setattr(owner, name, function)
-
-    def _timed(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
-        """Return the function, timed."""
-
-        @functools.wraps(function)
-        def timed(*args: Any, **named: Any) -> Any:
-            with self._in(stage):
-                return function(*args, **named)
-
-        return timed
-
-    def _committing(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
-        """Return the context manager of a transaction; what is outside of its block is timed."""
-
-        @contextmanager
-        def committing(db: Database) -> Iterator[None]:
-            with self._in(stage), function(db), self._in(REST):
-                yield
-
-        return committing
-
-    @contextmanager
-    def _in(self, stage: str) -> Iterator[None]:
-        """Count the block's own time to a stage."""
-        inner = self._inner_s[threading.get_ident()]
-        inner.append(0.0)
-        began_s = time.thread_time()
-        try:
-            yield
-        finally:
-            whole_s = time.thread_time() - began_s
-            self.spent_s[stage] += whole_s - inner.pop()
-            if inner:
-                inner[-1] += whole_s
-
-
 def measure(options: Options) -> Part:
     """Measure all stages and floors."""
     chunks, notes, rounds = (700, 40, 2) if options.quick else (4_400, 300, 5)
@@ -164,7 +108,7 @@ def measure(options: Options) -> Part:
 
 def stage_round(workspace: Path, index: Path, extension: VectorExtension) -> list[tuple[str, float]]:
     """Return (stage, microseconds a chunk) of one round, in the order of `STAGES`."""
-    stages = Stages()
+    stages = Stages(STAGES, REST)
     with stages.timing():
         indexed = trio.run(index_all, workspace, index, extension)
     names = list(dict.fromkeys(stage for _, _, stage in STAGES))

@@ -1,0 +1,75 @@
+"""Processor time by stages: each function's own time is taken where it runs, from its thread's clock."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from memd.index.database import Database
+
+
+class Stages:
+    """Takes the processor time that functions spend themselves, by the name of their stage.
+
+    Args:
+        stages: (module or class, name of its function, its stage). What a function calls that has a stage of its own
+            doesn't count to it. Of one that is called `transaction`, a context manager, the block doesn't count.
+        rest: The stage of what is in such a block and has none of its own.
+    """
+
+    def __init__(self, stages: Sequence[tuple[object, str, str]], rest: str = "all else") -> None:
+        self._stages, self._rest = stages, rest
+        self.spent_s: defaultdict[str, float] = defaultdict(float)
+        self._inner_s: defaultdict[int, list[float]] = defaultdict(list)
+
+    @contextmanager
+    def timing(self) -> Iterator[None]:
+        """Time all stages inside the block."""
+        kept = [(owner, name, getattr(owner, name)) for owner, name, _ in self._stages]
+        try:
+            for owner, name, stage in self._stages:
+                wrap = self._committing if name == "transaction" else self._timed
+                setattr(owner, name, wrap(getattr(owner, name), stage))
+            yield
+        finally:
+            for owner, name, function in kept:
+                setattr(owner, name, function)
+
+    def _timed(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
+        """Return the function, timed."""
+
+        @functools.wraps(function)
+        def timed(*args: Any, **named: Any) -> Any:
+            with self._in(stage):
+                return function(*args, **named)
+
+        return timed
+
+    def _committing(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
+        """Return the context manager of a transaction; what is outside of its block is timed."""
+
+        @contextmanager
+        def committing(db: Database) -> Iterator[None]:
+            with self._in(stage), function(db), self._in(self._rest):
+                yield
+
+        return committing
+
+    @contextmanager
+    def _in(self, stage: str) -> Iterator[None]:
+        """Count the block's own time to a stage."""
+        inner = self._inner_s[threading.get_ident()]
+        inner.append(0.0)
+        began_s = time.thread_time()
+        try:
+            yield
+        finally:
+            whole_s = time.thread_time() - began_s
+            self.spent_s[stage] += whole_s - inner.pop()
+            if inner:
+                inner[-1] += whole_s

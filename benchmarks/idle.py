@@ -13,8 +13,8 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
+from benchmarks.scale_process import processor_s, resident_mb
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 
@@ -54,9 +54,9 @@ def measure(agents: int, files: int, seconds: float) -> Idle:
         with DaemonProcess(home) as daemon:
             daemon.wait_for(lambda status: all(agent.files == files for agent in status.agents))
             time.sleep(SETTLE_S)
-            before, began = cpu_s(daemon.pid), time.monotonic()
+            before, began = processor_s([daemon.pid]), time.monotonic()
             time.sleep(seconds)
-            used = cpu_s(daemon.pid) - before
+            used = processor_s([daemon.pid]) - before
             return Idle(
                 agents,
                 files,
@@ -64,17 +64,6 @@ def measure(agents: int, files: int, seconds: float) -> Idle:
                 100 * used / (time.monotonic() - began),
                 len(os.listdir(f"/proc/{daemon.pid}/fd")),
             )
-
-
-def cpu_s(pid: int) -> float:
-    """Return the processor time a process has used, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mb(pid: int) -> float:
-    """Return a process's resident memory in MB."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def main() -> None:

@@ -20,9 +20,9 @@ from typing import Any, Final
 import trio
 
 from benchmarks.corpus import DIMS, make_corpus
-from benchmarks.idle import cpu_s
 from benchmarks.indexed import StateError, only_indexed
 from benchmarks.part import Figure, Options, Part, at_least, at_most, measured
+from benchmarks.scale_process import processor_s
 from benchmarks.seeds import SeedsChunk, SeedsIndex
 from benchmarks.vector_server import MODEL, running_server, vector_of
 from memd.embedding.accounts import Accounts
@@ -154,9 +154,9 @@ def daemon_cost(corpus: Path, search: Mapping[str, Any]) -> tuple[int, Cost]:
     with waiting_daemon(search) as (home, daemon), daemon.client(timeout_s=600) as client:
         client.index()
         shutil.copytree(corpus, home.workspace(), dirs_exist_ok=True)
-        before, started = cpu_s(daemon.pid), time.perf_counter()
+        before, started = processor_s([daemon.pid]), time.perf_counter()
         reply = client.index()
-        took_s, used_s = time.perf_counter() - started, cpu_s(daemon.pid) - before
+        took_s, used_s = time.perf_counter() - started, processor_s([daemon.pid]) - before
         agent = only_indexed(reply, len(list(corpus.rglob("*.md"))))
         if search["provider"] != "none" and not agent.embedded:
             raise StateError("no text was embedded")

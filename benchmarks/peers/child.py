@@ -87,14 +87,6 @@ def end_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def resident_mb(pid: int) -> float:
-    """Return the memory a process has now."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise ChildError(f"process {pid} has no memory")
-
-
 def processor_ms(pid: int) -> float:
     """Return the processor time a running process has had, all its threads together, to the nanosecond."""
     # The number that clock_getcpuclockid gives for a process, which Python has for threads only.

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from benchmarks.peers.child import ChildError, processor_ms, resident_mb, run_once
+from benchmarks.peers.child import ChildError, processor_ms, run_once
 from benchmarks.peers.side import INDEX_S, RESULTS, SHELL_S, Answer, Corner, Indexed, ShellAnswer
+from benchmarks.scale_process import resident_mb
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome

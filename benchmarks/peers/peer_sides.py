@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from benchmarks.peers.child import Driver, processor_ms, resident_mb, run_once
+from benchmarks.peers.child import Driver, processor_ms, run_once
 from benchmarks.peers.install import OpenClawPackage
 from benchmarks.peers.side import (
     INDEX_S,
@@ -23,6 +23,7 @@ from benchmarks.peers.side import (
     Indexed,
     ShellAnswer,
 )
+from benchmarks.scale_process import resident_mb
 
 DRIVERS = Path(__file__).resolve().parent
 

@@ -308,9 +308,6 @@ class Recall:
                     "Nothing to do: search by meaning follows by itself.",
                 )
             return None
-        known = self._meaning.find_vector(side, ask.question.query)
-        if known is not None:
-            return known
         timeout_s = min(self._daemon.query_embed_timeout_ms / 1000, ask.budget_s * 0.8)
         try:
             return await self._meaning.vector_of(side, ask.question.query, timeout_s)

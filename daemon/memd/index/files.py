@@ -95,6 +95,11 @@ class Published:
 
 _CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
 
+# One row instead of many: between two rows Python's lock changes hands, which costs more than the rows.
+_ROWS_AS_JSON = (
+    f"json_group_array(json_array({', '.join('c.' + name for name in ChunkRow.__struct_fields__)}))"
+)
+
 
 def load_files(db: Database) -> dict[str, FileRow]:
     """Return all file rows by path."""
@@ -184,11 +189,9 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
 
     A search looks at some hundred candidates and shows a few: their texts are loaded when it is known which.
     """
-    # One row instead of many: between two rows Python's lock changes hands, which costs more than the rows.
     row = db.execute(
-        """SELECT json_group_array(json_array(id, path, source, start_line, end_line, start_char, end_char, hash,
-           likeness)) FROM (SELECT c.* FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value
-           ORDER BY wanted.key)""",
+        f"""SELECT {_ROWS_AS_JSON} FROM (SELECT c.* FROM json_each(?) AS wanted
+            CROSS JOIN chunks AS c ON c.id = wanted.value ORDER BY wanted.key) AS c""",
         (json.dumps(list(ids)),),
     ).fetchall()[0]
     return _CHUNK_ROWS.decode(str(row[0]))
@@ -201,15 +204,13 @@ def chunks_with_texts(db: Database, ids: Sequence[int]) -> tuple[list[ChunkRow],
         db: A connection.
         ids: The chunks; one that isn't there is left out.
     """
-    separator = "\0"
     row = db.execute(
-        """SELECT json_group_array(json_array(c.id, c.path, c.source, c.start_line, c.end_line, c.start_char,
-           c.end_char, c.hash, c.likeness)), group_concat(c.text, char(0))
-           FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
+        f"""SELECT {_ROWS_AS_JSON}, group_concat(c.text, char(0))
+            FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
         (json.dumps(list(ids)),),
     ).fetchall()[0]
     rows = _CHUNK_ROWS.decode(str(row[0]))
-    texts = str(row[1]).split(separator) if rows else []
+    texts = str(row[1]).split("\0") if rows else []
     if len(texts) != len(rows):  # a text holds the separator itself
         return rows, load_texts(db, ids)
     return rows, {each.id: text for each, text in zip(rows, texts, strict=True)}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memd.index.database import Database, transaction
 from memd.index.meta import find_meta, set_meta
+from memd.index.upkeep import log_of, size_of
 
 CLOSED = "closed_ns"
 CHECKED = "checked_ms"
@@ -27,11 +28,7 @@ def written_at(path: Path) -> int | None:
         path: An index that nobody has open.
     """
     try:
-        log_bytes = path.with_name(path.name + "-wal").stat().st_size
-    except FileNotFoundError:
-        log_bytes = 0
-    try:
-        return path.stat().st_mtime_ns if log_bytes == 0 else None
+        return path.stat().st_mtime_ns if size_of(log_of(path)) == 0 else None
     except FileNotFoundError:
         return None
 

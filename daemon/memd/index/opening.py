@@ -182,14 +182,18 @@ def _open_sound(path: Path, load_extension: Callable[[Database], bool], now_ms: 
             migrate(db)
         is_known = is_as_closed(db, written_ns, now_ms)
         if not is_known:
-            verdict = db.execute("PRAGMA quick_check(1)").fetchall()
-            if verdict != [("ok",)]:
-                raise _DamagedError("it fails its integrity check")
+            _check(db)
             note_checked(db, now_ms)
     except BaseException:
         db.close(True)
         raise
     return db, is_known
+
+
+def _check(db: Database) -> None:
+    """Read the whole of a file; raise `_DamagedError` where it isn't sound."""
+    if db.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+        raise _DamagedError("it fails its integrity check")
 
 
 def _adopt(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
@@ -212,9 +216,7 @@ def _adopt(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
             raise io_error(
                 path, "another process (OpenClaw's own memory index?) holds it open; stop it first"
             )
-        verdict = old.execute("PRAGMA quick_check(1)").fetchall()
-        if verdict != [("ok",)]:
-            raise _DamagedError("it fails its integrity check")
+        _check(old)
         os.close(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         new = connect(beside, BESIDE)
         try:

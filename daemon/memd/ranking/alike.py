@@ -88,10 +88,10 @@ class Repeats:
         if missing:
             texts = self._load_texts(missing)
             self._words |= {key: frozenset(folded_words(texts[key])) for key in missing}
-        return are_alike(self._words[one], self._words[other])
+        return _say_the_same(self._words[one], self._words[other])
 
 
-def are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return whether two texts, as their sets of words, say the same."""
     if min(len(one), len(other)) < LEAST_WORDS:
         return one == other

@@ -75,44 +75,25 @@ def fuse_weighted(candidates: Iterable[Candidate], vector_weight: float, text_we
     )
 
 
-def fuse_normalized(
-    candidates: Sequence[Candidate], vector_weight: float, text_weight: float
-) -> list[Ranked]:
-    """Bring each side's scores to 0..1, then add them with their weights.
-
-    BM25 has no upper end: it is divided by the best. Cosines crowd into a narrow band: they are stretched from the
-    least candidate's to the best's.
-
-    Args:
-        candidates: Each chunk once; text scores are negated BM25 (bigger is better).
-        vector_weight: Weight of meaning, not negative.
-        text_weight: Weight of words, not negative; only the ratio of both matters.
-
-    Returns:
-        All candidates, best first, with scores from 0 to 1. A side that didn't find a candidate adds nothing.
-    """
-    scores = normalized_scores(
-        [each.vector_score for each in candidates],
-        [each.text_score for each in candidates],
-        vector_weight,
-        text_weight,
-    )
-    return best_first([with_score(each, score) for each, score in zip(candidates, scores, strict=True)])
-
-
 def normalized_scores(
     vector_scores: Sequence[float | None],
     text_scores: Sequence[float | None],
     vector_weight: float,
     text_weight: float,
 ) -> list[float]:
-    """Return the scores that `fuse_normalized` gives, for candidates that nobody needs in order yet.
+    """Bring each side's scores to 0..1, then add them with their weights.
+
+    BM25 has no upper end: it is divided by the best. Cosines crowd into a narrow band: they are stretched from the
+    least candidate's to the best's.
 
     Args:
         vector_scores: Cosines of the candidates, None where meaning didn't find one.
-        text_scores: Negated BM25 of the same candidates, likewise.
-        vector_weight: As `fuse_normalized` takes it.
-        text_weight: Likewise.
+        text_scores: Negated BM25 (bigger is better) of the same candidates, likewise.
+        vector_weight: Weight of meaning, not negative.
+        text_weight: Weight of words, not negative; only the ratio of both matters.
+
+    Returns:
+        Scores from 0 to 1. A side that didn't find a candidate adds nothing.
     """
     total = vector_weight + text_weight
     vector_share = vector_weight / total if total > 0 else 0.0

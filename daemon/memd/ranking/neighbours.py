@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
-
-from memd.ranking.fusion import Ranked, best_first, with_score
 
 SHARE = 0.35
 """What the better neighbour's score counts, beside the passage's own. Chosen on the evaluation set: between 0.15 and
@@ -15,48 +14,27 @@ Span = tuple[str, int, int]
 """(path, start, end) of a text in its file, in characters; the end not belonging to it."""
 
 
-def lift_by_neighbours(
-    items: Sequence[Ranked], spans: Mapping[int, Span], share: float | None = None
-) -> list[Ranked]:
-    """Add to each score a share of the better of its direct neighbours' scores, in a file.
-
-    Args:
-        items: Scored candidates.
-        spans: Where each one is; a candidate without a place (start equal to end) has no neighbours.
-        share: What a neighbour counts; None for `SHARE`.
-
-    Returns:
-        The same candidates, best first; scores stay within 0..1.
-    """
-    ids = [int(item.id) for item in items]
-    lifted = lifted_scores([item.score for item in items], ids, [spans[key] for key in ids], share)
-    return best_first([with_score(item, score) for item, score in zip(items, lifted, strict=True)])
-
-
 def lifted_scores(
     score: Sequence[float], ids: Sequence[int], spans: Sequence[Span], share: float | None = None
 ) -> list[float]:
-    """Return the scores that `lift_by_neighbours` gives, for candidates that nobody needs in order yet.
+    """Add to each score a share of the better of its direct neighbours' scores, in a file.
 
     Args:
         score: Scores of the candidates.
         ids: Their ids: of two in the same place the lesser counts as the first.
-        spans: Where each one is.
+        spans: Where each one is; a candidate without a place (start equal to end) has no neighbours.
         share: What a neighbour counts; None for `SHARE`.
+
+    Returns:
+        The new scores, within 0..1.
     """
     share = SHARE if share is None else share
-    by_path: dict[str, list[tuple[int, int, int, int]]] = {}
+    by_path: dict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
     for at, (path, start, end) in enumerate(spans):
         if end > start:
-            place = (start, end, ids[at], at)
-            if path in by_path:
-                by_path[path].append(place)
-            else:
-                by_path[path] = [place]
+            by_path[path].append((start, end, ids[at], at))
     best = [0.0] * len(score)
     for places in by_path.values():
-        if len(places) == 1:
-            continue
         places.sort()
         for (_, end, _, one), (start, _, _, other) in pairwise(places):
             if start <= end + 1:  # they overlap, or only a line end is between them

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
-from memd.ranking.fusion import Candidate, Ranked, bm25_score, fuse_normalized, fuse_rrf, fuse_weighted
+from memd.ranking.fusion import (
+    Candidate,
+    Ranked,
+    best_first,
+    bm25_score,
+    fuse_rrf,
+    fuse_weighted,
+    normalized_scores,
+    with_score,
+)
 
 Fuse = Callable[[list[Candidate]], list[Ranked]]
 
@@ -32,6 +41,17 @@ def pools(scores: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Can
     return st.lists(st.tuples(scores, scores), max_size=12).map(
         lambda rows: [candidate(at, vector, text) for at, (vector, text) in enumerate(rows)]
     )
+
+
+def fuse_normalized(pool: list[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:
+    """Return candidates with their normalized scores, best first."""
+    scores = normalized_scores(
+        [each.vector_score for each in pool],
+        [each.text_score for each in pool],
+        vector_weight,
+        text_weight,
+    )
+    return best_first(with_score(each, score) for each, score in zip(pool, scores, strict=True))
 
 
 FUSIONS: list[Fuse] = [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.ranking.fusion import Ranked, best_first
-from memd.ranking.neighbours import SHARE, Span, lift_by_neighbours
+from memd.ranking.fusion import Ranked, best_first, with_score
+from memd.ranking.neighbours import SHARE, Span, lifted_scores
 
 PATHS = ("memory/a.md", "memory/b.md")
 
@@ -17,6 +18,15 @@ PATHS = ("memory/a.md", "memory/b.md")
 def ranked(at: int, score: float) -> Ranked:
     """Return a candidate with that id and score."""
     return Ranked(at, "memory/a.md", at, at + 1, "", None, None, score)
+
+
+def lift_by_neighbours(
+    items: Sequence[Ranked], spans: Mapping[int, Span], share: float | None = None
+) -> list[Ranked]:
+    """Return candidates with their new scores, best first."""
+    ids = [int(item.id) for item in items]
+    lifted = lifted_scores([item.score for item in items], ids, [spans[key] for key in ids], share)
+    return best_first(with_score(item, score) for item, score in zip(items, lifted, strict=True))
 
 
 def scores_of(scores: list[float], spans: list[Span], share: float | None = None) -> list[float]:

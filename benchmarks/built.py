@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.corpus import make_corpus, store_random_vectors
-from benchmarks.indexed import StateError, only_indexed
+from benchmarks.indexed import only_indexed
 from benchmarks.part import Options
+from benchmarks.scale_corpora import start
 from benchmarks.seeds import SeedsChunk, SeedsIndex
 from memd.index.schema import VERSION
-from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
@@ -29,9 +28,6 @@ RECIPE: Final = 2
 
 PASSAGES_A_CHUNK: Final = 3.2
 """What 1,167 characters become, by the cutter: see `make_corpus`."""
-
-START_S: Final = 300.0
-"""How long a daemon may take until it answers, on a machine that does other things."""
 
 WITH_MODEL: Final = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}
 """The local model embeds questions; the notes' vectors are random ones."""
@@ -82,24 +78,10 @@ def started(home: StateHome) -> Iterator[DaemonProcess]:
     """Run a daemon over a large index: its first start over a file it doesn't know checks the whole of it."""
     daemon = DaemonProcess(home)
     try:
-        daemon.start(wait=False)
-        until = time.monotonic() + START_S
-        while not _answers(daemon):
-            if time.monotonic() > until:
-                raise StateError(f"no answer within {START_S:g} s of the start:\n{daemon.log_tail()}")
-            time.sleep(0.02)
+        start(daemon)
         yield daemon
     finally:
         daemon.stop()
-
-
-def _answers(daemon: DaemonProcess) -> bool:
-    try:
-        with daemon.client() as client:
-            client.hello()
-    except MemdError:
-        return False
-    return True
 
 
 def seeds_of(built: Built, path: Path) -> SeedsIndex:

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.corpus import make_corpus, store_random_vectors
+from benchmarks.indexed import StateError, all_indexed
 from benchmarks.part import Options
 from benchmarks.scale_growth import THOUSAND
 from memd.index.schema import VERSION
@@ -104,20 +105,19 @@ def index_all(home: StateHome) -> dict[str, int]:
     """Have a daemon bring all agents of a home up to date, and end it; return each agent's passages.
 
     Raises:
-        RuntimeError: An agent couldn't be brought up to date, or texts had to be embedded, which no part wants.
+        StateError: An agent couldn't be brought up to date, or texts had to be embedded, which no part wants.
     """
     daemon = DaemonProcess(home)
     try:
         start(daemon)
         with daemon.client(timeout_s=LONG_S) as client:
-            rows = client.index().agents
+            rows = all_indexed(client.index())
     finally:
         daemon.stop()
     for row in rows:
-        if row.error or row.degraded or row.embedded:
-            raise RuntimeError(
-                f"{row.agent}: {row.error or row.degraded}, {row.embedded} texts embedded; a cached corpus may be "
-                "of another chunker: remove it"
+        if row.embedded:
+            raise StateError(
+                f"{row.agent}: {row.embedded} texts embedded; a cached corpus may be of another chunker: remove it"
             )
     return {row.agent: row.chunks for row in rows}
 
@@ -126,7 +126,7 @@ def start(daemon: DaemonProcess) -> float:
     """Start a daemon and return how many milliseconds it took until it answered a client.
 
     Raises:
-        RuntimeError: It isn't there after ten minutes.
+        StateError: It isn't there after ten minutes.
     """
     began = time.perf_counter()
     daemon.start(wait=False)
@@ -135,7 +135,7 @@ def start(daemon: DaemonProcess) -> float:
             client.hello()
             return (time.perf_counter() - began) * THOUSAND
         time.sleep(POLL_S)
-    raise RuntimeError(f"the daemon is not ready:\n{daemon.log_tail()}")
+    raise StateError(f"the daemon is not ready:\n{daemon.log_tail()}")
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def settled_home(
         words_only: Agents that get notes alone, no index, and no vectors.
 
     Raises:
-        RuntimeError: As in `index_all`.
+        StateError: As in `index_all`.
     """
     with StateHome() as home:
         others = [agent for agent in corpora if agent != "main"]
@@ -166,5 +166,5 @@ def settled_home(
         found = index_all(home)
         for agent, corpus in corpora.items():
             if found[agent] != corpus.passages:
-                raise RuntimeError(f"{agent} has {found[agent]} passages, its corpus {corpus.passages}")
+                raise StateError(f"{agent} has {found[agent]} passages, its corpus {corpus.passages}")
         yield home

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +29,7 @@ from benchmarks.scale_process import resident_mb
 DRIVERS = Path(__file__).resolve().parent
 
 
-class PeerSide:
+class PeerSide(ABC):
     """What both peers have in common: a driver, and a home that isn't the user's.
 
     Args:
@@ -62,9 +63,9 @@ class PeerSide:
         """Return all variables of its processes; nothing of the user's settings is among them."""
         return {"PATH": os.defpath, "HOME": str(self._corner.root), "LANG": "C.UTF-8", "NO_COLOR": "1"}
 
+    @abstractmethod
     def driver_command(self) -> list[str | Path]:
         """Return the command of its driver."""
-        raise NotImplementedError
 
     def index(self) -> Indexed:
         """Index all notes."""

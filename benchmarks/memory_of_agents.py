@@ -91,8 +91,8 @@ def measure(options: Options) -> Part:
         "memd_client and stays connected; measured a minute after the last search, when caches are given back, as the "
         "engines give them back at once.",
         "In process: a process for each agent with memd's own parts in it, and no more of them than a search needs: "
-        "the index open, vectors in memory, MiniLM loaded by llama.cpp, one question answered. The model's file is "
-        "mapped, so its 46 MB are shared pages: PSS counts them once for all engines.",
+        "the index open, vectors in memory, MiniLM loaded by `llama_cpp.Llama`, one question answered. Its file "
+        "is mapped, so its 46 MB are shared pages: PSS counts them once for all engines.",
         "Without interpreters: less what as many processes of `python` take that import nothing and run at once.",
         "OpenClaw and memsearch: a process for each agent with the program's own engine in it, over notes of about "
         f"{NOTES_CHUNKS} chunks. They load no model: an endpoint gives them vectors, which isn't counted.",

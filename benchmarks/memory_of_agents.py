@@ -11,7 +11,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -20,6 +20,7 @@ import msgspec
 import trio
 
 from benchmarks.corpus import make_questions
+from benchmarks.memory_of_peers import NOTES_CHUNKS, measure_peers
 from benchmarks.part import Figure, Options, Part, at_most, measured
 from benchmarks.scale_agents import names_of
 from benchmarks.scale_corpora import Corpus, cached_corpus, settled_home, start
@@ -75,20 +76,27 @@ class Sides(msgspec.Struct, frozen=True):
 def measure(options: Options) -> Part:
     """Measure both sides, for small memories and for large ones."""
     agents, rounds = (3, 1) if options.quick else (20, 3)
-    figures, notes = [], []
+    figures: list[Figure] = []
+    missing: list[str] = []
     for passages in (JUDGED,) if options.quick else (JUDGED, 15_000):
         corpus = cached_corpus(options, passages)
         sides = [_measure_sides(corpus, agents) for _ in range(rounds)]
         options.tell(_in_words(agents, corpus, sides))
         figures += _figures(agents, passages, corpus, sides)
+        if passages == JUDGED:
+            peers, missing = measure_peers(options, agents)
+            figures += _peer_figures(agents, sides, peers)
     notes = [
         "Through the daemon: the daemon, its model's process, and a process for each agent that has searched with "
         "memd_client and stays connected; measured a minute after the last search, when caches are given back, as the "
         "engines give them back at once.",
         "In process: a process for each agent with memd's own parts in it, and no more of them than a search needs: "
-        "the index open, vectors in memory, MiniLM loaded by llama.cpp, one question answered. The model's file is "
-        "mapped, so its 46 MB are shared pages: PSS counts them once for all engines.",
+        "the index open, vectors in memory, MiniLM loaded by `llama_cpp.Llama`, one question answered. Its file "
+        "is mapped, so its 46 MB are shared pages: PSS counts them once for all engines.",
         "Without interpreters: less what as many processes of `python` take that import nothing and run at once.",
+        "OpenClaw and memsearch: a process for each agent with the program's own engine in it, over notes of about "
+        f"{NOTES_CHUNKS} chunks. They load no model: an endpoint gives them vectors, which isn't counted.",
+        *missing,
     ]
     return Part(
         name="agents",
@@ -159,6 +167,18 @@ def _figures(agents: int, passages: int, corpus: Corpus, rounds: Sequence[Sides]
             figures.append(
                 measured(f"{name}.{kind}.of.{part}", f"{said}, {kind.upper()}: {what}", values, "MB")
             )
+    return figures
+
+
+def _peer_figures(agents: int, rounds: Sequence[Sides], peers: Mapping[str, Memory]) -> list[Figure]:
+    """Return the figures of engines people have today, as they are: whole processes, interpreters included."""
+    figures = []
+    for name, theirs in peers.items():
+        said = f"{agents} agents, PSS: {name} in each process"
+        figures.append(measured(f"agents.{name}.pss", said, [theirs.pss], "MB"))
+        ratio = [each.through_daemon(interpreters=True).pss / theirs.pss for each in rounds]
+        judged = (f"agents.{name}.ratio", f"{said}: memd's daemon over them", ratio, "times")
+        figures.append(at_most(*judged, MOST) if agents >= 20 else measured(*judged))
     return figures
 
 

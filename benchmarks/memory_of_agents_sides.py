@@ -80,14 +80,24 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
 
 def embedded(model_path: str, question: str) -> tuple[object, Any]:
     """Return the loaded model, to be kept, and a question's vector of unit length."""
+    import llama_cpp
     import numpy as np
 
-    from memd.embedding.model.child import Interrupts, LoadedModel
     from memd.embedding.model.machine import load_physical_cores
 
     with silent():
-        model = LoadedModel(model_path, CONTEXT, load_physical_cores(), Interrupts())
-    raw = np.frombuffer(model.embed(question)[0], dtype="<f4")
+        model = llama_cpp.Llama(
+            model_path,
+            embedding=True,
+            n_ctx=CONTEXT,
+            n_batch=CONTEXT,
+            n_ubatch=CONTEXT,
+            n_threads=load_physical_cores(),
+            n_threads_batch=load_physical_cores(),
+            flash_attn=True,
+            verbose=False,
+        )
+    raw = np.array(model.embed(question), dtype="<f4")
     return model, (raw / np.linalg.norm(raw)).astype(np.float32)
 
 

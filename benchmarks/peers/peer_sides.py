@@ -77,15 +77,19 @@ class PeerSide(ABC):
         answer = self._ask({"do": "search", "question": question, "limit": RESULTS}, SEARCH_S)
         return Answer(answer["ms"], answer["paths"])
 
-    def resident_mb(self) -> float:
-        """Return the memory of the driver, which searches in its own process."""
+    @property
+    def pid(self) -> int:
+        """The process id of the driver, which searches in its own process."""
         assert self._driver is not None
-        return resident_mb(self._driver.pid)
+        return self._driver.pid
+
+    def resident_mb(self) -> float:
+        """Return the memory of the driver."""
+        return resident_mb(self.pid)
 
     def processor_ms(self) -> float:
         """Return the processor time of the driver."""
-        assert self._driver is not None
-        return processor_ms(self._driver.pid)
+        return processor_ms(self.pid)
 
     def rest(self) -> None:
         """End the driver."""

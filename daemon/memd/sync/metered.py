@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
@@ -77,11 +77,12 @@ class MeteredRows(FileRows):
 
     counts: SyncMeter
 
-    async def take(self, found: Found, *, force: bool = False) -> Taken:
-        """Take a file in as `FileRows.take` does, and count it."""
+    async def take(self, group: Sequence[Found], *, force: bool = False) -> list[Taken]:
+        """Take files in as `FileRows.take` does, and count each, with its share of the time."""
         started = perf_counter()
-        taken = await super().take(found, force=force)
-        self.counts.taken(taken, perf_counter() - started)
+        taken = await super().take(group, force=force)
+        for outcome in taken:
+            self.counts.taken(outcome, (perf_counter() - started) / len(taken))
         return taken
 
 

@@ -22,6 +22,7 @@ from memd.index.keyword import tidy
 from memd.index.meta import find_last_sync, set_last_sync
 from memd.sync.changes import Changes, looks_same
 from memd.sync.discover import Discovery, Found
+from memd.sync.groups import grouped
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.rows import FileRows, Taken
 from memd.sync.sources import Sources
@@ -254,13 +255,16 @@ class TextSync:
             report.files_removed += 1
             self._left -= 1
         total = len(changes.read)
-        for done, found in enumerate(changes.read, start=1):
+        done = 0
+        for group in grouped(changes.read):
             await self._give_way(report)
-            await self._take(found, report, force=force)
-            self._todo.pop(found.path, None)
-            self._left -= 1
+            await self._take(group, report, force=force)
+            self._left -= len(group)
+            for found in group:
+                self._todo.pop(found.path, None)
+            done += len(group)
             for request in batch:
-                request.progress("text", done, total, found.path)
+                request.progress("text", done, total, group[-1].path)
         await self._take_extras(report)
         if report.files_changed + report.files_removed >= TIDY_FILES:
             await self._index.write(tidy)
@@ -298,20 +302,19 @@ class TextSync:
         """Take in what searches have asked for meanwhile."""
         while self._extras:
             extra = self._extras.popleft()
-            for found in extra.files:
-                if not looks_same(self.rows.get(found.path), found):
-                    await self._take(found, report)
+            for group in grouped(extra.files):
+                newer = [found for found in group if not looks_same(self.rows.get(found.path), found)]
+                await self._take(newer, report)
             extra.done.set()
 
-    async def _take(self, found: Found, report: TextReport, *, force: bool = False) -> None:
-        """Take one file in, and count what came of it."""
-        taken = await self._rows.take(found, force=force)
-        if taken is Taken.CHANGED:
-            report.files_changed += 1
-        elif taken is Taken.GONE:
-            report.files_removed += 1
-        elif taken is Taken.MOVING:
-            self._unsettled.add(found.path)
+    async def _take(self, group: list[Found], report: TextReport, *, force: bool = False) -> None:
+        """Take some files in, and count what came of them."""
+        taken = await self._rows.take(group, force=force)
+        report.files_changed += taken.count(Taken.CHANGED)
+        report.files_removed += taken.count(Taken.GONE)
+        self._unsettled |= {
+            found.path for found, what in zip(group, taken, strict=True) if what is Taken.MOVING
+        }
 
     async def _remember(self, started_ms: int) -> None:
         """Note when this pass began, now and then for the next run of the daemon too."""

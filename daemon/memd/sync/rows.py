@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 import structlog
@@ -43,6 +44,15 @@ class Taken(Enum):
     GONE = "gone"
     MOVING = "moving"
     """It was being written to, or could not be opened just then: to be tried again soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A file that was read: what to write of it. No chunks where its text is what the index holds."""
+
+    row: FileRow
+    file: FileText
+    chunks: list[Chunk] | None
 
 
 class FileRows:
@@ -128,56 +138,91 @@ class FileRows:
         self.reasons = {path: why for path, why in self.reasons.items() if path in self.refused}
         self._version += 1
 
-    async def take(self, found: Found, *, force: bool = False) -> Taken:
-        """Read one file and publish it; one that can't be read is listed instead.
+    async def take(self, group: Sequence[Found], *, force: bool = False) -> list[Taken]:
+        """Read some files and publish them in one transaction; those that can't be read are listed instead.
 
         Args:
-            found: The file as it was seen; what counts is what it is when it is read.
-            force: Chunk it again even where its text is what the index holds.
+            group: The files as they were seen; what counts is what they are when they are read.
+            force: Chunk them again even where their text is what the index holds.
+
+        Returns:
+            What came of each.
         """
-        began_s = time.monotonic()
-        try:
-            file, chunks = await trio.to_thread.run_sync(
-                self._read_and_chunk, found, force, limiter=self._disk
-            )
-        except FileMissingError:
+        taken = []
+        drafts = []
+        for found, draft in await trio.to_thread.run_sync(self._draft_all, group, force, limiter=self._disk):
+            if isinstance(draft, MemdError):
+                taken.append(await self._leave_out(found, draft))
+            else:
+                drafts.append(draft)
+                taken.append(Taken.SAME if draft.chunks is None else Taken.CHANGED)
+        if drafts:
+            await self._publish(drafts)
+        return taken
+
+    async def _leave_out(self, found: Found, error: MemdError) -> Taken:
+        """Forget a file that is gone, or list one that can't be read."""
+        if isinstance(error, FileMissingError):
             row = self.by_path.get(found.path)
             if row is not None:
                 await self.forget(row)
             return Taken.GONE
-        except MemdError as error:
-            if error.data.get("reason") in NOT_THE_FILES_FAULT:
-                return Taken.MOVING
-            await self._refuse(found, error)
-            return Taken.CHANGED
-        self.refused.pop(found.path, None)
-        self._version += 1
-        row = FileRow(
-            found.path,
-            found.source,
-            file.hash,
-            file.mtime_ns,
-            file.size,
-            file.inode,
-            file.ctime_ns,
-            self._moment(found.path, file, began_s),
-        )
-        if chunks is None:
-            await self._index.write(lambda db: touch_file(db, row))
-            self._put(row)
-            return Taken.SAME
-        published = await self._index.write(lambda db: _publish(db, row, chunks, file))
-        self._put(row)
-        self._on_published(published)
+        if error.data.get("reason") in NOT_THE_FILES_FAULT:
+            return Taken.MOVING
+        await self._refuse(found, error)
         return Taken.CHANGED
+
+    async def _publish(self, drafts: list[_Draft]) -> None:
+        """Write files in one transaction; where that fails one by one, so that one holds back no other.
+
+        Raises:
+            MemdError: The index can't be written.
+        """
+        try:
+            published = await self._index.write(lambda db: [_write(db, draft) for draft in drafts])
+        except MemdError:
+            if len(drafts) == 1:
+                raise
+            for draft in drafts:
+                await self._publish([draft])
+            return
+        for draft, change in zip(drafts, published, strict=True):
+            self.refused.pop(draft.row.path, None)
+            self._put(draft.row)
+            if change is not None:
+                self._on_published(change)
 
     def _put(self, row: FileRow) -> None:
         """Note that a file is indexed as it is now."""
         self.by_path[row.path] = row
         self._version += 1
 
-    def _moment(self, path: str, file: FileText, began_s: float) -> int:
-        """Return when a file was indexed: now, unless its own time lies ahead of the clock.
+    def _draft_all(self, group: Sequence[Found], force: bool) -> list[tuple[Found, _Draft | MemdError]]:
+        """Return what is to be written of each file, or why it can't be read (blocking)."""
+        drafts: list[tuple[Found, _Draft | MemdError]] = []
+        for found in group:
+            try:
+                drafts.append((found, self._draft(found, force)))
+            except MemdError as error:
+                drafts.append((found, error))
+        return drafts
+
+    def _draft(self, found: Found, force: bool) -> _Draft:
+        """Return what is to be written of a file.
+
+        Raises:
+            MemdError: It can't be read.
+        """
+        began_s, began_ms = time.monotonic(), self._clock()
+        file, chunks = self._read_and_chunk(found, force)
+        moment = self._moment(found.path, file, began_s, began_ms)
+        row = FileRow(
+            found.path, found.source, file.hash, file.mtime_ns, file.size, file.inode, file.ctime_ns, moment
+        )
+        return _Draft(row, file, chunks)
+
+    def _moment(self, path: str, file: FileText, began_s: float, began_ms: int) -> int:
+        """Return when a file was indexed: when reading it began, unless its own time lies ahead of the clock.
 
         One that was indexed so soon after its last write is read again, since another write may have left it the same
         time. Where the clock was set back, that would be at every look until the clock has caught up: such a file is
@@ -187,18 +232,19 @@ class FileRows:
             path: Its path.
             file: What was read.
             began_s: When reading it began, on the monotonic clock.
+            began_ms: When reading it began, in epoch milliseconds.
         """
-        now_ms, stamped_ms = self._clock(), file.ctime_ns // 1_000_000
-        if now_ms - stamped_ms > CLOCK_GRAIN_MS:
+        stamped_ms = file.ctime_ns // 1_000_000
+        if began_ms - stamped_ms > CLOCK_GRAIN_MS:
             self._young.pop(path, None)
-            return now_ms
+            return began_ms
         state = (file.mtime_ns, file.size, file.inode, file.ctime_ns)
         before, read_s = self._young.get(path, (None, 0.0))
         if before != state:
             self._young[path] = (state, time.monotonic())
         elif began_s - read_s > CLOCK_GRAIN_MS / 1000:
             return stamped_ms + CLOCK_GRAIN_MS + 1
-        return now_ms
+        return began_ms
 
     def _read_and_chunk(self, found: Found, force: bool) -> tuple[FileText, list[Chunk] | None]:
         """Return a file's text and chunks; None for chunks where the text is what the index holds."""
@@ -243,9 +289,13 @@ class FileRows:
         self._on_published(published)
 
 
-def _publish(db: Database, row: FileRow, chunks: list[Chunk], file: FileText) -> Published:
-    """Replace a file's chunks, and for a transcript what its lines were."""
-    published = publish_file(db, row, chunks, row.indexed_at)
+def _write(db: Database, draft: _Draft) -> Published | None:
+    """Replace a file's chunks, and for a transcript what its lines were; of an unchanged text only note the file."""
+    row, file = draft.row, draft.file
+    if draft.chunks is None:
+        touch_file(db, row)
+        return None
+    published = publish_file(db, row, draft.chunks, row.indexed_at)
     if file.line_map:
         store_transcript(db, row.path, file.line_map, file.redactions)
     return published

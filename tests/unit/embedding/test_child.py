@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from array import array
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model.windows import UnusableModelError, cut_windows
+from memd.embedding.model.child import Interrupts, load_model
+from memd.embedding.model.windows import UnusableModelError, averaged, cut_windows, packed
+
+NUMBERS = st.floats(-1e6, 1e6, width=32)
 
 
 def count_tokens(text: str) -> int:
@@ -50,3 +58,35 @@ def test_endless_word_is_cut_before_it_is_tokenized() -> None:
 def test_character_longer_than_the_context_is_refused() -> None:
     with pytest.raises(UnusableModelError):
         list(cut_windows("x", lambda text: 99, 64))
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=8), st.integers(1, 512))
+def test_the_vector_of_one_window_stays_as_it_is(numbers: list[float], tokens: int) -> None:
+    assert averaged([array("f", numbers)], [tokens]) == array("f", numbers)
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(NUMBERS, min_size=3, max_size=3), st.integers(1, 512)), min_size=2, max_size=6
+    )
+)
+def test_windows_count_by_their_tokens(windows: list[tuple[list[float], int]]) -> None:
+    # given
+    vectors, counts = [array("f", numbers) for numbers, _ in windows], [count for _, count in windows]
+    # when
+    mean = np.frombuffer(packed(averaged(vectors, counts)), dtype="<f4")
+    # then
+    wanted = np.average(np.array(vectors, dtype=np.float64), axis=0, weights=counts)
+    assert np.allclose(mean, wanted, rtol=1e-6, atol=1e-3)
+
+
+def test_a_missing_llama_cpp_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given
+    monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    # when
+    reply = load_model("model.gguf", 512, 2, Interrupts(), ranks=False)
+    # then
+    assert isinstance(reply, dict)
+    assert (reply["kind"], reply["reason"]) == ("failed", "extra")
+    assert "llama_cpp" in reply["message"]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 import trio
 
 from memd.clock import wall_clock_ms
 from memd.config import Chunking
 from memd.index.connection import Database, IndexFile
-from memd.index.files import Published, count_all
+from memd.index.files import FileRow, Published, count_all, publish_file
 from memd.index.meta import find_last_sync
 from memd.sync.changes import looks_same
 from memd.sync.discover import Found
@@ -21,6 +22,8 @@ from memd.sync.reconcile import SMALL_PASS_FILES, TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.rows import SETTLE_MS, FileRows
 from memd.sync.sources import SourceLimits, Sources
+from memd.text.chunking import Chunk
+from memd_client.errors import IndexIOError
 from tests.support.indexes import EXTENSION
 
 LIMITS = SourceLimits(10_000_000, 10_000, 1_000_000_000)
@@ -32,11 +35,14 @@ class SlowSources(Sources):
     def __init__(self, workspace: Path) -> None:
         super().__init__(workspace, (), LIMITS, None)
         self.before_load: Callable[[Found], None] = lambda found: None
+        self.after_load: Callable[[Found], None] = lambda found: None
 
     def load(self, found: Found) -> FileText:
-        """Let the test do what it wants, then read."""
+        """Let the test do what it wants, before and after the file is read."""
         self.before_load(found)
-        return super().load(found)
+        file = super().load(found)
+        self.after_load(found)
+        return file
 
 
 class Scene:
@@ -217,5 +223,52 @@ def test_a_sync_without_changes_publishes_nothing(tmp_path: Path) -> None:
         path.write_text("text")  # the same again, with new times
         await scene.text.sync(force=True)
         assert scene.published[-1].generation == generation
+
+    play(tmp_path, script)
+
+
+def test_small_files_come_in_together_and_one_that_cannot_be_stored_holds_back_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def store(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> Published:
+        if row.path.endswith("bad.md"):
+            raise IndexIOError("no room for this one")
+        return publish_file(db, row, chunks, now_ms)
+
+    monkeypatch.setattr("memd.sync.rows.publish_file", store)
+
+    async def script(scene: Scene) -> None:
+        # given: three small files; the one read last can't be written
+        scene.note("b.md", "beta")
+        scene.note("a.md", "alpha")
+        os.utime(scene.note("bad.md", "gamma"), (1, 1))
+        # when
+        with pytest.raises(IndexIOError, match="no room"):
+            await scene.text.sync()
+        # then
+        assert await scene.texts() == {"alpha", "beta"}
+        assert {published.path for published in scene.published} == {"memory/a.md", "memory/b.md"}
+        # when: there is room again
+        monkeypatch.undo()
+        await scene.text.sync()
+        # then
+        assert await scene.texts() == {"alpha", "beta", "gamma"}
+
+    play(tmp_path, script)
+
+
+def test_a_file_that_may_have_been_written_again_while_others_were_cut_is_read_again(tmp_path: Path) -> None:
+    async def script(scene: Scene) -> None:
+        # given: a file read in the moment it was written, in a group that then takes a second to cut
+        scene.note("a.md", "the first words")
+
+        def pass_a_second(found: Found) -> None:
+            scene.offset_ms += 1000
+
+        scene.sources.after_load = pass_a_second
+        await scene.text.sync()
+        # then: another write within the clock's grain would have left the same time, so it counts as changed
+        _, changes = await scene.text.look()
+        assert [found.path for found in changes.read] == ["memory/a.md"]
 
     play(tmp_path, script)

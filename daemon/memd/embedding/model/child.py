@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import logging
 import os
 import queue
 import signal
 import sys
 import threading
 import traceback
+from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from memd.embedding.model import wire
+from memd.embedding.model.binding import LoadedFile, load_binding
 from memd.embedding.model.fit import lane_count
+from memd.embedding.model.lane import Lane
 from memd.embedding.model.pair import Pairs, logit_of
-from memd.embedding.model.windows import UnusableModelError, cut_windows, prepared
-
-if TYPE_CHECKING:
-    from memd.embedding.model.lane import FloatArray
+from memd.embedding.model.windows import UnusableModelError, averaged, cut_windows, packed, prepared
 
 PR_SET_PDEATHSIG: Final = 1
 """From <linux/prctl.h>: the signal this process gets when the thread that started it ends."""
@@ -114,48 +113,27 @@ class LoadedModel:
     def __init__(
         self, path: str, context: int, threads: int, interrupts: Interrupts, *, ranks: bool = False
     ) -> None:
-        import llama_cpp
-
-        from memd.embedding.model.lane import Lane  # brings numpy along
-
-        options: dict[str, Any] = {
-            "embedding": True,
-            "n_ctx": context,
-            "n_batch": context,  # a shorter batch aborts on a text between the two
-            "n_ubatch": context,
-            "n_threads": threads,
-            "n_threads_batch": threads,
-            "verbose": True,  # loading only: the reason of a refusal stands on stderr
-        }
-        if ranks:  # many rerankers' files don't say so themselves
-            options["pooling_type"] = llama_cpp.LLAMA_POOLING_TYPE_RANK
-        try:
-            self._llama = llama_cpp.Llama(path, flash_attn=True, **options)
-        except ValueError as error:
-            if "context" not in str(error):
-                raise
-            self._llama = llama_cpp.Llama(path, flash_attn=False, **options)
+        self._file = file = LoadedFile(path, context, threads, ranks=ranks)
+        file.hush()
         self._interrupts = interrupts
         self._context, self._threads = context, threads
-        self.lanes = lane_count(threads, context, int(self._llama.n_vocab()))
-        self._lanes = [Lane(self._llama, self._llama.ctx, context, interrupts.flag)]
-        self._llama.verbose = False
-        logging.getLogger("llama-cpp-python").setLevel(logging.ERROR)  # from here on errors only
-        if not ranks and self._llama.pooling_type() not in POOLED:
+        self.lanes = lane_count(threads, context, file.words)
+        self._lanes = [Lane(file, file.context, context, interrupts.flag)]
+        if not ranks and file.pooling not in POOLED:
             raise UnusableModelError("it gives a vector for each token, not one for a text")
-        facts = self._llama.metadata
+        facts = file.facts
         trained = int(facts.get(f"{facts.get('general.architecture')}.context_length", context))
-        self.dims = 1 if ranks else int(self._llama.n_embd())
+        self.dims = 1 if ranks else file.outputs
         self.window = min(context, trained)
         self._word_piece = facts.get("tokenizer.ggml.model") == "bert"
         self.ranks = ranks
-        self._pairs = Pairs(self._llama, self._tokenize_plain) if ranks else None
+        self._pairs = Pairs(file, self._tokenize_plain) if ranks else None
 
     def open_lanes(self) -> int:
         """Make the lanes for texts side by side, where they aren't there; return how many there are."""
         try:
             while len(self._lanes) < self.lanes:
-                self._lanes.append(self._lanes[0].beside(self._llama, self._context, self._interrupts.flag))
+                self._lanes.append(Lane.beside(self._file, self._context, self._interrupts.flag))
         except RuntimeError as error:
             self.lanes = len(self._lanes)  # not tried again: those there are do the work
             sys.stderr.write(f"{error}: {len(self._lanes)} texts side by side\n")
@@ -183,16 +161,15 @@ class LoadedModel:
             text: Any text.
             lane: One of `open_lanes`, which then has its share of the threads; None for one text on all of them.
         """
-        import numpy as np
-
         text = prepared(text, word_piece=self._word_piece)
-        total, tokens, windows = np.zeros(self.dims), 0, 0
+        vectors: list[array[float]] = []
+        counts: list[int] = []
         for piece, count in cut_windows(text, self._count_tokens, self.window):
             if count == 0:
                 raise UnusableModelError("a text without tokens")
-            total += count * self._run(self._tokenize(piece), lane)
-            tokens, windows = tokens + count, windows + 1
-        return (total / tokens).astype("<f4").tobytes(), tokens, windows
+            vectors.append(self._run(self._tokenize(piece), lane))
+            counts.append(count)
+        return packed(averaged(vectors, counts)), sum(counts), len(counts)
 
     def score(self, question: str, text: str, lane: int | None = None) -> bytes:
         """Return how relevant a text is to a question: one raw float32, as large as it likes.
@@ -202,14 +179,12 @@ class LoadedModel:
             text: Any text; what goes beyond the context is left out.
             lane: As for `embed`.
         """
-        import numpy as np
-
         if self._pairs is None:
             raise UnusableModelError("it is no reranker")
         outputs = self._run(self._pairs.join(question, text, self.window), lane)
-        return np.array([logit_of(outputs.tolist())], dtype="<f4").tobytes()
+        return packed(array("f", [logit_of(outputs)]))
 
-    def _run(self, tokens: list[int], lane: int | None) -> FloatArray:
+    def _run(self, tokens: list[int], lane: int | None) -> array[float]:
         """Return what the model makes of some tokens."""
         threads = self._threads if lane is None else max(1, self._threads // len(self._lanes))
         try:
@@ -220,22 +195,21 @@ class LoadedModel:
             raise
 
     def _tokenize(self, text: str) -> list[int]:
-        return list(self._llama.tokenize(text.encode("utf-8")))
+        return self._file.tokenize(text)
 
     def _tokenize_plain(self, text: str) -> list[int]:
-        text = prepared(text, word_piece=self._word_piece)
-        return list(self._llama.tokenize(text.encode("utf-8"), add_bos=False))
+        return self._file.tokenize(prepared(text, word_piece=self._word_piece), whole=False)
 
     def _count_tokens(self, text: str) -> int:
         return len(self._tokenize(text))
 
 
-def _load(
+def load_model(
     path: str, context: int, threads: int, interrupts: Interrupts, *, ranks: bool
 ) -> LoadedModel | wire.Message:
     """Return the model, or the `failed` message that says why there is none."""
     try:
-        import llama_cpp  # noqa: F401 - here, so that its absence is an answer and not a crash
+        load_binding()  # here, so that its absence is an answer and not a crash
     except (ImportError, OSError, RuntimeError) as error:  # a missing or broken shared library is any of them
         return {"kind": "failed", "reason": "extra", "message": f"{type(error).__name__}: {error}"}
     try:
@@ -330,7 +304,7 @@ def main(arguments: list[str]) -> int:
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     interrupts = Interrupts()
     threading.Thread(target=_follow, args=(sys.stdin.buffer, waiting, interrupts), daemon=True).start()
-    model = _load(path, int(context), int(threads), interrupts, ranks=role == [wire.RANK])
+    model = load_model(path, int(context), int(threads), interrupts, ranks=role == [wire.RANK])
     if isinstance(model, dict):
         reply(model)
         return 1

@@ -7,13 +7,11 @@ other. The vector of a text is the same, bit by bit, whatever its lane and the n
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float32]
+from memd.embedding.model.binding import LoadedFile
 
 NO_MEMORY = -2
 """What llama.cpp's decoding returns where it can't have its buffers."""
@@ -23,7 +21,7 @@ class Lane:
     """A context and the batch its texts go through.
 
     Args:
-        llama: A loaded `llama_cpp.Llama`.
+        file: A loaded model.
         context: Its context, or another of its model.
         tokens: The longest text.
         flag: An empty string; the text under way is given up when it isn't empty.
@@ -33,19 +31,17 @@ class Lane:
     Resources: the batch's memory, and a context that came from `beside`; `close` frees both.
     """
 
-    def __init__(self, llama: Any, context: Any, tokens: int, flag: ctypes.Array[ctypes.c_char]) -> None:
-        import llama_cpp
-
-        self._cpp = llama_cpp
+    def __init__(
+        self, file: LoadedFile, context: Any, tokens: int, flag: ctypes.Array[ctypes.c_char]
+    ) -> None:
+        self._cpp = cpp = file.cpp
         self._context = context
-        ranks = llama_cpp.llama_pooling_type(context) == llama_cpp.LLAMA_POOLING_TYPE_RANK
-        self._dims = int(llama_cpp.llama_model_n_cls_out(llama.model) if ranks else llama.n_embd())
+        self._outputs = file.outputs
         # A function of C's library, not one of Python's: lanes would wait for each other at the interpreter's lock.
-        is_set = ctypes.cast(ctypes.CDLL(None).strlen, llama_cpp.ggml_abort_callback)
+        is_set = ctypes.cast(ctypes.CDLL(None).strlen, cpp.ggml_abort_callback)
         self._kept = (is_set, flag)  # llama.cpp holds bare pointers
-        llama_cpp.llama_set_abort_callback(context, is_set, ctypes.cast(flag, ctypes.c_void_p))
-        self._batch = llama_cpp.llama_batch_init(tokens, 0, 1)
-        self._tokens = np.ctypeslib.as_array(self._batch.token, shape=(tokens,))
+        cpp.llama_set_abort_callback(context, is_set, ctypes.cast(flag, ctypes.c_void_p))
+        self._batch = cpp.llama_batch_init(tokens, 0, 1)
         for place in range(tokens):  # all but the tokens is the same for every text
             self._batch.pos[place] = place
             self._batch.n_seq_id[place] = 1
@@ -53,26 +49,21 @@ class Lane:
             self._batch.logits[place] = True
 
     @classmethod
-    def beside(cls, llama: Any, tokens: int, flag: ctypes.Array[ctypes.c_char]) -> Lane:
+    def beside(cls, file: LoadedFile, tokens: int, flag: ctypes.Array[ctypes.c_char]) -> Lane:
         """Return a lane with a context of its own, made like the model's first one.
 
         Raises:
             RuntimeError: llama.cpp gives no further context, most likely for want of memory.
         """
-        import llama_cpp
-
-        context = llama_cpp.llama_init_from_model(llama.model, llama.context_params)
-        if context is None:
-            raise RuntimeError("no further context")
-        return cls(llama, context, tokens, flag)
+        return cls(file, file.further_context(), tokens, flag)
 
     def close(self) -> None:
         """Free the lane and its context; only for one that came from `beside`, and once."""
         self._cpp.llama_batch_free(self._batch)
         self._cpp.llama_free(self._context)
 
-    def embed(self, tokens: Sequence[int], threads: int) -> FloatArray:
-        """Return the raw vector (dims,) of a text, or the raw scores (outputs,) of a model that ranks.
+    def embed(self, tokens: Sequence[int], threads: int) -> array[float]:
+        """Return the raw vector (dims,) of a text as float32, or the raw scores (outputs,) of a model that ranks.
 
         Args:
             tokens: As many as the context holds at most.
@@ -82,7 +73,8 @@ class Lane:
             MemoryError: There is no memory to compute with.
             RuntimeError: llama.cpp failed, or was told to give up.
         """
-        self._tokens[: len(tokens)] = tokens
+        packed = (self._cpp.llama_token * len(tokens))(*tokens)
+        ctypes.memmove(self._batch.token, packed, ctypes.sizeof(packed))
         self._batch.n_tokens = len(tokens)
         self._cpp.llama_set_n_threads(self._context, threads, threads)
         memory = self._cpp.llama_get_memory(self._context)
@@ -94,4 +86,4 @@ class Lane:
         if code != 0:
             raise RuntimeError(f"llama_decode returned {code}")
         pointer = self._cpp.llama_get_embeddings_seq(self._context, 0)
-        return np.array(np.ctypeslib.as_array(pointer, shape=(self._dims,)), dtype=np.float32)
+        return array("f", ctypes.string_at(pointer, self._outputs * ctypes.sizeof(ctypes.c_float)))

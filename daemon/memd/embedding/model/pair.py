@@ -6,7 +6,10 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from memd.embedding.model.binding import LoadedFile
 
 MAX_CHARACTERS_PER_TOKEN: Final = 16
 """A text longer than its tokens times this is cut before it is tokenized, which is slow on endless words."""
@@ -44,26 +47,24 @@ class Pairs:
     """Questions and texts -> the tokens of both.
 
     Args:
-        llama: A loaded `llama_cpp.Llama` with a classification head.
+        file: A loaded model with a classification head.
         tokenize: Returns the tokens of a plain text, without any of the model's own.
 
     Raises:
         UnusablePairError: It can't read pairs.
     """
 
-    def __init__(self, llama: Any, tokenize: Callable[[str], list[int]]) -> None:
-        import llama_cpp
-
+    def __init__(self, file: LoadedFile, tokenize: Callable[[str], list[int]]) -> None:
+        cpp, outputs = file.cpp, file.outputs
         self._tokenize = tokenize
-        outputs = int(llama_cpp.llama_model_n_cls_out(llama.model))
-        architecture = str(llama.metadata.get("general.architecture"))
+        architecture = str(file.facts.get("general.architecture"))
         if outputs != (2 if architecture.startswith(YES_OR_NO) else 1):
             raise UnusablePairError(f"it gives {outputs} scores for a text: it sorts texts, and ranks none")
-        template = llama_cpp.llama_model_chat_template(llama.model, b"rerank")
+        template = cpp.llama_model_chat_template(file.model, b"rerank")
         if template:
-            self._form = _form_of(template.decode("utf-8", "replace"), llama)
+            self._form = _form_of(template.decode("utf-8", "replace"), file)
         else:
-            self._form = _usual_form(llama_cpp, llama_cpp.llama_model_get_vocab(llama.model))
+            self._form = _usual_form(cpp, cpp.llama_model_get_vocab(file.model))
 
     def join(self, question: str, text: str, limit: int) -> list[int]:
         """Return the tokens of a question and a text; the text is cut at its end where they are too many.
@@ -121,14 +122,14 @@ def _usual_form(cpp: Any, vocabulary: Any) -> Form:
     return [begin, Place(is_question=True), end + separator, Place(is_question=False), end or separator]
 
 
-def _form_of(template: str, llama: Any) -> Form:
+def _form_of(template: str, file: LoadedFile) -> Form:
     """Return how a file's own template joins two texts."""
     form: Form = []
     for part in _PLACES.split(template):
         if _PLACES.fullmatch(part):
             form.append(Place("query" in part, " " if part.startswith(" ") else ""))
         else:
-            form.append(list(llama.tokenize(part.encode(), add_bos=False, special=True)))
+            form.append(file.tokenize(part, whole=False, special=True))
     places = [part.is_question for part in form if isinstance(part, Place)]
     if sorted(places) != [False, True]:
         raise UnusablePairError("its template has not one place for the question and one for the text")

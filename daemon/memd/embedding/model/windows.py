@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from operator import mul
 from typing import Final
 
 from memd.embedding.model.pair import MAX_CHARACTERS_PER_TOKEN
@@ -66,3 +69,25 @@ def prepared(text: str, *, word_piece: bool) -> str:
     BERT does it, the syllable survives. Other tokenizers take the text as it is.
     """
     return text if text.isascii() or not word_piece else unicodedata.normalize("NFD", text)
+
+
+def averaged(vectors: Sequence[array[float]], counts: Sequence[int]) -> array[float]:
+    """Return the mean of windows' vectors, each counting by its tokens; a single one stays as it is, bit by bit.
+
+    Args:
+        vectors: (dims,) float32 each, at least one.
+        counts: The tokens of each.
+    """
+    if len(vectors) == 1:
+        return vectors[0]
+    tokens = sum(counts)
+    rows = zip(*vectors, strict=True)
+    return array("f", [sum(map(mul, counts, row)) / tokens for row in rows])
+
+
+def packed(numbers: array[float]) -> bytes:
+    """Return float32 numbers as little-endian bytes."""
+    if sys.byteorder == "big":
+        numbers = array("f", numbers)
+        numbers.byteswap()
+    return numbers.tobytes()

@@ -7,7 +7,7 @@ loading; its ``lanes`` says how many texts go side by side), ``failed`` (instead
 ``untouched`` (given up before it was begun). To ``embed_many`` they come in any order, with the ``place`` of the text.
 One request is under way at a time; an interrupt has no reply of its own. A child that ranks gets ``embed_many`` with
 a ``question`` alone: the texts are read with it, and each ``vector`` is one number, more for what is more relevant.
-Of ours the child imports this module, `fit`, `lane` and `pair`, nothing else.
+Of ours the child imports this module, `binding`, `fit`, `lane`, `pair` and `windows`, nothing else, and no numpy.
 """
 
 from __future__ import annotations

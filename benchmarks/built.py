@@ -53,9 +53,9 @@ def build(options: Options, passages: int, files: int) -> Built:
             make_corpus(home, round(passages / PASSAGES_A_CHUNK), files, random.Random(7))
             with DaemonProcess(home) as daemon, daemon.client(timeout_s=1200) as client:
                 only_indexed(client.index(), files)
-            store_random_vectors(home.state / "memory" / "main.sqlite", np.random.default_rng(7))
+            store_random_vectors(home.state / "memory" / "main.memd.sqlite", np.random.default_rng(7))
             shutil.copytree(home.workspace() / "memory", scratch / "memory")
-            shutil.copy2(home.state / "memory" / "main.sqlite", scratch / "main.sqlite")
+            shutil.copy2(home.state / "memory" / "main.memd.sqlite", scratch / "main.sqlite")
         shutil.move(scratch, folder)
     with _reading(folder / "main.sqlite") as db:
         count = db.execute("SELECT count(*) FROM chunks").fetchall()[0][0]
@@ -67,7 +67,7 @@ def home_of(built: Built) -> Iterator[StateHome]:
     """Lay a built corpus into a home of its own, vectors and all."""
     with StateHome({"agents": {"defaults": {"memorySearch": WITH_MODEL}}}) as home:
         shutil.copytree(built.memory, home.workspace() / "memory")
-        target = home.state / "memory" / "main.sqlite"
+        target = home.state / "memory" / "main.memd.sqlite"
         target.parent.mkdir(mode=0o700)
         shutil.copy2(built.index, target)
         yield home

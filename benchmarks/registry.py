@@ -18,6 +18,7 @@ PARTS: Final[Mapping[str, str]] = {
     "load": "benchmarks.load:measure",
     "agents": "benchmarks.memory_of_agents:measure",
     "peers": "benchmarks.peers:measure",
+    "reach": "benchmarks.reach:measure",
 }
 """Name on the command line and on the page: `module:function`."""
 

@@ -64,7 +64,7 @@ class Corpus(msgspec.Struct, frozen=True):
         if index:
             indexes = home.state / "memory"
             indexes.mkdir(mode=0o700, exist_ok=True)
-            shutil.copyfile(self.folder / "main.sqlite", indexes / f"{agent}.sqlite")
+            shutil.copyfile(self.folder / "main.sqlite", indexes / f"{agent}.memd.sqlite")
 
 
 def cached_corpus(options: Options, passages: int) -> Corpus:
@@ -86,7 +86,7 @@ def _build(folder: Path, passages: int, files: int) -> None:
     with StateHome({"agents": {"defaults": {"memorySearch": dict(WORDS_ONLY)}}}) as home:
         make_corpus(home, round(passages / PASSAGES_A_CHUNK), files, random.Random(SEED))
         index_all(home)
-        index = home.state / "memory" / "main.sqlite"
+        index = home.state / "memory" / "main.memd.sqlite"
         stored = store_random_vectors(index, np.random.default_rng(SEED))
         home.configure({"agents": {"defaults": {"memorySearch": dict(BY_MEANING)}}})
         index_all(home)

@@ -69,7 +69,7 @@ def measure(options: Options) -> Part:
     floors: defaultdict[str, list[float]] = defaultdict(list)
     with home_of(built) as home:
         whole = daemon_round(options, home, built, questions)
-        index = home.state / "memory" / "main.sqlite"
+        index = home.state / "memory" / "main.memd.sqlite"
         db = connect(index, READER)
         try:
             engine = Engine(db, home.workspace())

@@ -138,7 +138,7 @@ def build_indexes(home: StateHome, root: Path, folder: Path) -> None:
             vectors = np.frombuffer(reply.vectors, dtype="<f4").reshape(reply.count, reply.dims)
             np.save(folder / f"{workspace.name}.npy", vectors)
     for index in (home.state / "memory").glob("*.sqlite"):
-        shutil.copy(index, folder / index.name)
+        shutil.copy(index, folder / index.name.replace(".memd", ""))
 
 
 def load_workspace(root: Path, index: Path) -> Workspace:

@@ -241,6 +241,27 @@ class NoteUnwritableError(MemdError):
     hint = "Nothing of it was written. Make room or mend the permissions of the workspace, then ask again."
 
 
+class FactMissingError(MemdError):
+    """No fact has that id."""
+
+    code = "fact_missing"
+    hint = "It was forgotten, or its line was edited or removed meanwhile; list the facts again."
+
+
+class FactChangedError(MemdError):
+    """The fact says something else by now than the caller knows."""
+
+    code = "fact_changed"
+    hint = "Nothing was changed. List the facts again, and edit what it says now."
+
+
+class PageUnavailableError(MemdError):
+    """The page of `memctl show` can't be served."""
+
+    code = "page_unavailable"
+    hint = "It needs a free port of 127.0.0.1; `memctl` shows the same in the terminal."
+
+
 class LogUnavailableError(MemdError):
     """The daemon's log is nowhere where it could be read."""
 

@@ -94,6 +94,58 @@ class MemoryRecallReply:
 
 
 @record
+class FactsParams:
+    """Which facts to list, newest first: `limit` from `offset` on."""
+
+    agent: str | None = None
+    offset: int = 0
+    limit: int = 200
+
+
+@record
+class FactsReply:
+    """Facts, newest first; their `score` is 0. `total` is how many there are in all."""
+
+    agent: str
+    facts: list[FactRow]
+    total: int
+
+
+@record
+class MemoryEditParams:
+    """A fact, and what it shall say.
+
+    `was` is the text the caller knows it by: where it says something else by now, nothing is changed. `importance` and
+    `category` left out stay.
+    """
+
+    id: str
+    text: str
+    agent: str | None = None
+    was: str | None = None
+    importance: float | None = None
+    category: str | None = None
+
+
+@record
+class MemoryEditReply:
+    """Where the fact stands; its `id` is another one where nobody gave it one but its text.
+
+    Where `stored` is false another fact, `duplicate_of`, says the same already in `duplicate_text`, and nothing was
+    changed; `id`, `category`, `path` and `line` are of the fact as it is.
+    """
+
+    agent: str
+    id: str
+    stored: bool
+    category: str
+    path: str
+    line: int
+    duplicate_of: str | None = None
+    duplicate_text: str = ""
+
+
+@record
 class MemoryForgetParams:
     """What to forget: a fact by its id, or the one that a query clearly means."""
 

@@ -17,10 +17,14 @@ from .messages import (
     CaptureFromReply,
     CompactionDoneParams,
     CompactionDoneReply,
+    FactsParams,
+    FactsReply,
     FlushCheckParams,
     FlushCheckReply,
     FlushDoneParams,
     FlushDoneReply,
+    MemoryEditParams,
+    MemoryEditReply,
     MemoryForgetParams,
     MemoryForgetReply,
     MemoryRecallParams,
@@ -270,6 +274,20 @@ def memory_recall(
     return Ask("memory_recall", MemoryRecallParams(query, agent, limit, min_score), MemoryRecallReply)
 
 
+def memory_edit(
+    id: str,  # noqa: A002 - the request's own name
+    text: str,
+    *,
+    agent: str | None = None,
+    was: str | None = None,
+    importance: float | None = None,
+    category: str | None = None,
+) -> Ask[MemoryEditReply]:
+    """Let a fact say something else where it stands; the parameters are those of `MemoryEditParams`."""
+    params = MemoryEditParams(id, text, agent, was, importance, category)
+    return Ask("memory_edit", params, MemoryEditReply, repeatable=False)
+
+
 def memory_forget(
     id: str | None = None,  # noqa: A002 - the request's own name
     *,
@@ -278,6 +296,11 @@ def memory_forget(
 ) -> Ask[MemoryForgetReply]:
     """Remove a fact: the one of an id, or the one a query means beyond doubt; else candidates are told."""
     return Ask("memory_forget", MemoryForgetParams(id, query, agent), MemoryForgetReply, repeatable=False)
+
+
+def facts(*, agent: str | None = None, offset: int = 0, limit: int = 200) -> Ask[FactsReply]:
+    """List the facts of an agent, newest first, `limit` of them from `offset` on."""
+    return Ask("facts", FactsParams(agent, offset, limit), FactsReply)
 
 
 def recall_for(prompt: str, *, agent: str | None = None, force: bool = False) -> Ask[RecallForReply]:

@@ -6,6 +6,11 @@ daemon may add fields; `wire.from_wire` leaves out what this version doesn't kno
 
 from __future__ import annotations
 
+from memd_client.contents import FileRow as FileRow
+from memd_client.contents import FilesParams as FilesParams
+from memd_client.contents import FilesReply as FilesReply
+from memd_client.contents import ShowParams as ShowParams
+from memd_client.contents import ShowReply as ShowReply
 from memd_client.events import Event as Event
 from memd_client.events import SubscribeParams as SubscribeParams
 from memd_client.events import SubscribeReply as SubscribeReply
@@ -13,6 +18,10 @@ from memd_client.facts import CapturedMessage as CapturedMessage
 from memd_client.facts import CaptureFromParams as CaptureFromParams
 from memd_client.facts import CaptureFromReply as CaptureFromReply
 from memd_client.facts import FactRow as FactRow
+from memd_client.facts import FactsParams as FactsParams
+from memd_client.facts import FactsReply as FactsReply
+from memd_client.facts import MemoryEditParams as MemoryEditParams
+from memd_client.facts import MemoryEditReply as MemoryEditReply
 from memd_client.facts import MemoryForgetParams as MemoryForgetParams
 from memd_client.facts import MemoryForgetReply as MemoryForgetReply
 from memd_client.facts import MemoryRecallParams as MemoryRecallParams
@@ -349,6 +358,7 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "metrics": (MetricsParams, MetricsReply),
     "search": (SearchParams, SearchReply),
     "get": (GetParams, GetReply),
+    "files": (FilesParams, FilesReply),
     "index": (IndexParams, IndexReply),
     "reset": (ResetParams, ResetReply),
     "vacuum": (VacuumParams, VacuumReply),
@@ -365,9 +375,12 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "append_note": (AppendNoteParams, AppendNoteReply),
     "memory_store": (MemoryStoreParams, MemoryStoreReply),
     "memory_recall": (MemoryRecallParams, MemoryRecallReply),
+    "memory_edit": (MemoryEditParams, MemoryEditReply),
     "memory_forget": (MemoryForgetParams, MemoryForgetReply),
+    "facts": (FactsParams, FactsReply),
     "recall_for": (RecallForParams, RecallForReply),
     "capture_from": (CaptureFromParams, CaptureFromReply),
+    "show": (ShowParams, ShowReply),
     "subscribe": (SubscribeParams, SubscribeReply),
     "cancel": (CancelParams, CancelReply),
 }

@@ -19,6 +19,8 @@ from .events import SubscribeParams, SubscribeReply
 from .messages import (
     EmbedParams,
     EmbedReply,
+    FilesParams,
+    FilesReply,
     GetParams,
     GetReply,
     HelloParams,
@@ -34,6 +36,8 @@ from .messages import (
     ResetReply,
     SearchParams,
     SearchReply,
+    ShowParams,
+    ShowReply,
     StatusParams,
     StatusReply,
     VacuumParams,
@@ -97,6 +101,18 @@ def get(
     return Ask("get", GetParams(path=path, agent=agent, from_line=from_line, lines=lines), GetReply)
 
 
+def files(
+    *,
+    agent: str | None = None,
+    sources: Sequence[str] | None = None,
+    offset: int = 0,
+    limit: int = 200,
+) -> Ask[FilesReply]:
+    """List the files of an agent's memory, newest first; the parameters are those of `messages.FilesParams`."""
+    wanted = None if sources is None else list(sources)
+    return Ask("files", FilesParams(agent=agent, sources=wanted, offset=offset, limit=limit), FilesReply)
+
+
 def index(
     agent: str | None = None, *, force: bool = False, on_progress: OnProgress | None = None
 ) -> Ask[IndexReply]:
@@ -156,6 +172,15 @@ def model(
         on_progress: Called with every progress, in the thread or task that waits.
     """
     return long("model", ModelParams(ref=ref, action=action, force=force), ModelReply, on_progress)
+
+
+def show(agent: str | None = None) -> Ask[ShowReply]:
+    """Open the page that shows what agents remember, and return its address, which works once.
+
+    Args:
+        agent: Only this agent. The client's own agent is not filled in here.
+    """
+    return Ask("show", ShowParams(agent=agent), ShowReply, own_agent=False)
 
 
 def subscribe(agent: str | None = None, kinds: Sequence[str] | None = None) -> Ask[SubscribeReply]:

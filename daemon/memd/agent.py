@@ -30,6 +30,7 @@ from memd.recall import Recall
 from memd.report import describe_agent
 from memd.sync.discover import Discovery
 from memd.sync.healing import heal_writing
+from memd.sync.listing import list_memory
 from memd.sync.metered import MeteredRows, MeteredSync, SyncMeter
 from memd.sync.read import lines_of
 from memd.sync.reconcile import ProgressSink, TextSync
@@ -50,6 +51,8 @@ from memd_client.messages import (
     AgentStatus,
     EmbedParams,
     EmbedReply,
+    FilesParams,
+    FilesReply,
     GetParams,
     GetReply,
     IndexedAgent,
@@ -211,6 +214,11 @@ class AgentMemory:
             )
 
         return await trio.to_thread.run_sync(load, limiter=self._disk)
+
+    async def files(self, params: FilesParams) -> FilesReply:
+        """List the files this memory consists of, as the disk has them now."""
+        self._require_enabled()
+        return await list_memory(self.config.id, self.text, self.index_file, params)
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring text and vectors up to date now.

@@ -28,6 +28,7 @@ from memd.lifecycle.host import Host
 from memd.lifecycle.lives import Lives
 from memd.memory import Memory
 from memd.memory_budget import budget_of
+from memd.page.server import PageServer
 from memd.paths import ACCOUNTS_FILE
 from memd.reload import InForce, Reloader
 from memd.rpc.call import DaemonFacts
@@ -215,9 +216,12 @@ async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
     """Open the door, and close it when the daemon is told to stop."""
     memory = engine.memory
     lives = Lives(complete=engine.ask_chat)
-    facts = DaemonFacts(version=__version__, started=time.monotonic(), socket=str(socket), lives=lives)
+    page = PageServer(__version__)
+    facts = DaemonFacts(
+        version=__version__, started=time.monotonic(), socket=str(socket), lives=lives, show=page.show
+    )
     async with trio.open_nursery() as door:
-        await door.start(serve, activated_socket() or socket, memory, facts)
+        await door.start(page.run, await door.start(serve, activated_socket() or socket, memory, facts))
         log.info(
             "daemon.ready", socket=str(socket), agents=len(memory.agents), state_dir=str(memory.state_dir)
         )

@@ -202,7 +202,7 @@ VARIABLES: Final[dict[str, str]] = {
 """Environment variables the daemon and `memctl` read."""
 
 DEFAULTS_IN_WORDS: Final[dict[str, str]] = {
-    "store.path": "`<state>/memory/{agentId}.sqlite`",
+    "store.path": "`<state>/memory/{agentId}.memd.sqlite`",
     "store.vector.extensionPath": "the bundled one",
     "cache.maxEntries": "see `vector_cache_mb`",
     "model": "the provider's own",

@@ -22,7 +22,7 @@ KINDS: Final[dict[str, str]] = {
     "provider": "Others answer: `state` is `fell_back`, `returned` or `switched`; `provider`, `model` or `code`.",
     "flush": "A session's `state` in its `cycle`: a flush is `due`, is `done`, or it was `compacted`; `session_key`.",
     "note": "The daemon wrote to a note: `path`; `state` is `entry` or `session`.",
-    "fact": "A fact was stored or forgotten: `state`, `id`.",
+    "fact": "A fact was stored, edited or forgotten: `state`, `id`.",
 }
 """Every kind of event, and what its data hold."""
 

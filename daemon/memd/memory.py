@@ -343,6 +343,7 @@ class Memory:
         extension = self._extension(config)
         index = await IndexFile.open(
             config.index_path,
+            earlier=config.earlier_index,
             extension=extension,
             clock=self._clock,
             space_of=self._space_of,

@@ -28,9 +28,11 @@ from memd.settings import (
     Findings,
     Layer,
     absolute_path,
+    earlier_index,
     is_path_text,
     resolve_settings,
     shown_key,
+    usual_index,
 )
 from memd_client.errors import ConfigInvalidError
 
@@ -48,7 +50,10 @@ _NOT_IN_AGENT_ID = re.compile(r"[^a-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """One agent: where its Markdown and its index are, its settings, and what is wrong with them."""
+    """One agent: where its Markdown and its index are, its settings, and what is wrong with them.
+
+    `earlier_index` is where an index may be left from before, which is taken over where there is none yet.
+    """
 
     id: str
     workspace: Path
@@ -57,6 +62,7 @@ class AgentConfig:
     is_default: bool
     problems: tuple[ConfigInvalidError, ...] = ()
     life: Life = field(default_factory=Life)
+    earlier_index: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +214,15 @@ def resolve(
             workspace=absolute_path(named, base=state_dir, home=home) if named else usual,
             settings=settings,
             index_path=Path(settings.store.path),
+            earlier_index=earlier_index(settings.store.path, agent_id, state_dir),
             is_default=agent_id == default,
             life=resolve_life(document, draft.entries, draft.findings),
             problems=tuple(draft.findings.own.values()),
         )
+    taken_paths = {agent.index_path for agent in agents.values()}
+    for agent in agents.values():
+        if agent.earlier_index in taken_paths:  # somebody else's, by the settings
+            agents[agent.id] = replace(agent, earlier_index=None)
     return OpenClawHome(
         state_dir=state_dir,
         config_path=config_path,
@@ -231,8 +242,8 @@ def _with_own_index(
     if path not in taken and Path(path).name != OPENCLAW_DATABASE:
         return settings
     owner = "another agent's index" if path in taken else "OpenClaw's own database"
-    usual = str(state_dir / "memory" / f"{agent_id}.sqlite")
-    path = usual if usual not in taken else str(state_dir / "memory" / f"{agent_id}.memd.sqlite")
+    usual = usual_index(agent_id, state_dir)
+    path = str(usual if str(usual) not in taken else usual.with_name(f"{agent_id}.own.memd.sqlite"))
     findings.say(
         f"store.path of agent {agent_id}",
         f"it names {owner}; using {path}. Put {{agentId}} into the path",

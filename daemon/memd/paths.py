@@ -54,7 +54,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     ),
     WrittenPath(
         "index",
-        "<state>/memory/<agentId>.sqlite, or store.path",
+        "<state>/memory/<agentId>.memd.sqlite, or store.path",
         "memd.index.connection",
         "the user: it comes back from the Markdown",
     ),

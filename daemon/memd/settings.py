@@ -138,6 +138,27 @@ def resolve_settings(
     )
 
 
+def usual_index(agent_id: str, state_dir: Path) -> Path:
+    """Return where an agent's index is unless settings say otherwise.
+
+    Not at the `earlier_index`: newer releases of OpenClaw take what is there for an old index of their own, and refuse
+    to start where they can't import it.
+    """
+    return state_dir / "memory" / f"{agent_id}.memd.sqlite"
+
+
+def earlier_index(path: str, agent_id: str, state_dir: Path) -> Path | None:
+    """Return where an index may be left of older releases of OpenClaw, or of memd.
+
+    Args:
+        path: Where the index is now; None is returned where settings name that place.
+        agent_id: Whose.
+        state_dir: Where both places are.
+    """
+    is_usual = path == str(usual_index(agent_id, state_dir))
+    return state_dir / "memory" / f"{agent_id}.sqlite" if is_usual else None
+
+
 def index_file(raw: str, agent_id: str, state_dir: Path, home: Path) -> Path:
     """Return where an agent's index is.
 
@@ -148,7 +169,7 @@ def index_file(raw: str, agent_id: str, state_dir: Path, home: Path) -> Path:
         home: What `~` means.
     """
     if not raw.strip():
-        return state_dir / "memory" / f"{agent_id}.sqlite"
+        return usual_index(agent_id, state_dir)
     return absolute_path(raw.replace("{agentId}", agent_id), base=state_dir, home=home)
 
 

@@ -21,6 +21,8 @@ from memd_client.messages import (
     AgentStatus,
     EmbedParams,
     EmbedReply,
+    FilesParams,
+    FilesReply,
     GetParams,
     GetReply,
     IndexedAgent,
@@ -212,6 +214,10 @@ class AgentSlot:
     async def get(self, params: GetParams) -> GetReply:
         """Return lines of an allowed file; see `AgentMemory.get`."""
         return await self._ask(lambda memory: memory.get(params))
+
+    async def files(self, params: FilesParams) -> FilesReply:
+        """List the files its memory consists of; see `AgentMemory.files`."""
+        return await self._ask(lambda memory: memory.files(params))
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring text and vectors up to date now; see `AgentMemory.index`."""

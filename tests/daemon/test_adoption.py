@@ -45,7 +45,7 @@ def vectors_of(home: StateHome) -> dict[str, np.ndarray]:
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
     home.configure(settings)
-    index = home.state / "memory" / "main.sqlite"
+    index = home.state / "memory" / "main.memd.sqlite"
     db = apsw.Connection(str(index))
     found = {
         str(digest): np.frombuffer(blob, "<f4")
@@ -94,13 +94,45 @@ def write_agent_database(path: Path, model: str, vectors: dict[str, np.ndarray])
 def test_an_index_of_an_older_release_is_taken_over_and_nothing_is_embedded(home: StateHome) -> None:
     vectors = vectors_of(home)
     write_old_index(home, str(minilm_path()), vectors)
+    theirs = home.state / "memory" / "main.sqlite"
+    before = theirs.read_bytes()
 
     with DaemonProcess(home) as daemon, daemon.client() as client:
         reply = client.index().agents[0]
 
+        # then
         assert (reply.files, reply.embedded, reply.reused) == (2, 0, 2)
         assert client.search("when must we pay the provider").hits[0].path == "memory/2026-01-05.md"
         assert client.search("gateway port").mode == "hybrid"
+    assert theirs.read_bytes() == before, "it is OpenClaw's, which may still want it"
+
+
+def test_our_own_index_at_its_earlier_place_is_moved_and_nothing_is_embedded(home: StateHome) -> None:
+    # given: an index where earlier releases kept it, which newer releases of OpenClaw stumble over
+    now, earlier = (home.state / "memory" / name for name in ("main.memd.sqlite", "main.sqlite"))
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        client.index()
+    now.rename(earlier)
+    # when
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        reply = client.index().agents[0]
+        # then
+        assert (reply.files, reply.embedded) == (2, 0)
+        assert client.search("gateway port").mode == "hybrid"
+    assert now.exists()
+    assert not earlier.exists()
+
+
+def test_another_programs_file_at_the_earlier_place_stays_as_it_is(home: StateHome) -> None:
+    # given
+    theirs = home.state / "memory" / "main.sqlite"
+    theirs.parent.mkdir(exist_ok=True)
+    theirs.write_bytes(b"no database at all" * 100)
+    # when
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        assert client.index().agents[0].files == 2
+    # then
+    assert theirs.read_bytes() == b"no database at all" * 100
 
 
 def test_the_cache_of_the_newer_releases_is_read_and_their_database_left_alone(home: StateHome) -> None:

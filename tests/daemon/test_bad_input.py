@@ -236,7 +236,7 @@ def test_a_missing_model_is_said_and_words_still_answer() -> None:
 def test_a_damaged_index_is_set_aside_and_comes_back() -> None:
     with StateHome(NONE) as home:
         home.note("MEMORY.md", "apples\n")
-        index = home.state / "memory" / "main.sqlite"
+        index = home.state / "memory" / "main.memd.sqlite"
         index.parent.mkdir(parents=True)
         index.write_bytes(b"this is no database" * 1000)
         with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -252,7 +252,7 @@ def test_an_index_of_a_newer_release_closes_its_agent_alone() -> None:
     with StateHome() as home:
         home.configure(agents_config(home.state, "work"))
         home.note("MEMORY.md", "apples\n")
-        index = home.state / "memory" / "work.sqlite"
+        index = home.state / "memory" / "work.memd.sqlite"
         with DaemonProcess(home):
             pass
         db = apsw.Connection(str(index))

@@ -103,7 +103,7 @@ def test_a_damaged_index_missing_files_and_leftovers_are_found(
     daemon.start()
     daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
     daemon.stop()
-    index = home.state / "memory/main.sqlite"
+    index = home.state / "memory/main.memd.sqlite"
     octets = bytearray(index.read_bytes())
     octets[4096:20_480] = b"\x55" * 16_384
     index.write_bytes(octets)

@@ -31,7 +31,7 @@ def test_an_index_that_is_damaged_while_it_is_open_is_set_aside_and_rebuilt() ->
     with StateHome(BY_WORDS) as home:
         for number in range(200):
             home.note(f"memory/{number:03d}.md", f"entry {number} about apples\n\n" + f"word{number} " * 300)
-        index = home.state / "memory" / "main.sqlite"
+        index = home.state / "memory" / "main.memd.sqlite"
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
             before = client.status().agents[0].chunks
@@ -50,7 +50,7 @@ def test_an_index_that_is_damaged_while_it_is_open_is_set_aside_and_rebuilt() ->
 def test_an_agent_that_could_not_be_opened_is_opened_once_it_can_be() -> None:
     with StateHome(BY_WORDS) as home:
         home.note("memory/a.md", "apples are red\n")
-        index = home.state / "memory" / "main.sqlite"
+        index = home.state / "memory" / "main.memd.sqlite"
         index.mkdir(parents=True)
         with DaemonProcess(home) as daemon, daemon.client() as client:
             with pytest.raises(MemdError) as caught:

@@ -66,7 +66,7 @@ def test_reads_that_fail_never_give_a_wrong_answer_and_are_forgotten(home: State
     disk = FailingIO(home.root)
     with DaemonProcess(home, disk.environ) as daemon, daemon.client() as client:
         client.index()
-    inode = (home.state / "memory" / "main.sqlite").stat().st_ino
+    inode = (home.state / "memory" / "main.memd.sqlite").stat().st_ino
     with DaemonProcess(home, disk.environ) as daemon:
         disk.fail("reads")
         with daemon.client() as client:

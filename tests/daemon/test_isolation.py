@@ -134,7 +134,7 @@ class Scene:
     def hostile_names(self, pid: int) -> list[str]:
         """Return names of what must not be read, and of the notes themselves; to be bent further."""
         state, outside = self.home.state, self.home.root / "outside"
-        files = [outside / "secret.md", state / "openclaw.json", state / "memory" / "work.sqlite"]
+        files = [outside / "secret.md", state / "openclaw.json", state / "memory" / "work.memd.sqlite"]
         files += [self.home.workspace(agent) / path for agent in AGENTS for path in NOTES]
         below = ("secret.md", "sub/notes.md", "MEMORY.md", "etc/passwd")
         return [
@@ -299,5 +299,12 @@ def test_what_the_daemon_writes_is_its_users_alone_whatever_the_umask() -> None:
         finally:
             daemon.stop()
     names = {path.name for path in made}
-    assert {"run", "memd.sock", "memd.sock.lock", "memory", "main.sqlite", "main.sqlite-wal"} <= names
+    assert {
+        "run",
+        "memd.sock",
+        "memd.sock.lock",
+        "memory",
+        "main.memd.sqlite",
+        "main.memd.sqlite-wal",
+    } <= names
     assert {str(path): oct(mode) for path, mode in made.items() if mode & 0o077} == {}

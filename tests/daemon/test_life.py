@@ -32,7 +32,7 @@ def test_sigterm_ends_cleanly_and_removes_the_socket() -> None:
             client.search("apples")
         assert daemon.stop() == 0
         assert not home.socket.exists()
-        assert sorted(path.name for path in (home.state / "memory").iterdir()) == ["main.sqlite"]
+        assert sorted(path.name for path in (home.state / "memory").iterdir()) == ["main.memd.sqlite"]
         with pytest.raises(DaemonUnreachableError):
             daemon.client().status()
 
@@ -55,7 +55,7 @@ def test_after_kill_9_the_next_daemon_answers_from_what_was_there() -> None:
 def test_the_socket_and_its_directory_are_the_owners_alone() -> None:
     with StateHome(NONE) as home, DaemonProcess(home):
         assert os.stat(home.socket.parent).st_mode & 0o077 == 0
-        assert os.stat(home.state / "memory" / "main.sqlite").st_mode & 0o077 == 0
+        assert os.stat(home.state / "memory" / "main.memd.sqlite").st_mode & 0o077 == 0
 
 
 def test_a_client_reconnects_to_the_next_daemon() -> None:

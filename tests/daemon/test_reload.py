@@ -87,7 +87,7 @@ def test_an_agent_that_is_named_no_more_is_served_no_more_and_its_index_is_kept(
 
         with pytest.raises(AgentUnknownError):
             client.search("pears", agent="work")
-        assert (home.state / "memory" / "work.sqlite").exists()
+        assert (home.state / "memory" / "work.memd.sqlite").exists()
         assert client.search("apples").hits
 
         home.configure(agents_config(home.state, "work", memory_search=BY_WORDS))
@@ -168,7 +168,7 @@ def test_no_search_fails_while_settings_change_again_and_again(home: StateHome) 
                 thread.join()
         assert failures == []
         assert asked[0] > 20
-        assert descriptors_of(daemon, home.state / "memory" / "main.sqlite") <= 4
+        assert descriptors_of(daemon, home.state / "memory" / "main.memd.sqlite") <= 4
 
 
 def descriptors_of(daemon: DaemonProcess, file: Path) -> int:

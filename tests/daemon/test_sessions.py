@@ -110,7 +110,7 @@ def test_what_is_no_memory_is_counted_and_secrets_are_left_out() -> None:
             (hit,) = client.search("staging key").hits
             assert SECRET not in hit.snippet
             assert "[redacted:" in hit.snippet
-        index = (home.state / "memory" / "main.sqlite").read_bytes()
+        index = (home.state / "memory" / "main.memd.sqlite").read_bytes()
         assert SECRET.encode() not in index
 
 

@@ -31,7 +31,7 @@ def fill(home: StateHome) -> Path:
     """Write the notes, and return where their index will be."""
     for number in range(NOTES):
         home.note(f"memory/{number:03d}.md", f"entry {number} about apples\n\n" + f"word{number} " * 60)
-    return home.state / "memory" / "main.sqlite"
+    return home.state / "memory" / "main.memd.sqlite"
 
 
 def check_whole(client: Client) -> None:

@@ -106,7 +106,7 @@ def test_an_agent_that_is_not_open_says_why_and_costs_the_others_nothing() -> No
     with StateHome() as home:
         home.configure(agents_config(home.state, "work"))
         home.note("memory/a.md", "apples\n")
-        (home.state / "memory" / "work.sqlite").mkdir(parents=True)
+        (home.state / "memory" / "work.memd.sqlite").mkdir(parents=True)
         with DaemonProcess(home) as daemon, daemon.client() as client:
             with pytest.raises(MemdError) as caught:
                 client.vacuum("work")

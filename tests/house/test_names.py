@@ -24,6 +24,8 @@ NO_COMMAND = {
     "flush_check": "an agent's runtime asks",
     "flush_done": "an agent's runtime says it",
     "append_note": "people have an editor",
+    "files": "people list the folder, or see it in `memctl show`",
+    "memory_edit": "people edit memory/facts.md, or use `memctl show`",
     "memory_store": "people edit memory/facts.md; `memctl facts` lists and imports",
     "memory_recall": "people say `memctl facts list`",
     "memory_forget": "people edit memory/facts.md",

@@ -23,6 +23,9 @@ from memd_client.messages import (
     DownloadStatus,
     EmbedParams,
     EmbedReply,
+    FileRow,
+    FilesParams,
+    FilesReply,
     GetParams,
     GetReply,
     Hit,
@@ -108,6 +111,11 @@ class FakeAgent:
         if params.path != "MEMORY.md":
             raise PathRefusedError(f"not memory: {params.path}")
         return GetReply(self.agent_id, params.path, "one\n", params.from_line, 1, 1)
+
+    async def files(self, params: FilesParams) -> FilesReply:
+        """List one."""
+        await trio.lowlevel.checkpoint()
+        return FilesReply(self.agent_id, [FileRow("MEMORY.md", "memory", 0, 4, 1, self.agent_id)], 1)
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Report progress from the loop and from a thread, as the real one may."""

@@ -43,7 +43,7 @@ def test_nothing_named_means_main_with_the_default_workspace() -> None:
     assert list(home.agents) == ["main"]
     assert home.default_agent == "main"
     main = home.agents["main"]
-    assert (main.workspace, main.index_path) == (STATE / "workspace", STATE / "memory" / "main.sqlite")
+    assert (main.workspace, main.index_path) == (STATE / "workspace", STATE / "memory" / "main.memd.sqlite")
     assert main.is_default
 
 
@@ -148,15 +148,32 @@ def test_agents_never_share_an_index_file() -> None:
     home = _resolve(document)
 
     paths = [str(agent.index_path) for agent in home.agents.values()]
-    assert paths == ["/data/all.sqlite", str(STATE / "memory" / "b.sqlite"), "/x/c"]
+    assert paths == ["/data/all.sqlite", str(STATE / "memory" / "b.memd.sqlite"), "/x/c"]
     assert "another agent's index" in _said(home, "b")[0]
     assert all(agent.settings.store.path == str(agent.index_path) for agent in home.agents.values())
+
+
+def test_an_index_is_looked_for_at_its_earlier_place_unless_that_is_anothers() -> None:
+    document = {
+        "agents": {
+            "list": [
+                {"id": "a"},
+                {"id": "b", "memorySearch": {"store": {"path": "memory/a.sqlite"}}},
+                {"id": "c"},
+            ]
+        }
+    }
+
+    home = _resolve(document)
+
+    earlier = {agent.id: agent.earlier_index for agent in home.agents.values()}
+    assert earlier == {"a": None, "b": None, "c": STATE / "memory" / "c.sqlite"}
 
 
 def test_openclaws_own_database_is_never_an_index() -> None:
     home = _search(store={"path": "~/.openclaw/agents/main/agent/openclaw-agent.sqlite"})
 
-    assert home.agents["main"].index_path == STATE / "memory" / "main.sqlite"
+    assert home.agents["main"].index_path == STATE / "memory" / "main.memd.sqlite"
     assert "OpenClaw's own database" in _said(home, "main")[0]
 
 

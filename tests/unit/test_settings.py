@@ -202,7 +202,7 @@ def test_a_wrong_type_names_file_key_and_type_and_costs_one_key(keys: dict[str, 
     assert error.data["expected"]
     assert "s3cr3t" not in str(error.to_wire())
     usual = msgspec.structs.replace(home.agents["other"].settings, model="kept")
-    store = msgspec.structs.replace(usual.store, path=str(STATE / "memory" / "bad.sqlite"))
+    store = msgspec.structs.replace(usual.store, path=str(STATE / "memory" / "bad.memd.sqlite"))
     assert home.agents["bad"].settings == msgspec.structs.replace(usual, store=store)
     assert (_said(home), _said(home, "other")) == ([], [])
 

@@ -29,8 +29,11 @@ COMMANDS = (
     "reset",
     "vacuum",
     "facts",
+    "show",
+    "import",
     "model",
     "service",
+    "mcp",
     "doctor",
     "top",
     "metrics",
@@ -40,10 +43,10 @@ COMMANDS = (
 """Commands in the order of the help; each is the attribute `command` of the module of its name."""
 
 GROUPS = {
-    "Use it": ("search", "get", "facts", "agents"),
+    "Use it": ("search", "get", "facts", "show", "agents"),
     "See how it is": ("status", "top", "metrics", "doctor", "logs"),
     "Take care of it": ("index", "reset", "vacuum"),
-    "Set it up": ("model", "service", "completion"),
+    "Set it up": ("import", "model", "service", "mcp", "completion"),
 }
 """What stands together in the help; a command that is in none of them comes last."""
 

@@ -105,16 +105,14 @@ class IndexFile:
         extension: VectorExtension,
         clock: Clock,
         space_of: SpaceOf,
+        earlier: Path | None = None,
         gives_up_reading: bool = True,
     ) -> IndexFile:
         """Open an index, making, migrating, adopting or replacing the file as its state asks.
 
         Args:
-            path: The file.
             extension: sqlite-vec, after `load` was tried.
-            clock: Wall time.
-            space_of: (provider, model) -> vector space id, for vectors found in an index OpenClaw wrote.
-            gives_up_reading: As in `open_writer`.
+            path, clock, space_of, earlier, gives_up_reading: As in `open_writer`.
 
         Raises:
             IndexLostError: The disk doesn't give the file's bytes.
@@ -131,6 +129,7 @@ class IndexFile:
                     load_extension=extension.load_into,
                     clock=clock,
                     space_of=space_of,
+                    earlier=earlier,
                     gives_up_reading=gives_up_reading,
                 )
 

@@ -47,6 +47,9 @@ APPLICATION_ID_AT = 68
 BESIDE_SUFFIX = ".adopting"
 """Name of a file being built to replace an OpenClaw index; a leftover is removed at the next start."""
 
+BUSY_MS = 5_000
+"""How long somebody who holds a file to be taken over is waited for."""
+
 TAKEN_OVER = "taken_over"
 """Key of the names of the damaged files whose vectors were taken over, with commas between."""
 
@@ -70,6 +73,7 @@ def open_writer(
     load_extension: Callable[[Database], bool],
     clock: Clock,
     space_of: SpaceOf,
+    earlier: Path | None = None,
     gives_up_reading: bool = True,
 ) -> Opened:
     """Open an index file for writing, whatever state it is in.
@@ -79,6 +83,8 @@ def open_writer(
         load_extension: Loads sqlite-vec into a connection where it can be used.
         clock: Wall time.
         space_of: Gives the vector space of a provider and model, for an index OpenClaw wrote.
+        earlier: Where an index may be left from before. Where there is none at the path, one of ours is moved here,
+            and one that OpenClaw wrote is read and stays.
         gives_up_reading: Whether a file whose bytes the disk doesn't give is set aside like a damaged one.
 
     Raises:
@@ -91,6 +97,8 @@ def open_writer(
     adopted = None
     try:
         adopted = _check_owner(path, clock, space_of)
+        if earlier is not None and _is_empty(path):
+            adopted = _bring_over(earlier, path, clock, space_of)
         db, is_known = _open_sound(path, load_extension, clock())
     except (_DamagedError, apsw.CorruptError, apsw.NotADBError, apsw.IOError) as error:
         if isinstance(error, apsw.IOError) and not (gives_up_reading and extended_code(error) in UNREADABLE):
@@ -131,7 +139,7 @@ def _take_over(path: Path, db: Database) -> Path | None:
 
 def _check_owner(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
     """Refuse what isn't ours, adopt what OpenClaw wrote, leave the rest."""
-    if not path.exists() or path.stat().st_size == 0:
+    if _is_empty(path):
         return None
     version, application = _identity(path)
     if application == APPLICATION_ID or (application == 0 and version == 0):
@@ -142,6 +150,40 @@ def _check_owner(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
             )
         return _adopt(path, clock, space_of) if version == 0 else None
     raise io_error(path, "it belongs to another program; set store.path to another file")
+
+
+def _is_empty(path: Path) -> bool:
+    """Return whether there is nothing at a path, or a file without a byte."""
+    return not path.exists() or path.stat().st_size == 0
+
+
+def _bring_over(earlier: Path, path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
+    """Take over what is left from before. What can't be is left alone: an index comes back from the Markdown."""
+    try:
+        if _is_empty(earlier):
+            return None
+        version, application = _identity(earlier)
+        if application == APPLICATION_ID:
+            _move(earlier, path)
+            log.info("index.moved", index=str(path), earlier=str(earlier))
+            return None
+        return _adopt_copy(earlier, path, clock, space_of) if (version, application) == (0, 0) else None
+    except (_DamagedError, apsw.Error, OSError) as error:
+        log.warning("index.not_taken_over", index=str(path), earlier=str(earlier), reason=str(error))
+        return None
+
+
+def _move(earlier: Path, path: Path) -> None:
+    """Move one of our files, its log brought in first: what stood beside it would be lost."""
+    db = connect(earlier, ())
+    try:
+        db.set_busy_timeout(BUSY_MS)
+        if db.pragma("journal_mode", "delete") != "delete":
+            raise _DamagedError("another process holds it open")
+    finally:
+        db.close(True)
+    os.replace(earlier, path)
+    sync_directory(path.parent)
 
 
 def _identity(path: Path) -> tuple[int, int]:
@@ -197,26 +239,52 @@ def _check(db: Database) -> None:
 
 
 def _adopt(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
-    """Replace an index OpenClaw wrote by one of ours, in one move; None where there is nothing in it.
-
-    A new file is built beside and moved over: a kill leaves the old file or the new one, whole, and the
-    space that vectors as JSON took is free at once.
-    """
+    """Replace an index OpenClaw wrote by one of ours, in one move; None where there is nothing in it."""
     old = connect(path, ())
-    beside = path.with_name(path.name + BESIDE_SUFFIX)
     try:
-        tables = {row[0] for row in old.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        if not tables:
+        if not _holds_openclaw(old, path):
             return None
-        if not is_openclaw_index(old):
-            raise io_error(path, "it belongs to another program; set store.path to another file")
         # A log left beside the file would be taken for the new file's: bring it in and remove it first.
-        old.set_busy_timeout(5_000)
+        old.set_busy_timeout(BUSY_MS)
         if old.pragma("journal_mode", "delete") != "delete":
             raise io_error(
                 path, "another process (OpenClaw's own memory index?) holds it open; stop it first"
             )
-        _check(old)
+        return _build(old, path, clock, space_of)
+    finally:
+        old.close(True)
+
+
+def _adopt_copy(earlier: Path, path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
+    """Make one of our files out of an index that OpenClaw wrote and keeps."""
+    old = connect_read_only(earlier)
+    try:
+        return _build(old, path, clock, space_of) if is_openclaw_index(old) else None
+    finally:
+        old.close(True)
+
+
+def _holds_openclaw(old: Database, path: Path) -> bool:
+    """Return whether a file holds an index that OpenClaw wrote; false where it holds nothing.
+
+    Raises:
+        IndexIOError: It holds something else.
+    """
+    if not old.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").get:
+        return False
+    if not is_openclaw_index(old):
+        raise io_error(path, "it belongs to another program; set store.path to another file")
+    return True
+
+
+def _build(old: Database, path: Path, clock: Clock, space_of: SpaceOf) -> Adopted:
+    """Build one of our files beside the path, and move it there.
+
+    A kill leaves what was there or the new file, whole, and the space that vectors as JSON took is free at once.
+    """
+    _check(old)
+    beside = path.with_name(path.name + BESIDE_SUFFIX)
+    try:
         os.close(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         new = connect(beside, BESIDE)
         try:
@@ -226,10 +294,8 @@ def _adopt(path: Path, clock: Clock, space_of: SpaceOf) -> Adopted | None:
         finally:
             new.close(True)
     except BaseException:
-        old.close(True)
         remove(beside)
         raise
-    old.close(True)
     os.replace(beside, path)
     sync_directory(path.parent)
     log.info(

@@ -127,12 +127,15 @@ def new_id(now_ms: int) -> str:
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
-def write(fact: Fact) -> str:
+def write(fact: Fact, *, plain: bool = False) -> str:
     """Return a fact's line with its end.
 
     Args:
         fact: Its id is one `ID_LETTERS` allows; its text may be any with something to show.
+        plain: Without the comment, as people write it.
     """
+    if plain:
+        return f"- {_escape(one_line(fact.text))}\n"
     meta = f"fact id={fact.id} importance={fact.importance:.3g} category={fact.category}"
     if fact.created_ms is not None:
         meta += f" created={_stamp(fact.created_ms)}"
@@ -174,6 +177,16 @@ def without(markdown: str, fact_id: str) -> str:
     lines = markdown.split("\n")
     del lines[number - 1]
     return "\n".join(lines)
+
+
+def has_comment(line: str) -> bool:
+    """Return whether a line ends with what memd knows of its fact.
+
+    Args:
+        line: A line of the file.
+    """
+    start = line.rfind("<!--")
+    return start >= 0 and _COMMENT.fullmatch(line, start) is not None
 
 
 @lru_cache(maxsize=LINES_KEPT)

@@ -18,6 +18,7 @@ from memd.clock import Clock
 from memd.events import EVENTS
 from memd.lifecycle import fact_lines, writing
 from memd.lifecycle.capture import Verdict, category_of, judge_message
+from memd.lifecycle.fact_edit import Edited, edit_fact
 from memd.lifecycle.fact_lines import Fact, normal_form, one_line
 from memd.lifecycle.fact_search import FactSearch, Found, Scored, clearly_meant, newest_first, twin_in
 from memd.lifecycle.host import Host
@@ -29,6 +30,10 @@ from memd_client.facts import (
     CaptureFromParams,
     CaptureFromReply,
     FactRow,
+    FactsParams,
+    FactsReply,
+    MemoryEditParams,
+    MemoryEditReply,
     MemoryForgetParams,
     MemoryForgetReply,
     MemoryRecallParams,
@@ -111,6 +116,53 @@ class Facts:
         near = [each for each in found.facts if each.score >= params.min_score][: params.limit]
         return MemoryRecallReply(
             self._host.agent_id, _rows(near), found.compared, len(facts), found.unread, found.reason
+        )
+
+    async def list_all(self, params: FactsParams) -> FactsReply:
+        """Return a page of all facts, newest first."""
+        facts = newest_first(await self._load())
+        page = facts[params.offset : params.offset + params.limit]
+        return FactsReply(self._host.agent_id, _rows([Scored(fact, 0.0) for fact in page]), len(facts))
+
+    async def edit(self, params: MemoryEditParams) -> MemoryEditReply:
+        """Let a fact say something else where it stands, unless another one says that already.
+
+        Raises:
+            BadParamsError: The text holds no word.
+            FactMissingError: It isn't there.
+            FactChangedError: It says something else than the caller knows.
+        """
+        self._require_enabled()
+        if not re.search(r"\w", one_line(params.text)):
+            raise BadParamsError("memory_edit: `text` holds no word", data={"field": "text"})
+        made: list[Edited] = []
+
+        def edit(held: str) -> str:
+            made[:] = [edit_fact(held, params)]
+            return made[0].markdown
+
+        root = self._host.config.workspace
+
+        def change() -> bool:
+            if writing.read(root, fact_lines.PATH) is None:  # no folder comes about by editing
+                edit("")
+            return writing.change(root, fact_lines.PATH, edit)
+
+        async with self._turn:
+            changed = await trio.to_thread.run_sync(change)
+        done = made[0]
+        fact, twin = done.fact, done.twin
+        if changed:
+            EVENTS.publish("fact", self._host.agent_id, state="edited", id=fact.id)
+        return MemoryEditReply(
+            agent=self._host.agent_id,
+            id=fact.id,
+            stored=twin is None,
+            category=fact.category,
+            path=fact_lines.PATH,
+            line=fact.line,
+            duplicate_of=None if twin is None else twin.id,
+            duplicate_text="" if twin is None else twin.text,
         )
 
     async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:

@@ -20,10 +20,13 @@ from memd_client.errors import DaemonBusyError, DeadlineExceededError
 LANES = {
     "search": "reading",
     "get": "reading",
+    "files": "reading",
+    "facts": "reading",
     "call_tool": "reading",
     "embed": "embedding",
     "memory_store": "embedding",
     "memory_recall": "embedding",
+    "memory_edit": "embedding",
     "memory_forget": "embedding",
     "recall_for": "embedding",
     "capture_from": "embedding",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,16 +17,19 @@ from memd.lifecycle.lives import AgentLife, Lives
 from memd.meter import METER, Meter
 from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
-from memd_client.errors import MemdError
+from memd_client.errors import MemdError, PageUnavailableError
 from memd_client.messages import (
     AccountStatus,
     AgentStatus,
     DownloadStatus,
+    FilesParams,
+    FilesReply,
     IndexedAgent,
     MemoryStatus,
     ModelReply,
     ModelStatus,
     Problem,
+    ShowReply,
     VacuumedAgent,
 )
 
@@ -36,6 +39,9 @@ ProgressSink = Callable[[str, int, int, str], None]
 
 class AgentMemory(Host, Protocol):
     """One agent's memory, as the methods see it: what its life is lived with, and its index's care."""
+
+    async def files(self, params: FilesParams) -> FilesReply:
+        """List the files it consists of."""
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring the index up to date."""
@@ -105,13 +111,18 @@ class Memory(Protocol):
         """Remove a model from disk; `force` one that agents use too."""
 
 
+async def no_page(agent: str | None) -> ShowReply:
+    """Stand in for the page where none is served."""
+    raise PageUnavailableError("this daemon serves no page")
+
+
 @dataclass
 class DaemonFacts:
     """The running daemon.
 
     started: `time.monotonic()` at its start. open_connections: kept by the server. meter: counts what it does.
     cpu_before: CPU seconds that starting took. lives: what agents do beside searching. admission: what all
-    connections share.
+    connections share. show: opens the page, for one agent or all.
     """
 
     version: str
@@ -123,6 +134,7 @@ class DaemonFacts:
     meter: Meter = METER
     cpu_before: float = field(default_factory=time.process_time)
     lives: Lives = field(default_factory=Lives)
+    show: Callable[[str | None], Awaitable[ShowReply]] = no_page
     admission: Admission = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,6 +6,9 @@ from collections.abc import Collection
 
 from memd_client.errors import BadParamsError
 
+MOST_COUNT = 2**53
+"""What every client's numbers hold exactly, JavaScript's too."""
+
 
 def wrong(request: str, field: str, reason: str) -> BadParamsError:
     """Return what is wrong with a parameter.
@@ -31,9 +34,11 @@ def check_length(request: str, field: str, text: str | None, most: int) -> None:
 
 
 def check_count(request: str, field: str, number: int | None) -> None:
-    """Raise where a number that is given is negative."""
+    """Raise where a number that is given is negative, or so large that one more would not fit the wire."""
     if (number or 0) < 0:
         raise wrong(request, field, "must not be negative")
+    if (number or 0) > MOST_COUNT:
+        raise wrong(request, field, "must be at most 2**53")
 
 
 def check_word(request: str, field: str, word: str | None, known: Collection[str]) -> None:

@@ -23,7 +23,7 @@ ROW: Report = {
     "agent": "main",
     "enabled": True,
     "workspace": "/home/ann/my notes",
-    "index": "/home/ann/.openclaw/memory/main.sqlite",
+    "index": "/home/ann/.openclaw/memory/main.memd.sqlite",
     "index_bytes": 5_300_000,
     "problems": [],
     "workspace_missing": False,

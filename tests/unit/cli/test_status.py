@@ -44,7 +44,7 @@ main  ready
   sources     memory
   provider    local · minilm
   vectors     in memory (2.0 MB of a budget of 512 MB)
-  index       /home/ann/.openclaw/memory/main.sqlite · 5.3 MB · generation 41
+  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.3 MB · generation 41
 """
 
 TROUBLED = """\
@@ -73,7 +73,7 @@ work  needs attention
               no memory: 4 cron, 1 heartbeat
   provider    none: keyword search only
   vectors     by a scan of the index
-  index       /home/ann/.openclaw/memory/main.sqlite · 5.3 MB · generation 41
+  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.3 MB · generation 41
   skipped     7 files
               memory/link0.md: symbolic link
               memory/link1.md: symbolic link
@@ -103,7 +103,7 @@ main  fallen back
   filling     gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 3 min and 1.2 M tokens to go; until then \
 local minilm answers
   vectors     in memory (2.0 MB of a budget of 512 MB)
-  index       /home/ann/.openclaw/memory/main.sqlite · 5.3 MB · generation 41
+  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.3 MB · generation 41
   batch jobs  2 with 4,000 texts
               batch_1 · running · 120 of 3,000 texts · submitted 2 min ago
               batch_2 · submitted · 0 of 1,000 texts · submitted just now

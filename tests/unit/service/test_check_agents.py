@@ -58,7 +58,7 @@ def test_a_damaged_index_is_told_and_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_every_agents_index_is_read(tmp_path: Path) -> None:
-    make_index(tmp_path / "memory/main.sqlite")
+    make_index(tmp_path / "memory/main.memd.sqlite")
 
     told = report_indexes({"OPENCLAW_STATE_DIR": str(tmp_path)}, tmp_path)
 

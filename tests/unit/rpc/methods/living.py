@@ -57,4 +57,4 @@ class AskedFacts:
         self.asked.append(params)
         return "reply"
 
-    store = recall = forget = recall_for = capture = _ask
+    store = recall = forget = recall_for = capture = edit = list_all = _ask

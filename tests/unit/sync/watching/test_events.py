@@ -150,7 +150,14 @@ def test_what_can_not_matter_concerns_nobody(tmp_path: Path) -> None:
     workspace, sessions = _workspace(tmp_path / "ws"), tmp_path / "sessions"
     sessions.mkdir()
     layout = _layout(workspace, sessions)
-    for name in ("tool.py", "README.md", "src/", "memory/main.sqlite-wal", "memory/.git/", "memory/venv/"):
+    for name in (
+        "tool.py",
+        "README.md",
+        "src/",
+        "memory/main.memd.sqlite-wal",
+        "memory/.git/",
+        "memory/venv/",
+    ):
         path = workspace / name
         path.mkdir() if name.endswith("/") else path.write_text("x")
         for change in Change:

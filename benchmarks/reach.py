@@ -1,0 +1,156 @@
+"""Many programs on one daemon: OpenClaw's gateways with memd's plugin, and MCP servers.
+
+Each is a process and asks a new question every few seconds, as agents at work do, so that each question is embedded.
+What is timed is the way of the whole tool call, its process included.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from benchmarks.corpus import make_questions
+from benchmarks.part import Figure, Options, Part, at_most, measured
+from benchmarks.reach_sides import Asker, McpAsker, PluginAsker, ReachError
+from benchmarks.scale_corpora import cached_corpus, settled_home, start
+from benchmarks.scale_growth import share_of
+from benchmarks.scale_process import children_of, memory_of
+from tests.support.daemon import DaemonProcess
+from tests.support.node import node
+from tests.support.openclaw_home import plugin_folder
+
+PASSAGES: Final = 15_000
+CLIENTS: Final = 20
+PAUSE_S: Final = 4.0
+"""How often one asks, on average."""
+
+LAST_S: Final = 60.0
+START_BAR_MS: Final = 600.0
+BUSY_BAR_MS: Final = 100.0
+STARTS: Final = 9
+
+
+def measure(options: Options) -> Part:
+    """Measure an MCP server's start, and all of them together."""
+    clients, last_s, starts = (4, 12.0, 3) if options.quick else (CLIENTS, LAST_S, STARTS)
+    corpus = cached_corpus(options, 1_000 if options.quick else PASSAGES)
+    notes = []
+    with settled_home({"main": corpus}) as home, ExitStack() as stack:
+        daemon = DaemonProcess(home)
+        stack.callback(daemon.stop)
+        start(daemon)
+        environ = home.environ()
+        count = round(2 * clients * last_s / PAUSE_S) * 3 + starts
+        questions = make_questions(count, random.Random(29))
+        with daemon.client() as client:
+            client.search(questions.pop())  # the model is loaded, as in a daemon that serves already
+        cold = [_first_answer(environ, questions.pop()) for _ in range(starts)]
+        options.tell(f"an MCP server's first answer: {min(cold):.0f} to {max(cold):.0f} ms")
+        mcp: list[Asker] = [stack.enter_context(McpAsker("main", environ)) for _ in range(clients)]
+        plugins: list[Asker] = []
+        try:
+            folder = plugin_folder(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memd-"))))
+            plugins = [
+                stack.enter_context(PluginAsker(node(), folder, "main", environ)) for _ in range(clients)
+            ]
+        except pytest.skip.Exception as missing:
+            notes.append(f"The plugin can't be had here: {missing}")
+        took = _ask_for_a_while([mcp, plugins], questions, last_s)
+        served = [daemon.pid, *children_of(daemon.pid)]
+        figures = [
+            at_most(
+                "reach.mcp.start",
+                "an MCP server from its start to its first answer",
+                cold,
+                "ms",
+                START_BAR_MS,
+            ),
+            *_crowd_figures(("memctl mcp", "OpenClaw plugin"), (mcp, plugins), took),
+            measured("reach.models", "models in memory", [len(served) - 1], "processes"),
+            measured("reach.daemon", "the daemon with its model, PSS", [memory_of(served).pss], "MB"),
+        ]
+    asked = sum(len(each) for each in took)
+    return Part(
+        "reach",
+        "In OpenClaw and in MCP clients",
+        figures,
+        notes=[
+            f"{corpus.passages:,} passages. The daemon and its model are there; a server is a process of `memctl mcp`.",
+            f"{len(mcp)} MCP servers and {len(plugins)} processes of Node with the plugin, each asking a new question "
+            f"every {PAUSE_S:g} s on average, for {last_s:g} s: {asked} questions, embedded by the one model.",
+            "The plugin's host is the one its own tests have: a gateway of OpenClaw beside it would be timed as well.",
+            *notes,
+        ],
+    )
+
+
+def _first_answer(environ: dict[str, str], question: str) -> float:
+    """Return the milliseconds from an MCP server's start to its first answer."""
+    began = time.perf_counter()
+    with McpAsker("main", environ) as asker:
+        asker.ask(question)
+        return (time.perf_counter() - began) * 1000
+
+
+def _ask_for_a_while(
+    crowds: Sequence[Sequence[Asker]], questions: list[str], last_s: float
+) -> list[list[float]]:
+    """Have everybody ask now and then; return the milliseconds of all answers, by crowd."""
+    took: list[list[float]] = [[] for _ in crowds]
+    failures: list[Exception] = []
+    lock = threading.Lock()
+    until = time.perf_counter() + last_s
+
+    def work(crowd: int, asker: Asker, rng: random.Random) -> None:
+        try:
+            while True:
+                time.sleep(rng.uniform(0.0, 2 * PAUSE_S))
+                if time.perf_counter() >= until or failures:
+                    return
+                with lock:
+                    question = questions.pop()
+                began = time.perf_counter()
+                asker.ask(question)
+                with lock:
+                    took[crowd].append((time.perf_counter() - began) * 1000)
+        except (ReachError, OSError, ValueError) as error:
+            failures.append(error)
+
+    threads = [
+        threading.Thread(target=work, args=(number, asker, random.Random(f"{number}-{place}")))
+        for number, crowd in enumerate(crowds)
+        for place, asker in enumerate(crowd)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return took
+
+
+def _crowd_figures(
+    names: Sequence[str], crowds: Sequence[Sequence[Asker]], took: Sequence[Sequence[float]]
+) -> list[Figure]:
+    """Return the figures of each crowd."""
+    figures = []
+    for name, crowd, times in zip(names, crowds, took, strict=True):
+        if not times:
+            continue
+        key, said = f"reach.{name.split()[0].lower()}", f"{len(crowd)} × {name}"
+        pss = memory_of([each.pid for each in crowd]).pss / len(crowd)
+        figures += [
+            measured(f"{key}.p50", f"{said}: a search, p50", [share_of(times, 50)], "ms"),
+            at_most(f"{key}.p95", f"{said}: a search, p95", [share_of(times, 95)], "ms", BUSY_BAR_MS),
+            measured(f"{key}.memory", f"{said}: memory of a process, PSS", [pss], "MB"),
+        ]
+    return figures

@@ -1,0 +1,62 @@
+"""What an agent's memory consists of, file by file, and the page that shows it.
+
+All times are epoch milliseconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+from memd_client.record import field, record
+from memd_client.reports import Skipped
+
+
+@record
+class FilesParams:
+    """Which files to list, newest first: of some sources (all where none are named), `limit` from `offset` on."""
+
+    agent: str | None = None
+    sources: list[str] | None = None
+    offset: int = 0
+    limit: int = 200
+
+
+@record
+class FileRow:
+    """A file of memory as it is on disk now.
+
+    `chunks` is how many the index holds of it, 0 where it wasn't read yet. `title` is its first heading, or empty.
+    `date` is the day it is about (YYYY-MM-DD), None where its name begins with none.
+    """
+
+    path: str
+    source: str
+    mtime_ms: int
+    size_bytes: int
+    chunks: int
+    title: str = ""
+    date: str | None = None
+
+
+@record
+class FilesReply:
+    """Files, newest first. `total` is how many there are in all; `skipped` are those left out, each with its reason."""
+
+    agent: str
+    files: list[FileRow]
+    total: int
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+@record
+class ShowParams:
+    """Whose memory the page shows: one agent's, and nothing of any other; or all agents'."""
+
+    agent: str | None = None
+
+
+@record
+class ShowReply:
+    """Where the page is. `url` works once, within `expires_s` seconds."""
+
+    url: str
+    agent: str | None
+    expires_s: int

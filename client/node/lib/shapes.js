@@ -1,0 +1,273 @@
+// Made by `python -m tests.support.node_types` from the Python client: don't edit.
+
+/**
+ * @typedef {object} Shape
+ * @property {string[]} [needs]
+ * @property {Record<string, unknown>} [defaults]
+ * @property {Record<string, [string, boolean]>} [holds]
+ */
+
+/**
+ * For each record the fields it has to have, what stands for those that may be missing, and which hold
+ * records: their name, and whether there is a list of them.
+ * @type {Record<string, Shape>}
+ */
+export const SHAPES = {
+  HelloReply: {
+    needs: ["protocol", "version", "pid", "capabilities", "limits"],
+  },
+  ModelStatus: {
+    needs: ["model", "path", "state", "pid", "rss_bytes", "queued", "restarts"],
+    defaults: {"problem": ""},
+  },
+  Filling: {
+    needs: ["provider", "model", "space", "done", "total", "eta_s", "tokens"],
+  },
+  Fallback: {
+    needs: ["provider", "code", "reason", "since_ms"],
+  },
+  BulkJob: {
+    needs: ["id", "state", "texts", "done", "submitted_ms"],
+  },
+  RefusedText: {
+    needs: ["path", "start_line", "end_line", "reason"],
+  },
+  SessionsStatus: {
+    defaults: {"transcripts": 0, "messages": 0, "redactions": 0, "eras": {}, "left_out": {}},
+  },
+  Degraded: {
+    needs: ["code", "reason", "since_ms", "hint"],
+  },
+  Skipped: {
+    needs: ["path", "reason"],
+  },
+  Problem: {
+    needs: ["code", "message", "hint"],
+  },
+  Check: {
+    needs: ["name", "ok", "detail"],
+  },
+  AgentStatus: {
+    needs: ["agent"],
+    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "refused": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
+    holds: {"filling": ["Filling", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "refused": ["RefusedText", true], "sessions": ["SessionsStatus", false], "degraded": ["Degraded", false], "skipped": ["Skipped", true], "problems": ["Problem", true], "checks": ["Check", true]},
+  },
+  DownloadStatus: {
+    needs: ["ref", "state", "stage", "done", "total"],
+    defaults: {"problem": ""},
+  },
+  AccountStatus: {
+    needs: ["provider", "state", "calls_today", "tokens_today"],
+    defaults: {"code": "", "reason": "", "since_ms": 0, "until_ms": 0},
+  },
+  MemoryStatus: {
+    defaults: {"vectors_bytes": 0, "vectors_budget": 0, "models_bytes": 0, "models_budget": 0, "pages_bytes": 0, "pages_budget": 0, "total_budget": 0, "on_battery": false},
+  },
+  StatusReply: {
+    needs: ["version", "pid", "uptime_ms", "socket", "state_dir", "config_path", "rss_bytes", "connections", "sqlite_vec", "models", "agents", "problems"],
+    defaults: {"downloads": [], "accounts": [], "tokens_today": 0, "token_budget": 0, "memory": {}},
+    holds: {"models": ["ModelStatus", true], "agents": ["AgentStatus", true], "problems": ["Problem", true], "downloads": ["DownloadStatus", true], "accounts": ["AccountStatus", true], "memory": ["MemoryStatus", false]},
+  },
+  Sample: {
+    needs: ["labels", "value"],
+  },
+  Histogram: {
+    needs: ["labels", "counts", "sum", "p50", "p95", "p99"],
+  },
+  Metric: {
+    needs: ["name", "kind", "help"],
+    defaults: {"samples": [], "histograms": []},
+    holds: {"samples": ["Sample", true], "histograms": ["Histogram", true]},
+  },
+  MetricsReply: {
+    needs: ["version", "pid", "uptime_ms", "bounds", "metrics"],
+    holds: {"metrics": ["Metric", true]},
+  },
+  Hit: {
+    needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
+    defaults: {"copies": 1, "explain": null},
+  },
+  Pending: {
+    defaults: {"files": 0, "chunks": 0, "oldest_ms": 0},
+  },
+  SearchReply: {
+    needs: ["agent", "hits", "mode", "degraded", "abstained", "took_ms", "provider", "model", "generation", "pending"],
+    defaults: {"partial": false, "space": "", "filling": null, "fallback": null, "timings": null},
+    holds: {"hits": ["Hit", true], "degraded": ["Degraded", false], "pending": ["Pending", false], "filling": ["Filling", false], "fallback": ["Fallback", false]},
+  },
+  GetReply: {
+    needs: ["agent", "path", "text", "from_line", "lines", "total_lines"],
+    defaults: {"truncated": false},
+  },
+  FileRow: {
+    needs: ["path", "source", "mtime_ms", "size_bytes", "chunks"],
+    defaults: {"title": "", "date": null},
+  },
+  FilesReply: {
+    needs: ["agent", "files", "total"],
+    defaults: {"skipped": []},
+    holds: {"files": ["FileRow", true], "skipped": ["Skipped", true]},
+  },
+  IndexedAgent: {
+    needs: ["agent", "files", "chunks", "files_changed", "files_removed", "embedded", "reused", "took_ms"],
+    defaults: {"degraded": null, "skipped": [], "error": null},
+    holds: {"degraded": ["Degraded", false], "skipped": ["Skipped", true], "error": ["Problem", false]},
+  },
+  IndexReply: {
+    needs: ["agents"],
+    holds: {"agents": ["IndexedAgent", true]},
+  },
+  ResetReply: {
+    needs: ["agents"],
+    holds: {"agents": ["IndexedAgent", true]},
+  },
+  VacuumedAgent: {
+    needs: ["agent", "bytes_before", "bytes_after", "vectors_removed", "took_ms"],
+    defaults: {"error": null},
+    holds: {"error": ["Problem", false]},
+  },
+  VacuumReply: {
+    needs: ["agents"],
+    holds: {"agents": ["VacuumedAgent", true]},
+  },
+  EmbedReply: {
+    needs: ["provider", "model", "count", "dims", "vectors"],
+  },
+  ModelFile: {
+    needs: ["ref", "path", "size_bytes"],
+    defaults: {"used_by": [], "loaded": false},
+  },
+  ModelReply: {
+    needs: ["ref", "path", "size_bytes"],
+    defaults: {"models": []},
+    holds: {"models": ["ModelFile", true]},
+  },
+  ToolsReply: {
+    needs: ["agent", "shape", "tools"],
+  },
+  CallToolReply: {
+    needs: ["agent", "name", "ok", "result", "text"],
+  },
+  PromptSectionReply: {
+    needs: ["agent", "text", "citations"],
+  },
+  ContextFile: {
+    needs: ["path", "characters", "total_characters"],
+    defaults: {"cut": false},
+  },
+  SessionStartedReply: {
+    needs: ["agent", "syncing"],
+    defaults: {"kind": "", "date": "", "context": "", "files": []},
+    holds: {"files": ["ContextFile", true]},
+  },
+  SessionEndedReply: {
+    needs: ["agent", "path", "messages", "slug", "slug_from", "reason"],
+  },
+  FlushCheckReply: {
+    needs: ["agent", "run", "reason", "message", "threshold_tokens", "compaction_count"],
+    defaults: {"system_prompt": "", "prompt": "", "path": ""},
+  },
+  FlushDoneReply: {
+    needs: ["agent", "syncing", "compaction_count"],
+  },
+  CompactionDoneReply: {
+    needs: ["agent", "syncing"],
+    defaults: {"compaction_count": 0},
+  },
+  AppendNoteReply: {
+    needs: ["agent", "path", "start_line", "end_line", "appended"],
+  },
+  MemoryStoreReply: {
+    needs: ["agent", "id", "stored", "category", "path", "line", "compared"],
+    defaults: {"duplicate_of": null, "duplicate_text": "", "similarity": null, "reason": "", "vector_used": false},
+  },
+  FactRow: {
+    needs: ["id", "text", "importance", "category", "created_ms", "score", "path", "line"],
+  },
+  MemoryRecallReply: {
+    needs: ["agent", "facts", "compared", "total"],
+    defaults: {"unread": 0, "reason": ""},
+    holds: {"facts": ["FactRow", true]},
+  },
+  MemoryEditReply: {
+    needs: ["agent", "id", "stored", "category", "path", "line"],
+    defaults: {"duplicate_of": null, "duplicate_text": ""},
+  },
+  MemoryForgetReply: {
+    needs: ["agent", "forgotten"],
+    defaults: {"candidates": [], "compared": "id"},
+    holds: {"forgotten": ["FactRow", false], "candidates": ["FactRow", true]},
+  },
+  FactsReply: {
+    needs: ["agent", "facts", "total"],
+    holds: {"facts": ["FactRow", true]},
+  },
+  RecallForReply: {
+    needs: ["agent", "text"],
+    defaults: {"reason": "", "facts": []},
+    holds: {"facts": ["FactRow", true]},
+  },
+  CapturedMessage: {
+    needs: ["index", "id", "text", "category", "path", "line"],
+  },
+  PassedMessage: {
+    needs: ["index", "reason"],
+    defaults: {"duplicate_of": null},
+  },
+  CaptureFromReply: {
+    needs: ["agent", "stored", "skipped"],
+    defaults: {"reason": ""},
+    holds: {"stored": ["CapturedMessage", true], "skipped": ["PassedMessage", true]},
+  },
+  ShowReply: {
+    needs: ["url", "agent", "expires_s"],
+  },
+  SubscribeReply: {
+    needs: ["events", "dropped"],
+  },
+  CancelReply: {
+    needs: ["cancelled"],
+  },
+  Progress: {
+    needs: ["id", "stage", "done", "total"],
+    defaults: {"detail": ""},
+  },
+  Event: {
+    needs: ["id", "kind", "agent", "at_ms"],
+    defaults: {"data": {}, "dropped": 0},
+  },
+};
+
+/** The record each request is answered with. @type {Record<string, string>} */
+export const REPLIES = {
+  hello: "HelloReply",
+  status: "StatusReply",
+  metrics: "MetricsReply",
+  search: "SearchReply",
+  get: "GetReply",
+  files: "FilesReply",
+  index: "IndexReply",
+  reset: "ResetReply",
+  vacuum: "VacuumReply",
+  embed: "EmbedReply",
+  model: "ModelReply",
+  tools: "ToolsReply",
+  call_tool: "CallToolReply",
+  prompt_section: "PromptSectionReply",
+  session_started: "SessionStartedReply",
+  session_ended: "SessionEndedReply",
+  flush_check: "FlushCheckReply",
+  flush_done: "FlushDoneReply",
+  compaction_done: "CompactionDoneReply",
+  append_note: "AppendNoteReply",
+  memory_store: "MemoryStoreReply",
+  memory_recall: "MemoryRecallReply",
+  memory_edit: "MemoryEditReply",
+  memory_forget: "MemoryForgetReply",
+  facts: "FactsReply",
+  recall_for: "RecallForReply",
+  capture_from: "CaptureFromReply",
+  show: "ShowReply",
+  subscribe: "SubscribeReply",
+  cancel: "CancelReply",
+};

@@ -1,0 +1,96 @@
+/**
+ * OpenClaw's memory plugin: everything of memory is in the daemon memd, and this asks it.
+ */
+
+/** @import { Host, HostConfig, MakeClient, SessionEntries } from "./src/types.js" */
+
+import { Client } from "memd-client";
+
+import { listArtifacts } from "./src/artifacts.js";
+import { addCommands, DESCRIPTORS } from "./src/commands.js";
+import { Daemon, sentence } from "./src/daemon.js";
+import { listen } from "./src/events.js";
+import { flushPlan } from "./src/flush.js";
+import { citesPlaces, promptSection } from "./src/prompt.js";
+import { searchRuntime } from "./src/search-runtime.js";
+import { hasMemory, PLUGIN_ID, readSettings } from "./src/settings.js";
+import { makeTool, toolNames } from "./src/tools.js";
+
+const START_MS = 20_000; // a daemon that is started takes some seconds; nobody waits for it here
+
+/**
+ * Return the plugin.
+ * @param {MakeClient} makeClient how it gets a client of the daemon
+ */
+export function createPlugin(makeClient) {
+  return {
+    id: PLUGIN_ID,
+    name: "memd",
+    description: "Memory search, facts and session notes by the memd daemon of this user",
+    kind: /** @type {const} */ ("memory"),
+    /** @param {Host} api */
+    register(api) {
+      const settings = readSettings(api.pluginConfig);
+      const daemon = new Daemon(settings, api.logger, makeClient);
+      api.registerCli(({ program }) => addCommands(program, { daemon, settings }), { descriptors: DESCRIPTORS });
+      if (api.registrationMode === "cli-metadata" || api.registrationMode === "setup-only") return;
+      const config = () => api.runtime.config?.current?.() ?? api.config;
+      /** @type {SessionEntries} */
+      const entries = (agentId) => api.runtime.agent.session.listSessionEntries({ agentId });
+      const parts = { daemon, settings, entries, config };
+      registerCapability(api, parts);
+      for (const name of toolNames(settings)) {
+        api.registerTool((context) => makeTool(name, context, parts), { names: [name] });
+      }
+      listen(api, parts);
+      api.registerService(service(api, daemon, config));
+    },
+  };
+}
+
+/**
+ * @param {Host} api
+ * @param {{ daemon: Daemon, settings: import("./src/types.js").Settings, entries: SessionEntries,
+ *           config: () => HostConfig | undefined }} parts
+ */
+function registerCapability(api, parts) {
+  api.registerMemoryCapability({
+    deterministicRecallToolName: "memory_search",
+    promptBuilder({ availableTools, citationsMode, agentId, agentSessionKey }) {
+      if (!hasMemory(parts.config(), agentId)) return [];
+      const lines = promptSection(availableTools, citesPlaces(citationsMode, agentSessionKey));
+      return lines.length === 0 ? [] : [...lines, ""];
+    },
+    flushPlanResolver: flushPlan,
+    runtime: searchRuntime(parts),
+    publicArtifacts: {
+      listArtifacts: ({ cfg }) => listArtifacts(cfg, (agent) => api.runtime.agent.resolveAgentWorkspaceDir(cfg, agent)),
+    },
+  });
+}
+
+/**
+ * Return the service that reaches for the daemon when the gateway starts, behind it, and lets it go when that stops.
+ * @param {Host} api
+ * @param {Daemon} daemon
+ * @param {() => HostConfig | undefined} config
+ */
+function service(api, daemon, config) {
+  return {
+    id: PLUGIN_ID,
+    start() {
+      if (config()?.plugins?.entries?.["memory-core"]?.enabled !== false) {
+        api.logger.warn(
+          "memd: OpenClaw's own memory-core still answers `openclaw memory`: turn it off with `openclaw plugins disable memory-core`",
+        );
+      }
+      daemon.ask("status", {}, { deadlineMs: START_MS }).then(
+        ({ version }) => api.logger.info(`memd: ${version} keeps the agents' memory`),
+        (error) => api.logger.debug?.(`memd: not reached at start: ${sentence(error)}`),
+      );
+    },
+    stop: () => daemon.close(),
+  };
+}
+
+export default createPlugin((options) => new Client(options));

@@ -1,0 +1,74 @@
+/**
+ * The files of memory that OpenClaw may export or show to other plugins: the Markdown of each agent's workspace.
+ */
+
+/** @import { Artifact, HostConfig } from "./types.js" */
+
+import { readdir } from "node:fs/promises";
+import { join, posix } from "node:path";
+
+import { agentIds, hasMemory } from "./settings.js";
+
+const ROOTS = new Set(["MEMORY.md", "memory.md", "USER.md"]);
+
+/**
+ * Return the artifacts of all agents with memory; agents that share a workspace share its files.
+ * @param {HostConfig} cfg
+ * @param {(agent: string) => string} workspaceOf
+ * @returns {Promise<Artifact[]>}
+ */
+export async function listArtifacts(cfg, workspaceOf) {
+  /** @type {Map<string, string[]>} */
+  const owners = new Map();
+  for (const agent of agentIds(cfg).filter((id) => hasMemory(cfg, id))) {
+    const workspace = workspaceOf(agent);
+    owners.set(workspace, [...(owners.get(workspace) ?? []), agent]);
+  }
+  const artifacts = [];
+  for (const [workspaceDir, agents] of owners) {
+    for (const relativePath of await memoryFiles(workspaceDir)) {
+      artifacts.push({
+        kind: ROOTS.has(relativePath) ? "memory-root" : "daily-note",
+        workspaceDir,
+        relativePath,
+        absolutePath: join(workspaceDir, relativePath),
+        agentIds: [...agents],
+        contentType: /** @type {const} */ ("markdown"),
+      });
+    }
+  }
+  return artifacts;
+}
+
+/**
+ * Return the Markdown files of a workspace's memory; links are none.
+ * @param {string} workspace
+ */
+async function memoryFiles(workspace) {
+  const top = (await entries(workspace)).filter((entry) => entry.isFile() && ROOTS.has(entry.name));
+  return [...top.map((entry) => entry.name).sort(), ...(await below(workspace, "memory"))];
+}
+
+/**
+ * @param {string} workspace
+ * @param {string} folder
+ * @returns {Promise<string[]>}
+ */
+async function below(workspace, folder) {
+  const found = [];
+  for (const entry of await entries(join(workspace, folder))) {
+    const path = posix.join(folder, entry.name);
+    if (entry.isDirectory() && !entry.name.startsWith(".")) found.push(...(await below(workspace, path)));
+    else if (entry.isFile() && entry.name.endsWith(".md")) found.push(path);
+  }
+  return found.sort();
+}
+
+/** @param {string} folder */
+async function entries(folder) {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}

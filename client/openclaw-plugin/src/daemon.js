@@ -1,0 +1,155 @@
+/**
+ * The daemon as the plugin asks it: one client for all agents, made when it is first needed, and a deadline for every request.
+ */
+
+/** @import { Logger, MakeClient, MemdClient, Settings } from "./types.js" */
+
+const LATER_MS = 30_000; // for what nobody waits for: writing a note may ask a chat model for its name
+
+/** Codes that say the daemon isn't there, rather than that it couldn't do something. */
+const ABSENT = new Set(["daemon_unreachable", "daemon_start_failed", "socket_path_invalid", "connection_lost", "shutting_down",
+  "peer_refused", "protocol_mismatch"]);
+
+export class Daemon {
+  /** @type {MemdClient | undefined} */
+  #client;
+  #absent = false;
+  /** @type {Set<Promise<unknown>>} */
+  #going = new Set();
+  #settings;
+  #log;
+  #make;
+
+  /**
+   * @param {Settings} settings
+   * @param {Logger} log
+   * @param {MakeClient} make
+   */
+  constructor(settings, log, make) {
+    this.#settings = settings;
+    this.#log = log;
+    this.#make = make;
+  }
+
+  /**
+   * Ask, and give up at the deadline. Raises what the client raises.
+   * @param {string} method
+   * @param {Record<string, unknown>} params
+   * @param {{ deadlineMs: number, signal?: AbortSignal | undefined }} options
+   * @returns {Promise<any>} the reply, with the keys of docs/protocol.md
+   */
+  async ask(method, params, { deadlineMs, signal }) {
+    try {
+      const reply = await this.#connected().request(method, params, { deadlineMs, ...(signal ? { signal } : {}) });
+      this.#heard();
+      return reply;
+    } catch (error) {
+      this.#failed(error);
+      throw error;
+    }
+  }
+
+  /**
+   * Tell the daemon something that is no reason to hold up a reply: wait until the hooks' deadline at most, and let it
+   * go on behind that. What fails is logged.
+   * @param {string} method
+   * @param {Record<string, unknown>} params
+   */
+  async tell(method, params) {
+    const going = this.ask(method, params, { deadlineMs: LATER_MS }).catch((error) => {
+      if (!isAbsent(error)) this.#log.warn(`memd: ${method} failed: ${sentence(error)}`);
+    });
+    this.#going.add(going);
+    void going.finally(() => this.#going.delete(going));
+    await within(going, this.#settings.hookDeadlineMs);
+  }
+
+  /** Wait for what is under way, within the hooks' deadline, and disconnect; asked again it connects anew. */
+  async close() {
+    await within(Promise.allSettled([...this.#going]), this.#settings.hookDeadlineMs);
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.close();
+  }
+
+  #connected() {
+    const { socketPath, startDaemon, daemonCommand, toolDeadlineMs } = this.#settings;
+    this.#client ??= this.#make({
+      ...(socketPath === undefined ? {} : { socketPath }),
+      startDaemon,
+      ...(daemonCommand === undefined ? {} : { daemonCommand }),
+      deadlineMs: toolDeadlineMs,
+      clientName: "openclaw-plugin",
+    });
+    return this.#client;
+  }
+
+  #heard() {
+    if (this.#absent) this.#log.info("memd: the daemon answers again");
+    this.#absent = false;
+  }
+
+  /** @param {unknown} error */
+  #failed(error) {
+    if (!isAbsent(error) || this.#absent) return;
+    this.#absent = true;
+    this.#log.warn(`memd: agents have no memory now: ${sentence(error)}`);
+  }
+}
+
+/**
+ * Whether a failure means that there is no daemon.
+ * @param {unknown} error
+ */
+export function isAbsent(error) {
+  return ABSENT.has(codeOf(error));
+}
+
+/**
+ * Return an error's code; `internal` for what isn't the client's.
+ * @param {unknown} error
+ * @returns {string}
+ */
+export function codeOf(error) {
+  const code = /** @type {{ code?: unknown } | undefined} */ (error)?.code;
+  return typeof code === "string" ? code : "internal";
+}
+
+/**
+ * Return what went wrong and the way out, on one line.
+ * @param {unknown} error
+ */
+export function sentence(error) {
+  const { message, hint } = told(error);
+  return hint === "" ? message : `${message} (${hint})`;
+}
+
+/**
+ * Return an error's message and hint.
+ * @param {unknown} error
+ * @returns {{ message: string, hint: string }}
+ */
+export function told(error) {
+  const { message, hint } = /** @type {{ message?: unknown, hint?: unknown }} */ (error ?? {});
+  return { message: typeof message === "string" ? message : String(error), hint: typeof hint === "string" ? hint : "" };
+}
+
+/**
+ * Return what a promise gives, or undefined where it takes longer; the promise goes on.
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {number} deadlineMs
+ * @returns {Promise<T | undefined>}
+ */
+async function within(promise, deadlineMs) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(() => resolve(undefined), deadlineMs);
+  });
+  try {
+    return await Promise.race([promise, /** @type {Promise<undefined>} */ (late)]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * The tools as a model is told of them. Registration can't wait for the daemon, so that they stand here; a test holds them
+ * against what the daemon answers to `tools`.
+ */
+
+/** @import { ToolDefinition } from "./types.js" */
+
+/** @param {string} description */
+const text = (description) => ({ type: "string", minLength: 1, description });
+
+/** These are called by their names: they aren't hidden behind OpenClaw's search for tools, which is on by default. */
+const DIRECT = "direct-only";
+
+const LINES = { type: "integer", minimum: 1 };
+
+/** @type {readonly ToolDefinition[]} */
+export const DEFINITIONS = [
+  {
+    name: "memory_search",
+    label: "Memory Search",
+    catalogMode: DIRECT,
+    description:
+      "Look something up in long-term memory (MEMORY.md, USER.md and the notes in memory/), by meaning and by words. " +
+      "Call it before answering about earlier work, decisions, dates, people, preferences or tasks. Answers with short " +
+      "excerpts, best first, each with its path and lines; an empty list means that nothing there is about it.",
+    parameters: {
+      type: "object",
+      properties: {
+        query: text("What to look for, in any language; a question or a few telling words."),
+        maxResults: { type: "integer", minimum: 1, maximum: 50, description: "How many excerpts at most." },
+        minScore: {
+          type: "number",
+          minimum: 0,
+          maximum: 1,
+          description: "Leave out what scores lower. 0 gives the nearest notes even where none is relevant.",
+        },
+      },
+      required: ["query"],
+      additionalProperties: false,
+    },
+  },
+  {
+    name: "memory_get",
+    label: "Memory Get",
+    catalogMode: DIRECT,
+    description: "Read lines of one memory file, for more than the excerpt a search showed. Ask for the lines you need.",
+    parameters: {
+      type: "object",
+      properties: {
+        path: text("The file as memory_search names it, such as memory/2026-01-16.md; relative to the workspace."),
+        from: { ...LINES, description: "First line, counted from 1." },
+        lines: { ...LINES, description: "How many lines; all that follow if left out." },
+      },
+      required: ["path"],
+      additionalProperties: false,
+    },
+  },
+  {
+    name: "memory_store",
+    label: "Memory Store",
+    description:
+      "Keep one lasting fact about the user or the work: a preference, a decision, a name. One sentence that can be " +
+      "understood by itself; no secrets. What is known already is not stored twice.",
+    parameters: {
+      type: "object",
+      properties: {
+        text: { ...text("The fact, in one sentence."), maxLength: 4000 },
+        importance: { type: "number", minimum: 0, maximum: 1, description: "How much it matters; 0.7 if left out." },
+        category: {
+          type: "string",
+          enum: ["preference", "fact", "decision", "entity", "other"],
+          description: "What kind of fact; found out if left out.",
+        },
+      },
+      required: ["text"],
+      additionalProperties: false,
+    },
+  },
+  {
+    name: "memory_recall",
+    label: "Memory Recall",
+    description: "Find stored facts that bear on something, best first, each with the id that memory_forget takes.",
+    parameters: {
+      type: "object",
+      properties: {
+        query: text("What the facts should be about."),
+        limit: { type: "integer", minimum: 1, maximum: 50, description: "How many; 5 if left out." },
+      },
+      required: ["query"],
+      additionalProperties: false,
+    },
+  },
+  {
+    name: "memory_forget",
+    label: "Memory Forget",
+    description:
+      "Remove one stored fact, by its id or by a query that fits no other. Where several fit, nothing is removed and " +
+      "they are listed with their ids.",
+    parameters: {
+      type: "object",
+      properties: {
+        id: text("The fact's id, as memory_recall tells it."),
+        query: text("What the fact is about, where the id isn't known."),
+      },
+      required: [],
+      additionalProperties: false,
+    },
+  },
+];
+
+/** What an agent is given unless facts are wanted as well. */
+export const USUAL = new Set(["memory_search", "memory_get"]);

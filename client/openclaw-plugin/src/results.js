@@ -1,0 +1,81 @@
+/**
+ * Results of tools in OpenClaw's shape: the same map as JSON for the model and as `details` for the host. Pure.
+ */
+
+/** @import { ToolResult } from "./types.js" */
+
+import { codeOf, isAbsent, told } from "./daemon.js";
+
+/** Characters that show nothing or turn what is shown around; none of them stands outside of strings in JSON. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Return a result that holds a map.
+ * @param {Record<string, unknown>} payload
+ * @returns {ToolResult}
+ */
+export function toolResult(payload) {
+  return { content: [{ type: "text", text: asJson(payload) }], details: payload };
+}
+
+/**
+ * Return a map as JSON in which unseen characters are written out; decoded it is the same map.
+ * @param {unknown} payload
+ */
+export function asJson(payload) {
+  return JSON.stringify(payload).replace(UNSEEN, (found) =>
+    [...Array(found.length).keys()].map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );
+}
+
+/**
+ * Return what `memory_search` answers where memory can't be searched.
+ * @param {unknown} error
+ */
+export function searchUnavailable(error) {
+  const { message } = told(error);
+  const late = codeOf(error) === "deadline_exceeded";
+  const warning = late ? "Memory did not answer in time." : `Memory search is unavailable: ${message}`;
+  const action = wayOut(error);
+  return {
+    results: [],
+    disabled: true,
+    unavailable: true,
+    ...(late ? { timedOut: true } : {}),
+    code: codeOf(error),
+    error: message,
+    warning,
+    action,
+    debug: { warning, action, error: message },
+  };
+}
+
+/**
+ * Return what `memory_get` answers where a file can't be read.
+ * @param {string} path
+ * @param {unknown} error
+ */
+export function readFailed(path, error) {
+  if (codeOf(error) === "file_missing") return { status: "not_found", path, text: "" };
+  return { status: "error", path, text: "", ...failure(error) };
+}
+
+/**
+ * Return what a tool for facts answers where nothing could be done.
+ * @param {unknown} error
+ */
+export function factsFailed(error) {
+  return { status: "error", unavailable: isAbsent(error), ...failure(error) };
+}
+
+/** @param {unknown} error */
+function failure(error) {
+  return { code: codeOf(error), error: told(error).message, action: wayOut(error) };
+}
+
+/** @param {unknown} error */
+function wayOut(error) {
+  const { hint } = told(error);
+  const tell = "Tell the user that memory could not be looked into";
+  return hint === "" ? `${tell}.` : `${tell}. For whoever runs it: ${hint}`;
+}

@@ -1,0 +1,177 @@
+/**
+ * Memory as OpenClaw itself asks for it: a manager for each agent, that searches, reads, and tells how the index stands.
+ */
+
+/** @import { HostConfig, ManagerStatus, MemoryManager, MemoryRuntime, SearchRow, SessionEntries, Settings } from "./types.js" */
+/** @import { Daemon } from "./daemon.js" */
+
+import { codeOf, sentence } from "./daemon.js";
+import { visibleHits } from "./visibility.js";
+
+const INDEX_MS = 10 * 60_000; // whoever asks for a sync by hand waits for a whole index
+
+/**
+ * Return the runtime of the memory capability.
+ * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries }} parts
+ * @returns {MemoryRuntime}
+ */
+export function searchRuntime({ daemon, settings, entries }) {
+  return {
+    async getMemorySearchManager({ agentId }) {
+      const manager = new AgentManager(daemon, settings, agentId);
+      try {
+        await manager.refresh();
+      } catch (error) {
+        return { manager: null, error: `memd: ${sentence(error)}` };
+      }
+      return { manager };
+    },
+    resolveMemoryBackendConfig: () => ({ backend: "builtin" }),
+    async authorizeSearchHits({ cfg, agentId, requesterSessionKey, sandboxed, hits }) {
+      return visibleHits(hits, { cfg, agent: agentId, requester: requesterSessionKey, sandboxed, entries });
+    },
+    async closeMemorySearchManager() {},
+    closeAllMemorySearchManagers: () => daemon.close(),
+  };
+}
+
+/**
+ * One agent's memory. What the daemon said last of it is kept, since OpenClaw asks for the status without waiting.
+ * @implements {MemoryManager}
+ */
+class AgentManager {
+  /** @type {Record<string, any>} */
+  #said = {};
+  #daemon;
+  #settings;
+  #agent;
+
+  /**
+   * @param {Daemon} daemon
+   * @param {Settings} settings
+   * @param {string} agent
+   */
+  constructor(daemon, settings, agent) {
+    this.#daemon = daemon;
+    this.#settings = settings;
+    this.#agent = agent;
+  }
+
+  async refresh() {
+    const reply = await this.#ask("status", {});
+    this.#said = reply.agents.find((/** @type {any} */ row) => row.agent === this.#agent) ?? reply.agents[0];
+  }
+
+  /**
+   * @param {string} query
+   * @param {{ maxResults?: number, minScore?: number, sources?: string[], signal?: AbortSignal,
+   *           onDebug?: (debug: Record<string, unknown>) => void }} [options]
+   * @returns {Promise<SearchRow[]>}
+   */
+  async search(query, { maxResults, minScore, sources, signal, onDebug } = {}) {
+    if (query.trim() === "") return [];
+    const params = {
+      query,
+      ...(maxResults === undefined ? {} : { max_results: maxResults }),
+      ...(minScore === undefined ? {} : { min_score: minScore }),
+      ...(sources === undefined ? {} : { sources }),
+    };
+    const reply = await this.#ask("search", params, signal);
+    const fallback = reply.degraded?.reason;
+    onDebug?.({ backend: "builtin", effectiveMode: reply.mode, ...(fallback ? { fallback } : {}) });
+    return reply.hits.map(row);
+  }
+
+  /** @param {{ relPath: string, from?: number, lines?: number }} asked */
+  async readFile({ relPath, from, lines }) {
+    try {
+      const params = { path: relPath, ...(from ? { from_line: from } : {}), ...(lines ? { lines } : {}) };
+      const { path, text, from_line, lines: count, truncated } = await this.#ask("get", params);
+      const next = truncated ? { truncated: true, nextFrom: from_line + count } : {};
+      return { status: /** @type {const} */ ("ok"), path, text, from: from_line, lines: count, ...next };
+    } catch (error) {
+      if (codeOf(error) !== "file_missing") throw error;
+      return { status: /** @type {const} */ ("not_found"), path: relPath, text: /** @type {const} */ ("") };
+    }
+  }
+
+  /** @returns {ManagerStatus} */
+  status() {
+    const said = this.#said;
+    const vectors = said.vector_path !== "none";
+    const whole = said.vectors >= said.chunks;
+    return {
+      backend: "builtin",
+      provider: said.provider,
+      ...(said.model ? { model: said.model } : {}),
+      files: said.files,
+      chunks: said.chunks,
+      dirty: said.files_pending + said.chunks_pending > 0,
+      workspaceDir: said.workspace,
+      dbPath: said.index_path,
+      sources: said.sources,
+      fts: { enabled: true, available: true },
+      vector: {
+        enabled: vectors,
+        available: vectors,
+        storeAvailable: vectors,
+        semanticAvailable: vectors && said.degraded === null,
+        ...(vectors && said.dims ? { dims: said.dims } : {}),
+        ...(vectors ? { index: { state: said.chunks === 0 ? "empty" : whole ? "complete" : "incomplete" } } : {}),
+      },
+      ...(said.fallback ? { fallback: { from: said.fallback.provider, reason: said.fallback.reason } } : {}),
+      custom: { keptBy: "memd", degraded: said.degraded, watch: said.watch, problems: said.problems },
+    };
+  }
+
+  /** @param {{ force?: boolean, progress?: (update: { completed: number, total: number, label?: string }) => void }} [asked] */
+  async sync({ force = false } = {}) {
+    await this.#daemon.ask("index", { agent: this.#agent, force }, { deadlineMs: INDEX_MS });
+    await this.refresh();
+  }
+
+  async probeEmbeddingAvailability() {
+    await this.refresh();
+    const { degraded, provider } = this.#said;
+    if (degraded) return { ok: false, error: degraded.reason, checked: true };
+    return provider === "none"
+      ? { ok: false, error: "memory is searched by words alone", checked: true }
+      : { ok: true, checked: true };
+  }
+
+  async probeVectorAvailability() {
+    await this.refresh();
+    return this.#said.vector_path !== "none";
+  }
+
+  async close() {}
+
+  /**
+   * @param {string} method
+   * @param {Record<string, unknown>} params
+   * @param {AbortSignal} [signal]
+   */
+  #ask(method, params, signal) {
+    const whole = { agent: this.#agent, ...params };
+    return this.#daemon.ask(method, whole, { deadlineMs: this.#settings.toolDeadlineMs, signal });
+  }
+}
+
+/**
+ * Return a hit in OpenClaw's shape.
+ * @param {Record<string, any>} hit
+ * @returns {SearchRow}
+ */
+function row(hit) {
+  return {
+    path: hit.path,
+    startLine: hit.start_line,
+    endLine: hit.end_line,
+    score: hit.score,
+    ...(typeof hit.vector_score === "number" ? { vectorScore: hit.vector_score } : {}),
+    ...(typeof hit.text_score === "number" ? { textScore: hit.text_score } : {}),
+    snippet: hit.snippet,
+    source: hit.source,
+    citation: hit.citation,
+  };
+}

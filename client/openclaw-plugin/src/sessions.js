@@ -1,0 +1,30 @@
+/**
+ * What a session key says. Pure.
+ */
+
+const INCOGNITO = /^agent:[^:]+:(?:dashboard|subagent|internal-session-effects):incognito-/u;
+
+/**
+ * Return the agent a key belongs to, undefined where it names none.
+ * @param {string | undefined} key
+ */
+export function agentOf(key) {
+  return /^agent:([^:]+):/iu.exec(key?.trim() ?? "")?.[1]?.toLowerCase();
+}
+
+/**
+ * Whether several people take part.
+ * @param {string | undefined} key
+ */
+export function isShared(key) {
+  const parts = (key ?? "").toLowerCase().split(":");
+  return parts.includes("group") || parts.includes("channel");
+}
+
+/**
+ * Whether nothing of a session may be seen from others.
+ * @param {string} key
+ */
+export function isIncognito(key) {
+  return INCOGNITO.test(key.trim().toLowerCase());
+}

@@ -1,0 +1,82 @@
+/**
+ * The plugin's own settings, and what OpenClaw's say of an agent. Pure.
+ */
+
+/** @import { HostConfig, Settings } from "./types.js" */
+
+/** @type {Settings} */
+const DEFAULTS = Object.freeze({
+  socketPath: undefined,
+  startDaemon: true,
+  daemonCommand: undefined,
+  toolDeadlineMs: 10_000,
+  hookDeadlineMs: 2_000,
+  factTools: false,
+  autoRecall: false,
+  autoCapture: false,
+  sessionNotes: true,
+});
+
+export const PLUGIN_ID = "memd";
+
+/**
+ * Return the settings with their defaults; the manifest's schema has checked them.
+ * @param {Partial<Settings> | undefined} given
+ * @returns {Settings}
+ */
+export function readSettings(given) {
+  const set = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  return { ...DEFAULTS, ...Object.fromEntries(set) };
+}
+
+/**
+ * Whether OpenClaw lets this plugin see conversations, which some hooks need.
+ * @param {HostConfig | undefined} cfg
+ */
+export function hasConversationAccess(cfg) {
+  return cfg?.plugins?.entries?.[PLUGIN_ID]?.hooks?.allowConversationAccess === true;
+}
+
+/**
+ * Whether an agent has memory: what stands in its own entry counts before what stands for all.
+ * @param {HostConfig | undefined} cfg
+ * @param {string | undefined} agent
+ */
+export function hasMemory(cfg, agent) {
+  const entry = agent === undefined ? undefined : agentEntry(cfg, agent);
+  const said = [
+    entry?.memory?.search?.enabled,
+    entry?.memorySearch?.enabled,
+    cfg?.memory?.search?.enabled,
+    cfg?.agents?.defaults?.memorySearch?.enabled,
+  ];
+  return said.find((value) => typeof value === "boolean") ?? true;
+}
+
+/**
+ * Return the ids of the agents that are named; `main` where none is.
+ * @param {HostConfig | undefined} cfg
+ * @returns {string[]}
+ */
+export function agentIds(cfg) {
+  const listed = (cfg?.agents?.list ?? []).map((entry) => entry.id ?? "");
+  const named = [...Object.keys(cfg?.agents?.entries ?? {}), ...listed].filter((id) => id !== "");
+  return named.length === 0 ? ["main"] : [...new Set(named)];
+}
+
+/**
+ * Whether OpenClaw's own hook writes a note of each session that ends.
+ * @param {HostConfig | undefined} cfg
+ */
+export function hostWritesNotes(cfg) {
+  const hooks = cfg?.hooks?.internal;
+  return hooks?.enabled !== false && hooks?.entries?.["session-memory"]?.enabled === true;
+}
+
+/**
+ * @param {HostConfig | undefined} cfg
+ * @param {string} agent
+ */
+function agentEntry(cfg, agent) {
+  return cfg?.agents?.entries?.[agent] ?? cfg?.agents?.list?.find((entry) => entry.id === agent);
+}

@@ -1,0 +1,279 @@
+/** What the plugin uses of OpenClaw's interface (docs/plugins of the npm package `openclaw`), and its own few types. */
+
+export interface Settings {
+  readonly socketPath: string | undefined;
+  readonly startDaemon: boolean;
+  readonly daemonCommand: string[] | undefined;
+  readonly toolDeadlineMs: number;
+  readonly hookDeadlineMs: number;
+  readonly factTools: boolean;
+  readonly autoRecall: boolean;
+  readonly autoCapture: boolean;
+  readonly sessionNotes: boolean;
+}
+
+export interface MemdClient {
+  request(
+    method: string,
+    params: Record<string, unknown>,
+    options: { deadlineMs: number; signal?: AbortSignal },
+  ): Promise<any>;
+  close(): Promise<void>;
+}
+
+export type MakeClient = (options: {
+  socketPath?: string;
+  startDaemon: boolean;
+  daemonCommand?: string[];
+  deadlineMs: number;
+  clientName: string;
+}) => MemdClient;
+
+export interface Logger {
+  debug?(message: string): void;
+  info(message: string): void;
+  warn(message: string): void;
+}
+
+interface SearchSettings {
+  enabled?: boolean;
+}
+
+interface AgentEntry {
+  id?: string;
+  memory?: { search?: SearchSettings };
+  memorySearch?: SearchSettings;
+}
+
+/** Of openclaw.json, in its older and newer forms, what the plugin looks at. */
+export interface HostConfig {
+  agents?: {
+    defaults?: {
+      memorySearch?: SearchSettings;
+      userTimezone?: string;
+      sandbox?: { sessionToolsVisibility?: string };
+      compaction?: {
+        reserveTokensFloor?: number;
+        memoryFlush?: {
+          enabled?: boolean;
+          softThresholdTokens?: number;
+          forceFlushTranscriptBytes?: number | string;
+          prompt?: string;
+          systemPrompt?: string;
+          model?: string;
+        };
+      };
+    };
+    entries?: Record<string, AgentEntry>;
+    list?: AgentEntry[];
+  };
+  memory?: { search?: SearchSettings; citations?: string };
+  tools?: { sessions?: { visibility?: unknown } };
+  session?: { mainKey?: string };
+  hooks?: { internal?: { enabled?: boolean; entries?: Record<string, { enabled?: boolean }> } };
+  plugins?: { entries?: Record<string, { enabled?: boolean; hooks?: { allowConversationAccess?: boolean } }> };
+}
+
+export interface SessionEntry {
+  sessionId?: string;
+  sessionFile?: string;
+  spawnedBy?: string | null;
+  parentSessionKey?: string | null;
+  ownerSessionKey?: string | null;
+}
+
+/** Lists the sessions of an agent. */
+export type SessionEntries = (agentId: string) => Array<{ sessionKey: string; entry: SessionEntry }>;
+
+/** Whether a transcript's path may be seen. */
+export type Visibility = (path: string) => boolean;
+
+export interface SearchRow {
+  path: string;
+  startLine: number;
+  endLine: number;
+  score: number;
+  vectorScore?: number;
+  textScore?: number;
+  snippet: string;
+  source: "memory" | "sessions";
+  citation?: string;
+}
+
+export interface ToolResult {
+  content: Array<{ type: "text"; text: string }>;
+  details: Record<string, unknown>;
+}
+
+export interface ToolDefinition {
+  name: string;
+  label: string;
+  description: string;
+  parameters: Record<string, unknown>;
+  catalogMode?: "direct-only";
+}
+
+export interface Tool extends ToolDefinition {
+  execute(callId: string, given: unknown, signal?: AbortSignal): Promise<ToolResult>;
+}
+
+export interface ToolContext {
+  config?: HostConfig;
+  runtimeConfig?: HostConfig;
+  getRuntimeConfig?: () => HostConfig | undefined;
+  agentId?: string;
+  sessionKey?: string;
+  sandboxed?: boolean;
+}
+
+export interface FlushPlan {
+  softThresholdTokens: number;
+  forceFlushTranscriptBytes: number;
+  reserveTokensFloor: number;
+  model?: string;
+  prompt: string;
+  systemPrompt: string;
+  relativePath: string;
+}
+
+export interface Artifact {
+  kind: string;
+  workspaceDir: string;
+  relativePath: string;
+  absolutePath: string;
+  agentIds: string[];
+  contentType: "markdown";
+}
+
+export interface ManagerStatus {
+  backend: "builtin";
+  provider: string;
+  [key: string]: unknown;
+}
+
+export interface Probe {
+  ok: boolean;
+  error?: string;
+  checked?: boolean;
+}
+
+export type ReadResult =
+  | { status: "ok"; path: string; text: string; from?: number; lines?: number; truncated?: boolean; nextFrom?: number }
+  | { status: "not_found"; path: string; text: "" };
+
+export interface MemoryManager {
+  search(query: string, options?: SearchOptions): Promise<SearchRow[]>;
+  readFile(asked: { relPath: string; from?: number; lines?: number }): Promise<ReadResult>;
+  status(): ManagerStatus;
+  sync(asked?: { force?: boolean }): Promise<void>;
+  probeEmbeddingAvailability(): Promise<Probe>;
+  probeVectorAvailability(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface SearchOptions {
+  maxResults?: number;
+  minScore?: number;
+  sources?: string[];
+  signal?: AbortSignal;
+  onDebug?: (debug: Record<string, unknown>) => void;
+}
+
+export interface MemoryRuntime {
+  getMemorySearchManager(asked: { cfg: HostConfig; agentId: string }): Promise<{
+    manager: MemoryManager | null;
+    error?: string;
+  }>;
+  resolveMemoryBackendConfig(): { backend: "builtin" };
+  authorizeSearchHits(asked: {
+    cfg: HostConfig;
+    agentId: string;
+    requesterSessionKey: string | undefined;
+    sandboxed: boolean;
+    hits: SearchRow[];
+  }): Promise<SearchRow[]>;
+  closeMemorySearchManager(): Promise<void>;
+  closeAllMemorySearchManagers(): Promise<void>;
+}
+
+export interface MemoryCapability {
+  deterministicRecallToolName: string;
+  promptBuilder(asked: {
+    availableTools: Set<string>;
+    citationsMode?: string;
+    agentId?: string;
+    agentSessionKey?: string;
+  }): string[];
+  flushPlanResolver(asked: { cfg?: HostConfig; nowMs?: number; contextWindowTokens?: number }): FlushPlan | null;
+  runtime: MemoryRuntime;
+  publicArtifacts: { listArtifacts(asked: { cfg: HostConfig }): Promise<Artifact[]> };
+}
+
+export interface SessionContext {
+  agentId?: string;
+  sessionId?: string;
+  sessionKey?: string;
+}
+
+export interface AgentContext extends SessionContext {
+  trigger?: string;
+  inputProvenance?: { kind?: string };
+}
+
+export interface SessionStartEvent {
+  sessionId: string;
+  sessionKey?: string;
+}
+
+export interface SessionEndEvent extends SessionStartEvent {
+  reason?: string;
+}
+
+export interface PromptEvent {
+  prompt: string;
+  currentUserMessage?: string;
+}
+
+export interface TurnEndEvent {
+  messages: unknown[];
+  success: boolean;
+}
+
+interface Events {
+  session_start: (event: SessionStartEvent, context: SessionContext) => Promise<void>;
+  session_end: (event: SessionEndEvent, context: SessionContext) => Promise<void>;
+  after_compaction: (event: object, context: AgentContext) => Promise<void>;
+  before_prompt_build: (event: PromptEvent, context: AgentContext) => Promise<{ prependContext: string } | undefined>;
+  agent_end: (event: TurnEndEvent, context: AgentContext) => Promise<void>;
+}
+
+/** A command of commander, as far as it is used. */
+export interface Command {
+  command(name: string): Command;
+  description(text: string): Command;
+  option(flags: string, text: string, read?: (value: string) => unknown): Command;
+  action(handler: (...given: any[]) => Promise<void>): Command;
+}
+
+/** OpenClaw's plugin API, as far as it is used. */
+export interface Host {
+  pluginConfig?: Partial<Settings>;
+  config: HostConfig;
+  registrationMode: string;
+  logger: Logger;
+  runtime: {
+    config?: { current?: () => HostConfig };
+    agent: {
+      session: { listSessionEntries: (asked: { agentId: string }) => ReturnType<SessionEntries> };
+      resolveAgentWorkspaceDir: (cfg: HostConfig, agentId: string) => string;
+    };
+  };
+  registerMemoryCapability(capability: MemoryCapability): void;
+  registerTool(factory: (context: ToolContext) => Tool | null, options: { names: string[] }): void;
+  registerCli(
+    registrar: (asked: { program: Command }) => void,
+    options: { descriptors: Array<{ name: string; description: string; hasSubcommands: boolean }> },
+  ): void;
+  registerService(service: { id: string; start(): void; stop(): Promise<void> }): void;
+  on<Name extends keyof Events>(name: Name, handler: Events[Name], options?: { timeoutMs?: number }): void;
+}

@@ -1,0 +1,122 @@
+// Held against a real daemon, whose socket is in MEMD_SOCKET: the texts that stand in the plugin, and each way it asks.
+// Its agent `main` is searched by words and has the note memory/2026-03-04.md and a transcript of the session 4f1c.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import { Client } from "memd-client";
+
+import { createPlugin } from "../index.js";
+import { DEFINITIONS } from "../src/definitions.js";
+import { flushPlan } from "../src/flush.js";
+import { promptSection } from "../src/prompt.js";
+import { FakeHost } from "./host.js";
+
+const KEY = "agent:main:main";
+const WHO = { agentId: "main", sessionKey: KEY, sessionId: "4f1c" };
+const client = new Client();
+after(() => client.close());
+
+/** The plugin in a host that lets it do everything, on the real client. */
+function plugged(config = {}) {
+  const open = { plugins: { entries: { memd: { hooks: { allowConversationAccess: true } } } }, ...config };
+  const pluginConfig = { startDaemon: false, factTools: true, autoRecall: true, autoCapture: true };
+  const sessions = [{ sessionKey: KEY, entry: { sessionId: "4f1c" } }];
+  const host = new FakeHost({ pluginConfig, config: open, sessions });
+  createPlugin((options) => new Client(options)).register(host);
+  after(() => host.services[0].stop());
+  const call = async (name, given, context = WHO) =>
+    (await host.tools.get(name)({ ...context, config: open }).execute("id", given)).details;
+  return { host, call };
+}
+
+test("tools are defined as the daemon defines them", async () => {
+  const { tools } = await client.request("tools", { include: DEFINITIONS.map(({ name }) => name) });
+  assert.deepEqual(DEFINITIONS.map(({ name, description, parameters }) => ({ name, description, parameters })), tools);
+});
+
+test("the prompt says what the daemon's section says, whatever tools a model has", async () => {
+  const names = DEFINITIONS.map(({ name }) => name);
+  for (let choice = 0; choice < 2 ** names.length; choice += 1) {
+    const tools = names.filter((_name, at) => choice & (1 << at));
+    for (const citations of ["on", "off"]) {
+      const { text } = await client.request("prompt_section", { tools, citations });
+      assert.equal(promptSection(new Set(tools), citations === "on").join("\n"), text);
+    }
+  }
+});
+
+test("the flush is told what the daemon tells", async () => {
+  const plan = flushPlan({ cfg: { agents: { defaults: { userTimezone: "Europe/Prague" } } } });
+  const told = await client.request("flush_check", { session_key: KEY, total_tokens: 190_000, context_window: 200_000 });
+  const withoutTime = (prompt) => prompt.replace(/Current time: .*/u, (line) => line.replace(/\d\d:\d\d \(/u, "("));
+  assert.equal(withoutTime(plan.prompt), withoutTime(told.prompt));
+  assert.equal(plan.systemPrompt, told.system_prompt);
+  assert.equal(plan.relativePath, told.path);
+  assert.equal(200_000 - plan.reserveTokensFloor - plan.softThresholdTokens, told.threshold_tokens);
+});
+
+test("a search finds the note, and a read gives its lines", async () => {
+  const { call } = plugged();
+  const { results, mode, citations } = await call("memory_search", { query: "staging gateway port", maxResults: 1 });
+  assert.equal(results[0].path, "memory/2026-03-04.md");
+  assert.equal(results[0].corpus, "memory");
+  assert.equal(mode, "keyword");
+  assert.equal(citations, "on");
+  const read = await call("memory_get", { path: results[0].path, from: 3, lines: 1 });
+  assert.deepEqual([read.status, read.text.trim(), read.from, read.lines], ["ok", "The staging gateway listens on port 8443.", 3, 1]);
+});
+
+test("a transcript is found by a session that may see it, and by no other", async () => {
+  const query = { query: "marmalade tasting", minScore: 0 };
+  const seen = async (visibility, sessionKey) => {
+    const { results } = await plugged({ tools: { sessions: { visibility } } }).call("memory_search", query, { ...WHO, sessionKey });
+    return results.some(({ source }) => source === "sessions");
+  };
+  assert.equal(await seen("self", KEY), true);
+  assert.equal(await seen("self", "agent:main:telegram:direct:7"), false);
+  assert.equal(await seen("all", "agent:main:telegram:direct:7"), true);
+});
+
+test("facts are stored, recalled before a prompt, kept from a turn, and forgotten", async () => {
+  const { host, call } = plugged();
+  assert.equal((await call("memory_store", { text: "The user's editor is Helix" })).stored, true);
+  const turn = { ...WHO, trigger: "user" };
+  const { prependContext } = await host.fire("before_prompt_build", { prompt: "Which editor do I use, Helix?", messages: [] }, turn);
+  assert.match(prependContext, /Helix/u);
+  await host.fire("agent_end", { success: true, messages: [{ role: "user", content: "I prefer green tea in the morning" }] }, turn);
+  const { facts } = await call("memory_recall", { query: "green tea" });
+  assert.match(facts[0].text, /green tea/u);
+  assert.equal((await call("memory_forget", { id: facts[0].id })).forgotten.id, facts[0].id);
+});
+
+test("a session that ended leaves a note, and compactions are counted", async () => {
+  const { host } = plugged();
+  await host.fire("session_start", { sessionId: "4f1c", sessionKey: KEY }, WHO);
+  await host.fire("after_compaction", { messageCount: 2, compactedCount: 1 }, WHO);
+  const flush = { session_key: KEY, session_id: "4f1c", total_tokens: 190_000, context_window: 200_000 };
+  assert.equal((await client.request("flush_check", flush)).compaction_count, 1);
+  await host.fire("agent_end", { success: true, messages: [] }, { ...WHO, trigger: "memory" });
+  assert.equal((await client.request("flush_check", flush)).reason, "flushed_already");
+  await host.fire("session_end", { sessionId: "4f1c", sessionKey: KEY, messageCount: 2, reason: "new" }, WHO);
+  const { workspace } = (await client.request("status", {})).agents[0];
+  const { path } = (await client.request("search", { query: "marmalade tasting", sources: ["memory"], min_score: 0 })).hits[0];
+  assert.match(await readFile(join(workspace, path), "utf8"), /marmalade/u);
+});
+
+test("OpenClaw's own search runtime searches, reads, syncs and tells how the index stands", async () => {
+  const { host } = plugged();
+  const { manager } = await host.capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" });
+  const hits = await manager.search("staging gateway", { maxResults: 1, sources: ["memory"] });
+  assert.equal(hits[0].path, "memory/2026-03-04.md");
+  assert.equal((await manager.readFile({ relPath: "memory/2026-03-04.md", from: 3, lines: 1 })).status, "ok");
+  assert.deepEqual(await manager.readFile({ relPath: "memory/none.md" }), { status: "not_found", path: "memory/none.md", text: "" });
+  await manager.sync();
+  const status = manager.status();
+  assert.ok(status.files > 0 && status.chunks > 0);
+  assert.equal(status.dirty, false);
+  assert.equal((await manager.probeEmbeddingAvailability()).ok, false);
+  assert.equal(await manager.probeVectorAvailability(), false);
+});

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { FakeClient, FakeHost, failure, register } from "./host.js";
+
+const WHO = { agentId: "main", sessionKey: "agent:main:main", sessionId: "4f1c" };
+const OPEN = { plugins: { entries: { memd: { hooks: { allowConversationAccess: true } } } } };
+const USER = { ...WHO, trigger: "user" };
+
+async function host(settings, { config = OPEN, replies = {} } = {}) {
+  const client = new FakeClient(replies);
+  return { client, api: await register(new FakeHost({ pluginConfig: settings, config }), client) };
+}
+
+const asked = (client) => client.asked.map(({ method, params }) => [method, params]);
+
+test("sessions that begin, and compactions, are passed on", async () => {
+  const { api, client } = await host({});
+  await api.fire("session_start", { sessionId: "4f1c", sessionKey: WHO.sessionKey }, WHO);
+  await api.fire("after_compaction", { messageCount: 2, compactedCount: 1 }, WHO);
+  assert.deepEqual(asked(client), [
+    ["session_started", { agent: "main", session_key: WHO.sessionKey, max_characters: 0 }],
+    ["compaction_done", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c" }],
+  ]);
+});
+
+test("a conversation that is over leaves a note, one that goes on or is deleted leaves none", async () => {
+  const { api, client } = await host({});
+  for (const reason of ["new", "daily", "compaction", "deleted", "shutdown", undefined]) {
+    await api.fire("session_end", { sessionId: "4f1c", sessionKey: WHO.sessionKey, messageCount: 2, reason }, WHO);
+  }
+  assert.deepEqual(asked(client), [
+    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "new" }],
+    ["session_ended", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c", reason: "reset" }],
+  ]);
+});
+
+test("no second note is written where OpenClaw's hook writes one, or the settings want none", async () => {
+  const own = { hooks: { internal: { entries: { "session-memory": { enabled: true } } } } };
+  for (const [settings, config] of [[{}, own], [{ sessionNotes: false }, {}]]) {
+    const { api, client } = await host(settings, { config });
+    await api.fire("session_end", { sessionId: "4f1c", reason: "new" }, WHO);
+    assert.deepEqual(client.asked, []);
+  }
+});
+
+test("facts are put before what the user says to the agent alone", async () => {
+  const { api, client } = await host({ autoRecall: true, hookDeadlineMs: 700 }, { replies: { recall_for: { text: "<facts>" } } });
+  const event = { prompt: "history and all", currentUserMessage: "set up my editor", messages: [] };
+  assert.deepEqual(await api.fire("before_prompt_build", event, USER), { prependContext: "<facts>" });
+  assert.deepEqual(client.asked[0].params, { agent: "main", prompt: "set up my editor", force: true });
+  assert.equal(client.asked[0].options.deadlineMs, 700);
+  const elsewhere = [
+    { ...USER, sessionKey: "agent:main:telegram:group:-100" },
+    { ...USER, trigger: "cron" },
+    { ...USER, inputProvenance: { kind: "inter_session" } },
+  ];
+  for (const context of elsewhere) assert.equal(await api.fire("before_prompt_build", event, context), undefined);
+  assert.equal(await api.fire("before_prompt_build", { ...event, currentUserMessage: "" }, USER), undefined);
+  assert.equal(client.asked.length, 1);
+});
+
+test("a turn goes on without facts where the daemon is missing, and the log says so once", async () => {
+  const { api } = await host({ autoRecall: true }, { replies: { recall_for: failure("daemon_unreachable", "nobody answers") } });
+  for (let turn = 0; turn < 3; turn += 1) {
+    assert.equal(await api.fire("before_prompt_build", { prompt: "hello", messages: [] }, USER), undefined);
+  }
+  assert.equal(api.said.length, 1);
+  assert.match(api.said[0], /warn: memd: agents have no memory now: nobody answers/u);
+});
+
+test("facts are kept of what the user said last, once the turn succeeded", async () => {
+  const { api, client } = await host({ autoCapture: true });
+  const messages = [
+    { role: "user", content: "old" },
+    { role: "assistant", content: "yes" },
+    { role: "user", content: [{ type: "text", text: "I prefer tea" }, { type: "image", data: "…" }] },
+    { role: "assistant", content: "noted" },
+  ];
+  await api.fire("agent_end", { messages, success: false }, USER);
+  await api.fire("agent_end", { messages, success: true }, { ...USER, trigger: "heartbeat" });
+  await api.fire("agent_end", { messages, success: true }, USER);
+  assert.deepEqual(asked(client), [
+    ["capture_from", { agent: "main", messages: [{ role: "user", content: [{ type: "text", text: "I prefer tea" }] }], force: true }],
+  ]);
+});
+
+test("a flush that was run is passed on", async () => {
+  const { api, client } = await host({});
+  await api.fire("agent_end", { messages: [], success: true }, { ...WHO, trigger: "memory" });
+  assert.deepEqual(asked(client), [["flush_done", { agent: "main", session_key: WHO.sessionKey, session_id: "4f1c" }]]);
+});
+
+test("without the permission to see conversations nothing listens to them, and the log says what to set", async () => {
+  const { api } = await host({ autoRecall: true }, { config: {} });
+  assert.deepEqual([...api.hooks.keys()].sort(), ["after_compaction", "session_end", "session_start"]);
+  assert.match(api.said[0], /allowConversationAccess/u);
+});
+
+test("an event doesn't hold up OpenClaw longer than the hooks' deadline", { timeout: 5_000 }, async () => {
+  const never = new Promise(() => {});
+  const { api } = await host({ hookDeadlineMs: 50 }, { replies: { session_started: () => never } });
+  await api.fire("session_start", { sessionId: "4f1c", sessionKey: WHO.sessionKey }, WHO);
+});

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { FakeClient, FakeHost, failure, register } from "./host.js";
+import { flushPlan } from "../src/flush.js";
+import { listArtifacts } from "../src/artifacts.js";
+import { addCommands } from "../src/commands.js";
+import { Daemon } from "../src/daemon.js";
+import { readSettings } from "../src/settings.js";
+
+const NOON = Date.UTC(2026, 10, 22, 23, 30);
+const withFlush = (memoryFlush, more = {}) => ({ agents: { defaults: { compaction: { memoryFlush }, ...more } } });
+
+test("the flush is told the user's day, the note to append to, and how to stay silent", () => {
+  const plan = flushPlan({ cfg: withFlush({}, { userTimezone: "Europe/Prague" }), nowMs: NOON });
+  assert.equal(plan.relativePath, "memory/2026-11-23.md");
+  for (const prompt of [plan.prompt, plan.systemPrompt]) {
+    assert.match(prompt, /`memory\/2026-11-23\.md` only/u);
+    assert.match(prompt, /NO_REPLY/u);
+  }
+  assert.match(plan.prompt, /Current time: 2026-11-23 00:30 \(Europe\/Prague, UTC\+01:00\)/u);
+  assert.equal(plan.forceFlushTranscriptBytes, 2_097_152);
+});
+
+test("the settings change the flush, and turn it off", () => {
+  const flush = { softThresholdTokens: 5, forceFlushTranscriptBytes: "1mb", prompt: "Keep YYYY-MM-DD", model: "a/b" };
+  const plan = flushPlan({ cfg: withFlush(flush, { userTimezone: "UTC" }), nowMs: NOON });
+  assert.equal(plan.softThresholdTokens, 5);
+  assert.equal(plan.forceFlushTranscriptBytes, 1_048_576);
+  assert.equal(plan.model, "a/b");
+  assert.match(plan.prompt, /^Keep 2026-11-22\n\nWrite to `memory/u);
+  assert.equal(flushPlan({ cfg: withFlush({ enabled: false }) }), null);
+});
+
+test("a small context leaves room for work", () => {
+  const plan = flushPlan({ cfg: {}, contextWindowTokens: 16_000 });
+  assert.ok(plan.reserveTokensFloor + plan.softThresholdTokens < 16_000);
+  assert.equal(flushPlan({ cfg: {}, contextWindowTokens: 200_000 }).reserveTokensFloor, 20_000);
+});
+
+test("the Markdown of each workspace is public, with the agents it belongs to; links and other files aren't", async (t) => {
+  const workspace = await mkdtemp(join(tmpdir(), "memd-artifacts-"));
+  t.after(() => rm(workspace, { recursive: true, force: true }));
+  await mkdir(join(workspace, "memory", "topics"), { recursive: true });
+  for (const path of ["MEMORY.md", "SOUL.md", "memory/2026-01-16.md", "memory/topics/a.md", "memory/b.txt"]) {
+    await writeFile(join(workspace, path), "x");
+  }
+  await symlink("/etc/hostname", join(workspace, "memory", "link.md"));
+  const cfg = { agents: { entries: { main: {}, work: {}, quiet: { memory: { search: { enabled: false } } } } } };
+  const found = await listArtifacts(cfg, () => workspace);
+  assert.deepEqual(found.map(({ kind, relativePath }) => [kind, relativePath]), [
+    ["memory-root", "MEMORY.md"],
+    ["daily-note", "memory/2026-01-16.md"],
+    ["daily-note", "memory/topics/a.md"],
+  ]);
+  assert.deepEqual(found[0].agentIds, ["main", "work"]);
+});
+
+test("the search runtime says why there is no manager where the daemon is missing", async () => {
+  const client = new FakeClient({ status: failure("daemon_unreachable", "nobody answers", "start memd") });
+  const { capability } = await register(new FakeHost(), client);
+  const { manager, error } = await capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" });
+  assert.equal(manager, null);
+  assert.equal(error, "memd: nobody answers (start memd)");
+});
+
+test("a stopped service lets the daemon go, and asks it anew when it is needed again", async () => {
+  const client = new FakeClient({ status: { version: "1", agents: [{ agent: "main" }] } });
+  const host = await register(new FakeHost(), client);
+  host.services[0].start();
+  await host.services[0].stop();
+  assert.equal(client.closed, 1);
+  assert.ok((await host.capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" })).manager);
+});
+
+/** Commander as far as the plugin uses it: actions by their words. */
+class Program {
+  constructor(actions, words = []) {
+    this.actions = actions;
+    this.words = words;
+  }
+
+  command(name) {
+    return new Program(this.actions, [...this.words, name.split(" ")[0]]);
+  }
+
+  description() {
+    return this;
+  }
+
+  option() {
+    return this;
+  }
+
+  action(handler) {
+    this.actions.set(this.words.join(" "), handler);
+    return this;
+  }
+}
+
+async function command(words, given, client) {
+  const actions = new Map();
+  const written = [];
+  const log = { info() {}, warn() {} };
+  const settings = readSettings({});
+  const daemon = new Daemon(settings, log, () => client);
+  addCommands(new Program(actions), { daemon, settings, write: (text) => written.push(text) });
+  await actions.get(words)(...given);
+  return written.join("");
+}
+
+test("the commands show how memory stands and what it finds, and end with their connection closed", async () => {
+  const agent = { agent: "main", enabled: true, files_pending: 1, chunks_pending: 2, files: 3, chunks: 4, provider: "none" };
+  const degraded = { ...agent, agent: "work", provider: "openai", model: "m", degraded: { reason: "no key" } };
+  const status = { version: "1", socket: "/s", agents: [agent, degraded], problems: [{ message: "bad", hint: "mend it" }] };
+  const client = new FakeClient({ status, search: { hits: [{ citation: "a.md#L1", score: 0.5, snippet: "port 8443" }] } });
+  assert.equal(
+    await command("memory status", [{}], client),
+    "memd 1 answers at /s\nmain: 3 pending, 3 files, 4 chunks, searched by words alone\n" +
+      "work: 3 pending, 3 files, 4 chunks, searched by openai m\n  no key\nproblem: bad (mend it)\n",
+  );
+  assert.equal(await command("memd search", ["port", { agent: "work" }], client), "a.md#L1  0.500\nport 8443\n\n");
+  assert.deepEqual(client.asked[1].params, { query: "port", agent: "work" });
+  assert.equal(client.closed, 2);
+});
+
+test("a command that can't reach the daemon says why, and fails", async () => {
+  const client = new FakeClient({ status: failure("daemon_unreachable", "nobody answers", "start memd") });
+  assert.equal(await command("memory status", [{}], client), "memd: nobody answers (start memd)\n");
+  assert.equal(process.exitCode, 1);
+  process.exitCode = 0;
+});
+
+test("the settings reach the client", async () => {
+  const made = [];
+  const settings = readSettings({ socketPath: "/s", startDaemon: false, daemonCommand: ["/opt/memd"], toolDeadlineMs: 500 });
+  const daemon = new Daemon(settings, { info() {}, warn() {} }, (options) => made.push(options) && new FakeClient());
+  await daemon.ask("status", {}, { deadlineMs: 5 });
+  assert.deepEqual(made, [
+    { socketPath: "/s", startDaemon: false, daemonCommand: ["/opt/memd"], deadlineMs: 500, clientName: "openclaw-plugin" },
+  ]);
+});

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { FakeClient, FakeHost, failure, register } from "./host.js";
+
+const AGENT = { agentId: "main", sessionKey: "agent:main:main" };
+const ROW = { path: "memory/a.md", startLine: 3, endLine: 4, score: 0.9, snippet: "port 8443", source: "memory" };
+const TALK = { ...ROW, path: "sessions/4f1c.jsonl", source: "sessions" };
+
+async function call(name, given, { client, settings = {}, context = AGENT, sessions = [], config = {}, signal } = {}) {
+  const host = await register(new FakeHost({ pluginConfig: settings, config, sessions }), client);
+  return await host.tools.get(name)(context).execute("call", given, signal);
+}
+
+const answering = (result) => new FakeClient({ call_tool: { ok: true, result } });
+
+test("a search asks the daemon as this agent and session, and gives its rows with their corpus", async () => {
+  const client = answering({ results: [ROW], provider: "none", model: "", fallback: null, mode: "keyword", citations: "on" });
+  const { content, details } = await call("memory_search", { query: "port" }, { client });
+  assert.deepEqual(details.results, [{ ...ROW, corpus: "memory" }]);
+  assert.equal(details.mode, "keyword");
+  assert.deepEqual(JSON.parse(content[0].text), details);
+  const { params, options } = client.asked[0];
+  assert.deepEqual(params, { name: "memory_search", arguments: { query: "port" }, agent: "main", session_key: AGENT.sessionKey });
+  assert.equal(options.deadlineMs, 10_000);
+});
+
+test("a search that is less than the whole says so and what to do", async () => {
+  const degraded = { code: "provider_unreachable", reason: "no vectors", hint: "check the network" };
+  const { details } = await call("memory_search", { query: "x" }, { client: answering({ results: [], degraded }) });
+  assert.equal(details.partial, true);
+  assert.equal(details.warning, "no vectors");
+  assert.equal(details.action, "check the network");
+});
+
+test("without a daemon a search answers that memory is unavailable, why, and the way out", async () => {
+  const client = new FakeClient({ call_tool: failure("daemon_unreachable", "nobody answers", "start memd") });
+  const { details } = await call("memory_search", { query: "x" }, { client });
+  assert.deepEqual(details.results, []);
+  assert.equal(details.disabled, true);
+  assert.equal(details.unavailable, true);
+  assert.match(details.warning, /unavailable: nobody answers/u);
+  assert.match(details.action, /start memd/u);
+});
+
+test("a search that takes too long answers that it timed out", async () => {
+  const { details } = await call("memory_search", { query: "x" }, {
+    client: new FakeClient({ call_tool: failure("deadline_exceeded") }),
+  });
+  assert.equal(details.timedOut, true);
+});
+
+test("what a model called wrongly comes back with what would be right", async () => {
+  const client = new FakeClient({ call_tool: { ok: false, result: { error: "`query` is missing", example: { query: "…" } } } });
+  const { details } = await call("memory_search", {}, { client });
+  assert.deepEqual(details, { status: "error", error: "`query` is missing", example: { query: "…" } });
+});
+
+test("a run that was aborted raises, it doesn't answer", async () => {
+  const client = new FakeClient({ call_tool: failure("cancelled") });
+  await assert.rejects(call("memory_search", { query: "x" }, { client, signal: AbortSignal.abort(new Error("stop")) }), /stop/u);
+});
+
+test("lines of a file come with their status and where to go on", async () => {
+  const client = answering({ path: "MEMORY.md", text: "a", from: 1, lines: 1, total_lines: 9, truncated: true, next_from: 2 });
+  const { details } = await call("memory_get", { path: "MEMORY.md" }, { client });
+  assert.deepEqual(details, {
+    status: "ok", path: "MEMORY.md", text: "a", from: 1, lines: 1, truncated: true, nextFrom: 2, totalLines: 9,
+  });
+});
+
+test("a file that can't be read is an error with its path, a missing one is not found", async () => {
+  const refused = new FakeClient({ call_tool: failure("daemon_busy", "too much at once") });
+  const { details } = await call("memory_get", { path: "MEMORY.md" }, { client: refused });
+  assert.equal(details.status, "error");
+  assert.equal(details.path, "MEMORY.md");
+  assert.equal(details.code, "daemon_busy");
+  const missing = new FakeClient({ call_tool: failure("file_missing") });
+  assert.deepEqual((await call("memory_get", { path: "a.md" }, { client: missing })).details, {
+    status: "not_found", path: "a.md", text: "",
+  });
+});
+
+test("tools for facts are given where the settings want them", async () => {
+  const usual = await register(new FakeHost(), new FakeClient());
+  assert.deepEqual([...usual.tools.keys()], ["memory_search", "memory_get"]);
+  const client = answering({ stored: true });
+  const { details } = await call("memory_store", { text: "likes tea" }, { client, settings: { factTools: true } });
+  assert.deepEqual(details, { stored: true });
+});
+
+test("an agent whose memory is off has no tools and no section in its prompt", async () => {
+  const config = { agents: { entries: { quiet: { memory: { search: { enabled: false } } } } } };
+  const host = await register(new FakeHost({ config }), new FakeClient());
+  assert.equal(host.tools.get("memory_search")({ agentId: "quiet", config }), null);
+  assert.notEqual(host.tools.get("memory_search")({ agentId: "main", config }), null);
+  const tools = new Set(["memory_search"]);
+  assert.deepEqual(host.capability.promptBuilder({ availableTools: tools, agentId: "quiet" }), []);
+  assert.notDeepEqual(host.capability.promptBuilder({ availableTools: tools, agentId: "main" }), []);
+});
+
+test("transcripts a session may not see are withheld from its searches, and counted", async () => {
+  const sessions = [{ sessionKey: "agent:main:telegram:direct:7", entry: { sessionId: "4f1c" } }];
+  const config = { tools: { sessions: { visibility: "self" } } };
+  const { details } = await call("memory_search", { query: "x" }, { client: answering({ results: [ROW, TALK] }), sessions, config,
+    context: { ...AGENT, config } });
+  assert.deepEqual(details.results.map((row) => row.path), [ROW.path]);
+  assert.equal(details.withheld, 1);
+});
+
+test("characters that show nothing are written out for the model", async () => {
+  const hidden = { ...ROW, snippet: "safe\u202Etxt.exe\u{E0041}" };
+  const { content, details } = await call("memory_search", { query: "x" }, { client: answering({ results: [hidden] }) });
+  assert.ok(!/[\u202E\u{E0041}]/u.test(content[0].text));
+  assert.deepEqual(JSON.parse(content[0].text), details);
+});

@@ -1,0 +1,65 @@
+"""Whose workspace an import writes into, whether or not a daemon runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from memd.cli.connect import Session
+from memd.importing.agents import load_agents
+from memd.importing.vault import Agent
+from memd_client.errors import AgentUnknownError, MemdError, MemoryDisabledError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An agent, and why no daemon could be asked about it; empty where one answered."""
+
+    agent: Agent
+    away: str = ""
+
+
+def find_place(session: Session, wanted: str | None) -> Place:
+    """Return the agent to import for: as the daemon knows it, else as the settings say.
+
+    Args:
+        session: Opens a client.
+        wanted: Its id; None will do where there is but one.
+
+    Raises:
+        AgentUnknownError: There is no such agent.
+        MemoryDisabledError: It has no memory.
+        click.UsageError: There are several, and none was named.
+    """
+    away = ""
+    disabled: set[str] = set()
+    home = Path.home()
+    try:
+        with session.client() as client:
+            status = client.status()
+    except MemdError as error:
+        away = error.message
+        agents = load_agents(os.environ, home)
+    else:
+        config, state = Path(status.config_path), Path(status.state_dir)
+        disabled = {each.agent for each in status.agents if not each.enabled}
+        agents = [
+            Agent(each.agent, Path(each.workspace), config, state, home)
+            for each in status.agents
+            if each.enabled and each.workspace
+        ]
+    if wanted is None:
+        if len(agents) == 1:
+            return Place(agents[0], away)
+        ids = ", ".join(each.id for each in agents) or "none"
+        raise click.UsageError(f"Name the agent whose memory it is to be with --agent; there are: {ids}.")
+    name = wanted.strip().lower()
+    for each in agents:
+        if each.id == name:
+            return Place(each, away)
+    if name in disabled:
+        raise MemoryDisabledError(f"Agent {name} has no memory: memorySearch.enabled is false.")
+    raise AgentUnknownError(f'No agent has the id "{wanted}".')

@@ -1,0 +1,297 @@
+"""An Obsidian vault as an extra path of one agent: one entry in openclaw.json, and nothing else in that file moved.
+
+An edit is made only where both readings of the file, before and after, differ in that one path of that one agent.
+Everything else is left to the user, who is given the lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import json5
+import msgspec
+
+from memd.config import ExtraPath
+from memd.importing.json5_text import NotFoundError, with_item_first
+from memd.importing.sources import LIMIT_BYTES, LeftOut
+from memd.openclaw import OpenClawHome, agent_id_of, resolve
+from memd.openclaw_file import load_agent_folders, load_document, workspace_of
+from memd.settings import absolute_path
+from memd.sync.discover import discover
+from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingError, NoteUnwritableError
+
+NEW, SAME, BY_HAND = "new", "same", "by hand"
+
+NEWER_FROM = (2026, 9)
+"""Since this release OpenClaw has `memory.search`; before, `memorySearch`."""
+
+PATTERN = "**/*.md"
+"""Keeps OpenClaw's own engine out of hidden folders such as `.obsidian` and `.trash`, into which memd never goes."""
+
+Keys = Sequence[str | int]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Whose memory the vault is to be, and where its settings are."""
+
+    id: str
+    workspace: Path
+    config: Path
+    state_dir: Path
+    home: Path
+
+
+@dataclass(frozen=True, slots=True)
+class VaultPlan:
+    """What would be done for a vault.
+
+    Attributes:
+        state: `NEW`: the entry will be made; `SAME`: it is there; `BY_HAND`: the user has to make it.
+        vault: The real path.
+        reason: Why, where it has to be made by hand.
+        lines: The entry, to be made by hand.
+        files: Markdown files in it.
+        size: Their bytes together.
+        left_out: What of it will not be searched.
+        before: What openclaw.json holds; None where there is none.
+        after: What it will hold.
+    """
+
+    state: str
+    vault: Path
+    reason: str = ""
+    lines: str = ""
+    files: int = 0
+    size: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)
+    before: bytes | None = field(default=None, repr=False)
+    after: str = field(default="", repr=False)
+
+
+def plan_vault(source: Path, agent: Agent) -> VaultPlan:
+    """Return what has to be done so that an agent searches a vault. Writes nothing.
+
+    Args:
+        source: The vault.
+        agent: Whose memory it is to be.
+
+    Raises:
+        FileMissingError: There is no such folder.
+        BadParamsError: The agent's workspace lies in the vault, or the vault in the workspace.
+        ConfigInvalidError: openclaw.json can't be read or understood.
+    """
+    vault = Path(os.path.realpath(source))
+    if not vault.is_dir():
+        raise FileMissingError(
+            f"there is no folder {vault}", hint="Name the vault's folder: the one .obsidian is in."
+        )
+    workspace = Path(os.path.realpath(agent.workspace))
+    if vault == workspace or vault in workspace.parents or workspace in vault.parents:
+        raise BadParamsError(
+            f"the vault {vault} and the workspace {workspace} lie in one another",
+            hint="A folder in the workspace's memory/ is searched already; move the workspace out of the vault.",
+            data={"path": str(vault)},
+        )
+    looked = discover(vault, [ExtraPath(path=".", pattern=PATTERN)], LIMIT_BYTES)
+    size = sum(found.size for found in looked.files.values())
+    left = [LeftOut(f"{vault}/{each.path}", each.reason) for each in looked.skipped]
+    facts: dict[str, Any] = {"files": len(looked.files), "size": size, "left_out": left}
+    document = load_document(agent.config)
+    try:
+        before: bytes | None = agent.config.read_bytes()
+    except FileNotFoundError:
+        before = None
+    now = _resolved(document, agent)
+    mine = now.agents.get(agent.id)
+    if mine is not None and any(_leads_to(each, agent, vault) for each in mine.settings.extra_paths):
+        return VaultPlan(SAME, vault, "it is an extra path of this agent already", **facts)
+    text = "{}\n" if before is None else before.decode("utf-8-sig")
+    for keys, value in _places(document, agent, str(vault)):
+        with contextlib.suppress(NotFoundError, ValueError, RecursionError):
+            after = with_item_first(text, keys, value)
+            read = json5.loads(after)
+            if read == _with_item(document, keys, value) and _differs_so(
+                now, _resolved(read, agent), agent, vault
+            ):
+                bom = "\ufeff" if before is not None and before.startswith(b"\xef\xbb\xbf") else ""
+                return VaultPlan(NEW, vault, before=before, after=bom + after, **facts)
+    reason = f"{agent.config} has no place for it that would change nothing else"
+    return VaultPlan(BY_HAND, vault, reason, _lines(document, agent, vault), **facts)
+
+
+def carry_out_vault(plan: VaultPlan, config: Path, stamp: str) -> Path | None:
+    """Write the entry, whole or not at all, beside a copy of the file as it was.
+
+    Args:
+        plan: A plan whose state is `NEW`.
+        config: openclaw.json; a link is followed to the file it names.
+        stamp: Makes the backup's name, such as `20261122T174012Z`.
+
+    Returns:
+        The backup; None where there was no file before.
+
+    Raises:
+        NoteUnwritableError: It can't be written, or somebody else wrote it since the plan was made.
+    """
+    real = Path(os.path.realpath(config))
+    spare = real.with_name(f".{real.name}.{secrets.token_hex(8)}.tmp")
+    backup = real.with_name(f"{real.name}.before-import-{stamp}")
+    try:
+        real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _new_file(spare) as file:
+            file.write(plan.after.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if _bytes_of(real) != plan.before:
+            raise _unwritable(config, "somebody has changed it since; import again")
+        if plan.before is not None:
+            with _new_file(backup) as file:
+                file.write(plan.before)
+                os.fsync(file.fileno())
+            shutil.copymode(real, backup)
+            shutil.copymode(real, spare)
+        os.replace(spare, real)
+    except OSError as error:
+        raise _unwritable(config, error.strerror or type(error).__name__) from None
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(spare)
+    return None if plan.before is None else backup
+
+
+@contextlib.contextmanager
+def _new_file(path: Path) -> Iterator[Any]:
+    """Give a file that wasn't there, for its owner alone: settings hold keys."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(handle, "wb") as file:
+        yield file
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    """Return what a file holds, None where there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _unwritable(config: Path, why: str) -> NoteUnwritableError:
+    """Return the error for settings that can't be written."""
+    return NoteUnwritableError(
+        f"{config} is left as it was: {why}",
+        hint="Make the entry by hand: `memctl import obsidian PATH --dry-run --json` shows it.",
+        data={"path": str(config)},
+    )
+
+
+def _resolved(document: object, agent: Agent) -> OpenClawHome:
+    """Return the agents and their settings that a document describes."""
+    try:
+        folders = load_agent_folders(agent.state_dir)
+    except ConfigInvalidError:
+        folders = []
+    return resolve(
+        document,
+        config_path=agent.config,
+        state_dir=agent.state_dir,
+        home=agent.home,
+        agent_folders=folders,
+        has_workspace=lambda name: workspace_of(name, agent.state_dir, agent.home).is_dir(),
+    )
+
+
+def _differs_so(before: OpenClawHome, after: OpenClawHome, agent: Agent, vault: Path) -> bool:
+    """Return whether two readings differ in the agent's extra path alone."""
+    old, new = before.agents.get(agent.id), after.agents.get(agent.id)
+    if old is None or new is None:
+        return False
+    others = {name: each for name, each in before.agents.items() if name != agent.id}
+    if others != {name: each for name, each in after.agents.items() if name != agent.id}:
+        return False
+    gained = [each for each in new.settings.extra_paths if each not in old.settings.extra_paths]
+    without = msgspec.structs.replace(new.settings, extra_paths=old.settings.extra_paths)
+    is_it = [(each.path, each.pattern in (None, PATTERN)) for each in gained] == [(str(vault), True)]
+    return is_it and replace(new, settings=without) == old
+
+
+def _leads_to(extra: ExtraPath, agent: Agent, vault: Path) -> bool:
+    """Return whether an extra path is the vault. A folder around it may leave it out, as a hidden one."""
+    named = absolute_path(extra.path, base=agent.workspace, home=agent.home)
+    return Path(os.path.realpath(named)) == vault and extra.pattern in (None, "*.md", PATTERN)
+
+
+def _places(document: Mapping[str, object], agent: Agent, vault: str) -> Iterator[tuple[Keys, object]]:
+    """Give the lists the entry may go into, each with what would be put into it.
+
+    An agent that has an entry of its own gets it there and nowhere else. Older releases get the path alone.
+    """
+    agents = _map(document, "agents")
+    named = agents.get("list")
+    own: list[tuple[Keys, object]] = [
+        (("agents", "list", number, "memorySearch", "extraPaths"), vault)
+        for number, each in enumerate(named if isinstance(named, list) else ())
+        if isinstance(each, Mapping) and agent_id_of(str(each.get("id", ""))) == agent.id
+    ]
+    newer = {"path": vault, "pattern": PATTERN}
+    for name in _map(agents, "entries"):
+        if agent_id_of(str(name)) == agent.id:
+            own.append((("agents", "entries", name, "memory", "search", "extraPaths"), newer))
+    if own:
+        yield own[0]
+    elif _is_newer(document):
+        yield ("memory", "search", "extraPaths"), newer
+        yield ("agents", "entries", agent.id, "memory", "search", "extraPaths"), newer
+    else:
+        yield ("agents", "defaults", "memorySearch", "extraPaths"), vault
+        yield ("agents", "list"), {"id": agent.id, "memorySearch": {"extraPaths": [vault]}}
+
+
+def _is_newer(document: Mapping[str, object]) -> bool:
+    """Return whether settings are written as today's OpenClaw has them."""
+    agents = _map(document, "agents")
+    if "search" in _map(document, "memory") or "entries" in agents:
+        return True
+    if "list" in agents or "memorySearch" in _map(agents, "defaults"):
+        return False
+    said = re.match(r"(\d{4})\.(\d+)", str(_map(document, "meta").get("lastTouchedVersion", "")))
+    return said is None or (int(said[1]), int(said[2])) >= NEWER_FROM
+
+
+def _map(document: Mapping[str, object], key: str) -> Mapping[str, object]:
+    """Return an object inside another, an empty one for anything else."""
+    value = document.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _with_item(document: object, keys: Keys, value: object) -> Any:
+    """Return a document with a value at the head of a list."""
+    whole: Any = copy.deepcopy(document)
+    here: Any = whole
+    for key in keys[:-1]:
+        if isinstance(key, str) and key not in here:
+            here[key] = {}
+        here = here[key]
+    here[keys[-1]] = [value, *here.get(keys[-1], [])]
+    return whole
+
+
+def _lines(document: Mapping[str, object], agent: Agent, vault: Path) -> str:
+    """Return the entry as somebody would write it by hand."""
+    entry: object
+    if _is_newer(document):
+        paths = {"extraPaths": [{"path": str(vault), "pattern": PATTERN}]}
+        entry = {"agents": {"entries": {agent.id: {"memory": {"search": paths}}}}}
+    else:
+        entry = {"agents": {"list": [{"id": agent.id, "memorySearch": {"extraPaths": [str(vault)]}}]}}
+    return json.dumps(entry, indent=2, ensure_ascii=False)

@@ -1,0 +1,123 @@
+"""What the page's server answers: status, headers, body. Every answer carries the headers that keep it to itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from memd_client.errors import MemdError
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Nothing from elsewhere, nothing inline, no frame: what a note holds stays text, even if the page had a fault."""
+
+ALWAYS = (
+    ("Content-Security-Policy", POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("X-Frame-Options", "DENY"),
+)
+NO_STORE = ("Cache-Control", "no-store")
+
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+EVENTS = "text/event-stream"
+
+STATUS_OF = {
+    "bad_params": 400,
+    "agent_unknown": 404,
+    "fact_missing": 404,
+    "file_missing": 404,
+    "method_unknown": 404,
+    "fact_changed": 409,
+    "agent_reloading": 503,
+    "connection_lost": 503,
+    "daemon_busy": 503,
+    "daemon_unreachable": 503,
+    "shutting_down": 503,
+    "too_many_requests": 503,
+    "deadline_exceeded": 504,
+    "internal": 500,
+}
+"""Errors by HTTP status; any other is 422: the request was understood, and can't be carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that is there as a whole."""
+
+    status: int
+    body: bytes = b""
+    kind: str = ""
+    headers: tuple[tuple[str, str], ...] = (NO_STORE,)
+
+    def all_headers(self) -> list[tuple[str, str]]:
+        """Return its headers, those of every answer included."""
+        own = [("Content-Type", self.kind)] if self.kind else []
+        if self.status != HTTPStatus.NOT_MODIFIED:
+            own.append(("Content-Length", str(len(self.body))))
+        return [*own, *self.headers, *ALWAYS]
+
+
+def refused(status: HTTPStatus = HTTPStatus.FORBIDDEN) -> Answer:
+    """Return an answer that says no, and nothing else."""
+    return Answer(status)
+
+
+def page(status: int, title: str, sentence: str) -> Answer:
+    """Return a page of one sentence."""
+    text = (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>\n'
+        f"<body><h1>{escape(title)}</h1><p>{escape(sentence)}</p></body></html>\n"
+    )
+    return Answer(status, text.encode(), HTML)
+
+
+def dead_link() -> Answer:
+    """Return what somebody sees who opens a link that works no more."""
+    sentence = (
+        "A link works once, and for a minute. Run `memctl show` again: it prints a new one and opens it."
+    )
+    return page(HTTPStatus.FORBIDDEN, "This link works no more", sentence)
+
+
+def enter(cookie: str | None) -> Answer:
+    """Return an answer that leads on to the page, without the link's key in the address.
+
+    It is a page, no redirect: a browser that followed a link from elsewhere would not send a strict cookie along
+    a redirect, but does from here.
+
+    Args:
+        cookie: The header that hands the session over; None where the browser has it.
+    """
+    text = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">'
+        '<title>memd</title></head>\n<body><p><a href="/">Open the page</a></p></body></html>\n'
+    )
+    handed = () if cookie is None else (("Set-Cookie", cookie),)
+    return Answer(HTTPStatus.OK, text.encode(), HTML, (NO_STORE, *handed))
+
+
+def result(value: Any) -> Answer:
+    """Return a reply of the daemon."""
+    return Answer(HTTPStatus.OK, msgspec.json.encode({"result": value}), JSON)
+
+
+def document(value: Any) -> Answer:
+    """Return something that is no reply of the daemon, as JSON."""
+    return Answer(HTTPStatus.OK, msgspec.json.encode(value), JSON)
+
+
+def failure(error: MemdError) -> Answer:
+    """Return an error in its one shape."""
+    status = STATUS_OF.get(error.wire_code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return Answer(status, msgspec.json.encode({"error": error.to_wire()}), JSON)

@@ -1,0 +1,169 @@
+"""From the page's script to the daemon and back: the daemon's own socket is asked, as by any client.
+
+A session that is fixed to one agent asks for that agent alone, and is told of no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import trio
+
+from memd_client.ask import LONG_SILENCE_S, Ask
+from memd_client.errors import AgentUnknownError, BadParamsError, MemdError, MethodUnknownError
+from memd_client.events import Event
+from memd_client.messages import REQUESTS
+from memd_client.trio import Client
+
+OFFERED = frozenset(
+    "status search get files facts memory_recall memory_store memory_edit memory_forget metrics index".split()
+)
+"""The requests that the page may make."""
+
+OF_ALL = frozenset({"metrics"})
+"""Of these, those that know no agent."""
+
+WRITING = frozenset({"memory_store", "memory_edit", "memory_forget"})
+"""Of these, those that must not be made twice."""
+
+SHARED = ("problems", "accounts", "downloads")
+"""What a status says of all agents together, and a page of one agent is not told."""
+
+
+class _Plain(Ask[Any]):
+    """A request whose reply stays the map it came as."""
+
+    def typed(self, result: Any) -> Any:
+        """Return a reply as it is."""
+        return result
+
+
+class Gateway:
+    """The daemon, as the page sees it.
+
+    Args:
+        client: A client of the daemon.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def ask(self, agent: str | None, request: str, body: bytes) -> Any:
+        """Return the daemon's reply.
+
+        Args:
+            agent: The one agent the session shows; None for all.
+            request: Its name.
+            body: Its parameters as JSON.
+
+        Raises:
+            MethodUnknownError: The page may not make this request.
+            BadParamsError: The body is no JSON map.
+            AgentUnknownError: It names another agent than the session's.
+            MemdError: What the daemon answered.
+        """
+        if request not in OFFERED:
+            raise MethodUnknownError(f"the page makes no request {request[:60]!r}")
+        params = _narrowed(agent, request, _params_of(body))
+        is_long = request == "index"
+        reply = await self._client.call(
+            _Plain(
+                request,
+                params,
+                REQUESTS[request][1],
+                least_s=LONG_SILENCE_S if is_long else 0.0,
+                renew=is_long,
+                own_agent=False,
+                repeatable=request not in WRITING,
+            )
+        )
+        return reply if agent is None else without_others(agent, request, reply)
+
+    async def agents(self) -> list[str]:
+        """Return the ids of all agents."""
+        reply = await self.ask(None, "status", b"{}")
+        return [row["agent"] for row in reply["agents"]]
+
+    @asynccontextmanager
+    async def events(self, agent: str | None) -> AsyncIterator[trio.MemoryReceiveChannel[Event]]:
+        """Give what happens inside the block; it ends with the connection to the daemon.
+
+        Args:
+            agent: Whose events; None: everybody's.
+        """
+        send, receive = trio.open_memory_channel[Event](0)
+
+        async def follow() -> None:
+            async with send, self._client.events(agent) as events:
+                try:
+                    async for event in events:
+                        await send.send(event)
+                except (MemdError, trio.BrokenResourceError):
+                    return
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(follow)
+            async with receive:
+                yield receive
+            nursery.cancel_scope.cancel()
+
+
+def _params_of(body: bytes) -> dict[str, Any]:
+    """Return a request's parameters."""
+    try:
+        params = msgspec.json.decode(body or b"{}")
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadParamsError(f"the body is no JSON: {str(error)[:100]}") from None
+    if not isinstance(params, dict):
+        raise BadParamsError("the body must be a JSON map of parameters")
+    return params
+
+
+def _narrowed(agent: str | None, request: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters that name no other agent than the session's."""
+    if agent is None or request in OF_ALL:
+        return params
+    if params.get("agent") not in (None, agent):
+        raise AgentUnknownError(
+            f"this page shows the agent {agent} alone", hint="Run `memctl show` without --agent to see all."
+        )
+    return {**params, "agent": agent}
+
+
+def without_others(agent: str, request: str, reply: dict[str, Any]) -> dict[str, Any]:
+    """Return a reply without what it says of other agents.
+
+    Args:
+        agent: The session's.
+        request: What was asked.
+        reply: What the daemon answered.
+    """
+    if request == "status":
+        return {**reply, **{name: [] for name in SHARED}}
+    if request == "metrics":
+        return {**reply, "metrics": [_of_agent(agent, metric) for metric in reply["metrics"]]}
+    return reply
+
+
+def _of_agent(agent: str, metric: dict[str, Any]) -> dict[str, Any]:
+    """Return a figure without the rows of other agents."""
+    kept = {
+        name: [row for row in metric[name] if row["labels"].get("agent", agent) == agent]
+        for name in ("samples", "histograms")
+    }
+    return {**metric, **kept}
+
+
+def event_lines(event: Event) -> bytes:
+    """Return an event as an event stream spells it."""
+    told = {
+        "kind": event.kind,
+        "agent": event.agent,
+        "at_ms": event.at_ms,
+        "data": event.data,
+        "dropped": event.dropped,
+    }
+    return b"event: " + event.kind.encode() + b"\ndata: " + msgspec.json.encode(told) + b"\n\n"

@@ -1,0 +1,174 @@
+"""The page's server: a port of 127.0.0.1, open only while somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+import trio
+
+from memd.page.assets import FOLDER, load_assets
+from memd.page.gateway import Gateway
+from memd.page.opening import Opening
+from memd.page.owner import Address, may_enter
+from memd.page.page_limits import PageLimits
+from memd.page.visit import Visit
+from memd_client.errors import PageUnavailableError, ShuttingDownError
+from memd_client.messages import ShowReply
+from memd_client.trio import Client
+
+log = structlog.get_logger(__name__)
+
+HOST = "127.0.0.1"
+
+OWNER_THREADS = 2
+"""Threads that look up whose connections are: a list of the system's, read in a moment."""
+
+
+class PageServer:
+    """Serves the page when it is asked for.
+
+    Args:
+        version: The daemon's release.
+        folder: Where the page's files are.
+        limits: Sizes and times.
+        may_enter: Tells of a connection's two ends whether the other one may come in.
+    """
+
+    def __init__(
+        self,
+        version: str,
+        *,
+        folder: Path = FOLDER,
+        limits: PageLimits | None = None,
+        may_enter: Callable[[Address, Address], bool] = may_enter,
+    ) -> None:
+        self._version = version
+        self._folder = folder
+        self._limits = limits or PageLimits()
+        self._may_enter = may_enter
+        self._owner_threads = trio.CapacityLimiter(OWNER_THREADS)
+        self._nursery: trio.Nursery | None = None
+        self._socket = ""
+        self._turn = trio.Lock()
+        self._opening: Opening | None = None
+        self._visits: dict[Visit, None] = {}
+
+    def __repr__(self) -> str:
+        return f"<PageServer {self._opening or 'closed'}, {len(self._visits)} connections>"
+
+    async def run(
+        self, socket: str, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Open the page whenever `show` asks for it, until cancelled.
+
+        Args:
+            socket: The daemon's own socket.
+
+        *When it fails*: a failing page is closed and logged; nothing comes out of here.
+        """
+        self._socket = socket
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            try:
+                await trio.sleep_forever()
+            finally:
+                self._nursery = None
+
+    async def show(self, agent: str | None) -> ShowReply:
+        """Return a link to the page, which is open from then on.
+
+        Args:
+            agent: The one agent it shows; None for all.
+
+        Raises:
+            PageUnavailableError: There is no port, or its files can't be read.
+            ShuttingDownError: The daemon isn't serving.
+        """
+        async with self._turn:
+            if self._nursery is None:
+                raise ShuttingDownError("the page is served while the daemon is")
+            if self._opening is None:
+                await self._nursery.start(self._serve)
+            assert self._opening is not None
+            return ShowReply(self._opening.link(agent), agent, int(self._limits.token_s))
+
+    async def _serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve the page until nobody looks any more."""
+        try:
+            assets = await trio.to_thread.run_sync(load_assets, self._folder)
+            (listener,) = await trio.open_tcp_listeners(0, host=HOST)
+        except OSError as error:
+            raise PageUnavailableError(f"the page can't be opened: {error.strerror or error}") from None
+        port = int(listener.socket.getsockname()[1])
+        opening: Opening | None = None
+        try:
+            async with listener, Client(self._socket) as client, trio.open_nursery() as nursery:
+                opening = Opening(port, assets, Gateway(client), version=self._version, limits=self._limits)
+                self._opening = opening
+                nursery.start_soon(self._accept, listener, opening)
+                log.info("page.opened", port=port)
+                task_status.started()
+                await opening.wait_unwatched()
+                self._forget(opening)  # before anything is waited for: who asks now gets another one
+                nursery.cancel_scope.cancel()
+        except Exception:
+            log.exception("page.crashed")
+        finally:
+            self._forget(opening)
+            log.info("page.closed", port=port)
+
+    def _forget(self, opening: Opening | None) -> None:
+        """Give out no more links to an opening."""
+        if self._opening is opening:
+            self._opening = None
+
+    async def _accept(self, listener: trio.SocketListener, opening: Opening) -> None:
+        """Let connections in until cancelled."""
+
+        async def admit(stream: trio.SocketStream) -> None:
+            await self._admit(stream, opening)
+
+        await trio.serve_listeners(admit, [listener])
+
+    async def _admit(self, stream: trio.SocketStream, opening: Opening) -> None:
+        """Serve one connection to its end. Nothing comes out of here but cancellation."""
+        visit = Visit(stream, opening)
+        try:
+            if not self._make_room():
+                await visit.refuse_busy()
+                return
+            self._visits[visit] = None
+            try:
+                if not await self._is_owners(stream):
+                    log.warning("page.refused", reason="other_user")
+                    return
+                await visit.run()
+            finally:
+                del self._visits[visit]
+        except Exception:
+            log.exception("page.connection_crashed")
+        finally:
+            await trio.aclose_forcefully(stream)
+
+    async def _is_owners(self, stream: trio.SocketStream) -> bool:
+        """Return whether the connection may come in, whose process it is."""
+        try:
+            ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
+        except OSError:
+            return False
+        return await trio.to_thread.run_sync(
+            self._may_enter, (ours[0], ours[1]), (theirs[0], theirs[1]), limiter=self._owner_threads
+        )
+
+    def _make_room(self) -> bool:
+        """Return whether there is room for one more connection; one that has shown no session gives way."""
+        if len(self._visits) < self._limits.connections:
+            return True
+        eldest = next((each for each in self._visits if not (each.trusted or each.scope.cancel_called)), None)
+        if eldest is None:
+            return False
+        eldest.scope.cancel()
+        return True

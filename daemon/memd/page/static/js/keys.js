@@ -1,0 +1,112 @@
+/** The keyboard. Where one is, is where the focus is: j and k move it, the other keys act on it. */
+
+import { askToForget, edit, keep, stopEditing } from "./facts.js";
+import { goTo, showHelp, VIEWS } from "./places.js";
+import { closeReader } from "./reader.js";
+import { search, toggleExplain } from "./search.js";
+import { focusDrawn, state } from "./state.js";
+import { toggleTheme } from "./theme.js";
+
+/** Begin to listen to the keyboard. */
+export function startKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (/** @type {HTMLDialogElement | null} */ (document.getElementById("help"))?.open) return;
+    if (event.key === "Escape") {
+      leave();
+      return;
+    }
+    if (isWriting()) {
+      if (event.key === "ArrowDown" && document.activeElement?.id === "query") act(event, () => step(1));
+      return;
+    }
+    const action = ACTIONS.get(event.key) ?? viewKey(event.key);
+    if (action) act(event, action);
+  });
+}
+
+/** @type {Map<string, () => void>} */
+const ACTIONS = new Map([
+  ["/", toQuery],
+  ["?", showHelp],
+  ["t", toggleTheme],
+  ["j", () => step(1)],
+  ["k", () => step(-1)],
+  ["e", editOrExplain],
+  ["f", forgetFocused],
+  ["Enter", openFocused],
+]);
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {() => void} action
+ */
+function act(event, action) {
+  const isButton = document.activeElement?.closest("button, a, select") !== null;
+  if (event.key === "Enter" && isButton) return;
+  event.preventDefault();
+  action();
+}
+
+/** @param {string} key */
+function viewKey(key) {
+  const view = VIEWS[Number(key) - 1];
+  return view ? () => goTo(view.name) : null;
+}
+
+function isWriting() {
+  return document.activeElement?.matches("input, textarea, select") ?? false;
+}
+
+/**
+ * Move the focus among the items of the view; from elsewhere to the first.
+ * @param {number} by
+ */
+function step(by) {
+  const items = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("main [data-item]")]);
+  const here = document.activeElement?.closest("article")?.querySelector("[data-item]") ?? document.activeElement?.closest("[data-item]");
+  const place = items.indexOf(/** @type {HTMLElement} */ (here));
+  const next = place < 0 ? items[0] : items[Math.max(0, Math.min(items.length - 1, place + by))];
+  next?.focus({ preventScroll: true });
+  next?.closest("article")?.scrollIntoView({ block: "nearest" });
+}
+
+function focusedFact() {
+  return /** @type {HTMLElement | null} */ (document.activeElement?.closest("[data-fact]"))?.dataset.fact;
+}
+
+function editOrExplain() {
+  const fact = focusedFact();
+  if (fact) {
+    edit(fact);
+    return;
+  }
+  const hit = /** @type {HTMLElement | null} */ (document.activeElement?.closest("[data-hit]"))?.dataset.hit;
+  if (hit) toggleExplain(hit);
+}
+
+function forgetFocused() {
+  const fact = focusedFact();
+  if (fact) askToForget(fact);
+}
+
+function openFocused() {
+  /** @type {HTMLElement | null} */ (document.activeElement?.closest("[data-fact]")?.querySelector(".acts button"))?.click();
+}
+
+/** Go to the question, on whatever view one is. */
+function toQuery() {
+  goTo("search");
+  focusDrawn("#query");
+}
+
+/** Leave the innermost of what is open. */
+function leave() {
+  if (state.facts.editing) stopEditing();
+  else if (state.facts.forgetting) keep();
+  else if (state.reader) closeReader();
+  else if (document.activeElement?.id === "query" && state.search.query) {
+    state.search.query = "";
+    void search();
+  } else /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
+}

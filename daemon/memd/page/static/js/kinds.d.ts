@@ -1,0 +1,94 @@
+/** The shapes of what the page holds. Those of replies are in docs/protocol.md; here is what is used of them. */
+
+export interface RequestFailure { code: string; message: string; hint: string }
+export interface Problem { code: string; message: string; hint: string }
+export interface Degraded { code: string; reason: string; since_ms: number; hint: string }
+export interface Fallback { provider: string; code: string; reason: string; since_ms: number }
+export interface Filling { provider: string; model: string; done: number; total: number; eta_s: number | null; tokens: number }
+
+export interface Explain {
+  because: string[];
+  words: { word: string; held: boolean; chunks: number; weight: number; taken_for?: string[] }[];
+  exact: string[];
+  cosine: number | null;
+  bm25: number | null;
+  steps: Record<string, number>;
+  chunk_lines: [number, number];
+  rerank?: number;
+}
+
+export interface Hit {
+  path: string; start_line: number; end_line: number; score: number; snippet: string; source: string;
+  citation: string; copies: number; explain: Explain | null;
+}
+
+export interface SearchReply {
+  hits: Hit[]; mode: string; degraded: Degraded | null; abstained: boolean; took_ms: number; provider: string; model: string;
+  filling: Filling | null; fallback: Fallback | null; partial: boolean;
+  pending: { files: number; chunks: number; oldest_ms: number };
+  timings: { look_ms: number; words_ms: number; meaning_ms: number; ranking_ms: number } | null;
+}
+
+export interface NoteFile { path: string; source: string; mtime_ms: number; size_bytes: number; chunks: number; title: string; date: string | null }
+export interface Fact { id: string; text: string; importance: number; category: string; created_ms: number | null; score: number; path: string; line: number }
+
+export interface AgentStatus {
+  agent: string; workspace: string; index_path: string; enabled: boolean; files: number; chunks: number; vectors: number;
+  files_pending: number; chunks_pending: number; oldest_pending_ms: number; provider: string; model: string; dims: number;
+  filling: Filling | null; waits_for: string; fallback: Fallback | null;
+  jobs: { id: string; state: string; texts: number; done: number }[];
+  refused: { path: string; start_line: number; end_line: number; reason: string }[];
+  vector_path: string; vector_path_reason: string; last_sync_ms: number | null; syncing: boolean; watch: string; watch_reason: string;
+  sessions: { transcripts: number; messages: number; redactions: number } | null;
+  generation: number; index_bytes: number; degraded: Degraded | null; skipped: { path: string; reason: string }[];
+  problems: Problem[]; checks: { name: string; ok: boolean; detail: string }[];
+}
+
+export interface Status {
+  version: string; uptime_ms: number; rss_bytes: number; agents: AgentStatus[]; problems: Problem[];
+  models: { model: string; state: string; rss_bytes: number; problem: string }[];
+  downloads: { ref: string; state: string; done: number; total: number; problem: string }[];
+  accounts: { provider: string; state: string; calls_today: number; tokens_today: number; reason: string; until_ms: number }[];
+  tokens_today: number; token_budget: number;
+  memory: {
+    vectors_bytes: number; vectors_budget: number; models_bytes: number; models_budget: number;
+    pages_bytes: number; pages_budget: number; total_budget: number; on_battery: boolean;
+  };
+}
+
+export interface Metrics {
+  bounds: number[];
+  metrics: { name: string; histograms: { labels: Record<string, string>; counts: number[]; p50: number; p95: number }[] }[];
+}
+
+export interface Reader {
+  path: string; title: string; source: string;
+  /** Where the found lines are; null where a whole note was opened. */
+  found: { start: number; end: number } | null;
+  evidence: ((text: string) => [number, number][]) | null;
+  from: number; lines: string[]; total: number; truncated: boolean; error: RequestFailure | null; loading: boolean;
+  /** What to focus when the reader closes. */
+  opener: string;
+}
+
+export interface Excerpt { mtime: number; lines: string[]; whole: boolean }
+
+export interface State {
+  session: { agent: string | null; agents: string[]; version: string };
+  agent: string;
+  view: string;
+  live: "opening" | "open" | "waiting" | "closed";
+  status: Status | null;
+  statusError: RequestFailure | null;
+  metrics: Metrics | null;
+  deep: "" | "checking" | "syncing";
+  notes: { files: NoteFile[]; skipped: { path: string; reason: string }[]; total: number; excerpts: Map<string, Excerpt>; loaded: boolean; error: RequestFailure | null };
+  search: { query: string; sources: string; anything: boolean; more: boolean; reply: SearchReply | null; asking: boolean; error: RequestFailure | null; open: Set<string> };
+  facts: {
+    rows: Fact[]; total: number; query: string; loaded: boolean; error: RequestFailure | null;
+    editing: { id: string; was: string; text: string; problem: RequestFailure | null } | null; forgetting: string; busy: boolean;
+  };
+  reader: Reader | null;
+  toast: { text: string; tone: "good" | "bad" } | null;
+  help: boolean;
+}

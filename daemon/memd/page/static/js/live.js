@@ -1,0 +1,79 @@
+/** What changes while one looks: the daemon's events, and what each of them makes old. */
+
+import { loadFacts } from "./facts.js";
+import { loadMetrics, loadStatus } from "./health.js";
+import { loadNotes } from "./notes.js";
+import { loadAll } from "./places.js";
+import { refreshReader } from "./reader.js";
+import { search } from "./search.js";
+import { changed, state } from "./state.js";
+
+/** Events come in bursts: so long is waited for more before anything is loaded. */
+const GATHER_MS = 200;
+/** Ages and what is pending are counted by the daemon when asked, so it is asked now and then. */
+const LOOK_MS = 15_000;
+
+/** What is old after an event of a kind; every kind changes the status. */
+const OLD = new Map([
+  ["sync", ["notes", "search", "facts", "reader"]],
+  ["note", ["notes", "search", "reader"]],
+  ["fact", ["facts", "notes", "reader"]],
+  ["provider", ["search"]],
+  ["recovered", ["search"]],
+  ["degraded", []],
+  ["flush", []],
+]);
+
+/** @type {Set<string>} */
+const old = new Set();
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let waiting;
+
+/** Listen, and load what is asked for now and then. */
+export function startListening() {
+  const source = new EventSource("/api/events");
+  let lost = false;
+  source.addEventListener("open", () => {
+    if (lost) void loadAll();
+    lost = false;
+    state.live = "open";
+    changed();
+  });
+  source.addEventListener("error", () => {
+    lost = true;
+    state.live = source.readyState === EventSource.CLOSED ? "closed" : "waiting";
+    changed();
+  });
+  for (const kind of OLD.keys()) {
+    source.addEventListener(kind, (event) => take(kind, JSON.parse(/** @type {MessageEvent} */ (event).data)));
+  }
+  setInterval(() => {
+    if (!document.hidden && state.live !== "closed") void loadStatus();
+  }, LOOK_MS);
+}
+
+/**
+ * @param {string} kind
+ * @param {{agent?: string}} event
+ */
+function take(kind, event) {
+  if (event.agent && event.agent !== state.agent) {
+    old.add("status");
+  } else {
+    for (const what of OLD.get(kind) ?? []) old.add(what);
+  }
+  clearTimeout(waiting);
+  waiting = setTimeout(renew, GATHER_MS);
+}
+
+/** Load what is old. The views keep their places: rows keep their elements, and new ones come in between. */
+function renew() {
+  const due = new Set(old);
+  old.clear();
+  void loadStatus();
+  if (due.has("notes")) void loadNotes();
+  if (due.has("facts")) void loadFacts();
+  if (due.has("reader")) refreshReader();
+  if (due.has("search") && state.search.reply) void search();
+  if (state.view === "health") void loadMetrics();
+}

@@ -1,0 +1,105 @@
+/** The reader: a file, or the part of it around a hit, line by line. */
+
+import { ask, shown } from "./api.js";
+import { changed, focusDrawn, state } from "./state.js";
+
+/** Lines shown around a hit, and how many more a step brings. */
+const AROUND = 12;
+const STEP = 200;
+
+let turn = 0;
+
+/**
+ * Open a note from its beginning.
+ * @param {import("./kinds.js").NoteFile} file
+ * @param {string} opener
+ */
+export function openNote(file, opener) {
+  return open({ path: file.path, title: file.title, source: file.source, found: null, evidence: null, opener }, 1, STEP);
+}
+
+/**
+ * Open a file around what was found in it.
+ * @param {{path: string, start_line: number, end_line: number, source: string, snippet?: string}} place
+ * @param {((text: string) => [number, number][]) | null} evidence
+ * @param {string} opener
+ */
+export function openPlace(place, evidence, opener) {
+  const found = { start: place.start_line, end: place.end_line };
+  const start = Math.max(1, found.start - AROUND);
+  const what = { path: place.path, title: "", source: place.source, found, evidence, opener };
+  if (place.source === "sessions") return openTalk(what, place.snippet ?? "");
+  return open(what, start, found.end + AROUND - start + 1);
+}
+
+/**
+ * Show what was found in a transcript: the daemon gives out no more of one.
+ * @param {any} what
+ * @param {string} snippet
+ */
+function openTalk(what, snippet) {
+  turn += 1;
+  state.reader = { ...what, from: what.found.start, lines: snippet.split("\n"), total: 0, truncated: false, error: null, loading: false };
+  changed();
+}
+
+/**
+ * @param {any} what
+ * @param {number} from
+ * @param {number} lines
+ */
+async function open(what, from, lines) {
+  state.reader = { ...what, from, lines: [], total: 0, truncated: false, error: null, loading: true };
+  changed();
+  await load(from, lines);
+}
+
+/**
+ * @param {number} from
+ * @param {number} lines
+ */
+async function load(from, lines) {
+  turn += 1;
+  const mine = turn;
+  const reader = state.reader;
+  if (!reader) return;
+  try {
+    const reply = await ask("get", { agent: state.agent, path: reader.path, from_line: from, lines });
+    if (mine !== turn) return;
+    const text = reply.lines === 0 ? [] : reply.text.split("\n");
+    if (text.length > reply.lines) text.pop();
+    Object.assign(reader, { from, lines: text, total: reply.total_lines, truncated: reply.truncated, error: null, loading: false });
+  } catch (error) {
+    if (mine !== turn) return;
+    Object.assign(reader, { error: shown(error), loading: false });
+  }
+  changed();
+}
+
+/** Show the lines above too. */
+export function earlier() {
+  const { reader } = state;
+  if (!reader) return;
+  const from = Math.max(1, reader.from - STEP);
+  void load(from, reader.from + reader.lines.length - from);
+}
+
+/** Show the lines below too. */
+export function later() {
+  const { reader } = state;
+  if (reader) void load(reader.from, reader.lines.length + STEP);
+}
+
+/** Read again what is shown, after the file may have changed. */
+export function refreshReader() {
+  const { reader } = state;
+  if (reader && reader.source !== "sessions") void load(reader.from, Math.max(reader.lines.length, STEP));
+}
+
+/** Close the reader, and go back to where it was opened. */
+export function closeReader() {
+  const opener = state.reader?.opener ?? "";
+  state.reader = null;
+  turn += 1;
+  focusDrawn(`[data-item="${CSS.escape(opener)}"]`);
+}

@@ -1,0 +1,88 @@
+/**
+ * What the page knows, in one object, and how views hear of a change.
+ *
+ * Views are functions of this state; nothing else holds any. Nothing of it is kept in the browser.
+ */
+
+/** @typedef {import("./kinds.js").State} State */
+
+/** @type {State} */
+export const state = {
+  session: { agent: null, agents: [], version: "" },
+  agent: "",
+  view: "notes",
+  live: "opening",
+  status: null,
+  statusError: null,
+  metrics: null,
+  deep: "",
+  notes: { files: [], skipped: [], total: 0, excerpts: new Map(), loaded: false, error: null },
+  search: { query: "", sources: "all", anything: false, more: false, reply: null, asking: false, error: null, open: new Set() },
+  facts: { rows: [], total: 0, query: "", loaded: false, error: null, editing: null, forgetting: "", busy: false },
+  reader: null,
+  toast: null,
+  help: false,
+};
+
+/** @type {() => void} */
+let draw = () => {};
+let due = false;
+/** @type {string[]} */
+const toFocus = [];
+
+/**
+ * Say who draws the page.
+ * @param {() => void} drawer
+ */
+export function onChange(drawer) {
+  draw = drawer;
+}
+
+/** Draw soon: once for all that changes in the same turn. */
+export function changed() {
+  if (due) return;
+  due = true;
+  queueMicrotask(() => {
+    due = false;
+    draw();
+    const [selector] = toFocus.splice(0).reverse();
+    if (selector) /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus();
+  });
+}
+
+/**
+ * Focus what a selector finds once the page is drawn, before the next key comes.
+ * @param {string} selector
+ */
+export function focusDrawn(selector) {
+  toFocus.push(selector);
+  changed();
+}
+
+/** Forget what belongs to one agent, for another one to be shown. */
+export function forgetAgent() {
+  state.notes = { files: [], skipped: [], total: 0, excerpts: new Map(), loaded: false, error: null };
+  state.search = { ...state.search, reply: null, asking: false, error: null, open: new Set() };
+  state.facts = { rows: [], total: 0, query: "", loaded: false, error: null, editing: null, forgetting: "", busy: false };
+  state.status = null;
+  state.reader = null;
+}
+
+let toastTurn = 0;
+
+/**
+ * Say what came of something, for a while.
+ * @param {string} text
+ * @param {"good" | "bad"} [tone]
+ */
+export function say(text, tone = "good") {
+  toastTurn += 1;
+  const turn = toastTurn;
+  state.toast = { text, tone };
+  changed();
+  setTimeout(() => {
+    if (turn !== toastTurn) return;
+    state.toast = null;
+    changed();
+  }, tone === "bad" ? 12000 : 6000);
+}

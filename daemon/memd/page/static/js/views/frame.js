@@ -1,0 +1,89 @@
+/** The frame around the views: who is shown, where to go, how memory is doing, what was just done. */
+
+import { html } from "../../vendor/lit-html/lit-html.js";
+import { live } from "../../vendor/lit-html/directives/live.js";
+import { count } from "../format.js";
+import { agentStatus } from "../health.js";
+import { chooseAgent, showHelp, VIEWS } from "../places.js";
+import { state } from "../state.js";
+import { plain, seen } from "../text.js";
+import { isDark, toggleTheme } from "../theme.js";
+import { verdictOn } from "../verdict.js";
+import { factsView } from "./facts.js";
+import { healthView } from "./health.js";
+import { helpView } from "./help.js";
+import { notesView } from "./notes.js";
+import { readerView } from "./reader.js";
+import { searchView } from "./search.js";
+import { notice } from "./shared.js";
+
+const DRAWN = { notes: notesView, search: searchView, facts: factsView, health: healthView };
+
+const ICONS = {
+  notes: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true"><path d="M5 3v14M5 5.5h10M5 10h8M5 14.5h10"></path></svg>`,
+  search: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" aria-hidden="true"><circle cx="9" cy="9" r="5.5"></circle><path d="m13.2 13.2 3.8 3.8"></path></svg>`,
+  facts: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linejoin="round" aria-hidden="true"><path d="M5.5 3h9v14L10 13.4 5.5 17z"></path></svg>`,
+  health: html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M2.5 10h3.6l2-5 3.8 10 2-5h3.6"></path></svg>`,
+};
+
+export function frameView() {
+  const draw = DRAWN[/** @type {keyof typeof DRAWN} */ (state.view)] ?? notesView;
+  return html`<a class="skip" href="#main" @click=${toMain}>To the content</a>
+    <div class="frame ${state.reader ? "reading" : ""}">
+      ${side()}
+      <main class="main" id="main" tabindex="-1">${connection()}${draw()}</main>
+      ${state.reader ? readerView(state.reader) : ""}
+    </div>
+    <div role="status" aria-live="polite">${state.toast
+      ? html`<div class="toast appears ${state.toast.tone}"><span>${state.toast.text}</span></div>` : ""}</div>
+    ${helpView()}`;
+}
+
+/** @param {Event} event */
+function toMain(event) {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function side() {
+  return html`<header class="side">
+    <div class="brand"><img src="/static/icon.svg" alt="">memd</div>
+    ${who()}
+    <nav class="tabs" aria-label="Views">${VIEWS.map(({ name, label }) => html`<a href="#${name}" aria-current=${state.view === name ? "page" : "false"}>
+      ${ICONS[/** @type {keyof typeof ICONS} */ (name)]}${label}${counts(name)}</a>`)}</nav>
+    ${foot()}
+  </header>`;
+}
+
+function who() {
+  const { session, agent } = state;
+  if (session.agent !== null || session.agents.length < 2) return html`<div class="who"><span class="quiet small">Agent</span><p class="fixed">${seen(agent)}</p></div>`;
+  return html`<div class="who"><label class="quiet small" for="agent">Agent</label>
+    <select id="agent" .value=${live(agent)} @change=${(/** @type {any} */ event) => chooseAgent(event.target.value)}>
+      ${session.agents.map((one) => html`<option value=${one} ?selected=${one === agent}>${plain(one)}</option>`)}</select></div>`;
+}
+
+/** @param {string} name */
+function counts(name) {
+  const { notes, facts } = state;
+  if (name === "notes" && notes.loaded) return html`<span class="count">${count(notes.total)}</span>`;
+  if (name === "facts" && facts.loaded) return html`<span class="count">${count(facts.total)}</span>`;
+  return "";
+}
+
+function foot() {
+  const verdict = verdictOn(agentStatus(), state.statusError);
+  return html`<div class="foot">
+    <a class="freshness" href="#health"><span class="dot ${verdict.tone}"></span><b>${verdict.title}</b><span class="small">${seen(verdict.detail)}</span></a>
+    <div class="tools">
+      <button class="button plain icon" aria-label=${isDark() ? "Light colours" : "Dark colours"} title=${isDark() ? "Light colours (t)" : "Dark colours (t)"} data-theme-toggle @click=${toggleTheme}>${isDark() ? "☀" : "☾"}</button>
+      <button class="button plain icon" aria-label="Keys and help" title="Keys (?)" @click=${showHelp}>?</button>
+    </div>
+  </div>`;
+}
+
+function connection() {
+  if (state.live === "closed") return notice({ title: "This page is closed at the daemon", text: "What you see may be old.", hint: "Run memctl show in a terminal to open it anew.", bad: true });
+  if (state.live === "waiting") return notice({ title: "The daemon doesn't answer", text: "What you see may be old; it is tried again by itself.", hint: "", bad: false });
+  return "";
+}

@@ -1,0 +1,165 @@
+/** Health: how fresh the memory is, what is wrong and the way out, what it takes. */
+
+import { html } from "../../vendor/lit-html/lit-html.js";
+import { bars, columns, gauge } from "../charts.js";
+import { ago, count, counted, lasting, size } from "../format.js";
+import { agentStatus, checkDeeply, sync } from "../health.js";
+import { state } from "../state.js";
+import { plain, seen } from "../text.js";
+import { troubles, verdictOn } from "../verdict.js";
+import { failure, notice, pathOf, whyLeftOut } from "./shared.js";
+
+/** From this share on a budget is nearly used up. */
+const NEARLY = 0.9;
+const MOST_ROWS = 50;
+const LARGEST = 4;
+/** Fewer searches than these make no picture. */
+const TELLING = 5;
+
+export function healthView() {
+  const agent = agentStatus();
+  const verdict = verdictOn(agent, state.statusError);
+  const busy = state.deep !== "";
+  return html`<div class="column wide health">
+    <div class="head"><h1>Health</h1>
+      <div class="actions">
+        <button class="button" ?disabled=${busy || !agent} @click=${checkDeeply}>${state.deep === "checking" ? "Checking…" : "Check thoroughly"}</button>
+        <button class="button" ?disabled=${busy || !agent} @click=${sync}>${state.deep === "syncing" ? "Syncing…" : "Sync now"}</button>
+      </div></div>
+    <p class="verdict" role="status"><span class="dot ${verdict.tone}"></span><span>${verdict.title}<span class="quiet small"> ${seen(verdict.detail)}</span></span></p>
+    ${state.statusError ? failure(state.statusError) : ""}
+    ${agent && state.status ? details(agent, state.status) : ""}
+  </div>`;
+}
+
+/**
+ * @param {import("../kinds.js").AgentStatus} agent
+ * @param {import("../kinds.js").Status} status
+ */
+function details(agent, status) {
+  return html`${troubles(agent, status).map(notice)}
+    <div class="grid">
+      ${freshness(agent)} ${meaning(agent)} ${index(agent)} ${budgets(status)} ${speed()} ${compared(status)}
+      ${checks(agent)} ${leftOut(agent)}
+    </div>
+    <p class="quiet small number">memd ${status.version} · up for ${lasting(status.uptime_ms)} · ${size(status.rss_bytes)} without its models</p>`;
+}
+
+/**
+ * @param {string} title
+ * @param {unknown} content
+ * @param {string} [kind]
+ */
+function card(title, content, kind = "") {
+  return html`<section class="card ${kind}"><h2>${title}</h2>${content}</section>`;
+}
+
+/** @param {[string, unknown][]} rows */
+function pairs(rows) {
+  return html`<dl class="pairs">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+/** @param {import("../kinds.js").AgentStatus} agent */
+function freshness(agent) {
+  const watch = { events: "told by the system at once", polling: "looked for now and then", off: "off; searches look themselves" };
+  return card("Freshness", pairs([
+    ["Last sync", agent.syncing ? "under way" : ago(agent.last_sync_ms)],
+    ["Files to read", agent.files_pending === 0 ? "none" : `${count(agent.files_pending)}, for ${lasting(agent.oldest_pending_ms)}`],
+    ["Changes", watch[/** @type {keyof typeof watch} */ (agent.watch)] ?? agent.watch],
+    ["Workspace", pathOf(agent.workspace)],
+  ]));
+}
+
+/** @param {import("../kinds.js").AgentStatus} agent */
+function meaning(agent) {
+  if (agent.provider === "none") {
+    return card("Meaning", html`<p class="quiet">Search by meaning is off; words are searched. Set <code>memorySearch.provider</code> to turn it on.</p>`);
+  }
+  const { filling } = agent;
+  const covered = agent.chunks - agent.chunks_pending - agent.refused.length; // equal texts share a vector, so vectors are fewer
+  const eta = filling?.eta_s === null || filling?.eta_s === undefined ? "" : `, about ${lasting(filling.eta_s * 1000)} left`;
+  return card("Meaning", html`
+    ${gauge({ label: "Passages with a vector", value: covered, of: agent.chunks, told: `${count(covered)} of ${count(agent.chunks)}`, tone: covered < agent.chunks ? "warn" : "" })}
+    ${filling ? gauge({ label: `Filling ${filling.model}`, value: filling.done, of: filling.total, told: `${count(filling.done)} of ${count(filling.total)}${eta}` }) : ""}
+    ${pairs([
+      ["Provider", agent.provider], ["Model", seen(agent.model)], ["Compared by", `${agent.vector_path}${agent.vector_path_reason ? ` (${agent.vector_path_reason})` : ""}`],
+      ...(agent.waits_for ? [/** @type {[string, unknown]} */ (["Waits for", agent.waits_for])] : []),
+      ...agent.jobs.map((job) => /** @type {[string, unknown]} */ ([`Job ${job.state}`, `${count(job.done)} of ${counted(job.texts, "text")}`])),
+    ])}`);
+}
+
+/** @param {import("../kinds.js").AgentStatus} agent */
+function index(agent) {
+  /** @type {[string, unknown][]} */
+  const rows = [["On disk", size(agent.index_bytes)], ["Files", count(agent.files)], ["Passages", count(agent.chunks)], ["Vectors", count(agent.vectors)]];
+  if (agent.sessions) rows.push(["Transcripts", `${count(agent.sessions.transcripts)} with ${counted(agent.sessions.messages, "message")}, ${counted(agent.sessions.redactions, "secret")} left out`]);
+  return card("Index", html`${pairs([...rows, ["Changes published", count(agent.generation)]])}${largest()}`);
+}
+
+/** What fills the index: the files with the most passages, of those the timeline knows. */
+function largest() {
+  const files = [...state.notes.files].sort((one, other) => other.chunks - one.chunks).slice(0, LARGEST).filter((file) => file.chunks > 1);
+  if (files.length < 2) return "";
+  const rows = files.map((file) => ({ name: plain(file.path), value: file.chunks, told: counted(file.chunks, "passage") }));
+  return html`<h3 class="quiet small">What fills it</h3>${bars(rows, rows[0].value)}`;
+}
+
+/** @param {import("../kinds.js").Status} status */
+function budgets({ memory, tokens_today, token_budget }) {
+  const share = (/** @type {string} */ label, /** @type {number} */ value, /** @type {number} */ of) =>
+    gauge({ label, value, of, told: of > 0 ? `${size(value)} of ${size(of)}` : size(value), tone: of > 0 && value > of * NEARLY ? "warn" : "" });
+  const spent = token_budget > 0 && tokens_today >= token_budget * NEARLY ? "warn" : "";
+  return card("Budgets", html`
+    ${share("Vectors in memory", memory.vectors_bytes, memory.vectors_budget)}
+    ${share("Local models", memory.models_bytes, memory.models_budget)}
+    ${share("Database pages", memory.pages_bytes, memory.pages_budget)}
+    ${token_budget > 0
+      ? gauge({ label: "Tokens bought today", value: tokens_today, of: token_budget, told: `${count(tokens_today)} of ${count(token_budget)}`, tone: spent })
+      : html`<p class="quiet small">${counted(tokens_today, "token")} bought today; no limit is set.</p>`}
+    ${memory.on_battery ? html`<p class="quiet small">The machine runs on its battery.</p>` : ""}`);
+}
+
+function speed() {
+  const metric = state.metrics?.metrics.find((one) => one.name === "memd_request_seconds");
+  const searches = metric?.histograms.find((one) => one.labels.method === "search");
+  if (!searches || !state.metrics) return "";
+  const { bounds } = state.metrics;
+  const first = searches.counts.findIndex((value) => value > 0);
+  const last = searches.counts.findLastIndex((value) => value > 0);
+  if (first < 0) return "";
+  const shown = searches.counts.slice(first, last + 1).map((value, place) => ({ value, name: `up to ${inMs(bounds[first + place])}: ${count(value)}` }));
+  const sum = searches.counts.reduce((all, value) => all + value, 0);
+  const told = `half of ${counted(sum, "search", "searches")} within ${inMs(searches.p50)}, 95 % within ${inMs(searches.p95)}`;
+  return card("Speed", html`${sum < TELLING ? "" : columns(shown, told, 60)}<p class="quiet small number">${told}</p>`);
+}
+
+/** @param {number | undefined} seconds */
+function inMs(seconds) {
+  if (seconds === undefined) return "longer";
+  const ms = seconds * 1000;
+  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
+
+/** @param {import("../kinds.js").Status} status */
+function compared({ agents }) {
+  if (agents.length < 2) return "";
+  const rows = agents.map((one) => ({ name: one.agent, value: one.index_bytes, told: `${size(one.index_bytes)}, ${counted(one.chunks, "passage")}` }));
+  return card("All agents' indexes", bars(rows, Math.max(1, ...rows.map((row) => row.value))));
+}
+
+/** @param {import("../kinds.js").AgentStatus} agent */
+function checks(agent) {
+  if (agent.checks.length === 0) return "";
+  return card("Thorough check", html`<ul class="rows">${agent.checks.map((one) => html`<li class="check">
+    <span class="chip ${one.ok ? "good" : "missing"}">${one.ok ? "works" : "fails"}</span><span>${seen(one.name)} <span class="quiet">${seen(one.detail)}</span></span></li>`)}</ul>`, "full");
+}
+
+/** @param {import("../kinds.js").AgentStatus} agent */
+function leftOut(agent) {
+  const files = agent.skipped.map((one) => ({ path: one.path, reason: one.reason }));
+  const texts = agent.refused.map((one) => ({ path: `${one.path}#L${one.start_line}-L${one.end_line}`, reason: `found by words alone: ${one.reason}` }));
+  const rows = [...files, ...texts];
+  if (rows.length === 0) return "";
+  return card("Left out", html`<ul class="rows">${rows.slice(0, MOST_ROWS).map((one) => html`<li class="plain-text">${seen(whyLeftOut(one))}</li>`)}</ul>
+    ${rows.length > MOST_ROWS ? html`<p class="quiet small">and ${count(rows.length - MOST_ROWS)} more: <code>memctl status --json</code></p>` : ""}`, "full");
+}

@@ -1,0 +1,37 @@
+/** The reader beside the view: a file's lines, what was found among them pointed out. */
+
+import { html } from "../../vendor/lit-html/lit-html.js";
+import { counted } from "../format.js";
+import { closeReader, earlier, later } from "../reader.js";
+import { seen } from "../text.js";
+import { failure, numbered, pathOf } from "./shared.js";
+
+/** @param {import("../kinds.js").Reader} reader */
+export function readerView(reader) {
+  const last = reader.from + reader.lines.length - 1;
+  return html`<aside class="reader appears" aria-label="File" id="reader">
+    <header>
+      <div><h2>${reader.title ? html`<bdi>${seen(reader.title)}</bdi>` : pathOf(reader.path)}</h2>
+        <p class="quiet small">${reader.title ? html`${pathOf(reader.path)} · ` : ""}${told(reader, last)}</p></div>
+      <button class="button icon" aria-label="Close the file (Esc)" title="Close (Esc)" @click=${closeReader}>✕</button>
+    </header>
+    <div class="body" id="reader-lines" tabindex="0" aria-label="Lines of the file">
+      ${reader.error ? html`<div class="lines">${failure(reader.error)}</div>` : ""}
+      ${reader.from > 1 && reader.total > 0 ? html`<button class="button more" @click=${earlier}>Show what is above</button>` : ""}
+      ${reader.source === "sessions" ? numbered(reader.lines, null, reader.evidence) : numbered(reader.lines, reader.from, reader.evidence, reader.found)}
+      ${last < reader.total ? html`<button class="button more" @click=${later}>Show what is below</button>` : ""}
+    </div>
+  </aside>`;
+}
+
+/**
+ * @param {import("../kinds.js").Reader} reader
+ * @param {number} last
+ */
+function told(reader, last) {
+  if (reader.loading) return "reading…";
+  if (reader.source === "sessions") return "part of a transcript: only what was found is shown";
+  if (reader.lines.length === 0) return "";
+  if (reader.from === 1 && last >= reader.total) return counted(reader.total, "line");
+  return `lines ${reader.from} to ${last} of ${reader.total}`;
+}

@@ -1,0 +1,136 @@
+/** Search: hits with their evidence, and why each of them stands where it stands. */
+
+import { html } from "../../vendor/lit-html/lit-html.js";
+import { live } from "../../vendor/lit-html/directives/live.js";
+import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { gauge, meter } from "../charts.js";
+import { evidenceOf } from "../evidence.js";
+import { counted, lasting, lineRange } from "../format.js";
+import { openPlace } from "../reader.js";
+import { choose, keyOf, search, toggleExplain, type } from "../search.js";
+import { state } from "../state.js";
+import { seen } from "../text.js";
+import { empty, failure, notice, numbered, pathOf } from "./shared.js";
+
+const SOURCES = [["all", "Everything"], ["memory", "Notes"], ["sessions", "Transcripts"]];
+
+/** With fewer hits than this there is hardly more to show. */
+const FEW = 3;
+
+const STEPS = new Map([
+  ["fused", "words and meaning"], ["neighbours", "the passage beside it"], ["days", "a day in the question"],
+  ["decay", "age"], ["exact", "a name in the question"], ["rerank", "the reranker"],
+]);
+
+export function searchView() {
+  const { search: asked } = state;
+  return html`<div class="column">
+    <form class="ask" role="search" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void search(); }}>
+      <div class="bar">
+        <input class="field" id="query" type="search" name="q" autocomplete="off" spellcheck="false" dir="auto" aria-label="Search this agent's memory"
+          placeholder="Ask its memory anything" .value=${live(asked.query)} @input=${(/** @type {any} */ event) => type(event.target.value)}
+          @focus=${(/** @type {any} */ event) => event.target.select()}>
+        <kbd aria-hidden="true">/</kbd>
+      </div>
+      <div class="row">
+        <div class="choices" role="group" aria-label="Where to search">${SOURCES.map(([name, label]) => html`
+          <button type="button" aria-pressed=${asked.sources === name} @click=${() => choose({ sources: name })}>${label}</button>`)}
+        </div>
+        <span class="quiet small number" role="status">${summary()}</span>
+      </div>
+    </form>
+    ${asked.error ? failure(asked.error) : ""}
+    ${asked.reply ? answer(asked.reply) : beginning()}
+  </div>`;
+}
+
+function summary() {
+  const { reply, asking } = state.search;
+  if (!reply) return asking ? "Searching…" : "";
+  const how = reply.mode === "hybrid" ? "by words and meaning" : reply.mode === "vector" ? "by meaning" : "by words";
+  return `${counted(reply.hits.length, "hit")} ${how} in ${lasting(Math.max(1, reply.took_ms))}${reply.model && reply.mode !== "keyword" ? ` · ${reply.model}` : ""}`;
+}
+
+function beginning() {
+  if (state.search.query.trim() || state.search.error) return "";
+  return empty("What does it remember?", "Ask in your own words, or name a file, a ticket, a person. Each hit says why it was found.");
+}
+
+/** @param {import("../kinds.js").SearchReply} reply */
+function answer(reply) {
+  return html`
+    ${reply.degraded ? notice({ title: reply.degraded.code, text: `${reply.degraded.reason}. This answer is less than the whole.`, hint: reply.degraded.hint, bad: false }) : ""}
+    ${reply.pending.files + reply.pending.chunks > 0 ? html`<p class="quiet small lacking">Not in this answer yet: ${missing(reply.pending)}.</p>` : ""}
+    ${reply.hits.length === 0 ? nothing(reply) : ""}
+    <div class="hits">${repeat(reply.hits, keyOf, hit)}</div>
+    ${reply.hits.length >= FEW && !state.search.more ? html`<p class="empty"><button class="button" @click=${() => choose({ more: true })}>Show what comes after</button></p>` : ""}`;
+}
+
+/** @param {{files: number, chunks: number}} pending */
+function missing({ files, chunks }) {
+  const parts = [files > 0 ? `${counted(files, "file")} to read` : "", chunks > 0 ? `the meaning of ${counted(chunks, "passage")}` : ""];
+  return parts.filter(Boolean).join(" and ");
+}
+
+/** @param {import("../kinds.js").SearchReply} reply */
+function nothing(reply) {
+  if (state.search.anything || !reply.abstained) return empty("Nothing found", "No text of this memory has anything to do with it.");
+  return html`<div class="empty"><h2>Nothing relevant</h2>
+    <p>Nothing in this memory answers that, so nothing is made up. Say it in other words, or look at what is nearest.</p>
+    <button class="button" @click=${() => choose({ anything: true })}>Show the nearest anyway</button></div>`;
+}
+
+/** @param {import("../kinds.js").Hit} found */
+function hit(found) {
+  const key = keyOf(found);
+  const explained = state.search.open.has(key);
+  const evidence = evidenceOf(found.explain);
+  const item = `hit:${key}`;
+  const open = () => openPlace(found, evidence, item);
+  return html`<article class="card hit" data-hit=${key}>
+    <div class="top">
+      <h3><button class="open" data-item=${item} @click=${open}>${pathOf(found.path)}
+        <span class="quiet small within">${lineRange(found)}</span></button></h3>
+      <span class="score number" title="score, 0 to 1">${meter(found.score)}${found.score.toFixed(2)}</span>
+    </div>
+    <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${numbered(found.snippet.replace(/\n$/, "").split("\n"), found.source === "sessions" ? null : found.start_line, evidence)}</div>
+    <div class="below">
+      ${found.source === "sessions" ? html`<span class="chip">transcript</span>` : ""}
+      ${found.copies > 1 ? html`<span class="chip">in ${found.copies} places</span>` : ""}
+      <button class="button plain" data-why aria-expanded=${explained} @click=${() => toggleExplain(key)}>${explained ? "Hide why" : "Why this?"}</button>
+      ${explained ? "" : html`<span class="because">${seen(found.explain?.because[0] ?? "")}</span>`}
+    </div>
+    ${explained && found.explain ? why(found.explain) : ""}
+  </article>`;
+}
+
+/** @param {import("../kinds.js").Explain} explain */
+function why(explain) {
+  const steps = Object.entries(explain.steps).filter(([, value], place, all) => place === 0 || value !== all[place - 1][1]);
+  return html`<div class="explain appears">
+    <ol>${explain.because.map((reason) => html`<li>${seen(reason)}</li>`)}</ol>
+    ${explain.words.length > 0 ? html`<div><h3 class="quiet small">What was asked for</h3><div class="words">${explain.words.map(word)}</div></div>` : ""}
+    <dl>
+      ${pair("nearness of meaning (cosine)", explain.cosine?.toFixed(3) ?? "not found by meaning")}
+      ${pair("match of words (BM25)", explain.bm25?.toFixed(2) ?? "not found by words")}
+      ${explain.rerank === undefined ? "" : pair("reranker", explain.rerank.toFixed(3))}
+    </dl>
+    <div class="steps rows"><h3 class="quiet small">Its score, step by step</h3>
+      ${steps.map(([name, value]) => gauge({ label: STEPS.get(name) ?? name, value, of: 1, told: value.toFixed(3) }))}</div>
+  </div>`;
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ */
+function pair(name, value) {
+  return html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+}
+
+/** @param {import("../kinds.js").Explain["words"][number]} asked */
+function word(asked) {
+  const taken = asked.taken_for ? ` → ${asked.taken_for.join(", ")}` : "";
+  const told = `${asked.held ? "here" : "not here"}; in ${counted(asked.chunks, "passage")} of this memory; weight ${asked.weight.toFixed(1)}`;
+  return html`<span class="chip ${asked.held ? "good" : "missing"}" title=${told}>${seen(asked.word + taken)}<span class="unseen"> (${told})</span></span>`;
+}

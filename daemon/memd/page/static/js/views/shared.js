@@ -1,0 +1,72 @@
+/** Pieces that several views draw. */
+
+import { html } from "../../vendor/lit-html/lit-html.js";
+import { seen, seenLine } from "../text.js";
+
+/**
+ * Draw lines of a note, each with its number.
+ * @param {string[]} lines
+ * @param {number | null} from the first line's number; null for lines that have none, as those of a talk
+ * @param {((text: string) => [number, number][]) | null} evidence
+ * @param {{start: number, end: number} | null} [found] lines to point out
+ */
+export function numbered(lines, from, evidence, found = null) {
+  return html`<div class="lines">${lines.map((line, place) => {
+    const no = from === null ? 0 : from + place;
+    const kinds = `line${no === 0 ? " talk" : ""}${/^#{1,6}\s/.test(line) ? " heading" : ""}${found && no >= found.start && no <= found.end ? " found" : ""}`;
+    return html`<div class=${kinds} data-line=${no}>${no === 0 ? "" : html`<span class="no">${no}</span>`}<span class="said" dir="auto">${seenLine(line, evidence)}</span></div>`;
+  })}</div>`;
+}
+
+/**
+ * Draw a text on its own, isolated from what stands around it.
+ * @param {string} text
+ * @param {string} [kind] a class
+ */
+export function isolated(text, kind = "") {
+  return html`<bdi class="plain-text ${kind}" dir="auto">${seen(text)}</bdi>`;
+}
+
+/**
+ * Return why a file is left out, with its name, which most reasons hold already.
+ * @param {{path: string, reason: string}} one
+ */
+export function whyLeftOut({ path, reason }) {
+  return reason.includes(path) ? reason : `${path}: ${reason}`;
+}
+
+/**
+ * Draw a path.
+ * @param {string} path
+ */
+export function pathOf(path) {
+  return html`<bdi class="path">${seen(path)}</bdi>`;
+}
+
+/**
+ * Draw what is wrong, and the way out.
+ * @param {{title: string, text: string, hint: string, bad: boolean}} trouble
+ */
+export function notice({ title, text, hint, bad }) {
+  return html`<div class="notice ${bad ? "bad" : ""}" role="status">
+    <p><strong>${seen(title.replaceAll("_", " "))}</strong> ${seen(text)}</p>
+    ${hint ? html`<p class="small">${seen(hint)}</p>` : ""}
+  </div>`;
+}
+
+/**
+ * Draw a failed request.
+ * @param {import("../kinds.js").RequestFailure} error
+ */
+export function failure(error) {
+  return notice({ title: error.code, text: error.message, hint: error.hint, bad: true });
+}
+
+/**
+ * Draw what stands where there is nothing yet, and what to do.
+ * @param {string} title
+ * @param {unknown} text
+ */
+export function empty(title, text) {
+  return html`<div class="empty"><h2>${title}</h2><p>${text}</p></div>`;
+}

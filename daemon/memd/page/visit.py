@@ -1,0 +1,164 @@
+"""One connection to the page, request by request: who may come in, and what is answered."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import structlog
+import trio
+
+from memd.page import answers
+from memd.page.answers import Answer
+from memd.page.gateway import event_lines
+from memd.page.guard import PAGE, Head, cookie_of, why_foreign, why_no_call
+from memd.page.http import BadRequestError, HttpConnection, PeerGoneError
+from memd.page.keys import Session
+from memd.page.opening import Opening
+from memd_client.errors import MemdError
+
+log = structlog.get_logger(__name__)
+
+API = "/api/"
+STATIC = "/static/"
+
+
+class Visit:
+    """One connection.
+
+    Args:
+        stream: The connected stream; `run` closes it.
+        opening: The page it came to.
+
+    `trusted` once it has shown a session: until then it gives way to others.
+    """
+
+    def __init__(self, stream: trio.SocketStream, opening: Opening) -> None:
+        self._stream = stream
+        self._opening = opening
+        self._limits = opening.limits
+        self._http = HttpConnection(stream, opening.limits)
+        self.scope = trio.CancelScope()
+        self.trusted = False
+
+    def __repr__(self) -> str:
+        return f"<Visit {'trusted' if self.trusted else 'unknown'}>"
+
+    async def run(self) -> None:
+        """Answer requests until the other end leaves, is refused, or `scope` is cancelled.
+
+        *When it fails*: nothing that the other end sends comes out of here.
+        """
+        with self.scope:
+            async with self._stream:
+                try:
+                    while await self._answer_next():
+                        pass
+                except PeerGoneError:
+                    log.debug("page.peer_gone")
+
+    async def refuse_busy(self) -> None:
+        """Say that there is no room."""
+        with self.scope:
+            async with self._stream:
+                try:
+                    await self._http.send(answers.refused(HTTPStatus.SERVICE_UNAVAILABLE), last=True)
+                except PeerGoneError:
+                    log.debug("page.peer_gone")
+
+    async def _answer_next(self) -> bool:
+        """Answer one request; return whether another may follow."""
+        try:
+            head = await self._http.receive_head(
+                self._limits.idle_s if self.trusted else self._limits.request_s
+            )
+            if head is None:
+                return False
+            reason = why_foreign(head, self._opening.port)
+            if reason is not None:
+                log.info("page.refused", reason=reason)
+                return await self._http.send(answers.refused(), last=True)
+            session = self._opening.session_of(cookie_of(head, self._opening.cookie))
+            if head.token is not None:
+                return await self._http.send(self._enter(head.token, session), last=True)
+            if session is None:
+                log.info("page.refused", reason="no_session")
+                return await self._http.send(answers.refused(), last=True)
+            self.trusted = True
+            return await self._serve(head, session)
+        except BadRequestError as error:
+            return await self._http.send(Answer(error.status), last=True)
+
+    def _enter(self, token: str, session: Session | None) -> Answer:
+        """Return what a link leads to: the page, once."""
+        opened = self._opening.enter(token)
+        if opened is not None:
+            return answers.enter(self._opening.cookie_header(opened))
+        if session is not None:  # the browser has been here by this link, and asks again
+            return answers.enter(None)
+        log.info("page.refused", reason="dead_link")
+        return answers.dead_link()
+
+    async def _serve(self, head: Head, session: Session) -> bool:
+        """Answer somebody who has a session."""
+        if head.method == "GET" and head.path == f"{API}events":
+            await self._http.receive_body()
+            await self._tell_events(session)
+            return False
+        if head.method == "POST" and head.path.startswith(API):
+            if why_no_call(head) is not None:
+                return await self._http.send(answers.refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE), last=True)
+            body = await self._http.receive_body()
+            request = head.path.removeprefix(API)
+            return await self._http.send(
+                await self._http.while_there(lambda: self._ask(session, request, body))
+            )
+        if head.method != "GET":
+            return await self._http.send(answers.refused(HTTPStatus.METHOD_NOT_ALLOWED), last=True)
+        await self._http.receive_body()
+        if head.path == f"{API}session":
+            return await self._http.send(await self._http.while_there(lambda: self._tell_session(session)))
+        return await self._http.send(self._file(head))
+
+    def _file(self, head: Head) -> Answer:
+        """Return the page, one of its files, or that there is none."""
+        known = head.headers.get("if-none-match")
+        if head.path == PAGE:
+            return self._opening.assets.index(known)
+        if head.path.startswith(STATIC):
+            return self._opening.assets.static(head.path.removeprefix(STATIC), known)
+        return answers.refused(HTTPStatus.NOT_FOUND)
+
+    async def _ask(self, session: Session, request: str, body: bytes) -> Answer:
+        """Return what the daemon answers."""
+        try:
+            return answers.result(await self._opening.gateway.ask(session.agent, request, body))
+        except MemdError as error:
+            return answers.failure(error)
+
+    async def _tell_session(self, session: Session) -> Answer:
+        """Return whom the page shows."""
+        try:
+            agents = [session.agent] if session.agent else await self._opening.gateway.agents()
+        except MemdError as error:
+            return answers.failure(error)
+        told = {"agent": session.agent, "agents": agents, "version": self._opening.version}
+        return answers.document(told)
+
+    async def _tell_events(self, session: Session) -> None:
+        """Tell what happens until the other end leaves."""
+        await self._http.begin_stream(answers.EVENTS)
+
+        async def tell() -> None:
+            await self._http.send_piece(b"retry: 2000\n\n")
+            async with self._opening.gateway.events(session.agent) as events:
+                while True:
+                    piece = b":\n\n"
+                    with trio.move_on_after(self._limits.heartbeat_s):
+                        piece = event_lines(await events.receive())
+                    await self._http.send_piece(piece)
+
+        with self._opening.watched():
+            try:
+                await self._http.while_there(tell)
+            except* (trio.EndOfChannel, PeerGoneError, MemdError):
+                log.debug("page.peer_gone")

@@ -1,0 +1,25 @@
+"""facts: the single facts an agent keeps, page by page."""
+
+from __future__ import annotations
+
+from memd.rpc.call import Call
+from memd.rpc.checks import check_count, wrong
+from memd_client.facts import FactsParams, FactsReply
+
+MAX_FACTS = 1_000
+"""Facts of one reply: at their longest they fill a quarter of a frame."""
+
+
+async def handle(call: Call, params: FactsParams) -> FactsReply:
+    """Return facts, newest first.
+
+    Raises:
+        BadParamsError: A number is out of its range.
+        AgentUnknownError: There is no such agent.
+        MemoryDisabledError: The agent's memory is turned off.
+        PathRefusedError, FileUnreadableError: The file of facts can't be read.
+    """
+    check_count("facts", "offset", params.offset)
+    if not 1 <= params.limit <= MAX_FACTS:
+        raise wrong("facts", "limit", f"must be from 1 to {MAX_FACTS}")
+    return await call.life(params.agent).facts.list_all(params)

@@ -1,0 +1,28 @@
+"""files: what an agent's memory consists of, file by file."""
+
+from __future__ import annotations
+
+from memd.rpc.call import Call
+from memd.rpc.checks import check_count, wrong
+from memd_client.messages import FilesParams, FilesReply
+
+MAX_FILES = 1_000
+"""Files of one reply: a screen shows a few dozen, and whoever wants all of them asks again."""
+
+SOURCES = ("memory", "sessions")
+
+
+async def handle(call: Call, params: FilesParams) -> FilesReply:
+    """Return files, newest first.
+
+    Raises:
+        BadParamsError: A number is out of its range, or a source unknown.
+        AgentUnknownError: There is no such agent.
+        MemoryDisabledError: The agent's memory is turned off.
+    """
+    check_count("files", "offset", params.offset)
+    if not 1 <= params.limit <= MAX_FILES:
+        raise wrong("files", "limit", f"must be from 1 to {MAX_FILES}")
+    if params.sources is not None and (not params.sources or not set(params.sources) <= set(SOURCES)):
+        raise wrong("files", "sources", f"must be one or more of {', '.join(SOURCES)}")
+    return await call.memory.agent(params.agent).files(params)

@@ -1,0 +1,203 @@
+"""`memctl mcp` with a real daemon: every tool, driven by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from mcp import ClientSession
+
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+from tests.support.mcp_session import mcp_session, text_of
+
+READERS = ("memory_search", "memory_get", "memory_recall")
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DaemonProcess]:
+    """A daemon with two agents that know different things."""
+    with StateHome() as home:
+        home.configure(agents_config(home.state, "work"))
+        home.note("MEMORY.md", "# Memory\n\nThe staging gateway listens on 8443.\n")
+        home.note("memory/2026-01-16.md", "# 2026-01-16\n\nMoved the release to Friday.\n")
+        home.note("MEMORY.md", "# Work\n\nThe lease of the office ends in June.\n", "work")
+        with DaemonProcess(home) as process:
+            yield process
+
+
+def driven(daemon: DaemonProcess, steps: Callable[[ClientSession], Awaitable[Any]], *arguments: str) -> Any:
+    """Return what came of the steps of a client."""
+
+    async def drive() -> Any:
+        async with mcp_session(daemon.home.environ(), *arguments) as session:
+            return await steps(session)
+
+    return asyncio.run(drive())
+
+
+def called(daemon: DaemonProcess, tool: str, arguments: dict[str, Any], *options: str) -> Any:
+    """Return the answer to one call."""
+    return driven(daemon, lambda session: session.call_tool(tool, arguments), *options)
+
+
+def test_tools_say_what_they_do_and_whose_memory_they_know(daemon: DaemonProcess) -> None:
+    tools = driven(daemon, lambda session: session.list_tools()).tools
+
+    assert [tool.name for tool in tools] == [
+        "memory_search",
+        "memory_get",
+        "memory_store",
+        "memory_recall",
+        "memory_forget",
+        "memory_append_note",
+    ]
+    assert {tool.name for tool in tools if tool.annotations.readOnlyHint} == set(READERS)
+    assert [tool.name for tool in tools if tool.annotations.destructiveHint] == ["memory_forget"]
+    for tool in tools:
+        assert tool.inputSchema["properties"]["agent"]["enum"] == ["main", "work"]
+        assert all(each.get("description") for each in tool.inputSchema["properties"].values())
+
+
+def test_a_search_answers_as_text_and_as_data(daemon: DaemonProcess) -> None:
+    found = called(daemon, "memory_search", {"query": "staging gateway", "maxResults": 3})
+
+    assert not found.isError
+    assert "8443" in text_of(found)
+    assert "MEMORY.md#L1-L3" in text_of(found)
+    [row] = found.structuredContent["results"]
+    assert (row["path"], row["startLine"], row["endLine"]) == ("MEMORY.md", 1, 3)
+
+
+def test_a_search_that_finds_nothing_says_so(daemon: DaemonProcess) -> None:
+    found = called(daemon, "memory_search", {"query": "xylophone"})
+
+    assert not found.isError
+    assert text_of(found) == "Nothing in memory is about this."
+    assert found.structuredContent["results"] == []
+
+
+def test_get_reads_the_lines_asked_for(daemon: DaemonProcess) -> None:
+    read = called(daemon, "memory_get", {"path": "memory/2026-01-16.md", "from": 3, "lines": 1})
+
+    assert text_of(read) == "Moved the release to Friday."
+    assert read.structuredContent["total_lines"] == 3
+
+
+def test_a_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
+    async def steps(session: ClientSession) -> Any:
+        stored = await session.call_tool("memory_store", {"text": "Anna prefers answers in Czech."})
+        twin = await session.call_tool("memory_store", {"text": "anna prefers answers in czech"})
+        recalled = await session.call_tool("memory_recall", {"query": "Anna answers Czech"})
+        assert stored.structuredContent is not None
+        fact = stored.structuredContent["id"]
+        forgotten = await session.call_tool("memory_forget", {"id": fact})
+        gone = await session.call_tool("memory_forget", {"id": fact})
+        return fact, stored, twin, recalled, forgotten, gone
+
+    fact, stored, twin, recalled, forgotten, gone = driven(daemon, steps)
+
+    assert fact in text_of(stored)
+    assert twin.structuredContent["stored"] is False
+    assert f"Known already as {fact}" in text_of(twin)
+    assert [row["id"] for row in recalled.structuredContent["facts"]] == [fact]
+    assert text_of(forgotten) == "Forgotten: Anna prefers answers in Czech."
+    assert "nothing was removed" in text_of(gone)
+
+
+def test_a_note_is_appended_where_it_says(daemon: DaemonProcess) -> None:
+    entry = {"text": "The migration took four minutes.", "date": "2026-02-03"}
+
+    appended = called(daemon, "memory_append_note", entry)
+
+    assert text_of(appended) == "Appended: memory/2026-02-03.md#L3-L3"
+    note = daemon.home.workspace() / "memory" / "2026-02-03.md"
+    assert note.read_text().splitlines()[2] == entry["text"]
+
+
+def test_another_agent_is_asked_by_its_name(daemon: DaemonProcess) -> None:
+    found = called(daemon, "memory_search", {"query": "lease of the office", "agent": "work"})
+
+    assert "June" in text_of(found)
+
+
+def test_an_unknown_agent_is_answered_with_the_known_ones(daemon: DaemonProcess) -> None:
+    found = called(daemon, "memory_search", {"query": "lease", "agent": "nobody"})
+
+    assert found.isError
+    assert "agent_unknown" in text_of(found)
+    assert "Known agents: main, work." in text_of(found)
+
+
+def test_a_server_of_one_agent_shows_nothing_of_another(daemon: DaemonProcess) -> None:
+    async def steps(session: ClientSession) -> Any:
+        tools = (await session.list_tools()).tools
+        own = await session.call_tool("memory_search", {"query": "lease of the office"})
+        other = await session.call_tool("memory_search", {"query": "gateway", "agent": "main"})
+        listed = (await session.list_resources()).resources
+        return tools, own, other, listed
+
+    tools, own, other, listed = driven(daemon, steps, "--agent", "work")
+
+    assert [tool.name for tool in tools if "agent" in tool.inputSchema["properties"]] == []
+    assert "June" in text_of(own)
+    assert other.isError
+    assert "serves the agent work alone" in text_of(other)
+    assert "8443" not in text_of(other)
+    assert {str(each.uri).split("/")[2] for each in listed} == {"work"}
+
+
+WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("memory_search", {}, "`query` is missing"),
+    ("memory_search", {"query": 7}, "`query` must be text"),
+    ("memory_search", {"query": "  "}, "`query` must be text, not empty"),
+    ("memory_search", {"query": "a", "maxResults": 0}, "a whole number from 1 to 50"),
+    ("memory_search", {"query": "a", "depth": 2}, 'no argument "depth"'),
+    ("memory_search", {"query": "a", "agent": 3}, "`agent` must be an agent's id"),
+    ("memory_get", {"path": "/etc/passwd"}, "Expected: a path as memory_search names it"),
+    ("memory_get", {"path": "../secret.md"}, "Expected: a path as memory_search names it"),
+    ("memory_get", {"path": "memory/none.md"}, "Expected: a path as memory_search names it"),
+    ("memory_store", {"text": "x" * 4001}, "text of 1 to 4000 characters"),
+    ("memory_store", {"text": "a", "category": "gossip"}, "one of preference, fact"),
+    ("memory_forget", {}, "give `id` or `query`"),
+    ("memory_append_note", {}, "`text` is missing"),
+    ("memory_append_note", {"text": ["a"]}, "`text` must be text"),
+    ("memory_append_note", {"text": " "}, "`text` must not be empty"),
+    ("memory_append_note", {"text": "a", "date": "tomorrow"}, "a day as YYYY-MM-DD"),
+    ("memory_append_note", {"text": "a", "key": "k"}, "no argument 'key'"),
+    ("memory_delete", {}, "one of memory_search, memory_get"),
+]
+"""A tool, arguments, and what the answer says."""
+
+
+def test_a_wrong_call_is_told_what_would_be_right(daemon: DaemonProcess) -> None:
+    async def steps(session: ClientSession) -> Any:
+        return [await session.call_tool(tool, arguments) for tool, arguments, _ in WRONG_CALLS]
+
+    answers = driven(daemon, steps)
+
+    said = [
+        (text_of(answer), expected) for answer, (_, _, expected) in zip(answers, WRONG_CALLS, strict=True)
+    ]
+    assert [each for each in said if each[1] not in each[0]] == []
+    assert all(answer.isError and answer.structuredContent is None for answer in answers)
+
+
+def test_numbers_written_as_text_are_understood(daemon: DaemonProcess) -> None:
+    found = called(daemon, "memory_search", {"query": "staging gateway", "maxResults": "2", "minScore": None})
+
+    assert "8443" in text_of(found)
+
+
+def test_unseen_characters_are_shown_in_the_text(daemon: DaemonProcess) -> None:
+    daemon.home.note(
+        "memory/hostile.md",
+        "# Trick\n\nThe zebra password\u202e is\u200b hidden \U0001f469\u200d\U0001f4bb.\n",
+    )
+
+    found = called(daemon, "memory_search", {"query": "zebra password"})
+
+    assert "password\\u202e is\\u200b hidden \U0001f469\u200d\U0001f4bb" in text_of(found)
+    assert "\u202e" in found.structuredContent["results"][0]["snippet"]

@@ -1,0 +1,238 @@
+"""`memctl mcp` and what goes wrong: a daemon that is away, lines that are no requests, a client that gives up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import McpError
+
+from memd_client import Client
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.mcp_session import RawServer, mcp_session, text_of
+from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
+
+DEADLINE_S = 20.0
+
+FIRST_ANSWER_S = 0.6
+"""From the start of the server's process to the answer of a tool, the daemon warm."""
+
+MOST_STARTS = 15
+"""Starts until one is as quick as that: the machine does other things meanwhile."""
+
+SEARCH: dict[str, Any] = {"name": "memory_search", "arguments": {"query": "gateway"}}
+
+
+@pytest.fixture
+def home() -> Iterator[StateHome]:
+    """A home with one note."""
+    with StateHome({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}) as home:
+        home.note("MEMORY.md", "# Memory\n\nThe gateway listens on 8443.\n")
+        yield home
+
+
+def test_without_a_daemon_tools_are_listed_and_a_call_says_what_to_do(home: StateHome) -> None:
+    async def drive() -> Any:
+        async with mcp_session(home.environ()) as session:
+            tools = (await session.list_tools()).tools
+            answer = await session.call_tool(**SEARCH)
+            with pytest.raises(McpError, match="daemon_unreachable"):
+                await session.list_resources()
+            return tools, answer
+
+    tools, answer = asyncio.run(drive())
+
+    assert len(tools) == 6
+    assert "enum" not in tools[0].inputSchema["properties"]["agent"]
+    assert answer.isError
+    assert "daemon_unreachable" in text_of(answer)
+    assert "Start the daemon with `memd`" in text_of(answer)
+
+
+def test_a_daemon_is_started_where_none_runs(home: StateHome) -> None:
+    async def drive() -> Any:
+        async with mcp_session(home.environ(), autostart=True) as session:
+            return await session.call_tool(**SEARCH, read_timeout_seconds=timedelta(seconds=30))
+
+    try:
+        answer = asyncio.run(drive())
+    finally:
+        with Client(home.socket) as client:
+            os.kill(client.status().pid, signal.SIGTERM)
+
+    assert "8443" in text_of(answer)
+
+
+def test_a_daemon_that_is_started_anew_is_found_again(home: StateHome) -> None:
+    async def drive(daemon: DaemonProcess) -> list[Any]:
+        async with mcp_session(home.environ()) as session:
+            answers = [await session.call_tool(**SEARCH)]
+            await asyncio.to_thread(daemon.kill)
+            answers.append(await session.call_tool(**SEARCH))
+            await asyncio.to_thread(daemon.start)
+            answers.append(await session.call_tool(**SEARCH))
+            return answers
+
+    with DaemonProcess(home) as daemon:
+        before, away, after = asyncio.run(drive(daemon))
+
+    assert "8443" in text_of(before)
+    assert away.isError
+    assert "8443" in text_of(after)
+
+
+def test_lines_that_are_no_requests_are_answered_or_left_out(home: StateHome) -> None:
+    calls: list[dict[str, Any] | bytes] = [
+        b"this is no JSON",
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"\\ud800"}}}',
+        {"jsonrpc": "2.0", "id": 2, "method": "memory/everything"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"arguments": {}}},
+        {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {**SEARCH, "arguments": ["gateway"]}},
+        {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {**SEARCH, "arguments": "{nonsense"}},
+        {
+            "jsonrpc": "2.0",
+            "id": 6,
+            "method": "tools/call",
+            "params": {**SEARCH, "arguments": '{"query": "gateway"}'},
+        },
+        {"jsonrpc": "2.0", "id": 7, "method": "resources/read", "params": {}},
+    ]
+    with DaemonProcess(home), RawServer(home.environ()) as server:
+        server.greet()
+        server.say(*calls)
+        answers = {each["id"]: each for each in (server.hear() for _ in range(7))}
+        said = server.hang_up()
+
+    assert sorted(answers) == [1, 2, 3, 4, 5, 6, 7]
+    assert answers[1]["error"]["code"] == -32600
+    assert answers[2]["error"] == {"code": -32601, "message": "there is no method 'memory/everything' here"}
+    assert "needs `name`" in answers[3]["error"]["message"]
+    for number in (4, 5):
+        assert answers[number]["result"]["isError"]
+        assert "`arguments` must be a JSON object" in answers[number]["result"]["content"][0]["text"]
+    assert "8443" in answers[6]["result"]["content"][0]["text"]
+    assert answers[7]["error"]["code"] == -32602
+    assert said == "memctl mcp: a line that is no JSON-RPC message was left out\n"
+
+
+def test_progress_of_the_daemon_reaches_the_client() -> None:
+    def script(connection: socket.socket) -> None:
+        peer = ScriptedPeer(connection).greet()
+        request = peer.read()
+        for stage, done in (("reading", 1), ("reading", 2), ("embedding", 1)):
+            facts = {"id": request[1], "stage": stage, "done": done, "total": 2, "detail": ""}
+            peer.tell("progress", facts)
+        result = {"results": [], "mode": "keyword"}
+        peer.answer(
+            request[1], {"agent": "main", "name": "memory_search", "ok": True, "result": result, "text": "{}"}
+        )
+
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    async def drive(path: Path) -> None:
+        async with mcp_session({"MEMD_SOCKET": str(path)}) as session:
+            await session.call_tool(**SEARCH, progress_callback=hear)
+
+    with StateHome() as home:
+        path = home.root / "scripted.sock"
+        with ScriptedDaemon(path, script):
+            asyncio.run(drive(path))
+
+    assert told == [(1, 2, "reading"), (2, 2, "reading"), (3, 4, "embedding")]
+
+
+def test_a_call_that_is_given_up_is_cancelled_in_the_daemon() -> None:
+    seen: list[Any] = []
+    asked, cancelled = threading.Event(), threading.Event()
+
+    def script(connection: socket.socket) -> None:
+        peer = ScriptedPeer(connection).greet()
+        seen.append(peer.read())
+        asked.set()
+        seen.append(peer.read())
+        cancelled.set()
+
+    call = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": SEARCH}
+    given_up = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    with StateHome() as home:
+        path = home.root / "scripted.sock"
+        with ScriptedDaemon(path, script), RawServer({"MEMD_SOCKET": str(path)}) as server:
+            server.greet()
+            server.say(call)
+            assert asked.wait(DEADLINE_S)
+            server.say(given_up)
+            answer = server.hear()
+            assert cancelled.wait(DEADLINE_S)
+
+    assert (answer["id"], answer["error"]["message"]) == (5, "Request cancelled")
+    assert [request[2] for request in seen] == ["call_tool", "cancel"]
+    assert seen[1][3] == {"id": seen[0][1]}
+
+
+def test_a_client_that_hangs_up_amid_a_call_ends_the_server() -> None:
+    asked = threading.Event()
+
+    def script(connection: socket.socket) -> None:
+        peer = ScriptedPeer(connection).greet()
+        peer.read()
+        asked.set()
+
+    call = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": SEARCH}
+    with StateHome() as home:
+        path = home.root / "scripted.sock"
+        with ScriptedDaemon(path, script), RawServer({"MEMD_SOCKET": str(path)}) as server:
+            server.greet()
+            server.say(call)
+            assert asked.wait(DEADLINE_S)
+            assert server.hang_up() == ""
+
+
+def test_an_interrupted_server_ends_at_once(home: StateHome) -> None:
+    with RawServer(home.environ()) as server:
+        server.greet()
+
+        server.interrupt()
+
+        assert server.wait() == ""
+
+
+def test_a_client_that_dies_leaves_no_traceback(home: StateHome) -> None:
+    with RawServer(home.environ()) as server:
+        server.greet()
+        server.close_output()
+        server.say({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+
+        server.close_input()
+
+        assert server.wait() == ""
+
+
+def test_the_first_answer_comes_soon_after_the_start(home: StateHome) -> None:
+    took_s: list[float] = []
+    with DaemonProcess(home) as daemon:
+        with daemon.client() as client:
+            client.search("gateway")
+        while len(took_s) < MOST_STARTS and min(took_s, default=9.0) > FIRST_ANSWER_S:
+            began = time.perf_counter()
+            with RawServer(home.environ()) as server:
+                server.greet()
+                server.say({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": SEARCH})
+                answer = server.hear()
+                took_s.append(time.perf_counter() - began)
+                server.hang_up()
+
+    assert "8443" in answer["result"]["content"][0]["text"]
+    assert min(took_s) <= FIRST_ANSWER_S, took_s

@@ -1,0 +1,373 @@
+"""The page of `memctl show` in a real browser: what one sees of a memory, and does to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.chromium import Browser, Page
+from tests.support.chromium_page import memory_home, opened, search_for
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+from tests.support.models import minilm_path
+from tests.support.transcripts import TranscriptHome, conversation
+
+Running = tuple[StateHome, DaemonProcess]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    with memory_home() as running:
+        yield running
+
+
+def facts_file(home: StateHome) -> str:
+    """Return what the file of facts says."""
+    return (home.workspace() / "memory" / "facts.md").read_text()
+
+
+def focused(page: Page) -> str:
+    """Return the name of the item that has the focus."""
+    return str(page.run("document.activeElement.closest('[data-item]')?.dataset.item ?? ''"))
+
+
+def test_notes_stand_by_day_the_newest_first(browser: Browser, running: Running) -> None:
+    _, daemon = running
+    with opened(browser, daemon) as page:
+        page.wait_text("Tomatoes need")  # the first lines of a note come once it is in sight
+
+        days = page.run("[...document.querySelectorAll('.day')].map((day) => day.getAttribute('aria-label'))")
+        page.wait("document.querySelector('.note h3').textContent.trim() === 'Facts'")
+        titles = page.run("[...document.querySelectorAll('.note h3')].map((one) => one.textContent.trim())")
+        assert days[1:] == ["4 Mar 2026", "2 Mar 2026", "11 Feb 2026"]  # the first is today's, of the facts
+        assert titles == ["Facts", "Deploying the gateway", "Kestrel review", "Garden"]
+        assert page.complaints == []
+
+
+def test_a_search_shows_its_hits_with_the_evidence_marked(browser: Browser, running: Running) -> None:
+    _, daemon = running
+    with opened(browser, daemon) as page:
+        search_for(page, "which port does the gateway use")
+
+        hit = page.text(".hit")
+        assert "memory/2026-03-04.md" in hit
+        assert "port 8443 instead of 8080" in hit
+        marked = page.run("[...document.querySelectorAll('.hit mark')].map((one) => one.textContent)")
+        assert {word.lower() for word in marked} == {"gateway", "port"}
+        assert "by words" in page.text(".ask")
+
+
+def test_evidence_is_marked_in_inflections_names_and_scripts_without_spaces(
+    browser: Browser, running: Running
+) -> None:
+    _, daemon = running
+    text = "Rounded C++ and POL-358, portly ports; 東京の会議 (naïve)"
+    words = [
+        ("rounding", True),
+        ("C++", True),
+        ("port", True),
+        ("会議", True),
+        ("naïve", True),
+        ("and", False),
+    ]
+    explain = {"words": [{"word": word, "held": held} for word, held in words], "exact": ["POL-358"]}
+    with opened(browser, daemon) as page:
+        marked = page.run(
+            f"""import("/static/js/evidence.js").then(({{ evidenceOf }}) =>
+                evidenceOf({json.dumps(explain)})({json.dumps(text)}).map(([start, end]) =>
+                    {json.dumps(text)}.slice(start, end)))"""
+        )
+    assert marked == ["Rounded", "C++", "POL-358", "ports", "会議", "naïve"]
+
+
+def test_a_hit_says_why_it_was_found(browser: Browser, running: Running) -> None:
+    _, daemon = running
+    with daemon.client() as client:
+        told = client.search("POL-358 decisions in the warehouse", explain=True).hits[0].explain
+    assert told is not None
+    with opened(browser, daemon) as page:
+        search_for(page, "POL-358 decisions in the warehouse")
+        page.click("[data-why]")
+        page.wait("document.querySelector('.explain')")
+
+        shown = page.text(".explain")
+        assert all(reason in shown for reason in told["because"])
+        missing = page.run("document.querySelector('.explain .chip.missing').textContent")
+        assert missing.startswith("warehouse (not here;")
+        assert f"{told['bm25']:.2f}" in shown
+        assert f"{list(told['steps'].values())[-1]:.3f}" in shown
+
+
+def test_an_opened_hit_shows_the_file_around_it(browser: Browser, running: Running) -> None:
+    home, daemon = running
+    filler = "\n".join(f"filler line {number}" for number in range(1, 200))
+    home.note("memory/2026-03-05.md", f"{filler}\n\nThe walrus pact was signed in Lisbon.\n\n{filler}\n")
+    with opened(browser, daemon) as page:
+        search_for(page, "walrus pact")
+        page.click(".hit .open")
+        page.wait("document.querySelector('.reader .line')")
+
+        found = page.run(
+            "[...document.querySelectorAll('.reader .line.found')].map((one) => +one.dataset.line)"
+        )
+        assert 201 in found
+        first = page.run("+document.querySelector('.reader .line').dataset.line")
+        assert 1 < first < found[0]  # what stands above comes too, not the whole file
+        assert page.text("[data-line='201']").endswith("The walrus pact was signed in Lisbon.")
+
+        page.click(".reader .more", "above")
+        page.wait("document.querySelector('.reader .line').dataset.line === '1'")
+
+
+@pytest.mark.model
+def test_where_nothing_is_relevant_it_says_so_and_offers_the_nearest(browser: Browser) -> None:
+    local = {"provider": "local", "local": {"modelPath": str(minilm_path())}}
+    with memory_home({"agents": {"defaults": {"memorySearch": local}}}) as (_, daemon):
+        daemon.wait_for(lambda status: status.agents[0].chunks_pending == 0 and status.agents[0].vectors > 0)
+        with opened(browser, daemon) as page:
+            search_for(page, "qwrtzpl xkcdvb ghnmjk")
+            page.wait_text("Nothing relevant")
+            page.click("button", "Show the nearest anyway")
+            page.wait("document.querySelector('.hit')")
+
+            search_for(page, "which port does the gateway use")
+            page.wait_text("by words and meaning")
+            page.click("[data-why]")
+            page.wait("document.querySelector('.explain')")
+            assert "not found by meaning" not in page.text(".explain")
+
+
+def test_a_fact_is_edited_where_it_stands(browser: Browser, running: Running) -> None:
+    home, daemon = running
+    before = facts_file(home)
+    with opened(browser, daemon, view="facts") as page:
+        page.wait_text("I prefer dark mode")
+        page.click("[data-fact]", "dark mode")
+        page.press("e")
+        page.wait("document.activeElement.id === 'editing'")
+        page.select_all()
+        page.type("I prefer dark mode, but light paper")
+        page.press("Enter")
+
+        page.wait_text("Saved in memory/facts.md")
+        page.wait_text("I prefer dark mode, but light paper")
+    after = facts_file(home)
+    assert after == before.replace("I prefer dark mode", "I prefer dark mode, but light paper")
+
+
+def test_a_fact_changed_elsewhere_is_not_overwritten_and_what_was_typed_stays(
+    browser: Browser, running: Running
+) -> None:
+    home, daemon = running
+    file = home.workspace() / "memory" / "facts.md"
+    with opened(browser, daemon, view="facts") as page:
+        page.wait_text("I prefer dark mode")
+        page.click("[data-fact]", "dark mode")
+        page.press("e")
+        page.wait("document.activeElement.id === 'editing'")
+        page.select_all()
+        page.type("I prefer grey mode")
+        file.write_text(facts_file(home).replace("I prefer dark mode", "I prefer violet mode"))
+        page.press("Enter")
+
+        page.wait("document.querySelector('.fact .notice')")
+        assert page.run("document.getElementById('editing').value") == "I prefer grey mode"
+    assert "I prefer violet mode" in facts_file(home)
+    assert "grey" not in facts_file(home)
+
+
+def test_what_is_being_written_outlives_the_fact(browser: Browser, running: Running) -> None:
+    home, daemon = running
+    with opened(browser, daemon, view="facts") as page, daemon.client() as client:
+        page.wait_text("I prefer dark mode")
+        page.click("[data-fact]", "dark mode")
+        page.press("e")
+        page.wait("document.activeElement.id === 'editing'")
+        page.select_all()
+        page.type("I prefer dark mode at night")
+        client.memory_forget("01KAN8ZT40DARK")
+
+        page.wait_text("Your words are kept here")
+        assert page.run("document.activeElement.id + document.activeElement.value") == (
+            "editingI prefer dark mode at night"
+        )
+        page.click("button", "Remember as a new fact")
+        page.wait_text("Remembered in")
+    assert "I prefer dark mode at night" in facts_file(home)
+
+
+def test_a_fact_is_forgotten_after_a_second_yes(browser: Browser, running: Running) -> None:
+    home, daemon = running
+    with opened(browser, daemon, view="facts") as page:
+        page.wait_text("Anna's birthday")
+        page.click("[data-fact]", "Anna")
+        page.press("f")
+        page.wait("document.querySelector('.sure')")
+        page.press("Escape")
+        page.wait("!document.querySelector('.sure')")
+        assert "Anna" in facts_file(home)
+
+        page.press("f")
+        page.wait("document.activeElement.classList.contains('danger')")
+        page.press("Enter")
+        page.wait_text("Forgotten: “Anna's birthday is on 14 May”")
+        page.wait("document.querySelectorAll('[data-fact]').length === 1")
+    assert "Anna" not in facts_file(home)
+    assert "dark mode" in facts_file(home)
+
+
+def test_a_new_fact_is_remembered_once(browser: Browser, running: Running) -> None:
+    home, daemon = running
+    with opened(browser, daemon, view="facts") as page:
+        for answer in ("Remembered in", "Known already"):
+            page.click("#remember")
+            page.type("Standup is at 9:40")
+            page.press("Enter")
+            page.wait_text(answer)
+            page.wait("document.getElementById('remember').value === ''")
+    assert facts_file(home).count("Standup is at 9:40") == 1
+
+
+def test_a_file_changed_on_disk_shows_by_itself_and_the_place_is_kept(
+    browser: Browser, running: Running
+) -> None:
+    home, daemon = running
+    with opened(browser, daemon) as page:
+        search_for(page, "gateway port")
+        page.wait("document.querySelector('.hit')")
+        page.press("ArrowDown", "Enter")
+        page.wait("document.querySelector('.reader .line')")
+        page.press("Escape")
+        place = focused(page)
+        assert place.startswith("hit:memory/2026-03-04.md")
+
+        home.note("memory/2026-03-04.md", GATEWAY_MOVED)
+        page.wait_text("listens on port 9443")
+
+        assert focused(page) == place
+        assert page.run("document.getElementById('query').value") == "gateway port"
+        home.note("memory/2026-03-09.md", "# Written meanwhile\n\nNews.\n")
+        page.press("1")
+        page.wait_text("Written meanwhile")
+
+
+GATEWAY_MOVED = "# Deploying the gateway\n\nThe staging gateway now listens on port 9443.\n"
+
+
+def test_an_open_file_follows_its_changes(browser: Browser, running: Running) -> None:
+    home, daemon = running
+    with opened(browser, daemon) as page:
+        page.click(".note .open", "Garden")
+        page.wait("document.querySelector('.reader .line')")
+        assert "twice the water" in page.text(".reader")
+
+        home.note("memory/2026-02-11.md", "# Garden\n\nTomatoes need no water at all.\n")
+
+        page.wait("document.querySelector('.reader').innerText.includes('no water at all')")
+
+
+def test_everything_can_be_done_by_keys(browser: Browser, running: Running) -> None:
+    home, daemon = running
+    with opened(browser, daemon) as page:
+        page.wait("document.querySelectorAll('.note').length === 4")
+        page.press("j", "j")
+        assert focused(page) == "note:memory/2026-03-04.md"
+        assert page.run("getComputedStyle(document.activeElement, '::after').outlineStyle") == "solid"
+        page.press("k", "Enter")
+        page.wait("document.querySelector('.reader .line')")
+        page.press("Escape")
+        page.wait("!document.querySelector('.reader')")
+        assert focused(page) == "note:memory/facts.md"
+
+        search_for(page, "rounding of credit notes")
+        page.press("ArrowDown", "e")
+        page.wait("document.querySelector('.explain')")
+        page.press("e")
+        page.wait("!document.querySelector('.explain')")
+
+        page.press("3")
+        page.wait("document.querySelector('[data-fact]')")
+        page.press("j", "j", "f")
+        page.wait("document.querySelector('.sure')")
+        page.press("Enter")
+        page.wait("document.querySelectorAll('[data-fact]').length === 1")
+        page.press("?")
+        page.wait("document.getElementById('help').open")
+        page.press("Escape")
+        page.wait("!document.getElementById('help').open")
+        page.press("4")
+        page.wait_text("Budgets")
+    assert facts_file(home).count("fact id=") == 1
+
+
+def test_a_page_of_one_agent_offers_no_other(browser: Browser) -> None:
+    with StateHome() as home:
+        home.configure(agents_config(home.state, "work"))
+        home.note("memory/2026-03-01.md", "# Of main\n\nmain-canary\n")
+        home.note("memory/2026-03-01.md", "# Of work\n\nwork-canary\n", agent="work")
+        with DaemonProcess(home) as daemon:
+            with opened(browser, daemon, agent="work") as page:
+                page.wait_text("work-canary")
+                assert page.run("document.getElementById('agent')") is None
+                assert "main" not in page.text(".side")
+            with opened(browser, daemon) as page:
+                page.wait_text("main-canary")
+                page.run(
+                    "(() => { const agent = document.getElementById('agent'); agent.value = 'work';"
+                    " agent.dispatchEvent(new Event('change')); })()"
+                )
+                page.wait_text("work-canary")
+                assert "main-canary" not in page.text()
+
+
+def test_a_hit_in_a_transcript_shows_what_was_said_without_lines_of_its_own(browser: Browser) -> None:
+    search = {"provider": "none", "sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
+    with StateHome({"agents": {"defaults": {"memorySearch": search}}}) as home:
+        TranscriptHome(home.state).write_file("s1", conversation("s1", 1, "about the cormorant"))
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            with opened(browser, daemon) as page:
+                page.wait_text("Nothing remembered yet")  # transcripts are no notes
+                search_for(page, "cormorant")
+                page.click("button", "Transcripts")
+                page.wait("document.querySelector('[aria-pressed=true]').textContent === 'Transcripts'")
+                page.click(".hit .open")
+
+                page.wait_text("only what was found is shown")
+                assert "User: Question 0 of s1 about the cormorant" in page.text(".reader")
+                assert page.run("document.querySelectorAll('.line .no').length") == 0
+
+
+def test_a_failing_provider_is_told_with_the_way_out(browser: Browser) -> None:
+    dead = {"provider": "openai", "remote": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "none"}}
+    with memory_home({"agents": {"defaults": {"memorySearch": dead}}}) as (_, daemon):
+        status = daemon.wait_for(lambda status: status.agents[0].degraded is not None)
+        degraded = status.agents[0].degraded
+        assert degraded is not None
+        with opened(browser, daemon) as page:
+            search_for(page, "gateway port")
+            page.wait_text("This answer is less than the whole")
+            assert degraded.hint in page.text("main")
+            assert "8443" in page.text(".hit")  # found by words all the same
+
+            page.press("Escape", "Escape", "4")
+            page.wait_text("Searches go on by words")
+            assert "Degraded" in page.text(".verdict")
+
+
+def test_a_daemon_that_stops_is_noticed(browser: Browser, running: Running) -> None:
+    _, daemon = running
+    with opened(browser, daemon) as page:
+        page.wait_text("Garden")
+        daemon.stop()
+
+        page.wait("/doesn't answer|is closed at the daemon/.test(document.querySelector('main').innerText)")
+        assert "Garden" in page.text("main")  # what was there stays readable

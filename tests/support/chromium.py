@@ -1,0 +1,297 @@
+"""A headless Chromium driven over DevTools' pipe: real keys, real clicks, and every request it makes seen.
+
+The protocol is spoken over two inherited file descriptors, so the browser listens on no port:
+https://chromedevtools.github.io/devtools-protocol/
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from tests.support.chromium_program import chromium
+
+ANSWER_S: Final = 30.0
+"""A command, or a state of a page, takes far less, even on a busy machine."""
+
+SWITCHES: Final = (
+    "--headless",
+    "--remote-debugging-pipe",
+    "--no-sandbox",  # tests may run as root; what they open is their own
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--disable-default-apps",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-proxy-server",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+    "--lang=en-GB",
+    "--disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider",
+)
+
+WITH_PIPES: Final = """
+import os, sys
+read, write = (os.dup(int(number)) for number in sys.argv[1:3])
+os.dup2(read, 3)
+os.dup2(write, 4)
+os.set_inheritable(3, True)
+os.set_inheritable(4, True)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Becomes the browser, which wants the two pipes as its descriptors 3 and 4."""
+
+
+class BrowserError(AssertionError):
+    """The browser refused a command, or a page's script threw."""
+
+
+class Browser:
+    """A browser with a profile of its own, which goes with it."""
+
+    def __init__(self) -> None:
+        program = chromium()
+        self._folder = Path(tempfile.mkdtemp(prefix="memd-chromium-"))
+        to_read, self._write = os.pipe()
+        self._read, to_write = os.pipe()
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-I", "-S", "-c", WITH_PIPES, str(to_read), str(to_write)),
+                *(str(program.path), *SWITCHES),
+                *(f"--user-data-dir={self._folder / 'profile'}", "about:blank"),
+            ],
+            env={**program.environ(), "HOME": str(self._folder)},
+            pass_fds=(to_read, to_write),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.close(to_read)
+        os.close(to_write)
+        self._buffer = b""
+        self._last_id = 0
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._listeners: dict[str, Callable[[str, dict[str, Any]], None]] = {}
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(BrowserError, OSError):
+            self.send("Browser.close")
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._read)
+        os.close(self._write)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def send(self, method: str, params: dict[str, Any] | None = None, session: str = "") -> dict[str, Any]:
+        """Send a command and return its result."""
+        self._last_id += 1
+        number = self._last_id
+        message: dict[str, Any] = {"id": number, "method": method, "params": params or {}}
+        if session:
+            message["sessionId"] = session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + ANSWER_S
+        while number not in self._answers:
+            self.listen(deadline - time.monotonic())
+            if time.monotonic() > deadline:
+                raise BrowserError(f"{method}: no answer within {ANSWER_S} s")
+        answer = self._answers.pop(number)
+        if "error" in answer:
+            raise BrowserError(f"{method}: {answer['error'].get('message')}")
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def listen(self, timeout_s: float) -> None:
+        """Take in what the browser says within a time; return after the first of it."""
+        if not select.select([self._read], [], [], max(0.0, timeout_s))[0]:
+            return
+        came = os.read(self._read, 1 << 20)
+        if not came:
+            raise BrowserError(f"the browser ended with {self._process.poll()}")
+        *messages, self._buffer = (self._buffer + came).split(b"\0")
+        for text in messages:
+            message = json.loads(text)
+            if "id" in message:
+                self._answers[message["id"]] = message
+            else:
+                listener = self._listeners.get(message.get("sessionId", ""))
+                if listener is not None:
+                    listener(message["method"], message.get("params", {}))
+
+    @contextlib.contextmanager
+    def page(
+        self, *, dark: bool = False, width: int = 1280, height: int = 860, phone: bool = False
+    ) -> Iterator[Page]:
+        """Open a tab in a context of its own: no cookie or storage is shared with another."""
+        context = self.send("Target.createBrowserContext")["browserContextId"]
+        target = self.send("Target.createTarget", {"url": "about:blank", "browserContextId": context})[
+            "targetId"
+        ]
+        session = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        page = Page(self, session)
+        self._listeners[session] = page.hear
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            page.send(f"{domain}.enable")
+        page.send(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone},
+        )
+        page.prefer(dark)
+        page.send("Emulation.setFocusEmulationEnabled", {"enabled": True})
+        try:
+            yield page
+        finally:
+            del self._listeners[session]
+            self.send("Target.disposeBrowserContext", {"browserContextId": context})
+
+
+class Page:
+    """One tab: what a person would do there, and what came of it.
+
+    `requests` are the addresses it asked for, `answers` what they were answered with, `complaints` what its console
+    said is wrong, `dialogs` what it popped up.
+    """
+
+    def __init__(self, browser: Browser, session: str) -> None:
+        self._browser = browser
+        self._session = session
+        self.requests: list[str] = []
+        self.answers: list[tuple[str, int]] = []
+        self.complaints: list[str] = []
+        self.dialogs: list[str] = []
+
+    def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send a command of this tab."""
+        return self._browser.send(method, params, self._session)
+
+    def hear(self, method: str, params: dict[str, Any]) -> None:
+        """Keep what the tab tells."""
+        if method in ("Network.requestWillBeSent", "Network.webSocketCreated"):
+            self.requests.append(params["request"]["url"] if "request" in params else params["url"])
+        elif method == "Network.responseReceived":
+            self.answers.append((params["response"]["url"], params["response"]["status"]))
+        elif method == "Runtime.exceptionThrown":
+            details = params["exceptionDetails"]
+            self.complaints.append(details.get("exception", {}).get("description", details["text"]))
+        elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
+            entry = params["entry"]
+            if not entry.get("url", "").endswith("/favicon.ico"):  # asked for by the browser, not by the page
+                self.complaints.append(f"{entry['text']} {entry.get('url', '')}")
+        elif method == "Page.javascriptDialogOpening":
+            self.dialogs.append(params["message"])
+
+    def prefer(self, dark: bool) -> None:
+        """Let the system prefer dark or light, and no motion."""
+        features = [
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]
+        self.send("Emulation.setEmulatedMedia", {"features": features})
+
+    def go(self, url: str) -> None:
+        """Go to an address."""
+        self.send("Page.navigate", {"url": url})
+
+    def run(self, script: str) -> Any:
+        """Return what an expression is; a promise is waited for."""
+        said = self.send(
+            "Runtime.evaluate",
+            {"expression": script, "returnByValue": True, "awaitPromise": True},
+        )
+        if "exceptionDetails" in said:
+            details = said["exceptionDetails"]
+            raise BrowserError(details.get("exception", {}).get("description", details["text"]))
+        return said["result"].get("value")
+
+    def wait(self, condition: str, timeout_s: float = ANSWER_S) -> Any:
+        """Wait until an expression is true or finds an element, and return it."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            with contextlib.suppress(BrowserError):  # what it looks at isn't there yet
+                value = self.run(condition)
+                if value or value == {}:  # an element comes as an empty map
+                    return value
+            if time.monotonic() > deadline:
+                shown = self.run("document.body.innerText")
+                raise BrowserError(
+                    f"{condition} did not come true; the page says:\n{shown}\n{self.complaints}"
+                )
+            self._browser.listen(0.05)
+
+    def wait_text(self, text: str) -> None:
+        """Wait until the page shows a text."""
+        self.wait(f"document.body.innerText.includes({json.dumps(text)})")
+
+    def text(self, selector: str = "body") -> str:
+        """Return the text that an element shows."""
+        return str(self.run(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+    def click(self, selector: str, containing: str = "") -> None:
+        """Click the first element of a selector (and a text) with the mouse, in its middle, once it stands still."""
+        place = self.wait(
+            f"""(async () => {{
+                const found = [...document.querySelectorAll({json.dumps(selector)})]
+                    .find((one) => one.textContent.includes({json.dumps(containing)}));
+                found.scrollIntoView({{block: "center"}});
+                const box = found.getBoundingClientRect();
+                await new Promise((done) => setTimeout(done, 60));
+                const later = found.getBoundingClientRect();
+                const still = found.isConnected && box.x === later.x && box.y === later.y;
+                return still && [box.x + box.width / 2, box.y + box.height / 2];
+            }})()"""
+        )
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            self.send(
+                "Input.dispatchMouseEvent",
+                {"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1},
+            )
+
+    def type(self, text: str) -> None:
+        """Write into what has the focus, as by a keyboard."""
+        self.send("Input.insertText", {"text": text})
+
+    def press(self, *keys: str, ctrl: bool = False) -> None:
+        """Press keys one after the other: `j`, `Enter`, `Escape`, `?`."""
+        for key in keys:
+            text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+            named = {"key": key, "modifiers": 2 if ctrl else 0, "windowsVirtualKeyCode": _CODES.get(key, 0)}
+            down = {"type": "keyDown" if text and not ctrl else "rawKeyDown", **named}
+            self.send("Input.dispatchKeyEvent", {**down, "text": text} if text and not ctrl else down)
+            self.send("Input.dispatchKeyEvent", {"type": "keyUp", **named})
+
+    def select_all(self) -> None:
+        """Select everything in the field that has the focus."""
+        self.run("document.activeElement.select()")
+
+    def screenshot(self, where: Path) -> None:
+        """Write what the tab shows as a PNG."""
+        where.parent.mkdir(parents=True, exist_ok=True)
+        where.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", {"format": "png"})["data"]))
+
+
+_CODES: Final = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowDown": 40, "ArrowUp": 38, "Backspace": 8}

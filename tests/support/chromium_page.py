@@ -1,0 +1,80 @@
+"""The daemon's own page in a browser, over a memory on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.support.chromium import Browser, Page
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+
+WORDS_ALONE: dict[str, Any] = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+
+GATEWAY = """# Deploying the gateway
+
+The staging gateway now listens on port 8443 instead of 8080.
+Caddy terminates TLS.
+
+## Decisions
+
+- Keep the old port open until Friday (POL-358).
+- Martine owns the firewall rule.
+"""
+REVIEW = "# Kestrel review\n\nTwo blockers left: the rounding of credit notes and the export.\n"
+FACTS = """# Facts
+
+- I prefer dark mode <!-- fact id=01KAN8ZT40DARK importance=0.8 category=preference created=2026-03-01T10:00:00Z -->
+- Anna's birthday is on 14 May <!-- fact id=01KAN8ZT41ANNA importance=0.7 category=fact created=2026-03-02T10:00:00Z -->
+"""
+GARDEN = "# Garden\n\nTomatoes need twice the water this week.\n"
+
+
+@contextmanager
+def memory_home(config: dict[str, Any] | None = None) -> Iterator[tuple[StateHome, DaemonProcess]]:
+    """Run a daemon over a small memory: three dated notes and two facts."""
+    with StateHome(config or WORDS_ALONE) as home:
+        home.note("memory/2026-03-04.md", GATEWAY)
+        home.note("memory/2026-03-02.md", REVIEW)
+        home.note("memory/2026-02-11.md", GARDEN)
+        home.note("memory/facts.md", FACTS)
+        with DaemonProcess(home) as daemon:
+            yield home, daemon
+
+
+@contextmanager
+def opened(
+    browser: Browser, daemon: DaemonProcess, *, agent: str | None = None, view: str = "", **screen: Any
+) -> Iterator[Page]:
+    """Open the page as `memctl show` does, and wait until it is there.
+
+    Args:
+        browser: Where.
+        daemon: Whose page.
+        agent: The one agent it shall show.
+        view: Go to this view.
+        screen: As for `Browser.page`.
+    """
+    with daemon.client() as client:
+        url = client.show(agent).url
+    with browser.page(**screen) as page:
+        page.go(url)
+        page.wait("document.querySelector('.freshness b').textContent !== 'Asking…'")
+        if view:
+            page.run(f"location.hash = {view!r}")
+            page.wait(f"document.querySelector('.tabs [aria-current=page]').hash === '#{view}'")
+        yield page
+
+
+def search_for(page: Page, question: str) -> None:
+    """Search by keys alone, and wait for the answer."""
+    page.press("/")
+    page.wait("document.activeElement.id === 'query'")
+    page.select_all()
+    page.type(question)
+    page.press("Enter")
+    page.wait(
+        f"document.getElementById('query').value === {question!r}"
+        " && /hits? by|Nothing/.test(document.querySelector('main').innerText)"
+    )

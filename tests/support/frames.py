@@ -1,0 +1,230 @@
+"""The recorded conversation that every client of memd is held to: `tests/conformance/frames.json`.
+
+Each exchange is what a client sent and all that the daemon told of it, as hex and as the value in it, in the order it
+passed: hello, every request, errors, progress, an event, cancel, and an error of the whole connection.
+`python -m tests.support.frames` records it anew from a real daemon; do so where the protocol got something new.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from memd_client.framing import FrameDecoder, encode_frame
+from memd_client.messages import REQUESTS
+from memd_client.session import CLIENT_VERSION, ClientSession
+from memd_client.wire import to_wire
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.provider_server import serving
+from tests.support.tree import ROOT
+
+FRAMES: Final = ROOT / "tests" / "conformance" / "frames.json"
+
+SESSION: Final = "agent:main:main"
+
+PARAMS: Final[dict[str, dict[str, Any]]] = {
+    "status": {"deep": True},
+    "metrics": {},
+    "search": {
+        "query": "which port does the staging gateway use — 端口?",
+        "min_score": 0.05,
+        "explain": True,
+    },
+    "get": {"path": "MEMORY.md", "from_line": 1, "lines": 3},
+    "index": {"agent": "main", "force": True},
+    "reset": {"agent": "main"},
+    "vacuum": {"agent": "main"},
+    "embed": {"texts": ["a port", "a birthday 🎂"], "kind": "query"},
+    "model": {"action": "list"},
+    "tools": {"shape": "openai", "include": ["memory_search", "memory_store"]},
+    "call_tool": {"name": "memory_get", "arguments": {"path": "MEMORY.md", "from": 1, "lines": 2}},
+    "prompt_section": {"session_key": SESSION},
+    "session_started": {"session_key": SESSION},
+    "session_ended": {"session_key": SESSION, "source": "telegram"},
+    "flush_check": {"session_key": SESSION, "total_tokens": 177_000, "context_window": 200_000},
+    "flush_done": {"session_key": SESSION},
+    "compaction_done": {"session_key": SESSION, "compaction_count": 1},
+    "append_note": {"text": "The staging gateway listens on 8443.", "key": "run:17", "date": "2026-01-16"},
+    "memory_store": {
+        "text": "I prefer dark mode",
+        "importance": 0.8,
+        "id": "theme",
+        "created_ms": 1_795_342_800_000,
+        "vector": bytes(range(1, 33)),
+        "vector_model": "another",
+    },
+    "memory_recall": {"query": "dark mode"},
+    "recall_for": {"prompt": "I prefer dark mode in my editor", "force": True},
+    "facts": {},
+    "files": {},
+    "memory_edit": {"id": "theme", "text": "I prefer light mode", "was": "I prefer dark mode"},
+    "memory_forget": {"id": "theme"},
+    "capture_from": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},
+    "show": {},
+}
+"""What each request is sent with; `hello`, `subscribe` and `cancel` have their place in the conversation."""
+
+WRONG: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "agent_unknown": ("search", {"query": "x", "agent": "nobody"}),
+    "bad_params": ("search", {"query": 3}),
+    "method_unknown": ("no_such_request", {}),
+    "path_refused": ("get", {"path": "../openclaw.json"}),
+    "query_empty": ("search", {"query": " "}),
+}
+"""Requests that end with these errors."""
+
+
+def params_of(name: str) -> dict[str, Any]:
+    """Return a request's parameters as they travel, with every field."""
+    wire: dict[str, Any] = to_wire(REQUESTS[name][0](**PARAMS[name]))
+    return wire
+
+
+class Recorder:
+    """A client of a daemon that keeps every byte.
+
+    Args:
+        path: The daemon's socket.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.exchanges: list[dict[str, Any]] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(60)
+        self._socket.connect(str(path))
+        self._session = ClientSession("recorder")
+        self._bytes = b""
+
+    def hello(self) -> None:
+        """Greet."""
+        number, data = self._session.hello()
+        self.exchange("hello", data, lambda value: value[:2] == [1, number])
+
+    def request(self, name: str, method: str, params: dict[str, Any]) -> None:
+        """Ask, and keep all until the answer."""
+        number, data = self._session.request(method, params)
+        self.exchange(name, data, lambda value: value[:2] == [1, number])
+
+    def subscribe_and_cancel(self, cause: tuple[str, dict[str, Any]]) -> None:
+        """Be told of an event that a request causes, and end the subscription."""
+        number, data = self._session.request("subscribe", {"agent": "main", "kinds": ["sync"]})
+        self.exchange("subscribe", data, None)
+        cause_id, data = self._session.request(*cause)
+        wanted = {"event", cause_id}
+        self.exchange("event", data, lambda value: not _discard(wanted, value[1]))
+        cancel_id, data = self._session.request("cancel", {"id": number})
+        ended = {number, cancel_id}
+        self.exchange("cancel", data, lambda value: not _discard(ended, value[1]))
+
+    def exchange(self, name: str, data: bytes, is_last: Callable[[Any], bool] | None) -> None:
+        """Send bytes and keep what comes until its last; None: nothing is waited for."""
+        self._socket.sendall(data)
+        told: list[dict[str, Any]] = []
+        while is_last is not None:
+            frame = self._frame()
+            value = value_of(frame)
+            told.append(shown(frame))
+            self._session.receive(frame)
+            if is_last(value):
+                break
+        self.exchanges.append({"name": name, "sent": shown(data), "told": told})
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def _frame(self) -> bytes:
+        while len(self._bytes) < 4 or len(self._bytes) < 4 + int.from_bytes(self._bytes[:4], "big"):
+            data = self._socket.recv(65536)
+            assert data, "the daemon hung up"
+            self._bytes += data
+        end = 4 + int.from_bytes(self._bytes[:4], "big")
+        frame, self._bytes = self._bytes[:end], self._bytes[end:]
+        return frame
+
+
+def _discard(wanted: set[Any], each: Any) -> set[Any]:
+    wanted.discard(each)
+    return wanted
+
+
+def value_of(frame: bytes) -> Any:
+    """Return the value of a whole frame."""
+    (value,) = FrameDecoder().feed(frame)
+    return value
+
+
+def shown(frame: bytes) -> dict[str, Any]:
+    """Return a frame as the file has it."""
+    return {"hex": frame.hex(), "value": as_json(value_of(frame))}
+
+
+def as_json(value: Any) -> Any:
+    """Return a value with its bytes as `{"$bytes": base64}`."""
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode()}
+    if isinstance(value, list):
+        return [as_json(each) for each in value]
+    if isinstance(value, dict):
+        return {key: as_json(each) for key, each in value.items()}
+    return value
+
+
+@contextmanager
+def recorded_daemon() -> Iterator[DaemonProcess]:
+    """A daemon with a little memory and a provider, in a home of its own."""
+    with serving("openai", dims=8) as server, tempfile.TemporaryDirectory(dir="/tmp") as home:
+        remote = {"baseUrl": server.url, "apiKey": server.key}
+        memory = {"provider": "openai", "model": server.facts.model, "remote": remote}
+        with StateHome({"agents": {"defaults": {"memorySearch": memory}}}) as state:
+            state.note("MEMORY.md", "# Gateway\n\nThe staging gateway listens on port 4711.\n")
+            state.note("memory/2026-01-15.md", "# 2026-01-15\n\nAnna's birthday is in May.\n")
+            places = {
+                name: f"{home}/{name}" for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+            }
+            with DaemonProcess(state, {"HOME": home, **places}) as daemon:
+                yield daemon
+
+
+def converse(daemon: DaemonProcess) -> list[dict[str, Any]]:
+    """Have the whole conversation and return its exchanges."""
+    recorder = Recorder(daemon.home.socket)
+    try:
+        recorder.hello()
+        for name in PARAMS:
+            recorder.request(name, name, params_of(name))
+        for code, (method, params) in WRONG.items():
+            recorder.request(f"error {code}", method, params)
+        recorder.subscribe_and_cancel(("index", params_of("index")))
+        recorder.exchange("error of the connection", _no_frame(), lambda value: value[1] == 0)
+    finally:
+        recorder.close()
+    return recorder.exchanges
+
+
+def _no_frame() -> bytes:
+    """Return a frame that is MessagePack and no request."""
+    return encode_frame(["not", "a", "request"])
+
+
+def load() -> dict[str, Any]:
+    """Return the recorded conversation."""
+    recorded: dict[str, Any] = json.loads(FRAMES.read_text())
+    return recorded
+
+
+if __name__ == "__main__":
+    os.environ.pop("OPENCLAW_STATE_DIR", None)
+    with recorded_daemon() as running:
+        exchanges = converse(running)
+    about = "A recorded conversation: `python -m tests.support.frames` makes it."
+    recorded_with = {"about": about, "client": "recorder", "version": CLIENT_VERSION, "exchanges": exchanges}
+    FRAMES.write_text(json.dumps(recorded_with, indent=1, ensure_ascii=False) + "\n")

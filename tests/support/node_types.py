@@ -1,0 +1,186 @@
+"""What the Node client knows of the protocol, written from the records and errors of `memd_client`.
+
+Three files of `client/node/lib` are made here, so that the two clients can't drift apart:
+
+    messages.d.ts   a type for every request, reply, event and error code
+    shapes.js       what each reply has to hold, and what stands for a field that an older daemon leaves out
+    codes.js        every error code and its hint
+
+`python -m tests.support.node_types` writes them anew; a test fails where they are out of date.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from memd_client.errors import all_errors
+from memd_client.messages import REQUESTS, Event, Progress
+from tests.support.node import NODE_CLIENT
+
+MADE: Final = "Made by `python -m tests.support.node_types` from the Python client: don't edit."
+
+PLAIN: Final = {
+    "str": "string",
+    "int": "number",
+    "float": "number",
+    "bool": "boolean",
+    "bytes": "Uint8Array",
+    "Any": "unknown",
+}
+
+
+def made_files() -> dict[Path, str]:
+    """Return the files by path, and what has to be in them."""
+    library = NODE_CLIENT / "lib"
+    return {
+        library / "messages.d.ts": messages(),
+        library / "shapes.js": shapes(),
+        library / "codes.js": codes(),
+    }
+
+
+def messages() -> str:
+    """Return the TypeScript types."""
+    kinds = _reached(*(kind for pair in REQUESTS.values() for kind in pair), Progress, Event)
+    sent = {params for params, _ in REQUESTS.values()}
+    parts = [f"// {MADE}\n// What each means is in docs/protocol.md of memd, under the same names."]
+    parts += [_interface(kind, kind in sent) for kind in kinds]
+    rows = [
+        f"  {name}: {{ params: {params.__name__}; reply: {reply.__name__} }};"
+        for name, (params, reply) in REQUESTS.items()
+    ]
+    parts.append(
+        "/** Every request by its name: its parameters and its reply. */\n"
+        "export interface Requests {\n" + "\n".join(rows) + "\n}"
+    )
+    union = "\n".join(f'  | "{code}"' for code in all_errors())
+    parts.append(f"/** Every error code there is. */\nexport type ErrorCode =\n{union};")
+    return "\n\n".join(parts) + "\n"
+
+
+def shapes() -> str:
+    """Return what replies hold, as JavaScript."""
+    kinds = _reached(*(reply for _, reply in REQUESTS.values()), Progress, Event)
+    rows = [f"  {kind.__name__}: {_shape(kind)}," for kind in kinds]
+    replies = [f"  {name}: {json.dumps(reply.__name__)}," for name, (_, reply) in REQUESTS.items()]
+    return (
+        f"// {MADE}\n\n"
+        "/**\n * @typedef {object} Shape\n * @property {string[]} [needs]\n"
+        " * @property {Record<string, unknown>} [defaults]\n"
+        " * @property {Record<string, [string, boolean]>} [holds]\n */\n\n"
+        "/**\n * For each record the fields it has to have, what stands for those that may be missing, and which hold\n"
+        " * records: their name, and whether there is a list of them.\n * @type {Record<string, Shape>}\n */\n"
+        "export const SHAPES = {\n" + "\n".join(rows) + "\n};\n\n"
+        "/** The record each request is answered with. @type {Record<string, string>} */\n"
+        "export const REPLIES = {\n" + "\n".join(replies) + "\n};\n"
+    )
+
+
+def codes() -> str:
+    """Return the error codes and their hints, as JavaScript."""
+    rows = [
+        f"  {code}:\n    {json.dumps(kind.hint, ensure_ascii=False)}," for code, kind in all_errors().items()
+    ]
+    return (
+        f"// {MADE}\n\n"
+        "/**\n * Every error code, and the way out where the daemon names no better one.\n"
+        " * @type {Record<string, string>}\n */\n"
+        "export const HINTS = {\n" + "\n".join(rows) + "\n};\n"
+    )
+
+
+def _reached(*kinds: type[Any]) -> list[type[Any]]:
+    """Return records and all that stand in their fields, each once, what is held before what holds it."""
+    found: list[type[Any]] = []
+
+    def visit(kind: type[Any]) -> None:
+        if kind in found:
+            return
+        for inner in _held(kind):
+            visit(inner)
+        found.append(kind)
+
+    for kind in kinds:
+        visit(kind)
+    return found
+
+
+def _held(kind: type[Any]) -> Iterator[type[Any]]:
+    for field in fields(kind):
+        inner = _record_of(kind, field)
+        if inner is not None:
+            yield inner
+
+
+def _record_of(kind: type[Any], field: Field[Any]) -> type[Any] | None:
+    """Return the record a field holds, or a list of; None where it holds none."""
+    known = vars(sys.modules[kind.__module__])
+    for name in re.findall(r"\w+", str(field.type)):
+        if name not in PLAIN and isinstance(known.get(name), type):
+            found: type[Any] = known[name]
+            return found
+    return None
+
+
+def _typescript(hint: str) -> str:
+    """Return a Python annotation as TypeScript."""
+    if hint.endswith(" | None"):
+        return f"{_typescript(hint.removesuffix(' | None'))} | null"
+    if hint.startswith("list["):
+        inner = _typescript(hint[5:-1])
+        return f"({inner})[]" if "|" in inner else f"{inner}[]"
+    if hint.startswith("dict["):
+        key, _, value = hint[5:-1].partition(", ")
+        return f"Record<{_typescript(key)}, {_typescript(value)}>"
+    return PLAIN.get(hint, hint)
+
+
+def _interface(kind: type[Any], is_sent: bool) -> str:
+    """Return a record as an interface; of parameters, those with a default may be left out."""
+    said = "\n".join(f" * {line.strip()}".rstrip() for line in (kind.__doc__ or "").strip().splitlines())
+    rows = []
+    for field in fields(kind):
+        hint = _typescript(str(field.type))
+        if is_sent:
+            hint = hint.replace("Uint8Array", "Uint8Array | Float32Array")
+        mark = "?" if is_sent and not _is_needed(field) else ""
+        rows.append(f"  {field.name}{mark}: {hint};")
+    body = "{\n" + "\n".join(rows) + "\n}" if rows else "{}"
+    return f"/**\n{said}\n */\nexport interface {kind.__name__} {body}"
+
+
+def _is_needed(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _shape(kind: type[Any]) -> str:
+    """Return what a record holds, as JavaScript."""
+    needs: list[str] = []
+    defaults: dict[str, Any] = {}
+    holds: dict[str, tuple[str, bool]] = {}
+    for field in fields(kind):
+        inner = _record_of(kind, field)
+        if inner is not None:
+            holds[field.name] = (inner.__name__, str(field.type).startswith("list["))
+        if _is_needed(field):
+            needs.append(field.name)
+        elif field.default is not MISSING:
+            defaults[field.name] = field.default
+        else:
+            assert field.default_factory is not MISSING
+            made = field.default_factory()
+            defaults[field.name] = made if isinstance(made, list | dict) else {}
+    parts = {"needs": needs, "defaults": defaults, "holds": holds}
+    rows = [f"    {name}: {json.dumps(part)},\n" for name, part in parts.items() if part]
+    return "{\n" + "".join(rows) + "  }"
+
+
+if __name__ == "__main__":
+    for path, text in made_files().items():
+        path.write_text(text)

@@ -1,0 +1,165 @@
+"""Somebody who opens the page: a browser's part of the conversation, or a liar's."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.support.sockets import PATIENCE_S
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What was answered; names of headers in small letters."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+class Visitor:
+    """One browser.
+
+    Args:
+        url: What `show` told.
+    """
+
+    def __init__(self, url: str) -> None:
+        place = urlsplit(url)
+        assert place.port is not None
+        self.link = url.removeprefix(f"http://{place.netloc}")
+        self.port = place.port
+        self.host = place.netloc
+        self.cookie = ""
+
+    def enter(self) -> Visitor:
+        """Open the link, keep the cookie, and return self."""
+        reply = self.ask("GET", self.link)
+        assert reply.status == 200, reply
+        self.cookie = reply.headers["set-cookie"].partition(";")[0]
+        return self
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str | None] | None = None,
+    ) -> Reply:
+        """Make one request on a connection of its own and return the answer.
+
+        Args:
+            method: GET, POST, or anything.
+            path: The target.
+            body: The body, if any.
+            headers: More headers, or others than a browser would send; None takes one away.
+        """
+        connection = self._begin(method, path, body, headers)
+        try:
+            response = connection.getresponse()
+            told = {name.lower(): value for name, value in response.getheaders()}
+            return Reply(response.status, told, response.read())
+        finally:
+            connection.close()
+
+    def call(
+        self, request: str, params: Any = None, headers: Mapping[str, str | None] | None = None
+    ) -> Reply:
+        """Make a request to the daemon as the page's script does."""
+        own = {"Origin": f"http://{self.host}", "Content-Type": "application/json", "X-Memd": "1"}
+        return self.ask(
+            "POST", f"/api/{request}", json.dumps(params or {}).encode(), {**own, **(headers or {})}
+        )
+
+    @contextlib.contextmanager
+    def events(self) -> Iterator[EventLines]:
+        """Give the event stream inside the block."""
+        connection = self._begin("GET", "/api/events", None, None)
+        response = connection.getresponse()
+        try:
+            assert response.status == 200, response.status
+            yield EventLines(response)
+        finally:
+            response.close()
+            connection.close()
+
+    def raw(self, data: bytes) -> bytes:
+        """Send bytes as they are, and return everything that comes until the end."""
+        with self.connected() as sock:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                sock.sendall(data)
+                sock.shutdown(socket.SHUT_WR)
+            return read_all(sock)
+
+    def connected(self) -> socket.socket:
+        """Return a connection to the page's port."""
+        return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
+
+    def _begin(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str | None] | None
+    ) -> http.client.HTTPConnection:
+        """Send a request."""
+        sent: dict[str, str | None] = {"Host": self.host, "Cookie": self.cookie or None}
+        if body is not None:
+            sent["Content-Length"] = str(len(body))
+        sent.update(headers or {})
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in sent.items():
+            if value is not None:
+                connection.putheader(name, value)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            connection.endheaders(body)
+        return connection
+
+
+class EventLines:
+    """An event stream.
+
+    Args:
+        response: The open response.
+    """
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self._response = response
+
+    def next_block(self) -> dict[str, str]:
+        """Return the next lines up to an empty one, by field; a comment has the field ``""``."""
+        block: dict[str, str] = {}
+        while line := self._response.readline().decode().rstrip("\n"):
+            name, _, value = line.partition(":")
+            block[name] = value.strip()
+        return block
+
+    def next_event(self, kind: str) -> Any:
+        """Return the next event of a kind; others are passed over."""
+        while True:
+            block = self.next_block()
+            assert block, "the stream has ended"
+            if block.get("event") == kind:
+                return json.loads(block["data"])
+
+
+def read_all(sock: socket.socket) -> bytes:
+    """Return everything a connection says until it is closed."""
+    said = bytearray()
+    while True:
+        try:
+            data = sock.recv(65_536)
+        except ConnectionResetError:
+            break
+        if not data:
+            break
+        said += data
+    return bytes(said)

@@ -1,0 +1,133 @@
+"""`memctl mcp`: the entry in a client's settings, and a server that can't start."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from memd.mcp import sdk
+from memd.mcp.client_files import CLIENTS
+from tests.unit.cli.stage import memctl
+
+VARIABLES = (
+    "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR"
+)  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of its own, with nothing that leads elsewhere."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def said(file: Path) -> dict[str, object]:
+    """Return what a settings file says."""
+    text = file.read_text()
+    read: dict[str, object] = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    return read
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_an_entry_is_written_kept_and_removed(home: Path, name: str) -> None:
+    client = CLIENTS[name]
+    file = client.user_file(home, {})
+
+    first = memctl("mcp", "install", name, "--agent", "work")
+    written = file.read_text()
+    again = memctl("mcp", "install", name, "--agent", "work")
+    entry = said(file)[client.section]
+    removed = memctl("mcp", "install", name, "--remove")
+
+    assert (first.code, again.code, removed.code) == (0, 0, 0)
+    assert first.out == f"{client.title} has memd: {file}\n"
+    assert client.then in first.err
+    assert again.out == f"{client.title} is configured already: {file}\n"
+    assert isinstance(entry, dict)
+    assert entry["memd"]["args"] == ["mcp", "--agent", "work"]
+    assert Path(entry["memd"]["command"]).name == "memctl"
+    assert said(file).get(client.section, {}) == {}
+    [backup] = file.parent.glob("*.bak")
+    assert backup.read_text() == written
+    assert str(backup) in removed.err
+
+
+def test_a_dry_run_shows_the_change_and_makes_none(home: Path) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{\n  "mcpServers": {}\n}\n')
+
+    ran = memctl("mcp", "install", "cursor", "--dry-run")
+
+    assert ran.code == 0
+    assert '+    "memd": {\n' in ran.out
+    assert [each.name for each in file.parent.iterdir()] == ["mcp.json"]
+    assert file.read_text() == '{\n  "mcpServers": {}\n}\n'
+
+
+def test_a_projects_entry_names_no_place_of_this_machine(home: Path) -> None:
+    project = home / "project"
+    project.mkdir()
+
+    ran = memctl("mcp", "install", "vscode", "--project", str(project))
+
+    assert ran.code == 0
+    entry = {"type": "stdio", "command": "memctl", "args": ["mcp"]}
+    assert said(project / ".vscode" / "mcp.json") == {"servers": {"memd": entry}}
+
+
+def test_variables_that_lead_to_another_daemon_are_passed_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMD_SOCKET", "/run/own.sock")
+
+    memctl("mcp", "install", "codex")
+
+    assert tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["memd"]["env"] == {
+        "MEMD_SOCKET": "/run/own.sock"
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["install", "claude-desktop", "--project", "."], "has no settings of a project"),
+        (["install", "cursor", "--project", "/no/such"], "there is no folder /no/such"),
+        (["--agent", "a", "install", "cursor"], "--agent belongs behind `install`"),
+        (["install", "emacs"], "'emacs' is not one of"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_usage_error(home: Path, arguments: list[str], message: str) -> None:
+    ran = memctl("mcp", *arguments)
+
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_a_broken_file_is_named_and_left_as_it_is(home: Path) -> None:
+    file = home / ".claude.json"
+    file.write_text('{"mcpServers": ')
+
+    ran = memctl("mcp", "install", "claude-code")
+
+    assert ran.code == 1
+    assert f"{file} can't be edited: line 1, column 16 is no JSON" in ran.err
+    assert "config_invalid" in ran.err
+    assert file.read_text() == '{"mcpServers": '
+
+
+def test_without_the_sdk_the_server_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise sdk.SdkMissingError(f"the package mcp is not installed: {sdk.INSTALL}")
+
+    monkeypatch.setattr(sdk, "load_sdk", missing)
+
+    ran = memctl("mcp")
+
+    assert ran.code == 1
+    assert "pip install 'memd[mcp]'" in ran.err

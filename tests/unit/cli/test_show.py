@@ -1,0 +1,83 @@
+"""`memctl show`: the address is printed, and opened where there is a screen."""
+
+from __future__ import annotations
+
+import webbrowser
+from typing import Any
+
+import pytest
+
+from memd.cli import show
+from memd_client.errors import AgentUnknownError, DaemonUnreachableError
+from memd_client.messages import ShowReply
+from tests.unit.cli import stage
+from tests.unit.cli.stage import Ran, memctl
+
+PLACE = ShowReply("http://127.0.0.1:40513/?token=abc", None, 60)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the addresses that a browser was opened with; there is a screen."""
+    addresses: list[str] = []
+
+    def open_page(url: str) -> bool:
+        addresses.append(url)
+        return True
+
+    def answer(self: Any, agent: str | None = None) -> ShowReply:
+        return self._answer(ShowReply, "show", agent=agent)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(stage.FakeClient, "show", answer, raising=False)
+    monkeypatch.setattr(webbrowser, "open", open_page)
+    monkeypatch.setattr("memd.cli.show.sys.platform", "linux")
+    for name in show.SCREENS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    return addresses
+
+
+def showing(*arguments: str, **replies: Any) -> Ran:
+    """Run the command."""
+    return memctl("show", *arguments, **{"show": PLACE, **replies})
+
+
+def test_the_address_is_printed_and_opened(opened: list[str]) -> None:
+    ran = showing("--agent", "main")
+
+    assert (ran.code, ran.out, opened) == (0, f"{PLACE.url}\n", [PLACE.url])
+    assert ran.client.calls == [("show", {"agent": "main"})]
+    assert "within 60 s" in ran.err
+
+
+@pytest.mark.parametrize("screen", [True, False])
+def test_no_browser_is_opened_where_none_is_wanted_or_none_can_be(
+    opened: list[str], monkeypatch: pytest.MonkeyPatch, screen: bool
+) -> None:
+    if not screen:
+        monkeypatch.delenv("DISPLAY")
+
+    ran = showing(*(["--no-browser"] if screen else []))
+
+    assert (ran.code, ran.out, opened) == (0, f"{PLACE.url}\n", [])
+    assert "Open it in a browser of this machine" in ran.err
+
+
+def test_a_browser_that_fails_costs_nothing_but_its_opening(
+    opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(url: str) -> bool:
+        raise webbrowser.Error("could not locate runnable browser")
+
+    monkeypatch.setattr(webbrowser, "open", fail)
+
+    assert showing().out == f"{PLACE.url}\n"
+
+
+def test_what_is_wrong_is_told_as_by_any_command(opened: list[str]) -> None:
+    unknown = showing("--agent", "nobody", show=AgentUnknownError("there is no agent 'nobody'"))
+    down = showing(refused=DaemonUnreachableError("nobody listens at /run/s"))
+
+    assert (unknown.code, down.code, opened) == (1, 1, [])
+    assert "there is no agent" in unknown.err
+    assert "nobody listens" in down.err

@@ -1,0 +1,52 @@
+"""A home directory with memories of other programs, and an agent to import them for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memd.importing.carry_out import carry_out
+from memd.importing.origins import Surroundings, find_origins
+from memd.importing.plan import Row, make_plan
+
+
+@dataclass
+class Stage:
+    """A home directory, and the workspace in it."""
+
+    home: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def workspace(self) -> Path:
+        """The agent's workspace."""
+        return self.home / "workspace"
+
+    def write(self, path: str, text: str | bytes = "tea\n") -> Path:
+        """Write a file below the home directory and return where it is."""
+        location = self.home / path
+        location.parent.mkdir(parents=True, exist_ok=True)
+        location.write_bytes(text.encode() if isinstance(text, str) else text)
+        return location
+
+    def plan(self, kind: str, source: str | None = None) -> list[Row]:
+        """Return what would become of every file."""
+        around = Surroundings(self.environ, self.home, self.home)
+        return make_plan(find_origins(kind, source, around), self.workspace)
+
+    def run(self, kind: str, source: str | None = None) -> list[Row]:
+        """Import, and return what became of every file."""
+        return carry_out(self.plan(kind, source), kind, self.workspace, "2026-11-22T17:00:00Z")
+
+    def states(self, kind: str, source: str | None = None) -> dict[str, str]:
+        """Return the state of every file, by its path below the home directory."""
+        return {row.source.removeprefix(f"{self.home}/"): row.state for row in self.plan(kind, source)}
+
+    def targets(self, kind: str, source: str | None = None) -> list[str]:
+        """Return where everything would be written, below the folder of what is imported."""
+        written = [row for row in self.plan(kind, source) if row.state in ("new", "changed")]
+        return [row.target.removeprefix("memory/imported/") for row in written]
+
+    def copy(self, target: str) -> Path:
+        """Return where a copy is."""
+        return self.workspace / "memory/imported" / target

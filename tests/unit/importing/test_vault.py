@@ -1,0 +1,193 @@
+"""A vault's path goes into openclaw.json, for one agent alone, and nothing else in it moves."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import json5
+import pytest
+
+from memd.importing.agents import load_agents
+from memd.importing.vault import Agent, VaultPlan, carry_out_vault, plan_vault
+from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingError, NoteUnwritableError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home directory with a vault."""
+    for name in (".obsidian/x.md", "tea.md", "daily/2026-11-22.md", ".trash/old.md", "picture.png"):
+        path = tmp_path / "Notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("tea\n")
+    (tmp_path / ".openclaw").mkdir()
+    return tmp_path
+
+
+def agent_of(home: Path, name: str = "main") -> Agent:
+    """Return an agent as the settings have it."""
+    return {each.id: each for each in load_agents({}, home)}[name]
+
+
+def planned(home: Path, text: str | None, name: str = "main") -> VaultPlan:
+    """Return the plan for the vault with settings as given."""
+    if text is not None:
+        (home / ".openclaw/openclaw.json").write_text(text, newline="")
+    return plan_vault(home / "Notes", agent_of(home, name))
+
+
+def paths_in(home: Path, text: str, name: str) -> list[str]:
+    """Return the extra paths of an agent if its settings were so."""
+    (home / ".openclaw/openclaw.json").write_text(text, newline="")
+    from memd.openclaw import load_home
+
+    return [each.path for each in load_home({}, home).agents[name].settings.extra_paths]
+
+
+def test_what_will_be_searched_is_counted_without_hidden_folders(home: Path) -> None:
+    (home / "Notes/link.md").symlink_to("tea.md")
+
+    plan = planned(home, None)
+
+    assert (plan.state, plan.files, plan.size) == ("new", 2, 8)
+    assert [each.reason for each in plan.left_out] == ["symbolic link; links are not followed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (None, ("memory", "search")),
+        ("{}", ("memory", "search")),
+        ('{meta: {lastTouchedVersion: "2026.9.6"}}', ("memory", "search")),
+        ('{meta: {lastTouchedVersion: "2026.1.20"}}', ("agents", "defaults", "memorySearch")),
+        ("{agents: {defaults: {memorySearch: {provider: 'none'}}}}", ("agents", "defaults", "memorySearch")),
+        ("{agents: {entries: {Main: {}}}}", ("agents", "entries", "Main", "memory", "search")),
+        ("{agents: {list: [{id: 'main'}]}}", ("agents", "list", 0, "memorySearch")),
+    ],
+)
+def test_the_entry_goes_where_this_era_has_it(
+    home: Path, text: str | None, where: tuple[str | int, ...]
+) -> None:
+    plan = planned(home, text)
+
+    assert plan.state == "new"
+    here: Any = json5.loads(plan.after)
+    for key in where:
+        here = here[key]
+    path = str(home / "Notes")
+    assert here["extraPaths"] == [
+        path if where[-1] == "memorySearch" else {"path": path, "pattern": "**/*.md"}
+    ]
+
+
+def test_comments_quotes_and_other_agents_stay(home: Path) -> None:
+    text = (
+        "{\r\n  // agents of ours\r\n  'agents': {\r\n    list: [\r\n      { id: 'main', default: true }, // me\r\n"
+        "      { id: 'work', memorySearch: { extraPaths: ['~/a' /* b */, ], }, },\r\n    ],\r\n  },\r\n}\r\n"
+    )
+
+    plan = planned(home, text, "work")
+
+    assert plan.after == text.replace("['~/a'", f"[\"{home}/Notes\", '~/a'")
+    assert paths_in(home, plan.after, "work") == [f"{home}/Notes", "~/a"]
+    assert paths_in(home, plan.after, "main") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{agents: {list: [{id: 'main'}, {id: 'work', memorySearch: {extraPaths: '~/a'}}]}}",
+        "{agents: {list: [{id: 'main'}, {id: 'work', memorySearch: null}]}}",
+        "{'agents': {list: [{id: 'main'}, {id: 'work', '\\u006demorySearch': {extraPaths: []}}]}}",
+    ],
+)
+def test_where_an_edit_would_mean_something_else_the_lines_are_given(home: Path, text: str) -> None:
+    plan = planned(home, text, "work")
+
+    assert plan.state == "by hand"
+    assert plan.after == ""
+    entry = json5.loads(plan.lines)["agents"]["list"][0]
+    assert entry == {"id": "work", "memorySearch": {"extraPaths": [str(home / "Notes")]}}
+
+
+def test_an_agent_that_is_only_a_folder_gets_no_entry_that_others_would_share(home: Path) -> None:
+    for name in ("main", "work"):
+        (home / ".openclaw/agents" / name).mkdir(parents=True)
+
+    plan = planned(home, "{memory: {search: {provider: 'none'}}}", "work")
+
+    assert plan.state == "by hand"
+    assert "entries" in json5.loads(plan.lines)["agents"]
+
+
+def test_a_path_that_is_there_is_not_written_again(home: Path) -> None:
+    for entry in ("'~/Notes'", "'~/Notes/'", "{path: '../../Notes', pattern: '**/*.md'}"):
+        assert planned(home, f"{{memory: {{search: {{extraPaths: [{entry}]}}}}}}").state == "same"
+    for entry in ("'~'", "{path: '~/Notes', pattern: 'daily/*.md'}"):
+        assert planned(home, f"{{memory: {{search: {{extraPaths: [{entry}]}}}}}}").state == "new"
+
+
+def test_a_vault_behind_a_link_is_named_by_its_real_path(home: Path) -> None:
+    (home / "vault").symlink_to("Notes")
+
+    assert plan_vault(home / "vault", agent_of(home)).vault == home / "Notes"
+
+
+def test_the_file_is_replaced_whole_and_kept_as_it_was(home: Path) -> None:
+    real = home / "dotfiles.json"
+    (home / ".openclaw/openclaw.json").symlink_to(real)
+    text = "\ufeff{ /* é */ }\n"
+    real.write_text(text)
+    real.chmod(0o640)
+    agent = agent_of(home)
+
+    backup = carry_out_vault(plan_vault(home / "Notes", agent), agent.config, "20261122T170000Z")
+
+    assert backup == home / "dotfiles.json.before-import-20261122T170000Z"
+    assert backup.read_text() == text
+    entry = f'{{"path": "{home}/Notes", "pattern": "**/*.md"}}'
+    assert real.read_text() == f'\ufeff{{"memory": {{"search": {{"extraPaths": [{entry}]}}}} /* é */ }}\n'
+    assert stat.S_IMODE(real.stat().st_mode) == stat.S_IMODE(backup.stat().st_mode) == 0o640
+    assert agent.config.is_symlink()
+    assert not [name for name in os.listdir(home) if name.endswith(".tmp")]
+
+
+def test_settings_that_are_not_there_are_made_for_their_owner_alone(home: Path) -> None:
+    agent = agent_of(home)
+
+    assert carry_out_vault(planned(home, None), agent.config, "now") is None
+
+    assert stat.S_IMODE(agent.config.stat().st_mode) == 0o600
+    assert planned(home, None).state == "same"
+
+
+def test_settings_somebody_changed_meanwhile_are_left_alone(home: Path) -> None:
+    plan = planned(home, "{}")
+    config = home / ".openclaw/openclaw.json"
+    config.write_text("{a: 1}")
+
+    with pytest.raises(NoteUnwritableError, match="changed it since"):
+        carry_out_vault(plan, config, "now")
+
+    assert os.listdir(home / ".openclaw") == ["openclaw.json"]
+    assert config.read_text() == "{a: 1}"
+
+
+def test_settings_that_are_not_understood_are_not_edited(home: Path) -> None:
+    with pytest.raises(ConfigInvalidError):
+        planned(home, "{agents: ")
+
+
+@pytest.mark.parametrize("vault", ["", ".openclaw/workspace", ".openclaw/workspace/memory/vault"])
+def test_a_vault_and_a_workspace_in_one_another_are_refused(home: Path, vault: str) -> None:
+    (home / vault).mkdir(parents=True, exist_ok=True)
+
+    with pytest.raises(BadParamsError, match="in one another"):
+        plan_vault(home / vault, agent_of(home))
+
+
+def test_a_vault_that_isnt_there_is_told(home: Path) -> None:
+    with pytest.raises(FileMissingError, match="nowhere"):
+        plan_vault(home / "nowhere", agent_of(home))

@@ -1,0 +1,66 @@
+"""Answers as text: nothing hidden, nothing missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from memd.mcp.readable import say, say_error, say_wrong, show_unseen
+from memd_client.errors import DaemonUnreachableError
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\tb\nc\r\nd", "a\tb\nc\nd"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\x1b[2J", "a\\u001b[2J"),
+        ("caf\u00e9 \u91cd\u8dd1", "caf\u00e9 \u91cd\u8dd1"),
+        ("\U0001f469\u200d\U0001f4bb", "\U0001f469\u200d\U0001f4bb"),
+        ("\U000e0041", "\\ue0041"),
+    ],
+)
+def test_unseen_characters_are_written_out(text: str, shown: str) -> None:
+    assert show_unseen(text) == shown
+
+
+def test_a_place_is_named_once() -> None:
+    row = {"path": "a.md", "startLine": 1, "endLine": 2, "score": 0.5, "citation": "a.md#L1-L2"}
+
+    said = say("memory_search", {"results": [{**row, "snippet": "text\n\nSource: a.md#L1-L2"}]})
+
+    assert said == "a.md#L1-L2 (score 0.50)\ntext"
+
+
+def test_a_search_that_is_less_than_the_whole_says_so() -> None:
+    degraded = {"code": "provider_failed", "reason": "It answered 401.", "hint": "Correct the key."}
+
+    said = say("memory_search", {"results": [], "degraded": degraded})
+
+    assert said.endswith("Less than the whole: It answered 401. Correct the key.")
+
+
+def test_a_text_that_was_cut_says_where_to_go_on() -> None:
+    answer = {"text": "one", "truncated": True, "next_from": 8, "total_lines": 90}
+
+    assert say("memory_get", answer) == "one\n\n[cut after line 7 of 90; go on with from=8]"
+
+
+def test_facts_that_may_be_meant_are_named_by_their_ids() -> None:
+    row = {"text": "likes tea", "category": "preference", "id": "F1", "path": "memory/facts.md", "line": 3}
+
+    said = say("memory_forget", {"forgotten": None, "candidates": [row]})
+
+    assert "- likes tea (preference, id F1, memory/facts.md:3)" in said
+
+
+def test_a_wrong_call_is_told_what_is_expected() -> None:
+    said = say_wrong({"error": "no", "expected": "yes", "example": {"query": "\u00e4"}})
+
+    assert said == 'no\nExpected: yes\nExample: {"query": "\u00e4"}'
+
+
+def test_an_error_names_its_code_and_the_way_out() -> None:
+    assert say_error(DaemonUnreachableError("nobody answers")).startswith(
+        "nobody answers (daemon_unreachable)\nStart the daemon"
+    )

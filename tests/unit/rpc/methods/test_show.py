@@ -1,0 +1,32 @@
+"""show: the page is opened for an agent there is, or for all."""
+
+from __future__ import annotations
+
+import pytest
+
+from memd.rpc.methods import show
+from memd_client.errors import AgentUnknownError, PageUnavailableError
+from memd_client.messages import ShowParams, ShowReply
+from tests.unit.rpc.methods.calling import call_of, run
+
+
+@pytest.mark.parametrize(("named", "meant"), [(None, None), ("other", "other")])
+def test_the_page_is_opened_for_whom_the_request_names(named: str | None, meant: str | None) -> None:
+    call = call_of()
+
+    async def open_page(agent: str | None) -> ShowReply:
+        return ShowReply("http://127.0.0.1:1/", agent, 60)
+
+    call.daemon.show = open_page
+
+    assert run(show.handle(call, ShowParams(named))).agent == meant
+
+
+def test_an_agent_there_is_not_opens_nothing() -> None:
+    with pytest.raises(AgentUnknownError):
+        run(show.handle(call_of(), ShowParams("nobody")))
+
+
+def test_a_daemon_without_a_page_says_so() -> None:
+    with pytest.raises(PageUnavailableError):
+        run(show.handle(call_of(), ShowParams()))

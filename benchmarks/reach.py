@@ -87,7 +87,7 @@ def measure(options: Options) -> Part:
         figures,
         notes=[
             f"{corpus.passages:,} passages. The daemon and its model are there; a server is a process of `memctl mcp`.",
-            f"{len(mcp)} MCP servers and {len(plugins)} processes of Node with the plugin, all at once, each asking a new "
+            f"{len(mcp)} MCP servers and {len(plugins)} processes of Node with the plugin, at once, each asking a new "
             f"question every so many seconds on average, for {last_s:g} s; the one model embeds each.",
             "The plugin's host is the one its own tests have: a gateway of OpenClaw beside it would be timed as well.",
             *notes,

@@ -115,6 +115,7 @@ def test_it_says_what_the_daemon_says_and_asks_it_for_everything(folder: Path) -
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.long
 def test_installed_from_its_folder_it_takes_the_memory_slot_and_is_healthy(claw: OpenClawHome) -> None:
     with DaemonProcess(claw.home):
         inspected = claw.json("plugins", "inspect", "memd", "--runtime")
@@ -132,6 +133,7 @@ def test_installed_from_its_folder_it_takes_the_memory_slot_and_is_healthy(claw:
     assert "main: up to date, 1 files" in status
 
 
+@pytest.mark.long
 def test_an_agents_turn_searches_memory_and_reads_the_right_lines(
     claw: OpenClawHome, model: ModelServer
 ) -> None:
@@ -149,6 +151,7 @@ def test_an_agents_turn_searches_memory_and_reads_the_right_lines(
     assert (read["status"], read["from"], read["lines"]) == ("ok", 3, 1)
 
 
+@pytest.mark.long
 def test_with_the_daemon_stopped_a_turn_completes_and_says_why_memory_is_missing(
     claw: OpenClawHome, model: ModelServer
 ) -> None:
@@ -163,6 +166,7 @@ def test_with_the_daemon_stopped_a_turn_completes_and_says_why_memory_is_missing
     assert result["action"]
 
 
+@pytest.mark.long
 def test_facts_are_put_before_a_message_and_kept_from_it(claw: OpenClawHome, model: ModelServer) -> None:
     entry = {
         "config": {"autoRecall": True, "autoCapture": True},
@@ -185,6 +189,7 @@ def test_facts_are_put_before_a_message_and_kept_from_it(claw: OpenClawHome, mod
     assert kept.facts[0].text == "I prefer the staging port that Ada keeps"
 
 
+@pytest.mark.long
 def test_a_session_that_ends_in_the_gateway_leaves_a_note(folder: Path, model: ModelServer) -> None:
     with StateHome(settings(model.url)) as home:
         home.note("memory/2026-03-04.md", NOTE)
@@ -204,6 +209,7 @@ def test_a_session_that_ends_in_the_gateway_leaves_a_note(folder: Path, model: M
     assert "assistant: My notes say: The staging gateway listens on port 8443." in note
 
 
+@pytest.mark.long
 def test_where_it_may_it_starts_the_daemon(claw: OpenClawHome) -> None:
     claw.change({"plugins": {"entries": {"memd": {"config": {"startDaemon": True}}}}})
     daemon = DaemonProcess(claw.home)
@@ -218,6 +224,7 @@ def test_where_it_may_it_starts_the_daemon(claw: OpenClawHome) -> None:
     assert f"answers at {claw.home.socket}" in status
 
 
+@pytest.mark.long
 def test_settings_that_the_schema_refuses_are_named(claw: OpenClawHome) -> None:
     path = claw.home.state / "openclaw.json"
     before = path.read_text()

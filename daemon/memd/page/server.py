@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
 
-from memd.page.assets import FOLDER, load_assets
-from memd.page.gateway import Gateway
-from memd.page.opening import Opening
 from memd.page.owner import Address, may_enter
 from memd.page.page_limits import PageLimits
-from memd.page.visit import Visit
 from memd_client.errors import PageUnavailableError, ShuttingDownError
 from memd_client.messages import ShowReply
 from memd_client.trio import Client
+
+if TYPE_CHECKING:  # HTTP takes a megabyte, and most daemons never show a page: it is imported when one does
+    from memd.page.opening import Opening
+    from memd.page.visit import Visit
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +32,7 @@ class PageServer:
 
     Args:
         version: The daemon's release.
-        folder: Where the page's files are.
+        folder: Where the page's files are, if not in this package.
         limits: Sizes and times.
         may_enter: Tells of a connection's two ends whether the other one may come in.
     """
@@ -40,7 +41,7 @@ class PageServer:
         self,
         version: str,
         *,
-        folder: Path = FOLDER,
+        folder: Path | None = None,
         limits: PageLimits | None = None,
         may_enter: Callable[[Address, Address], bool] = may_enter,
     ) -> None:
@@ -97,8 +98,12 @@ class PageServer:
 
     async def _serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the page until nobody looks any more."""
+        from memd.page.assets import FOLDER, load_assets
+        from memd.page.gateway import Gateway
+        from memd.page.opening import Opening
+
         try:
-            assets = await trio.to_thread.run_sync(load_assets, self._folder)
+            assets = await trio.to_thread.run_sync(load_assets, self._folder or FOLDER)
             (listener,) = await trio.open_tcp_listeners(0, host=HOST)
         except OSError as error:
             raise PageUnavailableError(f"the page can't be opened: {error.strerror or error}") from None
@@ -135,6 +140,8 @@ class PageServer:
 
     async def _admit(self, stream: trio.SocketStream, opening: Opening) -> None:
         """Serve one connection to its end. Nothing comes out of here but cancellation."""
+        from memd.page.visit import Visit
+
         visit = Visit(stream, opening)
         try:
             if not self._make_room():

@@ -42,7 +42,6 @@ def measure(options: Options) -> Part:
     """Measure an MCP server's start, and all of them together."""
     clients, last_s, starts = (4, 12.0, 3) if options.quick else (CLIENTS, LAST_S, STARTS)
     corpus = cached_corpus(options, 1_000 if options.quick else PASSAGES)
-    notes = []
     with settled_home({"main": corpus}) as home, ExitStack() as stack:
         daemon = DaemonProcess(home)
         stack.callback(daemon.stop)
@@ -55,14 +54,7 @@ def measure(options: Options) -> Part:
         cold = [_first_answer(environ, questions.pop()) for _ in range(starts)]
         options.tell(f"an MCP server's first answer: {min(cold):.0f} to {max(cold):.0f} ms")
         mcp: list[Asker] = [stack.enter_context(McpAsker("main", environ)) for _ in range(clients)]
-        plugins: list[Asker] = []
-        try:
-            folder = plugin_folder(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memd-"))))
-            plugins = [
-                stack.enter_context(PluginAsker(node(), folder, "main", environ)) for _ in range(clients)
-            ]
-        except pytest.skip.Exception as missing:
-            notes.append(f"The plugin can't be had here: {missing}")
+        plugins, missing = _plugins(stack, clients, environ)
         names = dict(zip(("memctl mcp", "OpenClaw plugin"), (mcp, plugins), strict=True))
         paced = [
             figure for pause_s in PAUSES_S for figure in _crowd_figures(names, pause_s, questions, last_s)
@@ -90,12 +82,22 @@ def measure(options: Options) -> Part:
             f"{len(mcp)} MCP servers and {len(plugins)} processes of Node with the plugin, at once, each asking a new "
             f"question every so many seconds on average, for {last_s:g} s; the one model embeds each.",
             "The plugin's host is the one its own tests have: a gateway of OpenClaw beside it would be timed as well.",
-            *notes,
+            *missing,
         ],
     )
 
 
-def _first_answer(environ: dict[str, str], question: str) -> float:
+def _plugins(stack: ExitStack, clients: int, environ: Mapping[str, str]) -> tuple[list[Asker], list[str]]:
+    """Return processes with the plugin, and why there are none."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memd-")))
+    try:
+        plugin, program = plugin_folder(folder), node()
+    except pytest.skip.Exception as missing:
+        return [], [f"The plugin can't be had here: {missing}"]
+    return [stack.enter_context(PluginAsker(program, plugin, "main", environ)) for _ in range(clients)], []
+
+
+def _first_answer(environ: Mapping[str, str], question: str) -> float:
     """Return the milliseconds from an MCP server's start to its first answer."""
     began = time.perf_counter()
     with McpAsker("main", environ) as asker:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from mcp import ClientSession
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
-from tests.support.mcp_session import mcp_session, text_of
+from tests.support.mcp_session import driven, text_of
 
 READERS = ("memory_search", "memory_get", "memory_recall")
 
@@ -26,16 +25,6 @@ def daemon() -> Iterator[DaemonProcess]:
         home.note("MEMORY.md", "# Work\n\nThe lease of the office ends in June.\n", "work")
         with DaemonProcess(home) as process:
             yield process
-
-
-def driven(daemon: DaemonProcess, steps: Callable[[ClientSession], Awaitable[Any]], *arguments: str) -> Any:
-    """Return what came of the steps of a client."""
-
-    async def drive() -> Any:
-        async with mcp_session(daemon.home.environ(), *arguments) as session:
-            return await steps(session)
-
-    return asyncio.run(drive())
 
 
 def called(daemon: DaemonProcess, tool: str, arguments: dict[str, Any], *options: str) -> Any:

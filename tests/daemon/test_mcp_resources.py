@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from pydantic import AnyUrl
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
-from tests.support.mcp_session import mcp_session
+from tests.support.mcp_session import driven, mcp_session
 
 NOTES = 130
 """More than a page holds."""
@@ -35,16 +35,6 @@ def daemon() -> Iterator[DaemonProcess]:
         home.note("MEMORY.md", "# Work\n\nThe lease ends in June.\n", "work")
         with DaemonProcess(home) as process:
             yield process
-
-
-def driven(daemon: DaemonProcess, steps: Callable[[ClientSession], Awaitable[Any]], *arguments: str) -> Any:
-    """Return what came of the steps of a client."""
-
-    async def drive() -> Any:
-        async with mcp_session(daemon.home.environ(), *arguments) as session:
-            return await steps(session)
-
-    return asyncio.run(drive())
 
 
 def test_every_file_is_listed_once_page_by_page(daemon: DaemonProcess) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,18 +14,6 @@ from tests.support.models import minilm_path
 from tests.support.transcripts import TranscriptHome, conversation
 
 Running = tuple[StateHome, DaemonProcess]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with Browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def running() -> Iterator[Running]:
-    with memory_home() as running:
-        yield running
 
 
 def facts_file(home: StateHome) -> str:

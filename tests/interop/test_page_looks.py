@@ -51,12 +51,6 @@ CONTRASTS = """
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with Browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
     with memory_home() as (_, daemon):
         yield daemon

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-import pytest
-
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, opened, search_for
+from tests.support.chromium_page import opened, search_for
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
@@ -33,18 +31,6 @@ UNSEEN = (
     "ansi \x1b[31mred\x1b[0m bell\x07 tag\U000e0041 filler\u3164 selector\ufe0f\n"
     "family 👨\u200d👩\u200d👧 and heart ❤\ufe0f stay whole\n"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with Browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def running() -> Iterator[Running]:
-    with memory_home() as running:
-        yield running
 
 
 def walk(page: Page, question: str = "kingfisher") -> None:

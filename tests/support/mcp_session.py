@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,8 @@ from typing import Any
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.session import MessageHandlerFnT
 from mcp.types import CallToolResult, TextContent
+
+from tests.support.daemon import DaemonProcess
 
 COMMAND = ["-c", "from memd.cli.main import main; main()", "mcp"]
 
@@ -57,6 +60,16 @@ async def mcp_session(
     ):
         await session.initialize()
         yield session
+
+
+def driven(daemon: DaemonProcess, steps: Callable[[ClientSession], Awaitable[Any]], *arguments: str) -> Any:
+    """Return what came of the steps of a client that has a server of its own; see `mcp_session`."""
+
+    async def drive() -> Any:
+        async with mcp_session(daemon.home.environ(), *arguments) as session:
+            return await steps(session)
+
+    return asyncio.run(drive())
 
 
 def text_of(result: CallToolResult) -> str:

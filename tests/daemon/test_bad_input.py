@@ -243,7 +243,7 @@ def test_a_damaged_index_is_set_aside_and_comes_back() -> None:
             assert client.search("apples").hits
             codes = [problem.code for problem in client.status().agents[0].problems]
             assert "index_corrupt" in codes
-            assert len(list(index.parent.glob("main.sqlite.corrupt-*"))) == 1
+            assert len(list(index.parent.glob("main.memd.sqlite.corrupt-*"))) == 1
 
 
 def test_an_index_of_a_newer_release_closes_its_agent_alone() -> None:

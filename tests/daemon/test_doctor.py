@@ -107,7 +107,7 @@ def test_a_damaged_index_missing_files_and_leftovers_are_found(
     octets = bytearray(index.read_bytes())
     octets[4096:20_480] = b"\x55" * 16_384
     index.write_bytes(octets)
-    index.with_name("main.sqlite.corrupt-20260101T000000Z").write_bytes(b"x" * 2000)
+    index.with_name("main.memd.sqlite.corrupt-20260101T000000Z").write_bytes(b"x" * 2000)
     home.note("memory/odd.md", "x")
     os.utime(home.workspace() / "memory/odd.md", (2e9 + 1e9, 2e9 + 1e9))
     home.configure(agents_config(home.state, "work"))

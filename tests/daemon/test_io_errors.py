@@ -81,5 +81,5 @@ def test_reads_that_fail_never_give_a_wrong_answer_and_are_forgotten(home: State
             wait_until(lambda: not codes(daemon))
     # and the file is still the one there was: nothing was built anew, no vector would have been lost
     memory = home.state / "memory"
-    assert [file.name for file in memory.iterdir()] == ["main.sqlite"]
-    assert (memory / "main.sqlite").stat().st_ino == inode
+    assert [file.name for file in memory.iterdir()] == ["main.memd.sqlite"]
+    assert (memory / "main.memd.sqlite").stat().st_ino == inode

@@ -41,7 +41,7 @@ SERVED_S = 2.0
 """How soon a client is served after a kill, on a machine that has nothing else to do."""
 
 SETTLED_S = 90.0
-INDEXES = {"main.sqlite", "words.sqlite"}
+INDEXES = {"main.memd.sqlite", "words.memd.sqlite"}
 
 
 class Storm:

@@ -57,7 +57,7 @@ def removed(index: Path) -> None:
 
 
 def removed_with_its_log(index: Path) -> None:
-    for file in index.parent.glob("main.sqlite*"):
+    for file in index.parent.glob("main.memd.sqlite*"):
         file.unlink()
 
 
@@ -140,9 +140,9 @@ def test_an_index_that_is_harmed_while_it_is_open_is_whole_again_by_itself() -> 
                 assert index.exists()
                 assert not [name for name in open_files(daemon.pid) if "(deleted)" in name], harm.__name__
                 assert len(open_files(daemon.pid)) <= before + 3
-            assert len(list(index.parent.glob("main.sqlite.corrupt-*"))) <= 1
+            assert len(list(index.parent.glob("main.memd.sqlite.corrupt-*"))) <= 1
         assert sorted(path.name for path in index.parent.iterdir() if "corrupt" not in path.name) == [
-            "main.sqlite"
+            "main.memd.sqlite"
         ]
 
 

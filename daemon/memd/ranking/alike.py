@@ -38,6 +38,7 @@ class Repeats:
         load_texts: Callable[[list[int]], Mapping[int, str]],
     ) -> None:
         self._load_texts = load_texts
+        self._place = {key: place for place, key in enumerate(ids)}
         self._words: dict[int, frozenset[str]] = {}
         self._first: dict[int, int] = {}
         self._before: dict[int, list[int]] = defaultdict(list)
@@ -58,20 +59,16 @@ class Repeats:
         Args:
             key: A candidate.
         """
-        pending = [key]
-        while pending:  # better ones must be known first; it ends, as each stands before those it decides on
-            at = pending[-1]
+        wanted, pending = {key}, [key]
+        while pending:  # better ones must be known first
+            for each in self._before.get(pending.pop(), ()):
+                if each not in self._first and each not in wanted:
+                    wanted.add(each)
+                    pending.append(each)
+        for at in sorted(wanted - self._first.keys(), key=self._place.__getitem__):
             better = self._before.get(at, ())
-            unknown = [each for each in better if each not in self._first]
-            if at in self._first or not unknown:
-                pending.pop()
-                if at not in self._first:
-                    alike = (
-                        each for each in better if self._first[each] == each and self._are_alike(each, at)
-                    )
-                    self._first[at] = next(alike, at)
-            else:
-                pending += unknown
+            alike = (each for each in better if self._first[each] == each and self._are_alike(each, at))
+            self._first[at] = next(alike, at)
         return self._first[key]
 
     def group_of(self, key: int) -> list[int]:

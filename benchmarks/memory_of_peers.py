@@ -8,6 +8,7 @@ fewer than memd's.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -18,10 +19,10 @@ from benchmarks.part import Options
 from benchmarks.peers.child import ChildError
 from benchmarks.peers.comparison import install_peers
 from benchmarks.peers.endpoint import Endpoint
+from benchmarks.peers.memd_side import MemdSide
 from benchmarks.peers.notes import write_notes
-from benchmarks.peers.peer_sides import PeerSide
 from benchmarks.peers.server import INSTANT
-from benchmarks.peers.side import Corner
+from benchmarks.peers.side import Corner, Side
 from benchmarks.scale_process import Memory, memory_of
 from memd.embedding.model.pull import pull_model
 from memd.paths import models_dir
@@ -42,28 +43,33 @@ def measure_peers(options: Options, agents: int) -> tuple[dict[str, Memory], lis
     taken: dict[str, Memory] = {}
     with Endpoint(model, cache / "minilm-256.sqlite", root / "endpoint.log") as endpoint:
         for name, make in makers.items():
+            if name == MemdSide.name:
+                continue
             corners = [
                 Corner(_folder(root / f"{name}-{number}"), notes, endpoint.url(name), INSTANT)
                 for number in range(agents)
             ]
-            with ExitStack() as stack:
-                pids = []
-                try:
-                    for corner in corners:
-                        side = make(corner)
-                        if not isinstance(side, PeerSide):
-                            break
-                        stack.enter_context(side)
-                        side.index()
-                        side.search("which words come before all others")
-                        pids.append(side.pid)
-                except ChildError as error:
-                    missing.append(f"{name}: {error}")
-                    continue
-                if pids:
-                    taken[name] = memory_of(pids)
-                    options.tell(f"{agents} processes of {name}: {taken[name].pss:.0f} MB (PSS)")
+            try:
+                taken[name] = _memory_of([make(corner) for corner in corners])
+            except ChildError as error:
+                missing.append(f"{name}: {error}")
+            else:
+                options.tell(f"{agents} processes of {name}: {taken[name].pss:.0f} MB (PSS)")
     return taken, missing
+
+
+def _memory_of(sides: Sequence[Side]) -> Memory:
+    """Return what all sides take together once each has answered a question.
+
+    Raises:
+        ChildError: One failed.
+    """
+    with ExitStack() as stack:
+        for side in sides:
+            stack.enter_context(side)
+            side.index()
+            side.search("which words come before all others")
+        return memory_of([side.pid for side in sides])
 
 
 def _folder(path: Path) -> Path:

@@ -19,7 +19,7 @@ import pytest
 
 from benchmarks.corpus import make_questions
 from benchmarks.part import Figure, Options, Part, at_most, measured
-from benchmarks.reach_sides import Asker, McpAsker, PluginAsker, ReachError
+from benchmarks.reach_sides import Asker, McpAsker, PluginAsker
 from benchmarks.scale_corpora import cached_corpus, settled_home, start
 from benchmarks.scale_growth import share_of
 from benchmarks.scale_process import children_of, memory_of
@@ -126,7 +126,7 @@ def _ask_for_a_while(
                 asker.ask(question)
                 with lock:
                     took[crowd].append((time.perf_counter() - began) * 1000)
-        except (ReachError, OSError, ValueError) as error:
+        except (RuntimeError, OSError, ValueError) as error:
             failures.append(error)
 
     threads = [

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
+
+from benchmarks.scale_process import LineProcess
 
 MCP: Final = [sys.executable, "-c", "from memd.cli.main import main; main()", "mcp"]
 PLUGIN: Final = Path(__file__).resolve().parent / "reach_plugin.mjs"
 
 
 class ReachError(RuntimeError):
-    """A program ended, or its answer was none."""
+    """A program's answer was none."""
 
 
-class Asker(ABC):
-    """One process; a context manager, which ends it.
+class Asker(LineProcess, ABC):
+    """One process that asks the daemon, and never starts one.
 
     Args:
         command: Program and arguments.
@@ -30,34 +28,7 @@ class Asker(ABC):
     """
 
     def __init__(self, command: Sequence[str | Path], environ: Mapping[str, str], folder: Path) -> None:
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            cwd=folder,
-            env={**os.environ, **environ, "MEMD_AUTOSTART": "0"},
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._process as process:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
+        super().__init__(command, environ={**environ, "MEMD_AUTOSTART": "0"}, folder=folder, quiet=True)
 
     @abstractmethod
     def ask(self, question: str) -> int:
@@ -66,20 +37,6 @@ class Asker(ABC):
         Raises:
             ReachError: None did, but an error.
         """
-
-    def say(self, message: Any) -> None:
-        """Write one line to it."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message) + "\n")
-        self._process.stdin.flush()
-
-    def hear(self) -> Any:
-        """Return its next line."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise ReachError(f"a program ended with {self._process.wait(10)}")
-        return json.loads(line)
 
 
 class PluginAsker(Asker):
@@ -91,7 +48,7 @@ class PluginAsker(Asker):
 
     def ask(self, question: str) -> int:
         """Ask by `memory_search`."""
-        self.say(question)
+        self.tell(question)
         answer = self.hear()
         if answer["error"]:
             raise ReachError(str(answer["error"]))
@@ -110,12 +67,12 @@ class McpAsker(Asker):
             "clientInfo": {"name": "b", "version": "1"},
         }
         self.request("initialize", hello)
-        self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def request(self, method: str, params: Mapping[str, Any]) -> Any:
         """Return the result of a request."""
         self._number += 1
-        self.say({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        self.tell({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         while (answer := self.hear()).get("id") != self._number:
             pass
         if "error" in answer:

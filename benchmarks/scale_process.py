@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -21,6 +21,9 @@ REST_S: Final = 75.0
 every 30 s, after work and once more."""
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+
+PARTING_S: Final = 60.0
+"""How long a process may take to end once its standard input is closed."""
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -68,27 +71,38 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
-class Worker:
-    """A process of a benchmark's: lines of JSON in, lines of JSON out; a context manager, which ends it.
+class LineProcess:
+    """A process with lines of JSON in and lines of JSON out; a context manager, which ends it.
 
     Args:
-        module: Run by the interpreter that runs this.
-        arguments: Its command line.
+        command: Program and arguments.
         environ: More variables.
+        folder: Where it runs.
+        said: What it is called where it fails.
+        quiet: Whether what it writes to stderr is thrown away.
     """
 
-    def __init__(self, module: str, *arguments: str, environ: Mapping[str, str] | None = None) -> None:
-        self.module = module
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        *,
+        environ: Mapping[str, str] | None = None,
+        folder: Path = ROOT,
+        said: str = "a program",
+        quiet: bool = False,
+    ) -> None:
+        self._said = said
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if quiet else None,
             text=True,
-            cwd=ROOT,
+            cwd=folder,
             env={**os.environ, **(environ or {})},
         )
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -99,6 +113,10 @@ class Worker:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()
+            try:
+                process.wait(PARTING_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
     @property
     def pid(self) -> int:
@@ -120,8 +138,21 @@ class Worker:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.module} ended with {self._process.wait(10)}")
+            raise RuntimeError(f"{self._said} ended with {self._process.wait(PARTING_S)}")
         return json.loads(line)
+
+
+class Worker(LineProcess):
+    """A process of a benchmark's.
+
+    Args:
+        module: Run by the interpreter that runs this.
+        arguments: Its command line.
+        environ: More variables.
+    """
+
+    def __init__(self, module: str, *arguments: str, environ: Mapping[str, str] | None = None) -> None:
+        super().__init__([sys.executable, "-m", module, *arguments], environ=environ, said=module)
 
 
 @contextmanager

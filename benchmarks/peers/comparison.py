@@ -32,6 +32,7 @@ from benchmarks.peers.rounds import ask_shell, find_planted, first_search, warm_
 from benchmarks.peers.server import INSTANT, MINILM
 from benchmarks.peers.side import Corner, Side
 from benchmarks.peers.table import WARM_BAR, index_figures, shell_figures, side_figures, warm_figures
+from benchmarks.scale_process import resident_mb
 from memd.embedding.model.pull import pull_model
 from memd.paths import models_dir
 from memd_client.errors import MemdError
@@ -138,7 +139,7 @@ class Bench:
             self._tell("warm searches")
             warm = warm_rounds(contest, endpoint, asked, sizes.rounds)
             found = contest.each(find_planted)
-            memory = contest.each(lambda side: side.resident_mb())
+            memory = contest.each(lambda side: resident_mb(side.pid))
             contest.each(lambda side: side.rest())
             self._tell("searches from the shell")
             shells = ask_shell(contest, sizes.shells)
@@ -169,7 +170,7 @@ class Bench:
             contest.each(first_search)
             self._tell("warm searches of the larger corpus")
             warm = warm_rounds(contest, endpoint, asked, sizes.rounds)
-            memory = contest.each(lambda side: side.resident_mb())
+            memory = contest.each(lambda side: resident_mb(side.pid))
             self.failures += contest.failures
         what = ", larger corpus"
         yield from warm_figures("peers.large", what, warm, WARM_BAR)

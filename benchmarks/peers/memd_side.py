@@ -14,7 +14,6 @@ from typing import ClassVar, Self
 
 from benchmarks.peers.child import ChildError, processor_ms, run_once
 from benchmarks.peers.side import INDEX_S, RESULTS, SHELL_S, Answer, Corner, Indexed, ShellAnswer
-from benchmarks.scale_process import resident_mb
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
@@ -77,13 +76,14 @@ class MemdSide:
             raise ChildError(f"search is {found.mode}: {found.degraded}")
         return Answer(took_ms, [hit.path for hit in found.hits])
 
-    def resident_mb(self) -> float:
-        """Return the daemon's memory."""
-        return resident_mb(self._daemon.pid)
+    @property
+    def pid(self) -> int:
+        """The daemon's process id."""
+        return self._daemon.pid
 
     def processor_ms(self) -> float:
         """Return the processor time of the daemon, and of the client while it searched."""
-        return processor_ms(self._daemon.pid) + self._client_s * 1000
+        return processor_ms(self.pid) + self._client_s * 1000
 
     def rest(self) -> None:
         """Do nothing: memctl asks the daemon, which goes on."""

@@ -24,7 +24,6 @@ from benchmarks.peers.side import (
     Indexed,
     ShellAnswer,
 )
-from benchmarks.scale_process import resident_mb
 
 DRIVERS = Path(__file__).resolve().parent
 
@@ -82,10 +81,6 @@ class PeerSide(ABC):
         """The process id of the driver, which searches in its own process."""
         assert self._driver is not None
         return self._driver.pid
-
-    def resident_mb(self) -> float:
-        """Return the memory of the driver."""
-        return resident_mb(self.pid)
 
     def processor_ms(self) -> float:
         """Return the processor time of the driver."""

@@ -76,8 +76,9 @@ class Side(Protocol):
     def search(self, question: str) -> Answer:
         """Search in the running process."""
 
-    def resident_mb(self) -> float:
-        """Return the memory of the process that searches."""
+    @property
+    def pid(self) -> int:
+        """The process that searches."""
 
     def processor_ms(self) -> float:
         """Return the processor time that its processes have had so far for searching."""

@@ -1,10 +1,11 @@
-"""Small files of state: read whole, replaced whole. Blocks: for a thread."""
+"""Small files of state and of settings: read whole, replaced whole. Blocks: for a thread."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 
@@ -59,4 +60,31 @@ def replace_whole(path: Path, data: bytes) -> None:
     except OSError:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
+        raise
+
+
+def replace_synced(path: Path, data: bytes, mode: int) -> None:
+    """Write a file so that it is there whole or as it was, whatever happens to the machine.
+
+    For what others read and nobody makes again: settings, the files of a service.
+
+    Args:
+        path: The file; its directory is there.
+        data: All it will hold.
+        mode: Its mode.
+
+    Raises:
+        OSError: It can't be written; the old one stays, and nothing beside it.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(handle, mode)
+            os.fsync(handle)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
         raise

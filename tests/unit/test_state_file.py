@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.state_file import load_whole, replace_whole
+from memd.state_file import load_whole, replace_synced, replace_whole
 
 
 def test_what_was_written_is_read_again_and_is_the_users_alone(tmp_path: Path) -> None:
@@ -71,3 +71,31 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="too large"):
         load_whole(tmp_path / "large", 9, through_link=True)
+
+
+def test_settings_are_replaced_with_their_mode_and_nothing_stays_beside_them(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"old")
+
+    replace_synced(path, b"new", 0o640)
+
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_settings_that_cannot_be_replaced_stay_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        replace_synced(path, b"new", 0o600)
+
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == [path.name]

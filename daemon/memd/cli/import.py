@@ -82,7 +82,8 @@ def _copy(
 ) -> tuple[dict[str, Any], int]:
     """Plan, ask, write and index; return what there is to say of it, and the exit code."""
     from memd.cli.import_lines import failed_lines, plan_lines, sum_of
-    from memd.cli.import_steps import ask, index, stamp_of
+    from memd.cli.import_steps import ask, index
+    from memd.cli.wording import ISO, stamp
     from memd.importing.carry_out import FAILED, carry_out
     from memd.importing.origins import Surroundings, find_origins
     from memd.importing.plan import WRITTEN, make_plan
@@ -104,7 +105,7 @@ def _copy(
     )
     if not may:
         return {**facts, **_document(rows), "applied": False, "indexed": None}, code
-    rows = carry_out(rows, kind, agent.workspace, stamp_of(session.now_ms(), "%Y-%m-%dT%H:%M:%SZ"))
+    rows = carry_out(rows, kind, agent.workspace, stamp(session.now_ms(), ISO))
     if not quiet:
         session.output.lines(failed_lines(rows))
         session.output.text(sum_of(rows, "written") + "\n")

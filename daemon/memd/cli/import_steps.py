@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -44,8 +43,3 @@ def index(session: Session, place: Place, *, quiet: bool) -> dict[str, Any] | No
         session.output.text(f"search it: memctl search --agent {name} WORDS\n")
     document: dict[str, Any] = to_wire(reply)
     return document
-
-
-def stamp_of(now_ms: int, shape: str) -> str:
-    """Return a moment in UTC."""
-    return datetime.fromtimestamp(now_ms / 1000, UTC).strftime(shape)

@@ -9,9 +9,9 @@ from typing import Any
 
 from memd.cli.connect import Session
 from memd.cli.import_place import Place
-from memd.cli.import_steps import ask, index, stamp_of
+from memd.cli.import_steps import ask, index
 from memd.cli.lines import BLANK, Line, first_few, line, row
-from memd.cli.wording import count, size
+from memd.cli.wording import count, size, stamp
 from memd.importing.vault import BY_HAND, NEW, VaultPlan, carry_out_vault, plan_vault
 from memd_client.errors import MemdError
 
@@ -57,7 +57,7 @@ def import_vault(
         by_hand = 1 if plan.state == BY_HAND and not dry_run else code
         return {**facts, "applied": False, "backup": None, "indexed": None}, by_hand
     before = _files(session, place)
-    backup = carry_out_vault(plan, agent.config, stamp_of(session.now_ms(), "%Y%m%dT%H%M%SZ"))
+    backup = carry_out_vault(plan, agent.config, stamp(session.now_ms()))
     if not quiet:
         kept = f"; as it was: {backup}" if backup else ""
         session.output.text(f"written: {agent.config}{kept}\n")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from memd.cli.connect import Session
 from memd.cli.options import agent_option, examples, utf8
+from memd.cli.wording import stamp
 from memd.mcp.client_files import CLIENTS, McpClient
 
 PASSED_ON = ("MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR")
@@ -83,7 +83,7 @@ def install(
     if dry_run:
         session.output.text(change.diff())
         return
-    backup = carry_out(change, _stamp(session.now_ms()))
+    backup = carry_out(change, stamp(session.now_ms()))
     session.output.text(f"{chosen.title} {'no longer has' if remove else 'has'} memd: {path}\n")
     if backup is not None:
         session.output.note(f"what it was: {backup}")
@@ -121,11 +121,6 @@ def _program() -> str:
     beside = Path(sys.executable).with_name("memctl")
     found = str(beside) if beside.exists() else shutil.which("memctl")
     return found or "memctl"
-
-
-def _stamp(now_ms: int) -> str:
-    """Return a moment as names of files have it."""
-    return datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def _warn_without_sdk(session: Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import UTC, datetime
 
 SECOND_MS = 1000
 MINUTE_MS = 60 * SECOND_MS
@@ -10,6 +11,10 @@ HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 FRESH_MS = 2 * SECOND_MS
 """Younger than this is "just now": counting single seconds would only look restless."""
+
+ISO = "%Y-%m-%dT%H:%M:%SZ"
+IN_NAMES = "%Y%m%dT%H%M%SZ"
+"""A moment in UTC: as data has it, and as names of files have it."""
 
 KEPT = "\n\t"
 """Control characters that a terminal shows as what they are."""
@@ -116,6 +121,16 @@ def until(then_ms: int, now_ms: int) -> str:
         now_ms: The time now, in epoch milliseconds.
     """
     return f"in {about(then_ms - now_ms)}" if then_ms > now_ms else "now"
+
+
+def stamp(moment_ms: int, shape: str = IN_NAMES) -> str:
+    """Return a moment in UTC, such as `20261122T174012Z`.
+
+    Args:
+        moment_ms: In epoch milliseconds.
+        shape: As `strftime` takes it.
+    """
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime(shape)
 
 
 def printable(text: str, kept: str = KEPT) -> str:

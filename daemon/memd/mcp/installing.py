@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 from memd.mcp import json_text, toml_text
 from memd.mcp.client_files import SERVER, McpClient
 from memd.mcp.text_edit import UnreadableTextError
+from memd.state_file import replace_synced
 from memd_client.errors import ConfigInvalidError
 
 NEW_FILE_MODE = 0o600
@@ -86,8 +85,8 @@ def carry_out(change: Change, stamp: str) -> Path | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = NEW_FILE_MODE if change.before is None else path.stat().st_mode & 0o777
         if backup is not None:
-            _write(backup, change.before or "", mode)
-        _write(path, change.after, mode)
+            replace_synced(backup, (change.before or "").encode(), mode)
+        replace_synced(path, change.after.encode(), mode)
     except OSError as error:
         raise ConfigInvalidError(
             f"{path} can't be written: {error.strerror or error}",
@@ -134,19 +133,3 @@ def _read(path: Path) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigInvalidError(f"{path} can't be read: {reason}", hint="Nothing was changed.") from None
-
-
-def _write(path: Path, text: str, mode: int) -> None:
-    """Write a file so that it is there whole or as it was."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

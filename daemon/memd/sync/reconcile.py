@@ -302,9 +302,9 @@ class TextSync:
         """Take in what searches have asked for meanwhile."""
         while self._extras:
             extra = self._extras.popleft()
-            for group in grouped(extra.files):
-                newer = [found for found in group if not looks_same(self.rows.get(found.path), found)]
-                await self._take(newer, report)
+            newer = [found for found in extra.files if not looks_same(self.rows.get(found.path), found)]
+            for group in grouped(newer):
+                await self._take(group, report)
             extra.done.set()
 
     async def _take(self, group: list[Found], report: TextReport, *, force: bool = False) -> None:

@@ -85,9 +85,8 @@ class LoadedFile:
         """Return what a context is made by: one text at a time, whole."""
         cpp, options = self.cpp, self.cpp.llama_context_default_params()
         options.embeddings = True
-        options.n_ctx = options.n_batch = options.n_ubatch = (
-            tokens  # a shorter batch aborts on a text between
-        )
+        # A batch shorter than the context aborts on a text between the two.
+        options.n_ctx = options.n_batch = options.n_ubatch = tokens
         options.n_seq_max = 1
         options.n_threads = options.n_threads_batch = threads
         options.flash_attn_type = cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED

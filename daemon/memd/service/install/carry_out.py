@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import tempfile
 import threading
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from memd.service.install.lock_holder import start_plain, stop_holder
 from memd.service.install.machine import Runner, run_command
@@ -21,6 +21,7 @@ from memd.service.install.plan import (
     Step,
     WriteFile,
 )
+from memd.state_file import replace_synced
 from memd_client.errors import ServiceFailedError
 
 Tell = Callable[[str], None]
@@ -116,7 +117,8 @@ def _change_files(step: MakeDirectory | KeepCopy | WriteFile | RemoveFile) -> No
             case KeepCopy(path=path, to=to):
                 os.rename(path, to)
             case WriteFile(path=path, text=text):
-                _write(path, text)
+                # A manager never reads half of one. Its user alone may change it.
+                replace_synced(Path(path), text.encode(), 0o644)
             case RemoveFile(path=path):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
@@ -124,17 +126,3 @@ def _change_files(step: MakeDirectory | KeepCopy | WriteFile | RemoveFile) -> No
         raise ServiceFailedError(
             f"can't {told(step)}: {error.strerror}", hint="Mend its permissions, or free some space."
         ) from error
-
-
-def _write(path: str, text: str) -> None:
-    """Write a file whole: a manager never reads half of one. Its user alone may change it."""
-    descriptor, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{os.path.basename(path)}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            os.fchmod(file.fileno(), 0o644)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

@@ -32,8 +32,10 @@ from memd.search import candidates, find, hits, order
 from memd.search.find import find_hits
 from memd.search.lexicon import Lexicon
 from memd.search.question import Question
-from memd.sync.discover import Discovery, Found, discover
+from memd.sync.discover import Found
+from memd.sync.journal import Journal, KernelNotes
 from memd.sync.read import FileText, read_file
+from memd.sync.sources import SourceLimits, Sources
 from memd.sync.verify import check_against
 from memd.text.keywords import plan_match
 from tests.support.homes import StateHome
@@ -127,10 +129,11 @@ class Engine:
 
     def __init__(self, db: Database, workspace: Path) -> None:
         self._db = db
-        self._workspace = workspace
         self._matrix = MatrixSearch()
         self._lexicon = Lexicon()
-        self._disk = Discovery()
+        self._sources = Sources(
+            workspace, (), SourceLimits(LARGEST_FILE, 10**6, 10**12), None, Journal(KernelNotes())
+        )
         space = active_space(db)
         assert space is not None
         self._space_id, self._dims = space.id, space.dims
@@ -138,12 +141,12 @@ class Engine:
     def search(self, question: str, seed: int) -> float:
         """Search, look at the files and all; return the processor milliseconds of the look."""
         began_s = time.thread_time()
-        self._disk = discover(self._workspace, (), LARGEST_FILE, self._disk.files)
+        disk = self._sources.find()
         look_ms = (time.thread_time() - began_s) * 1000
         asked = Question(question, Query(), 6, None, None, int(time.time() * 1000), lexicon=self._lexicon)
         asked.vector = random_vectors(1, np.random.default_rng(seed))[0]
         asked.space_id, asked.model = self._space_id, "minilm"
-        is_there = check_against(self._disk, None, read_file_of)
+        is_there = check_against(disk, None, read_file_of)
         with self._db:
             words = candidates.find_words(self._db, asked)
             meaning = candidates.find_meaning(self._db, asked, self._matrix)

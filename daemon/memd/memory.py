@@ -31,10 +31,11 @@ from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id
 from memd.power import Power
 from memd.report import as_problem
 from memd.slot import AgentSlot
+from memd.sync.journal import Journal, KernelNotes
 from memd.sync.reconcile import ProgressSink
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.sessions.agent_sessions import AgentSessions
-from memd.sync.sources import SourceLimits, Sources
+from memd.sync.sources import Sources, limits_of
 from memd.sync.watching.watcher import Watcher, WatchPlan
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import AccountStatus, DownloadStatus, MemoryStatus, ModelReply, ModelStatus, Problem
@@ -93,9 +94,10 @@ class Memory:
         self._budget = MatrixBudget(0)
         self._share_memory(daemon)
         self._power = Power()
-        self._limits = _limits_of(daemon)
+        self._limits = limits_of(daemon)
         self._right_of_way = RightOfWay()
         self._watcher = Watcher(self._hint, clock=clock)
+        self._notes = KernelNotes()
         self._space_of = partial(space_of_stored, models_dir)
         self._slots: dict[str, AgentSlot] = {}
 
@@ -250,6 +252,7 @@ class Memory:
         """
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
+            nursery.start_soon(self._notes.run)
             nursery.start_soon(self._watcher.run)
             nursery.start_soon(self._release_unused)
             nursery.start_soon(self._power.run)
@@ -277,7 +280,7 @@ class Memory:
             self._chooser = chooser
         self._home, self._daemon, self._problems = home, daemon, list(problems)
         self._share_memory(daemon)
-        self._limits = _limits_of(daemon)
+        self._limits = limits_of(daemon)
         gone = [slot for agent_id, slot in self._slots.items() if agent_id not in home.agents]
         new = [config for config in home.agents.values() if config.id not in self._slots]
         moved: list[str] = []
@@ -358,7 +361,7 @@ class Memory:
             config,
             index,
             warm,
-            Sources(config.workspace, settings.extra_paths, self._limits, sessions),
+            Sources(config.workspace, settings.extra_paths, self._limits, sessions, Journal(self._notes)),
             right_of_way=self._right_of_way,
             reranker=make_reranker(settings, self._models, self._models_dir),
             watch_state=lambda: self._watcher.state(config.id),
@@ -379,11 +382,6 @@ class Memory:
         )
 
 
-def _limits_of(daemon: DaemonSettings) -> SourceLimits:
-    """Return how much of an agent's files is indexed."""
-    return SourceLimits(daemon.max_file_mb * MB, daemon.max_agent_files, daemon.max_agent_mb * MB)
-
-
 def _of_agents(daemon: DaemonSettings) -> tuple[object, ...]:
     """Return those of the daemon's settings an agent is opened with."""
     return (
@@ -391,7 +389,7 @@ def _of_agents(daemon: DaemonSettings) -> tuple[object, ...]:
         daemon.vector_cache_mb,
         daemon.catch_up_ms,
         daemon.model_keep_alive_minutes,
-        _limits_of(daemon),
+        limits_of(daemon),
     )
 
 

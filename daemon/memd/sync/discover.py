@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from memd.config import ExtraPath
 from memd.sync.descend import LinkOnTheWayError, open_listing
+from memd.sync.journal import Journal, KernelNotes
 from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, extra_key, is_markdown, is_walked, matches_pattern
 from memd_client.errors import FileUnreadableError
 from memd_client.messages import Skipped
@@ -26,6 +27,12 @@ LINK = "symbolic link; links are not followed"
 
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """Errors that say nothing about the folder or file asked for."""
+
+UNNOTED = Journal(KernelNotes())
+"""The journal of a look that need not stand: it isn't begun, so it notes nothing."""
+
+ROOT_NAMES = frozenset(name.lower().encode() for name in (*ROOT_FILES, MEMORY_FOLDER))
+"""What matters in a workspace itself."""
 
 
 class Found(NamedTuple):
@@ -57,6 +64,7 @@ class Discovery:
         beyond_limits: How many files the limits on files and bytes left out.
         unseen: Sources that can't be looked at just now: what isn't found there isn't gone.
         before: What an earlier look found.
+        journal: Told of each folder before it is listed.
     """
 
     files: dict[str, Found] = field(default_factory=dict)
@@ -65,6 +73,7 @@ class Discovery:
     beyond_limits: int = 0
     unseen: frozenset[str] = frozenset()
     before: Mapping[str, Found] = field(default_factory=dict, repr=False, compare=False)
+    journal: Journal = field(default=UNNOTED, repr=False, compare=False)
 
 
 def discover(
@@ -72,6 +81,7 @@ def discover(
     extra_paths: Sequence[ExtraPath],
     max_file_bytes: int,
     before: Mapping[str, Found] | None = None,
+    journal: Journal = UNNOTED,
 ) -> Discovery:
     """Return the memory files on disk right now.
 
@@ -81,6 +91,7 @@ def discover(
         max_file_bytes: A larger file is left out with a reason.
         before: What an earlier look found: of a file that is as it was the same object is returned, which costs less
             than a new one and tells at once that nothing changed.
+        journal: Told of each folder before it is listed, and of what has to be looked at by itself.
 
     Returns:
         Files by their index path: relative to the workspace, with `..` only for extra paths outside it.
@@ -89,8 +100,9 @@ def discover(
     Raises:
         FileUnreadableError: No file descriptor is left to look with; what is on disk can't be known.
     """
-    found = Discovery(before=before or {})
+    found = Discovery(before=before or {}, journal=journal)
     root = str(workspace)
+    journal.enter(root, ROOT_NAMES, is_root=True)
     if not os.path.isdir(root):
         found.workspace_missing = True
     else:
@@ -157,6 +169,7 @@ def _walk(
         start = here if here.endswith("/") else here + "/"
         is_plain = pattern is None and before.isascii()
         try:
+            found.journal.enter(here)
             with open_listing(root, here) as entries:
                 for entry in entries:
                     name = entry.name
@@ -167,7 +180,7 @@ def _walk(
                             facts = entry.stat(follow_symlinks=False)
                         except FileNotFoundError:
                             continue  # deleted just now; the others of this folder are still there
-                        if is_plain and facts.st_size <= max_file_bytes:
+                        if is_plain and facts.st_size <= max_file_bytes and facts.st_nlink == 1:
                             path = before + name
                             state = (facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns)
                             file = known.get(path)
@@ -247,6 +260,8 @@ def _take_stat(
     elif not path.isascii() and _shown(path) != path:
         found.skipped.append(Skipped(_shown(path), "its name is not UTF-8; rename it"))
     else:
+        if facts.st_nlink > 1:
+            found.journal.watch_file(location, facts)
         found.files[path] = Found(
             path,
             location,
@@ -268,6 +283,7 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
         # What lies in the workspace is the agent's to change: no link counts on the way there, either.
         root = workspace
         location = workspace if key == "." else os.path.join(workspace, key)
+        _enter_on_the_way(found.journal, workspace, key)
         if _has_link(workspace, key):
             reason = "an extra path behind a symbolic link in the workspace; name the real folder"
             found.skipped.append(Skipped(extra_key(extra), reason))
@@ -275,16 +291,29 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
     try:
         facts = os.stat(location, follow_symlinks=key == ".")
     except OSError as error:
+        found.journal.watch_file(location, None)
         found.skipped.append(Skipped(extra_key(extra), f"extra path can't be read: {error.strerror}"))
         return
     if stat.S_ISDIR(facts.st_mode):
         prefix = "" if key == "." else key + "/"
+        if root != workspace or key == ".":
+            found.journal.enter(location, is_root=True)
         _walk(found, root, location, prefix, extra.pattern, max_file_bytes)
-    elif is_markdown(location) or not stat.S_ISREG(facts.st_mode):
+        return
+    found.journal.watch_file(location, facts)
+    if is_markdown(location) or not stat.S_ISREG(facts.st_mode):
         if key not in found.files:
             _take_stat(found, root, location, key, facts, max_file_bytes)
     else:
         found.skipped.append(Skipped(extra_key(extra), "extra path is not Markdown"))
+
+
+def _enter_on_the_way(journal: Journal, workspace: str, key: str) -> None:
+    """Note the folders that lead from the workspace to a path in it: any of them may be replaced."""
+    here, root = workspace, True
+    for name in key.split("/"):
+        journal.enter(here, frozenset({os.fsencode(name).lower()}), is_root=root)
+        here, root = os.path.join(here, name), False
 
 
 def _has_link(workspace: str, key: str) -> bool:

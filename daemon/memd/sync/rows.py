@@ -125,7 +125,8 @@ class FileRows:
         version = (
             self._version
         )  # grows after every change, so what is compared now is of this one or is never used
-        if not force and self._settled[0] == version and self._settled[1] == disk.files:
+        settled, files = self._settled
+        if not force and settled == version and (files is disk.files or files == disk.files):
             return Changes([], [])
         changes = compare(disk, self.by_path, self.refused, force=force)
         if not changes and not disk.unseen:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memd.config import ExtraPath
-from memd.sync.discover import Discovery, Found, discover
+from memd.config import DaemonSettings, ExtraPath
+from memd.memory_budget import MB
+from memd.sync.discover import UNNOTED, Discovery, Found, discover
+from memd.sync.journal import Journal
 from memd.sync.read import FileText, read_file
 from memd.sync.sessions.session_source import SessionSource, Transcripts
 from memd_client.errors import FileMissingError
@@ -22,6 +25,11 @@ class SourceLimits:
     total_bytes: int
 
 
+def limits_of(daemon: DaemonSettings) -> SourceLimits:
+    """Return how much of each agent's files the settings allow."""
+    return SourceLimits(daemon.max_file_mb * MB, daemon.max_agent_files, daemon.max_agent_mb * MB)
+
+
 class Sources:
     """One agent's sources.
 
@@ -30,6 +38,7 @@ class Sources:
         extra_paths: Folders or files beside it.
         limits: How much is taken; of more than that the newest.
         sessions: Its transcripts, or None where they aren't memory.
+        journal: Knows whether the notes are as they were seen last; one that isn't begun has every look look at all.
 
     Attributes:
         transcripts: What the last look at the transcripts told, or None.
@@ -41,20 +50,23 @@ class Sources:
         extra_paths: Sequence[ExtraPath],
         limits: SourceLimits,
         sessions: SessionSource | None,
+        journal: Journal = UNNOTED,
     ) -> None:
         self._workspace = workspace
         self._extra_paths = extra_paths
         self._limits = limits
         self._sessions = sessions
         self.transcripts: Transcripts | None = None
-        self._before: dict[str, Found] = {}
+        self._looking = threading.Lock()
+        self._journal = journal
+        self._seen = Discovery()
 
     def find(self) -> Discovery:
         """Return every file and transcript there is now, within the limits (blocking)."""
         disk = self._discover()
         if self._sessions is not None:
             self.transcripts = self._sessions.find()
-            disk.files.update(self.transcripts.found)
+            disk.files = disk.files | self.transcripts.found
             disk.skipped.extend(self.transcripts.skipped)
             if not self.transcripts.complete:
                 disk.unseen = frozenset({"sessions"})
@@ -68,10 +80,31 @@ class Sources:
         return disk
 
     def _discover(self) -> Discovery:
-        """Return every note there is now, whatever the limits on all together."""
-        disk = discover(self._workspace, self._extra_paths, self._limits.file_bytes, self._before)
-        disk.before, self._before = {}, disk.files  # of the last look alone: a chain of all would never end
-        return disk
+        """Return every note there is now, whatever the limits on all together; the caller's to change but for files."""
+        with self._looking:
+            if not self._journal.stands():
+                self._look()
+            seen = self._seen
+        return replace(seen, skipped=list(seen.skipped))
+
+    def _look(self) -> None:
+        """Look at all files."""
+        if self._journal is not UNNOTED:
+            self._journal.begin()
+        try:
+            self._seen = discover(
+                self._workspace,
+                self._extra_paths,
+                self._limits.file_bytes,
+                self._seen.files,
+                self._journal,
+            )
+            self._seen.before = {}  # of the last look alone: a chain of all would never end
+        except BaseException:
+            self._journal.give_up()
+            raise
+        finally:
+            self._journal.end()
 
     def load(self, found: Found) -> FileText:
         """Return the text of something found (blocking).
@@ -89,6 +122,8 @@ class Sources:
 
     def close(self) -> None:
         """Let go of whatever is open (blocking)."""
+        with self._looking:
+            self._journal.close()
         if self._sessions is not None:
             self._sessions.close()
 

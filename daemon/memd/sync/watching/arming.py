@@ -13,8 +13,8 @@ import structlog
 import trio
 
 from memd.sync.discover import NO_DESCRIPTOR
+from memd.sync.filesystems import Mounts
 from memd.sync.watching.events import EventsFailed, EventSource, Seen, out_of_descriptors, read_changes
-from memd.sync.watching.filesystems import Mounts
 from memd.sync.watching.folders import Hint, Identity, Layout, WatchPlan, survey
 
 log = structlog.get_logger(__name__)

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 from memd.config import ExtraPath
 from memd.openclaw import OPENCLAW_DATABASE
 from memd.sync.discover import NO_DESCRIPTOR
+from memd.sync.filesystems import Mounts
 from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, is_markdown, is_walked
-from memd.sync.watching.filesystems import Mounts
 
 Kind = Literal["memory", "sessions"]
 Hint = tuple[str, Kind]

@@ -17,9 +17,9 @@ import structlog
 import trio
 
 from memd.clock import Clock
+from memd.sync.filesystems import Mounts, load_mounts
 from memd.sync.watching.arming import Arming
 from memd.sync.watching.events import STEP_MS, EventSource, FileEvents
-from memd.sync.watching.filesystems import Mounts, load_mounts
 from memd.sync.watching.folders import Hint, Layout, Survey, survey
 from memd.sync.watching.folders import Kind as Kind
 from memd.sync.watching.folders import WatchPlan as WatchPlan

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from watchfiles import Change
 
+from memd.sync.filesystems import Mounts
 from memd.sync.watching import events
 from memd.sync.watching.events import WATCH_DESCRIPTORS, EventsFailed, FileEvents, explain, read_changes
-from memd.sync.watching.filesystems import Mounts
 from memd.sync.watching.folders import Layout, WatchPlan, survey
 
 DESCRIPTORS = Path("/proc/self/fd")

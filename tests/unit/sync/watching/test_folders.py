@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memd.config import ExtraPath
-from memd.sync.watching.filesystems import Mounts
+from memd.sync.filesystems import Mounts
 from memd.sync.watching.folders import Interest, Layout, WatchPlan, survey
 
 LOCAL = Mounts()

@@ -16,9 +16,9 @@ import trio
 from trio.testing import MockClock
 from watchfiles._rust_notify import RustNotify
 
+from memd.sync.filesystems import Mounts
 from memd.sync.watching.arming import LONGEST_PAUSE_S, RACES_EXPECTED
 from memd.sync.watching.events import EventsFailed, FileEvents, RawChange
-from memd.sync.watching.filesystems import Mounts
 from memd.sync.watching.folders import Kind
 from memd.sync.watching.watcher import Watcher, WatchPlan, WatchState
 from tests.support.tree import ROOT

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.sync.watching.filesystems import Mounts
+from memd.sync.filesystems import Mounts
 from memd.sync.watching.folders import Hint, WatchPlan, survey
 from memd.sync.watching.poll import Snapshot, find_changes, look
 

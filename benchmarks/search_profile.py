@@ -129,6 +129,7 @@ class Engine:
 
     def __init__(self, db: Database, workspace: Path) -> None:
         self._db = db
+        self._workspace = workspace
         self._matrix = MatrixSearch()
         self._lexicon = Lexicon()
         self._sources = Sources(

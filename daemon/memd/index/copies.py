@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
+from memd.index.numbers import pack_ids, unpack_ids
 
 MOST_COPIES = 6400
 """How many matches are looked through for different texts: beyond that a search would take its time for copies."""
@@ -62,9 +63,9 @@ def hashes_of(db: Database, ids: Collection[int]) -> dict[int, str]:
     row = db.execute(  # one row, as in `keyword.find_keyword`
         """SELECT json_group_array(c.id), json_group_array(c.hash)
            FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
-        (json.dumps(list(ids)),),
+        (pack_ids(list(ids)),),
     ).fetchall()[0]
-    return dict(zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True))
+    return dict(zip(unpack_ids(row[0]), json.loads(str(row[1])), strict=True))
 
 
 def find_copies(db: Database, digest: str, scope: Scope | None) -> list[ChunkRow]:

@@ -16,6 +16,7 @@ from memd.index.database import Database, get_int
 from memd.index.keyword import insert_words_of_file
 from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
+from memd.index.numbers import pack_ids
 from memd.text.chunking import Chunk
 from memd.text.likeness import likenesses
 
@@ -192,7 +193,7 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
     row = db.execute(
         f"""SELECT {_ROWS_AS_JSON} FROM (SELECT c.* FROM json_each(?) AS wanted
             CROSS JOIN chunks AS c ON c.id = wanted.value ORDER BY wanted.key) AS c""",
-        (json.dumps(list(ids)),),
+        (pack_ids(ids),),
     ).fetchall()[0]
     return _CHUNK_ROWS.decode(str(row[0]))
 
@@ -207,7 +208,7 @@ def chunks_with_texts(db: Database, ids: Sequence[int]) -> tuple[list[ChunkRow],
     row = db.execute(
         f"""SELECT {_ROWS_AS_JSON}, group_concat(c.text, char(0))
             FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
-        (json.dumps(list(ids)),),
+        (pack_ids(ids),),
     ).fetchall()[0]
     rows = _CHUNK_ROWS.decode(str(row[0]))
     texts = str(row[1]).split("\0") if rows else []
@@ -220,7 +221,7 @@ def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
     """Return the texts of chunks by id."""
     rows = db.execute(
         "SELECT c.id, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
-        (json.dumps(list(ids)),),
+        (pack_ids(ids),),
     )
     return {int(key): str(text) for key, text in rows}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from memd.index.database import Database, get_int
+from memd.index.numbers import pack_ids, unpack_ids, unpack_scores
 from memd.text.extra import extra_words
 from memd.text.passages import name_words
 from memd.text.spelling import index_text
@@ -96,8 +96,8 @@ def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = Non
             FROM ({matching} ORDER BY rank, id LIMIT :limit)""",
         {**values, "match": match, "limit": limit},
     ).fetchall()[0]
-    found = zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True)
-    return sorted(((int(key), -float(rank)) for key, rank in found), key=lambda pair: (-pair[1], pair[0]))
+    found = sorted(zip(unpack_scores(row[1]), unpack_ids(row[0]), strict=True))
+    return [(key, -rank) for rank, key in found]
 
 
 def has_match(db: Database, match: str) -> bool:
@@ -128,9 +128,9 @@ def count_matches(db: Database, match: str, ids: Sequence[int]) -> tuple[int, li
     row = db.execute(
         """SELECT count(*), json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?)))
            FROM chunks_fts WHERE chunks_fts MATCH ?""",
-        (json.dumps(list(ids)), match),
+        (pack_ids(ids), match),
     ).fetchall()[0]
-    return int(str(row[0])), [int(key) for key in json.loads(str(row[1]))]
+    return int(str(row[0])), unpack_ids(row[1])
 
 
 def holding(
@@ -151,7 +151,7 @@ def holding(
     rows = db.execute(
         f"""SELECT c.id FROM chunks AS c WHERE {condition} {among} AND instr(lower(c.text), :literal)
             ORDER BY c.id LIMIT :limit""",
-        {**values, "ids": json.dumps(list(ids or [])), "literal": folded, "limit": limit},
+        {**values, "ids": pack_ids(ids or []), "literal": folded, "limit": limit},
     )
     return [int(row[0]) for row in rows]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -41,15 +40,9 @@ class Repeats:
         self._place = {key: place for place, key in enumerate(ids)}
         self._words: dict[int, frozenset[str]] = {}
         self._first: dict[int, int] = {}
-        self._before: dict[int, list[int]] = defaultdict(list)
-        self._after: dict[int, list[int]] = defaultdict(list)
-        numbers = np.array([likeness[key] for key in ids], dtype=np.int64).view(np.uint64)
-        near = np.flatnonzero(np.bitwise_count(numbers[:, None] ^ numbers[None, :]) <= MOST_BITS)
-        ones, others = np.divmod(near, max(1, len(ids)))
-        real = (ones < others) & (numbers[ones] != 0) & (numbers[others] != 0)
-        for one, other in zip(ones[real].tolist(), others[real].tolist(), strict=True):
-            self._before[ids[other]].append(ids[one])
-            self._after[ids[one]].append(ids[other])
+        self._ids = ids
+        self._numbers = np.array([likeness[key] for key in ids], dtype=np.int64).view(np.uint64)
+        self._better: dict[int, list[int]] = {}
 
     def first_of(self, key: int) -> int:
         """Return the best candidate that one repeats, itself where it repeats none.
@@ -61,12 +54,12 @@ class Repeats:
         """
         wanted, pending = {key}, [key]
         while pending:  # better ones must be known first
-            for each in self._before.get(pending.pop(), ()):
+            for each in self._better_near(pending.pop()):
                 if each not in self._first and each not in wanted:
                     wanted.add(each)
                     pending.append(each)
         for at in sorted(wanted - self._first.keys(), key=self._place.__getitem__):
-            better = self._before.get(at, ())
+            better = self._better_near(at)
             alike = (each for each in better if self._first[each] == each and self._are_alike(each, at))
             self._first[at] = next(alike, at)
         return self._first[key]
@@ -77,7 +70,23 @@ class Repeats:
         Args:
             key: The candidate.
         """
-        return [key, *(each for each in self._after.get(key, ()) if self.first_of(each) == key)]
+        start = self._place[key] + 1
+        return [key, *(each for each in self._near(key, start, len(self._ids)) if self.first_of(each) == key)]
+
+    def _better_near(self, key: int) -> list[int]:
+        """Return the candidates before one whose numbers are near to its own, the best first."""
+        found = self._better.get(key)
+        if found is None:
+            found = self._better[key] = self._near(key, 0, self._place[key])
+        return found
+
+    def _near(self, key: int, start: int, end: int) -> list[int]:
+        """Return those of a run of candidates whose numbers are near to one's own, the best first."""
+        number, others = self._numbers[self._place[key]], self._numbers[start:end]
+        if not number:
+            return []
+        near = (np.bitwise_count(others ^ number) <= MOST_BITS) & (others != 0)
+        return [self._ids[start + at] for at in np.flatnonzero(near).tolist()]
 
     def _are_alike(self, one: int, other: int) -> bool:
         """Return whether the texts of two candidates say the same."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database
 from memd.index.keyword import Bindings, Scope, scope_sql
+from memd.index.numbers import pack_ids, unpack_ids
 from memd.index.vectors.vector_search import FloatArray, IdArray, merged, rank_exactly, used_ids
 
 READ_ROWS = 512
@@ -37,9 +37,9 @@ def read_rows(db: Database, ids: IdArray, scope: Scope | None = None) -> tuple[I
         f"""SELECT json_group_array(id), CAST(group_concat(embedding, '') AS BLOB) FROM (
             SELECT e.id, e.embedding FROM json_each(:ids) AS wanted
             CROSS JOIN embedding_cache AS e ON e.id = wanted.value {only})""",
-        {**values, "ids": json.dumps(ids.tolist())},
+        {**values, "ids": pack_ids(ids.tolist())},
     ).fetchall()[0]
-    there = np.array(json.loads(str(row[0])), dtype=np.int64)
+    there = np.array(unpack_ids(row[0]), dtype=np.int64)
     packed = row[1]
     if not isinstance(packed, bytes):  # none is there
         return there, np.empty((0, 0), dtype=np.float32)

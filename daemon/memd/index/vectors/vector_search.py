@@ -9,7 +9,6 @@ equal vectors included.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database, get_int
 from memd.index.keyword import Scope, scope_sql
+from memd.index.numbers import pack_ids, unpack_ids
 from memd_client.errors import DimensionsChangedError
 
 FloatArray = NDArray[np.float32]
@@ -157,7 +157,7 @@ def used_ids(db: Database, space_id: str, scope: Scope | None) -> IdArray:
     ids = db.execute(  # one row, as in `keyword.find_keyword`
         f"SELECT json_group_array(id) FROM (SELECT e.id FROM {used})", {**values, "space": space_id}
     ).get
-    return np.sort(np.array(json.loads(str(ids)), dtype=np.int64))
+    return np.sort(np.array(unpack_ids(ids), dtype=np.int64))
 
 
 def is_small(db: Database, scope: Scope) -> bool:
@@ -190,6 +190,6 @@ def chunk_ids_of_vectors(
               ON e.id = wanted.value AND e.provider_key = :space
             CROSS JOIN chunks AS c ON c.hash = e.hash
             WHERE {condition} ORDER BY wanted.key, c.id)""",
-        {**values, "ids": json.dumps(list(vector_ids)), "space": space_id},
+        {**values, "ids": pack_ids(vector_ids), "space": space_id},
     ).fetchall()[0]
-    return list(zip(json.loads(str(row[0])), json.loads(str(row[1])), strict=True))
+    return list(zip(unpack_ids(row[0]), unpack_ids(row[1]), strict=True))

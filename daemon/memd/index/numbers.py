@@ -1,7 +1,7 @@
 """Lists of numbers as statements take and give them: as JSON, in one value.
 
-A search passes some hundred ids to a statement, a dozen times. One value costs far less than a hundred rows, and msgspec
-packs and unpacks it in a tenth of the standard library's time.
+A search passes some hundred ids to a statement, a dozen times. One value costs far less than a hundred rows, and
+msgspec packs and unpacks it in a tenth of the standard library's time.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-# structlog and httpx import rich where they find it, for output a daemon never has: a fifth of the time it takes to
-# start, and 4 MB. As `None` it can't be found.
-sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
+from memd.lean import import_leanly
+
+import_leanly()
 
 # Before NumPy is imported anywhere: its threads spin while they wait for work, which takes the core from the
 # keyword search that runs beside a vector search. One thread answers sooner (docs/performance.md).

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from memd.embedding.model.binding import LoadedFile
@@ -30,8 +29,7 @@ class UnusablePairError(ValueError):
     """The file loads, but doesn't say how a question and a text make one sequence, or gives no score for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where the question or the text stands. `lead` is a space that belongs to it: tokenizers of language models make
     one token of a space and the word behind it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from memd.embedding.providers.problems import MAX_BODY, read_problem
@@ -48,6 +47,8 @@ def _until(text: str | None, date: str | None) -> float | None:
     """Return the seconds from the reply's date to the one it names."""
     if text is None or date is None:
         return None
+    from email.utils import parsedate_to_datetime  # large, and hardly a provider names a date
+
     try:
         return (parsedate_to_datetime(text) - parsedate_to_datetime(date)).total_seconds()
     except (ValueError, TypeError, OverflowError):  # no date, or one with a zone and one without

@@ -55,15 +55,18 @@ def find_words(db: Database, question: Question) -> Candidates:
     asked = [plan.any] if plan.any is not None else []
     asked += [f'"{near}"' for words in respelled.values() for near in words]
     scores: dict[int, float] = {}
+    is_apart = False
     for scope in question.scopes:
         some = dict(find_distinct(db, " OR ".join(asked), CANDIDATES, scope)) if asked else {}
         # Whatever holds all words holds any: asking again is needed only where the list was cut.
         if plan.strict is not None and (not asked or len(some) >= CANDIDATES):
-            for key, score in find_distinct(db, plan.strict, CANDIDATES, scope):
+            together = find_distinct(db, plan.strict, CANDIDATES, scope)
+            is_apart = is_apart or (not together and scope == question.scope)
+            for key, score in together:
                 some[key] = max(some.get(key, 0.0), score)
         scores |= some
     _add_literals(db, question, scores)
-    return Candidates(now, scores, (perf_counter() - started) * 1000, respelled)
+    return Candidates(now, scores, (perf_counter() - started) * 1000, respelled, is_apart)
 
 
 def _add_literals(db: Database, question: Question, scores: dict[int, float]) -> None:

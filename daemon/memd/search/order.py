@@ -26,6 +26,7 @@ from memd.ranking.tiers import prefer_days, put_exact_first
 from memd.search.abstain import FAR
 from memd.search.question import Question
 from memd.text.exact import find_held
+from memd.text.literals import is_whole
 
 MMR_PLACES = 50
 """How many places maximal marginal relevance fills: beyond what is ever shown its cost grows and nothing changes."""
@@ -66,6 +67,8 @@ def order_candidates(
     texts: Mapping[int, float],
     vectors: Mapping[int, float],
     of_day: set[int],
+    *,
+    has_whole: bool = True,
 ) -> Order:
     """Return all candidates in their final order, with scores from 0 to 1.
 
@@ -75,11 +78,14 @@ def order_candidates(
         texts: Negated BM25 by chunk id.
         vectors: Cosine by chunk id.
         of_day: Chunks of the days the question names.
+        has_whole: Whether a text may hold the question as it stands.
     """
     hybrid = question.settings.hybrid
     plain = hybrid.fusion == "weighted"  # OpenClaw's formula, and nothing beside it
     by_names = bool(question.names) and not plain
-    rows, contents = _load(db, texts.keys() | vectors.keys() | of_day, with_texts=by_names)
+    # Most questions are names only as a whole, and no text holds them so: then none has to be loaded to be looked at.
+    in_texts = by_names and (has_whole or any(not is_whole(name, question.query) for name in question.names))
+    rows, contents = _load(db, texts.keys() | vectors.keys() | of_day, with_texts=in_texts)
     order = Order([], rows, Repeats((), {}, contents.load), contents)
     note = _Notes(order, question.explain)
     if hybrid.fusion == "normalized":
@@ -94,7 +100,7 @@ def order_candidates(
         ranked = decay_candidates(ranked, question.now_ms, hybrid.temporal_decay.half_life_days)
         note("decay", ranked)
     if by_names:
-        order.held = _count_held(question, rows, contents)
+        order.held = _count_held(question, rows, contents if in_texts else None)
         ranked = note("exact", put_exact_first(ranked, order.held) if order.held else ranked)
     if hybrid.mmr.enabled:
         ranked = _diversify(ranked, order.held, hybrid.mmr.lambda_)
@@ -230,8 +236,12 @@ def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, f
     return MEANING_SHARE, 1 - MEANING_SHARE
 
 
-def _count_held(question: Question, rows: Mapping[int, ChunkRow], contents: Texts) -> dict[str | int, int]:
-    """Return how many of the question's very names each candidate holds in its text or its path, if any."""
+def _count_held(
+    question: Question, rows: Mapping[int, ChunkRow], contents: Texts | None
+) -> dict[str | int, int]:
+    """Return how many of the question's very names each candidate holds, if any: in path and, if given, text."""
+    if contents is None:
+        return find_held(question.names, {key: row.path for key, row in rows.items()})
     texts = contents.all()
     return find_held(question.names, {key: f"{row.path}\n{texts.get(key, '')}" for key, row in rows.items()})
 

@@ -67,13 +67,15 @@ class Question:
 class Candidates:
     """Chunks that one side brought up: scores by chunk id, and the generation of the index they are of.
 
-    `respelled` are words of the question that stand nowhere, each with the words it was taken for.
+    `respelled` are words of the question that stand nowhere, each with the words it was taken for; `is_apart` says
+    that no text at all has all of its words.
     """
 
     generation: int
     scores: dict[int, float]
     took_ms: float
     respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ MOST_CHARACTERS = 120
 _CODE = re.compile(r"[\^$\\{}\[\]|*<>=@~`%+]|::|\(\?|&&|\.\*|[(]\)")
 _SIGN_FIRST = re.compile(r"[-.:/#@$%&^*|~=+!]+\w")
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")  # what SQLite cannot take, or UTF-8 cannot spell
+_PLAIN = re.compile("[A-Za-z0-9 ]+")
 _PROSE_END = ".,;:?!…\"'”’»"
 _PROSE_START = "\"'“‘«"
 
@@ -25,7 +26,7 @@ def find_literals(question: str) -> tuple[str, ...]:
     Returns:
         The question itself where it is short and of several words, and its words with signs that no prose has.
     """
-    whole = " ".join(_UNSPEAKABLE.sub(" ", question).split()).strip(_PROSE_END)
+    whole = _whole(question)
     words = whole.split(" ")
     found = []
     if 1 < len(words) <= MOST_WORDS and len(whole) <= MOST_CHARACTERS:
@@ -39,6 +40,22 @@ def find_literals(question: str) -> tuple[str, ...]:
         if is_code(bare):
             found.append(bare)
     return tuple(dict.fromkeys(each for each in found if each))
+
+
+def is_whole(literal: str, question: str) -> bool:
+    """Return whether a literal is a question as it stands, and all of it words any keyword index knows: no text without
+    all of them holds it.
+
+    Args:
+        literal: Of those `find_literals` gives.
+        question: As asked.
+    """
+    return _PLAIN.fullmatch(literal) is not None and literal == _whole(question)
+
+
+def _whole(question: str) -> str:
+    """Return a question without what ends it, each gap one blank."""
+    return " ".join(_UNSPEAKABLE.sub(" ", question).split()).strip(_PROSE_END)
 
 
 def is_code(word: str) -> bool:

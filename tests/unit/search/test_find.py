@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -109,3 +112,30 @@ def test_an_empty_list_is_an_abstention(db: Database) -> None:
 def test_a_vector_without_direction_finds_by_words(db: Database) -> None:
     found = find_hits(db, question("cat", vector=np.zeros(3, np.float32)), ScanSearch())
     assert [hit.path for hit in found.hits] == ["memory/0.md"]
+
+
+WORDS = ("gateway", "Runs", "the", "billing", "v2", "und", "läuft", "42", "is", "shoes", "日記")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_texts_that_can_t_hold_a_question_as_it_stands_needn_t_be_looked_at(seed: int) -> None:
+    # given more texts than there are candidates, of few words, and questions of the same
+    rng = random.Random(seed)
+    db = new_index(extension=False)
+    for number in range(40):
+        place = " ".join(rng.choices(WORDS, k=3)) if number % 4 == 0 else f"note {number}"
+        lines = [" ".join(rng.choices(WORDS, k=rng.randint(2, 9))) for _ in range(6)]
+        publish(db, f"memory/{place} {number}.md", lines)
+    apart = 0
+    for _ in range(60):
+        asked = question(" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) + rng.choice(["", "?"]))
+
+        # when they are left out, and when all are looked at
+        words = find_words(db, asked)
+        found = find_hits(db, asked, None, words)
+        whole = find_hits(db, asked, None, replace(words, is_apart=False))
+
+        # then both find the same
+        assert (found.hits, found.held) == (whole.hits, whole.held)
+        apart += words.is_apart
+    assert apart

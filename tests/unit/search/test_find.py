@@ -128,7 +128,7 @@ def test_texts_that_can_t_hold_a_question_as_it_stands_needn_t_be_looked_at(seed
         publish(db, f"memory/{place} {number}.md", lines)
     apart = 0
     for _ in range(60):
-        asked = question(" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) + rng.choice(["", "?"]))
+        asked = question(" ".join(rng.choices(WORDS, k=rng.randint(2, 8))) + rng.choice(["", "?"]))
 
         # when they are left out, and when all are looked at
         words = find_words(db, asked)

@@ -114,7 +114,23 @@ def test_a_vector_without_direction_finds_by_words(db: Database) -> None:
     assert [hit.path for hit in found.hits] == ["memory/0.md"]
 
 
-WORDS = ("gateway", "Runs", "the", "billing", "v2", "und", "läuft", "42", "is", "shoes", "日記")
+WORDS = (
+    "gateway",
+    "Runs",
+    "the",
+    "billing",
+    "v2",
+    "und",
+    "läuft",
+    "42",
+    "is",
+    "shoes",
+    "日記",
+    "pump",
+    "kiwi",
+    "delta",
+    "echo",
+)
 
 
 @pytest.mark.parametrize("seed", range(8))

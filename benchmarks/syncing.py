@@ -114,7 +114,7 @@ def measure(options: Options) -> Part:
             f"{rounds.chunks:,} passages of {size.files} files a round, {DIMS} numbers a vector, each time to a daemon "
             "that never saw them.",
             "“With vectors”: over the loopback interface from a server in another process that has them ready. The "
-            "provider's share (HTTP, JSON, base64, unit length) is memd's own provider asking the same server for the "
+            "provider's share (HTTP, JSON, unit length) is memd's own provider asking the same server for the "
             "same texts in the same batches and storing nothing: what that took in the same round is taken off.",
             "The early design gets the same passages, vectors for nothing, SQLite's default journal and a transaction "
             "a statement; its cutter is ours.",

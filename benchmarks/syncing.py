@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,15 +26,13 @@ from benchmarks.scale_process import processor_s
 from benchmarks.seeds import SeedsChunk, SeedsIndex
 from benchmarks.vector_server import MODEL, running_server, vector_of
 from memd.embedding.accounts import Accounts
-from memd.embedding.batching import batches
+from memd.embedding.batching import take_batch
 from memd.embedding.catalog import KNOWN
 from memd.embedding.providers.api import Endpoint
 from memd.embedding.providers.http import Http
 from memd.embedding.secret import Secret
-from memd.sync.embed import BATCH_TEXTS
 from memd.text.chunking import embedded_text
 from memd.text.passages import cut_passages
-from memd.text.tokens import estimate_tokens
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 from tests.support.remotes import MovableClock, provider_over
@@ -116,7 +114,7 @@ def measure(options: Options) -> Part:
             f"{rounds.chunks:,} passages of {size.files} files a round, {DIMS} numbers a vector, each time to a daemon "
             "that never saw them.",
             "“With vectors”: over the loopback interface from a server in another process that has them ready. The "
-            "provider's share (HTTP, JSON, base64, unit length) is memd's own provider asking the same server for the "
+            "provider's share (HTTP, JSON, unit length) is memd's own provider asking the same server for the "
             "same texts in the same batches and storing nothing: what that took in the same round is taken off.",
             "The early design gets the same passages, vectors for nothing, SQLite's default journal and a transaction "
             "a statement; its cutter is ours.",
@@ -180,23 +178,22 @@ def provider_cost(corpus: Path, url: str) -> Cost:
 
 
 async def embed_all(texts: Sequence[str], url: str) -> None:
-    """Embed texts as a sync does: in its batches, as many at a time as the provider takes."""
-    known = KNOWN["openai"]
+    """Embed texts as a sync does: in its batches, as many at a time as a server takes that isn't OpenAI's own."""
+    known = KNOWN["compatible"]
     endpoint = Endpoint("openai", MODEL, url, Secret(KEY))
     clock = MovableClock()
     http, accounts = Http(), Accounts(None, clock, 0)
-    limits = replace(known.limits, max_texts=min(known.limits.max_texts, BATCH_TEXTS))
-    groups = deque(batches([estimate_tokens(text) for text in texts], limits))
+    waiting = deque(("", text) for text in texts)
     async with trio.open_nursery() as nursery:
         await nursery.start(accounts.run)
-        provider = provider_over(endpoint, "openai", http, accounts.of(endpoint, known.limits), clock)
+        provider = provider_over(endpoint, "compatible", http, accounts.of(endpoint, known.limits), clock)
 
         async def work() -> None:
-            while groups:
-                await provider.embed_batch([texts[place] for place in groups.popleft()])
+            while waiting:
+                await provider.embed_batch([text for _, text in take_batch(waiting, provider.limits)])
 
         async with trio.open_nursery() as workers:
-            for _ in range(limits.concurrency):
+            for _ in range(known.limits.concurrency):
                 workers.start_soon(work)
         await provider.aclose()
         await http.aclose()

@@ -108,7 +108,8 @@ def _providers_table() -> str:
     rows = []
     for known in KNOWN.values():
         limits = limits_of(known, known.default_model)
-        figures = (limits.max_texts, limits.max_tokens, limits.max_text_tokens, limits.concurrency)
+        grown = f" to {limits.quick_texts:,}" if limits.quick_texts else ""
+        figures = (limits.max_tokens, limits.max_text_tokens, limits.concurrency)
         rows.append(
             (
                 f"`{known.name}`",
@@ -116,6 +117,7 @@ def _providers_table() -> str:
                 f"`{known.base_url}`" if known.base_url else "`remote.baseUrl`",
                 ", ".join(f"`{name}`" for name in known.key_variables)
                 or ("yes" if known.needs_key else "none"),
+                f"{limits.max_texts:,}{grown}",
                 *(f"{figure:,}" for figure in figures),
                 "yes" if known.has_bulk else "no",
             )

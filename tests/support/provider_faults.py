@@ -49,14 +49,15 @@ Rows = list[list[float | None]]
 class Fault:
     """Something that goes wrong from now on.
 
-    `times` is how many requests it meets, None for all. With a `marker` it meets only requests with a text
-    that holds it. `retry_after` is the pause the provider names: seconds, or the header as it is. `released` lets
-    requests go that hang; it is set when the fault is taken away.
+    `times` is how many requests it meets, None for all. With a `marker` it meets only requests with a text that holds
+    it, with `from_texts` only those of at least so many texts. `retry_after` is the pause the provider names: seconds,
+    or the header as it is. `released` lets requests go that hang; it is set when the fault is taken away.
     """
 
     kind: FaultKind
     times: int | None = None
     marker: str = ""
+    from_texts: int = 0
     retry_after: float | str | None = None
     met: int = 0
     released: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -64,6 +65,8 @@ class Fault:
     def meets(self, texts: Sequence[str]) -> bool:
         """Return whether a request with these texts is met, and count it; called with the server's lock held."""
         if self.released.is_set() or (self.times is not None and self.met >= self.times):
+            return False
+        if len(texts) < self.from_texts:
             return False
         if self.marker and not any(self.marker in text for text in texts):
             return False

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 
 from memd.embedding.provider import BatchLimits
+from memd.text.tokens import estimate_tokens
 
 
 def batches(costs: Sequence[int], limits: BatchLimits) -> list[list[int]]:
@@ -35,3 +38,14 @@ def batches(costs: Sequence[int], limits: BatchLimits) -> list[list[int]]:
     if current:
         found.append(current)
     return found
+
+
+def take_batch(waiting: deque[tuple[str, str]], limits: BatchLimits) -> list[tuple[str, str]]:
+    """Take what goes into the next request out of a line of (hash, text), at least one of them.
+
+    Args:
+        waiting: At least one; what is taken is removed.
+        limits: Of this request.
+    """
+    costs = [estimate_tokens(text) for _, text in islice(waiting, limits.max_texts)]
+    return [waiting.popleft() for _ in batches(costs, limits)[0]]

@@ -112,8 +112,9 @@ COMPATIBLE: Final = KnownProvider(
     key_variables=(),
     entry_names=(),
     model_prefixes=(),
-    # Nothing is known: what the servers people run (vLLM, llama.cpp, LM Studio, TEI) take without tuning
-    limits=BatchLimits(32, 16_000, 5500, _CLOUD_CONCURRENCY),
+    # Nothing is known: what the servers people run (vLLM, llama.cpp, LM Studio, TEI) take without tuning. All of them
+    # but TEI take more texts as well, which is found out by asking.
+    limits=BatchLimits(32, 16_000, 5500, _CLOUD_CONCURRENCY, quick_texts=128),
     needs_key=False,
     metered=True,
     has_bulk=False,

@@ -20,13 +20,15 @@ class BatchLimits:
     """What one request to a provider may carry, and how many requests may be under way.
 
     `max_tokens` is of all texts of a request together, `max_text_tokens` of one text; both by
-    `text.tokens.estimate_tokens`, which is why they stay below what the provider allows.
+    `text.tokens.estimate_tokens`, which is why they stay below what the provider allows. `quick_texts` is what
+    `max_texts` may grow to where requests turn out to be quick; 0 where it stays.
     """
 
     max_texts: int
     max_tokens: int
     max_text_tokens: int
     concurrency: int
+    quick_texts: int = 0
 
 
 class EmbeddingProvider(Protocol):
@@ -94,20 +96,27 @@ class EmbeddingProvider(Protocol):
 
 
 def unit_vector(raw: FloatArray, whose: str) -> FloatArray:
-    """Return a vector scaled to length 1.
+    """Return a vector (dims,) scaled to length 1: see `unit_vectors`."""
+    vector: FloatArray = unit_vectors(raw[np.newaxis], whose)[0]
+    return vector
+
+
+def unit_vectors(raw: FloatArray, whose: str) -> FloatArray:
+    """Return vectors scaled to length 1.
 
     Args:
-        raw: (dims,).
-        whose: Who made it, for the error.
+        raw: (n, dims).
+        whose: Who made them, for the error.
 
     Raises:
-        ProviderFailedError: It is empty, zero, or not finite: it would be found never or always.
+        ProviderFailedError: One is empty, zero, or not finite: it would be found never or always.
     """
     exact = raw.astype(np.float64)
-    length = float(np.sqrt((exact * exact).sum()))
-    if raw.size == 0 or not np.isfinite(length) or length == 0.0:
+    lengths = np.sqrt((exact * exact).sum(axis=1, keepdims=True))
+    if raw.shape[1] == 0 or not (np.isfinite(lengths) & (lengths > 0.0)).all():
         raise ProviderFailedError(f"{whose} returned a vector that is empty, zero or not finite")
-    return np.asarray(exact / length, dtype=np.float32)
+    exact /= lengths
+    return exact.astype(np.float32)
 
 
 BLANK = "."

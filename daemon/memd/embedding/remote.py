@@ -15,7 +15,8 @@ import trio
 
 from memd.embedding.accounts import Account, Call
 from memd.embedding.batching import batches
-from memd.embedding.provider import BLANK, BatchLimits, FloatArray, encodable, unit_vector
+from memd.embedding.portions import Portions
+from memd.embedding.provider import BLANK, BatchLimits, FloatArray, encodable, unit_vectors
 from memd.embedding.providers.api import ApiRequest, EmbeddingApi, TextKind
 from memd.embedding.providers.http import Http, Patience
 from memd.embedding.retry import (
@@ -83,7 +84,7 @@ class RemoteProvider:
         self._space = space
         self._http = http
         self._account = account
-        self._limits = limits
+        self._portions = Portions(limits)
         self._metered = metered
         self._query_timeout_s = query_timeout_s
         self._patience = batch_patience
@@ -117,9 +118,10 @@ class RemoteProvider:
     def limits(self) -> BatchLimits:
         """What one request may carry; less where the day's budget is nearly used up, so that it is used up."""
         left = self._account.tokens_left if self._metered else None
-        if left is None or left >= self._limits.max_tokens:
-            return self._limits
-        return replace(self._limits, max_tokens=max(1, left))
+        limits = self._portions.limits
+        if left is None or left >= limits.max_tokens:
+            return limits
+        return replace(limits, max_tokens=max(1, left))
 
     @property
     def recipe(self) -> dict[str, str]:
@@ -172,28 +174,33 @@ class RemoteProvider:
             costs = [estimate_tokens(wording) for wording in wordings]
             if self._metered:
                 self._account.check_budget(sum(costs))
-            parts = [[wordings[position] for position in part] for part in batches(costs, self._limits)]
-            if len(parts) == 1:
-                return await self._ask(parts[0], "document", None)
-            return await self._ask_for_all(parts)
+            while True:
+                limits = self._portions.limits
+                parts = [[wordings[position] for position in part] for part in batches(costs, limits)]
+                try:
+                    if len(parts) == 1:
+                        return await self._ask(parts[0], "document", None)
+                    return await self._ask_for_all(parts)
+                except _TooManyTexts:
+                    continue  # once: requests are never larger than usual again
 
     async def _ask_for_all(self, parts: Sequence[Sequence[str]]) -> FloatArray:
         """Return the vectors of several requests, some of them at once; the first failure ends them all."""
         found: list[FloatArray | None] = [None] * len(parts)
-        failures: list[MemdError] = []
+        failures: list[Exception] = []
         numbers = iter(range(len(parts)))
 
         async def work() -> None:
             for number in numbers:
                 try:
                     found[number] = await self._ask(parts[number], "document", None)
-                except MemdError as error:
+                except (MemdError, _TooManyTexts) as error:
                     failures.append(error)
                     nursery.cancel_scope.cancel()
                     return
 
         async with trio.open_nursery() as nursery:
-            for _ in range(min(len(parts), max(1, self._limits.concurrency))):
+            for _ in range(min(len(parts), max(1, self._portions.limits.concurrency))):
                 nursery.start_soon(work)
         if failures:
             raise failures[0]
@@ -225,6 +232,7 @@ class RemoteProvider:
 
         Raises:
             trio.TooSlowError: It got no turn in that time.
+            _TooManyTexts: It failed, and it carried more than usual: nothing is known against the account.
         """
         request = self._api.request(texts, kind)
         tokens = sum(map(estimate_tokens, texts))
@@ -241,6 +249,9 @@ class RemoteProvider:
                         call.succeeded(tokens if counted is None else counted)
                         return rows
                     except ProviderFailedError as error:
+                        if self._portions.is_blamed(len(texts), error):
+                            call.tried(error)
+                            raise _TooManyTexts from error
                         pause_s = self._pause_after(error, call, attempt, kind, deadline)
                         if pause_s is None:
                             call.failed(error)
@@ -253,9 +264,12 @@ class RemoteProvider:
         self, request: ApiRequest, count: int, patience: Patience
     ) -> tuple[FloatArray, int | None]:
         """Return the unit vectors of one reply, and the tokens it counts."""
+        began = trio.current_time()
         reply = await self._http.send(request, patience)
+        took_s = trio.current_time() - began
         if not 200 <= reply.status < 300:
             raise self._api.failure(reply.status, reply.headers, reply.body)
+        self._portions.answered(count, took_s)
         if len(reply.body) <= INLINE_BYTES:
             return self._read(reply.body, count)
         return await trio.to_thread.run_sync(
@@ -264,7 +278,7 @@ class RemoteProvider:
 
     def _read(self, body: bytes, count: int) -> tuple[FloatArray, int | None]:
         reply = self._api.parse(body, count)
-        return np.stack([unit_vector(row, self.id) for row in reply.vectors]), reply.tokens
+        return unit_vectors(reply.vectors, self.id), reply.tokens
 
     def _pause_after(
         self, error: ProviderFailedError, call: Call, attempt: int, kind: TextKind, deadline: float | None
@@ -327,6 +341,10 @@ class RemoteProvider:
                 self._under_way.discard(scope)
         if scope.cancelled_caught:
             raise ShuttingDownError(f"the provider {self.id} was closed")
+
+
+class _TooManyTexts(Exception):
+    """A request failed that carried more texts than usual: they are asked for again in several."""
 
 
 def _without_user(url: str) -> str:

@@ -138,8 +138,8 @@ def _refill_step(db: Database, space_id: str, dims: int, limit: int) -> int:
         (space_id, dims),
     )
     present = _ids(db, "SELECT rowid FROM chunks_vec_rowids", ())
-    _delete(db, np.setdiff1d(present, wanted).tolist())
-    missing = np.setdiff1d(wanted, present)
+    _delete(db, _without(present, wanted).tolist())
+    missing = _without(wanted, present)
     now = missing[:limit].tolist()
     db.executemany(
         "INSERT INTO chunks_vec (rowid, embedding) SELECT id, embedding FROM embedding_cache WHERE id = ?",
@@ -151,8 +151,20 @@ def _refill_step(db: Database, space_id: str, dims: int, limit: int) -> int:
 
 
 def _ids(db: Database, statement: str, values: tuple[str | int, ...]) -> NDArray[np.int64]:
-    """Return one column of ids."""
-    return np.fromiter((row[0] for row in db.execute(statement, values)), dtype=np.int64)
+    """Return one column of ids, in ascending order."""
+    return np.sort(np.fromiter((row[0] for row in db.execute(statement, values)), dtype=np.int64))
+
+
+def _without(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the ids that are not among others; both ascend.
+
+    `np.setdiff1d` loads all of numpy.ma when it is first called: 30 ms inside of a transaction, and 1.3 MB.
+    """
+    if not others.size:
+        return ids
+    places = np.minimum(np.searchsorted(others, ids), others.size - 1)
+    rest: NDArray[np.int64] = ids[others[places] != ids]
+    return rest
 
 
 def _insert(db: Database, ids: Sequence[int], matrix: NDArray[np.float32]) -> None:

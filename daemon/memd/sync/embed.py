@@ -17,8 +17,8 @@ import trio
 from numpy.typing import NDArray
 
 from memd.clock import Clock
-from memd.embedding.batching import batches
-from memd.embedding.provider import EmbeddingProvider
+from memd.embedding.batching import take_batch
+from memd.embedding.provider import BatchLimits, EmbeddingProvider
 from memd.embedding.refused import HARMLESS, embed_around
 from memd.index.cache import SpaceKey
 from memd.index.connection import Database, IndexFile
@@ -37,15 +37,14 @@ from memd.sync.pace import Pace
 from memd.sync.reconcile import ProgressSink, ignore_progress
 from memd.sync.suspicion import Suspicion
 from memd.sync.vector_writer import CacheLimits, FillEvents, VectorWriter
-from memd.text.tokens import estimate_tokens
 from memd_client.errors import DimensionsChangedError, MemdError
 
 BATCH_TEXTS = 128
 """Most texts asked for at once, however many the provider takes: so progress is seen, new text goes first soon,
 and little is lost when it breaks."""
 
-LOOK_AHEAD_TEXTS = 512
-"""Texts read from the index at once: the look for missing ones walks all chunks, so it is shared by many."""
+LOOK_AHEAD_BATCHES = 16
+"""Batches read from the index at once: the look for missing texts walks all chunks, so it is shared by many."""
 
 FIRST_PAUSE_S = 1.0
 DOUBLINGS = 6
@@ -265,7 +264,7 @@ class VectorFill:
         await self._count()
         self.rests = False
         while self.pending:
-            most = LOOK_AHEAD_TEXTS
+            most = LOOK_AHEAD_BATCHES * self._limits().max_texts
             if self._saves_power() and not self._sinks:
                 most = min(most, NEWEST_TEXTS - self._round)
                 self.rests = most <= 0
@@ -273,6 +272,7 @@ class VectorFill:
                     break
             missing = await self._find_missing(most)
             if not missing:
+                await self._count()  # texts may have gone
                 break
             if self.bulk is not None and self.bulk.wants(self.pending):
                 self.bulk.hand_over(await self._find_missing(self.pending))
@@ -281,7 +281,8 @@ class VectorFill:
                 await self._hunt(missing)
             else:
                 await self._embed_all(missing)
-            await self._count()
+            if not self.pending:  # counting walks all chunks: till then what was stored and came tells
+                await self._count()
         if not self.pending:
             self._renew_to_id = None  # nothing was awaited since it was counted
             self.pace.characters = 0
@@ -299,26 +300,28 @@ class VectorFill:
 
     async def _embed_all(self, missing: list[tuple[str, str]]) -> None:
         """Embed texts, several batches at a time where the provider takes them, until newer text comes in."""
-        limits = self.provider.limits
-        limits = replace(limits, max_texts=min(limits.max_texts, BATCH_TEXTS))
-        groups = deque(batches([estimate_tokens(text) for _, text in missing], limits))
+        waiting = deque(missing)
         errors: list[MemdError] = []
 
         async def work() -> None:
             # What is under way when another batch fails is brought home: it may have been paid for.
-            while groups and not errors and not self._wake.is_set():
-                group = groups.popleft()
+            while waiting and not errors and not self._wake.is_set():
                 try:
-                    await self._embed([missing[at] for at in group])
+                    await self._embed(take_batch(waiting, self._limits()))
                 except MemdError as error:
                     errors.append(error)
 
         self._wake = trio.Event()  # what came before the look is in it
         async with trio.open_nursery() as nursery:
-            for _ in range(min(limits.concurrency, len(groups))):
+            for _ in range(self.provider.limits.concurrency):
                 nursery.start_soon(work)
         if errors:
             raise errors[0]
+
+    def _limits(self) -> BatchLimits:
+        """Return what a request may carry now: the provider finds out, and the day's budget comes to its end."""
+        limits = self.provider.limits
+        return replace(limits, max_texts=min(limits.max_texts, BATCH_TEXTS))
 
     async def _hunt(self, missing: list[tuple[str, str]]) -> None:
         """Embed fewer and fewer texts at a time, until the one that the provider fails over stands alone.
@@ -328,7 +331,7 @@ class VectorFill:
         """
         await self.provider.embed_batch([HARMLESS])
         self._pauses = 0
-        part = missing[: self._suspicion.part(min(self.provider.limits.max_texts, BATCH_TEXTS))]
+        part = missing[: self._suspicion.part(self._limits().max_texts)]
         try:
             await self._embed(part)
         except MemdError as error:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.batching import batches
+from memd.embedding.batching import batches, take_batch
 from memd.embedding.provider import BatchLimits
+from memd.text.tokens import estimate_tokens
 
 limits_of_all_sizes = st.builds(
     BatchLimits,
@@ -50,3 +52,15 @@ def test_a_text_that_may_be_refused_stands_alone() -> None:
 
 def test_no_texts_are_no_batches() -> None:
     assert batches([], BatchLimits(1, 1, 1, 1)) == []
+
+
+@given(lengths=st.lists(st.integers(0, 900), min_size=1, max_size=60), limits=limits_of_all_sizes)
+def test_batches_taken_one_by_one_are_those_made_at_once(lengths: list[int], limits: BatchLimits) -> None:
+    texts = [(str(number), "a" * length) for number, length in enumerate(lengths)]
+    waiting = deque(texts)
+    taken = []
+    while waiting:
+        taken.append(take_batch(waiting, limits))
+
+    costs = [estimate_tokens(text) for _, text in texts]
+    assert taken == [[texts[position] for position in batch] for batch in batches(costs, limits)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from memd.sync.embed import LOOK_AHEAD_BATCHES
 from memd_client.errors import MemdError, ModelChildError, ProviderFailedError, ProviderReplyError
 from tests.support.fake_provider import FakeProvider
 from tests.support.meanings import TEXTS, FakeChooser, meaning_of, run, until
@@ -139,5 +140,24 @@ def test_vectors_that_cannot_be_stored_are_not_bought_over_and_over(tmp_path: Pa
                 await scene.publish(f"memory/{number}.md", [f"a new text {number}"])
                 await trio.sleep(1)
             assert len([text for text in provider.texts if text == "a new text 0"]) <= 5
+
+    run(body)
+
+
+def test_texts_that_go_before_they_are_looked_at_are_neither_bought_nor_awaited(tmp_path: Path) -> None:
+    provider = FakeProvider()
+    texts = [f"note number {number}" for number in range(LOOK_AHEAD_BATCHES * provider.limits.max_texts + 10)]
+    stay = texts[:-10]
+
+    async def body() -> None:
+        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
+            gate = provider.gate = trio.Event()
+            await scene.publish("memory/a.md", texts)
+            await until(lambda: gate.statistics().tasks_waiting)
+            await scene.publish("memory/a.md", stay)
+            gate.set()
+            await scene.until_whole()
+            assert scene.meaning.warm.count == len(stay)
+            assert sorted(provider.texts) == sorted(stay)
 
     run(body)

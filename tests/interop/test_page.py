@@ -350,9 +350,8 @@ def test_a_failing_provider_is_told_with_the_way_out(browser: Browser) -> None:
             assert "Degraded" in page.text(".verdict")
 
 
-def test_a_daemon_that_stops_is_noticed(browser: Browser, running: Running) -> None:
-    _, daemon = running
-    with opened(browser, daemon) as page:
+def test_a_daemon_that_stops_is_noticed(browser: Browser) -> None:
+    with memory_home() as (_, daemon), opened(browser, daemon) as page:
         page.wait_text("Garden")
         daemon.stop()
 

@@ -205,7 +205,7 @@ class SessionSourceContract:
             source.close()
 
     # One promise, several classes: that the same test runs for each of them is meant.
-    @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.differing_executors])
+    @settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
     @given(st.lists(st.lists(RECORDS, max_size=5), min_size=1, max_size=6))
     def test_what_has_grown_reads_as_if_it_was_read_whole(self, parts: Sequence[Sequence[str]]) -> None:
         with TemporaryDirectory(dir="/tmp") as folder:

@@ -41,7 +41,7 @@ class VectorSearchContract:
         assert self.make().name in ("memory", "sqlite-vec", "scan")
 
     # One promise, several classes: that the same test runs for each of them is meant.
-    @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.differing_executors])
+    @settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
     @given(data=st.data())
     def test_ids_and_order_are_those_of_an_exact_search(self, data: st.DataObject) -> None:
         dims = data.draw(st.integers(1, 6), "dims")

@@ -27,10 +27,19 @@ NONE: dict[str, Any] = {"agents": {"defaults": {"memorySearch": {"provider": "no
 
 
 @pytest.fixture(scope="module")
-def plain() -> Iterator[tuple[StateHome, Client]]:
-    """A memory and a client of its daemon, for questions that change neither."""
+def shared() -> Iterator[tuple[StateHome, Client]]:
+    """A memory and a client of its daemon, which live as long as this module's tests."""
     with StateHome(NONE) as home, DaemonProcess(home) as daemon, daemon.client() as client:
         yield home, client
+
+
+@pytest.fixture
+def plain(shared: tuple[StateHome, Client]) -> tuple[StateHome, Client]:
+    """A memory without a note and a client of its daemon."""
+    home, client = shared
+    home.clear()
+    client.index()
+    return shared
 
 
 def test_a_broken_config_is_named_with_its_line_and_agents_still_answer() -> None:
@@ -62,53 +71,50 @@ def test_a_wrongly_typed_key_is_named_and_touches_only_its_agent() -> None:
             assert client.search("apples", agent="main").hits
 
 
-def test_files_that_cant_be_read_are_listed_and_the_others_are_found() -> None:
-    with StateHome(NONE) as home:
-        home.note("memory/good.md", "the good note\n")
-        (home.workspace() / "memory" / "latin.md").write_bytes(b"caf\xe9 note\n")
-        (home.workspace() / "memory" / "binary.md").write_bytes(b"\x00\x01note\n")
-        os.mkfifo(home.workspace() / "memory" / "pipe.md")
-        (home.workspace() / "memory" / "dangling.md").symlink_to("/nowhere")
-        name = os.fsencode(str(home.workspace() / "memory")) + b"/bad-\xff.md"
-        with open(name, "wb") as file:
-            file.write(b"note\n")
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            reply = client.index().agents[0]
-            reasons = {row.path: row.reason for row in reply.skipped}
-            assert [hit.path for hit in client.search("note").hits] == ["memory/good.md"]
-            assert "UTF-8" in reasons["memory/latin.md"]
-            assert "binary" in reasons["memory/binary.md"]
-            assert "not a regular file" in reasons["memory/pipe.md"]
-            assert "link" in reasons["memory/dangling.md"]
-            assert any("not UTF-8" in reason and "bad-" in path for path, reason in reasons.items())
+def test_files_that_cant_be_read_are_listed_and_the_others_are_found(plain: tuple[StateHome, Client]) -> None:
+    home, client = plain
+    home.note("memory/good.md", "the good note\n")
+    (home.workspace() / "memory" / "latin.md").write_bytes(b"caf\xe9 note\n")
+    (home.workspace() / "memory" / "binary.md").write_bytes(b"\x00\x01note\n")
+    os.mkfifo(home.workspace() / "memory" / "pipe.md")
+    (home.workspace() / "memory" / "dangling.md").symlink_to("/nowhere")
+    name = os.fsencode(str(home.workspace() / "memory")) + b"/bad-\xff.md"
+    with open(name, "wb") as file:
+        file.write(b"note\n")
+    reply = client.index().agents[0]
+    reasons = {row.path: row.reason for row in reply.skipped}
+    assert [hit.path for hit in client.search("note").hits] == ["memory/good.md"]
+    assert "UTF-8" in reasons["memory/latin.md"]
+    assert "binary" in reasons["memory/binary.md"]
+    assert "not a regular file" in reasons["memory/pipe.md"]
+    assert "link" in reasons["memory/dangling.md"]
+    assert any("not UTF-8" in reason and "bad-" in path for path, reason in reasons.items())
 
-            # When the file is mended, then it is found.
-            home.note("memory/latin.md", "café note\n")
-            assert "memory/latin.md" in [hit.path for hit in client.search("café note").hits]
-
-
-def test_a_file_of_100_mb_is_left_out_with_a_reason() -> None:
-    with StateHome(NONE) as home:
-        home.note("memory/good.md", "the good note\n")
-        big = home.note("memory/big.md", "note\n")
-        os.truncate(big, 100 * 1_048_576)
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            reply = client.index().agents[0]
-            assert [(row.path, "too big" in row.reason) for row in reply.skipped] == [("memory/big.md", True)]
-            assert client.search("good note").hits
+    # When the file is mended, then it is found.
+    home.note("memory/latin.md", "café note\n")
+    assert "memory/latin.md" in [hit.path for hit in client.search("café note").hits]
 
 
-def test_one_endless_line_is_cut_searched_and_quoted_exactly() -> None:
-    with StateHome(NONE) as home:
-        line = " ".join(f"word{number}" for number in range(60_000))
-        home.note("memory/line.md", line)
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            client.index()
-            hit = client.search("word54321").hits[0]
-            assert "word54321" in hit.snippet
-            assert hit.snippet in line
-            assert (hit.start_line, hit.end_line) == (1, 1)
-            assert len(hit.snippet) <= 700
+def test_a_file_of_100_mb_is_left_out_with_a_reason(plain: tuple[StateHome, Client]) -> None:
+    home, client = plain
+    home.note("memory/good.md", "the good note\n")
+    big = home.note("memory/big.md", "note\n")
+    os.truncate(big, 100 * 1_048_576)
+    reply = client.index().agents[0]
+    assert [(row.path, "too big" in row.reason) for row in reply.skipped] == [("memory/big.md", True)]
+    assert client.search("good note").hits
+
+
+def test_one_endless_line_is_cut_searched_and_quoted_exactly(plain: tuple[StateHome, Client]) -> None:
+    home, client = plain
+    line = " ".join(f"word{number}" for number in range(60_000))
+    home.note("memory/line.md", line)
+    client.index()
+    hit = client.search("word54321").hits[0]
+    assert "word54321" in hit.snippet
+    assert hit.snippet in line
+    assert (hit.start_line, hit.end_line) == (1, 1)
+    assert len(hit.snippet) <= 700
 
 
 @pytest.mark.parametrize(
@@ -140,13 +146,13 @@ def test_fts_operators_are_plain_text(plain: tuple[StateHome, Client], query: st
     client.search(query)
 
 
-def test_an_empty_query_and_wrong_parameters_have_their_codes() -> None:
-    with StateHome(NONE) as home, DaemonProcess(home) as daemon, daemon.client() as client:
-        with pytest.raises(QueryEmptyError):
-            client.search("   ")
-        with pytest.raises(BadParamsError) as caught:
-            client.search(5)  # type: ignore[arg-type]
-        assert "query" in caught.value.message
+def test_an_empty_query_and_wrong_parameters_have_their_codes(plain: tuple[StateHome, Client]) -> None:
+    _, client = plain
+    with pytest.raises(QueryEmptyError):
+        client.search("   ")
+    with pytest.raises(BadParamsError) as caught:
+        client.search(5)  # type: ignore[arg-type]
+    assert "query" in caught.value.message
 
 
 def _exchange(path: Path, data: bytes) -> list[Any]:
@@ -182,25 +188,22 @@ def _ask(path: Path, method: str, params: dict[str, Any]) -> Any:
                 return reply[2]
 
 
-def test_garbage_huge_frames_and_unknown_methods_leave_others_untouched() -> None:
-    with StateHome(NONE) as home:
-        home.note("MEMORY.md", "apples\n")
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            assert client.search("apples").hits
-            assert _exchange(home.socket, struct.pack(">I", 17 * 1_048_576))[2]["code"] == "frame_too_big"
-            assert (
-                _exchange(home.socket, b"\x00\x00\x00\x05\xc1\xc1\xc1\xc1\xc1")[2]["code"] == "frame_invalid"
-            )
-            assert _exchange(home.socket, b"GET / HTTP/1.1\r\n\r\n")[2]["code"] in (
-                "frame_too_big",
-                "frame_invalid",
-            )
-            early = msgpack.packb([0, 1, "search", {"query": "x"}])
-            assert (
-                _exchange(home.socket, struct.pack(">I", len(early)) + early)[2]["code"] == "hello_required"
-            )
-            assert _ask(home.socket, "no_such_thing", {})["code"] == "method_unknown"
-            assert client.search("apples").hits
+def test_garbage_huge_frames_and_unknown_methods_leave_others_untouched(
+    plain: tuple[StateHome, Client],
+) -> None:
+    home, client = plain
+    home.note("MEMORY.md", "apples\n")
+    assert client.search("apples").hits
+    assert _exchange(home.socket, struct.pack(">I", 17 * 1_048_576))[2]["code"] == "frame_too_big"
+    assert _exchange(home.socket, b"\x00\x00\x00\x05\xc1\xc1\xc1\xc1\xc1")[2]["code"] == "frame_invalid"
+    assert _exchange(home.socket, b"GET / HTTP/1.1\r\n\r\n")[2]["code"] in (
+        "frame_too_big",
+        "frame_invalid",
+    )
+    early = msgpack.packb([0, 1, "search", {"query": "x"}])
+    assert _exchange(home.socket, struct.pack(">I", len(early)) + early)[2]["code"] == "hello_required"
+    assert _ask(home.socket, "no_such_thing", {})["code"] == "method_unknown"
+    assert client.search("apples").hits
 
 
 def test_a_socket_path_that_is_too_long_is_refused_by_name() -> None:
@@ -270,15 +273,15 @@ def test_an_index_of_a_newer_release_closes_its_agent_alone() -> None:
         assert index.read_bytes() == before
 
 
-def test_no_error_reply_ever_holds_a_traceback() -> None:
-    with StateHome(NONE) as home, DaemonProcess(home):
-        for method, params in (
-            ("get", {"path": 1}),
-            ("search", {}),
-            ("index", {"force": "x"}),
-            ("cancel", {"id": "x"}),
-        ):
-            error = _ask(home.socket, method, params)
-            assert error["code"] == "bad_params"
-            assert error["data"]["hint"]
-            assert "Traceback" not in json.dumps(error)
+def test_no_error_reply_ever_holds_a_traceback(plain: tuple[StateHome, Client]) -> None:
+    home, _ = plain
+    for method, params in (
+        ("get", {"path": 1}),
+        ("search", {}),
+        ("index", {"force": "x"}),
+        ("cancel", {"id": "x"}),
+    ):
+        error = _ask(home.socket, method, params)
+        assert error["code"] == "bad_params"
+        assert error["data"]["hint"]
+        assert "Traceback" not in json.dumps(error)

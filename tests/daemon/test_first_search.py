@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,6 +14,25 @@ from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 
 KEYWORD_ONLY = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+
+Running = tuple[StateHome, DaemonProcess]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Running]:
+    """A home and its daemon, which live as long as this module's tests."""
+    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon:
+        yield home, daemon
+
+
+@pytest.fixture
+def running(shared: Running) -> Running:
+    """A home without a note, and a daemon that knows there is none."""
+    home, daemon = shared
+    home.clear()
+    with daemon.client() as client:
+        client.index()
+    return shared
 
 
 def test_a_note_written_before_the_start_is_found() -> None:
@@ -27,8 +47,9 @@ def test_a_note_written_before_the_start_is_found() -> None:
             assert reply.degraded is None  # keyword search was asked for
 
 
-def test_the_very_next_search_sees_a_write_an_edit_a_rename_and_a_delete() -> None:
-    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+def test_the_very_next_search_sees_a_write_an_edit_a_rename_and_a_delete(running: Running) -> None:
+    home, daemon = running
+    with daemon.client() as client:
         note = home.note("memory/2026-03-01.md", "Martine prefers blue dashboards.\n")
         assert [hit.path for hit in client.search("Martine dashboards").hits] == ["memory/2026-03-01.md"]
 
@@ -46,8 +67,9 @@ def test_the_very_next_search_sees_a_write_an_edit_a_rename_and_a_delete() -> No
         assert gone.abstained
 
 
-def test_a_write_within_the_clocks_grain_and_of_the_same_size_is_seen() -> None:
-    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+def test_a_write_within_the_clocks_grain_and_of_the_same_size_is_seen(running: Running) -> None:
+    home, daemon = running
+    with daemon.client() as client:
         for turn in range(30):
             word = f"zebra{turn:02d}"
             home.note("memory/now.md", f"the word is {word}\n")
@@ -68,8 +90,9 @@ def test_one_agent_never_sees_anothers_memory() -> None:
             assert "work" in caught.value.hint
 
 
-def test_status_is_true_at_the_moment_it_is_asked() -> None:
-    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+def test_status_is_true_at_the_moment_it_is_asked(running: Running) -> None:
+    home, daemon = running
+    with daemon.client() as client:
         home.note("memory/a.md", "one\n")
         client.index()
         home.note("memory/b.md", "two\n")
@@ -81,31 +104,31 @@ def test_status_is_true_at_the_moment_it_is_asked() -> None:
         assert agent.vector_path in ("memory", "sqlite-vec", "scan", "none")
 
 
-def test_get_returns_exact_lines_and_refuses_everything_else() -> None:
-    with StateHome(KEYWORD_ONLY) as home:
-        home.note("memory/list.md", "one\ntwo\nthree\nfour\n")
-        secret = home.note("secret.md", "not memory\n")
-        (home.workspace() / "memory" / "link.md").symlink_to(secret)
-        outside = home.workspace() / "memory" / "folder"
-        outside.symlink_to(home.state)
-        home.note("memory/plain.txt", "text\n")
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            reply = client.get("memory/list.md", from_line=2, lines=2)
-            assert (reply.text, reply.from_line, reply.lines, reply.total_lines) == ("two\nthree", 2, 2, 4)
-            for path in (
-                "secret.md",
-                "../state/openclaw.json",
-                "memory/../secret.md",
-                "/etc/passwd",
-                "memory/link.md",
-                "memory/folder/workspace/secret.md",
-                "memory/plain.txt",
-                "memory//list.md",
-                "",
-                "a\0b.md",
-            ):
-                with pytest.raises(PathRefusedError):
-                    client.get(path)
+def test_get_returns_exact_lines_and_refuses_everything_else(running: Running) -> None:
+    home, daemon = running
+    home.note("memory/list.md", "one\ntwo\nthree\nfour\n")
+    secret = home.note("secret.md", "not memory\n")
+    (home.workspace() / "memory" / "link.md").symlink_to(secret)
+    outside = home.workspace() / "memory" / "folder"
+    outside.symlink_to(home.state)
+    home.note("memory/plain.txt", "text\n")
+    with daemon.client() as client:
+        reply = client.get("memory/list.md", from_line=2, lines=2)
+        assert (reply.text, reply.from_line, reply.lines, reply.total_lines) == ("two\nthree", 2, 2, 4)
+        for path in (
+            "secret.md",
+            "../state/openclaw.json",
+            "memory/../secret.md",
+            "/etc/passwd",
+            "memory/link.md",
+            "memory/folder/workspace/secret.md",
+            "memory/plain.txt",
+            "memory//list.md",
+            "",
+            "a\0b.md",
+        ):
+            with pytest.raises(PathRefusedError):
+                client.get(path)
 
 
 def test_extra_paths_are_searched_and_read() -> None:
@@ -123,28 +146,28 @@ def test_extra_paths_are_searched_and_read() -> None:
             assert client.get(hits[0].path).text.startswith("Knead")
 
 
-def test_the_first_k_of_k_plus_one_results_are_the_k_results() -> None:
-    with StateHome(KEYWORD_ONLY) as home:
-        for number in range(30):
-            home.note(
-                f"memory/n{number:02d}.md",
-                f"release notes number {number} " + "deploy " * (number % 7) + "\n",
-            )
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            lists = [
-                [(hit.path, hit.score) for hit in client.search("deploy release", max_results=k).hits]
-                for k in range(1, 12)
-            ]
-        for shorter, longer in itertools.pairwise(lists):
-            assert longer[: len(shorter)] == shorter
+def test_the_first_k_of_k_plus_one_results_are_the_k_results(running: Running) -> None:
+    home, daemon = running
+    for number in range(30):
+        home.note(
+            f"memory/n{number:02d}.md",
+            f"release notes number {number} " + "deploy " * (number % 7) + "\n",
+        )
+    with daemon.client() as client:
+        lists = [
+            [(hit.path, hit.score) for hit in client.search("deploy release", max_results=k).hits]
+            for k in range(1, 12)
+        ]
+    for shorter, longer in itertools.pairwise(lists):
+        assert longer[: len(shorter)] == shorter
 
 
-def test_chinese_is_found_from_one_character_up_and_mixed_with_latin() -> None:
-    with StateHome(KEYWORD_ONLY) as home:
-        home.note("memory/zh.md", "客户喜欢蓝色的仪表盘。\n我们决定重跑gen任务。\n")
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            for query in ("蓝", "仪表盘", "客户喜欢什么颜色", "gen", "重跑gen"):
-                assert client.search(query).hits, query
+def test_chinese_is_found_from_one_character_up_and_mixed_with_latin(running: Running) -> None:
+    home, daemon = running
+    home.note("memory/zh.md", "客户喜欢蓝色的仪表盘。\n我们决定重跑gen任务。\n")
+    with daemon.client() as client:
+        for query in ("蓝", "仪表盘", "客户喜欢什么颜色", "gen", "重跑gen"):
+            assert client.search(query).hits, query
 
 
 def test_memctl_speaks_plainly_when_piped() -> None:
@@ -172,29 +195,27 @@ def test_memctl_speaks_plainly_when_piped() -> None:
             assert daemon.memctl("search", "--no-such-option", "x").returncode == 2
 
 
-def test_many_clients_search_while_files_change() -> None:
-    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon:
-        clients = [Client(home.socket) for _ in range(10)]
-        try:
-            for turn in range(20):
-                home.note(f"memory/n{turn % 5}.md", f"shared topic turn{turn}\n")
-                for client in clients:
-                    assert any(
-                        f"turn{turn}" in hit.snippet for hit in client.search(f"topic turn{turn}").hits
-                    )
-        finally:
+def test_many_clients_search_while_files_change(running: Running) -> None:
+    home, daemon = running
+    clients = [Client(home.socket) for _ in range(10)]
+    try:
+        for turn in range(20):
+            home.note(f"memory/n{turn % 5}.md", f"shared topic turn{turn}\n")
             for client in clients:
-                client.close()
-        assert not [event for event in daemon.events() if event.get("level") == "error"]
+                assert any(f"turn{turn}" in hit.snippet for hit in client.search(f"topic turn{turn}").hits)
+    finally:
+        for client in clients:
+            client.close()
+    assert not [event for event in daemon.events() if event.get("level") == "error"]
 
 
-def test_a_copy_that_was_just_emptied_gives_its_seat_to_another() -> None:
-    with StateHome(KEYWORD_ONLY) as home:
-        home.note("memory/2026-05-01.md", "the cormorant nests on the pier\n")
-        last = home.note("memory/2026-05-02.md", "the cormorant nests on the pier\n")
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            client.index()
-            (both,) = client.search("cormorant").hits
-            assert (both.path, both.copies) == ("memory/2026-05-02.md", 2)
-            last.write_text("")
-            assert [hit.path for hit in client.search("cormorant").hits] == ["memory/2026-05-01.md"]
+def test_a_copy_that_was_just_emptied_gives_its_seat_to_another(running: Running) -> None:
+    home, daemon = running
+    home.note("memory/2026-05-01.md", "the cormorant nests on the pier\n")
+    last = home.note("memory/2026-05-02.md", "the cormorant nests on the pier\n")
+    with daemon.client() as client:
+        client.index()
+        (both,) = client.search("cormorant").hits
+        assert (both.path, both.copies) == ("memory/2026-05-02.md", 2)
+        last.write_text("")
+        assert [hit.path for hit in client.search("cormorant").hits] == ["memory/2026-05-01.md"]

@@ -28,7 +28,13 @@ def daemon() -> Iterator[DaemonProcess]:
         outside = home.root / "notes"
         outside.mkdir()
         (outside / "house rules.md").write_text("# House\n\nShoes stay at the door.\n")
-        search = {"provider": "none", "extraPaths": [str(outside)], "sources": ["memory", "sessions"]}
+        sync = {"watchDebounceMs": 50}
+        search = {
+            "provider": "none",
+            "extraPaths": [str(outside)],
+            "sources": ["memory", "sessions"],
+            "sync": sync,
+        }
         home.configure(agents_config(home.state, "work", memory_search=search))
         for number in range(NOTES):
             home.note(f"memory/topic-{number:03}.md", f"# Topic {number}\n\nAbout {number}.\n")

@@ -6,10 +6,12 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+from memd_client import Client
 from memd_client.messages import ModelStatus, SearchReply, StatusReply
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
@@ -27,8 +29,9 @@ NOTES = {
 }
 
 
-@pytest.fixture
-def home() -> Iterator[StateHome]:
+@contextmanager
+def noted() -> Iterator[StateHome]:
+    """Yield a home with the notes."""
     minilm_path()
     with StateHome(MINILM) as home:
         for path, text in NOTES.items():
@@ -36,19 +39,31 @@ def home() -> Iterator[StateHome]:
         yield home
 
 
+@pytest.fixture
+def home() -> Iterator[StateHome]:
+    with noted() as home:
+        yield home
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Client]:
+    """A client of a daemon that several tests ask, and none changes."""
+    with noted() as home, DaemonProcess(home) as daemon, daemon.client() as client:
+        indexed = client.index().agents[0]
+        assert indexed.embedded + indexed.reused == len(NOTES)
+        yield client
+
+
 def _model(status: StatusReply) -> ModelStatus:
     return status.models[0]
 
 
-def test_a_paraphrase_without_a_common_word_is_found_first(home: StateHome) -> None:
-    with DaemonProcess(home) as daemon, daemon.client() as client:
-        indexed = client.index().agents[0]
-        assert indexed.embedded + indexed.reused == 4
-        reply = client.search("when do we have to pay our provider")
-        assert reply.mode == "hybrid"
-        assert reply.degraded is None
-        assert reply.hits[0].path == "memory/2026-01-05.md"
-        assert client.search("the sick pet").hits[0].path == "memory/2026-01-06.md"
+def test_a_paraphrase_without_a_common_word_is_found_first(asked: Client) -> None:
+    reply = asked.search("when do we have to pay our provider")
+    assert reply.mode == "hybrid"
+    assert reply.degraded is None
+    assert reply.hits[0].path == "memory/2026-01-05.md"
+    assert asked.search("the sick pet").hits[0].path == "memory/2026-01-06.md"
 
 
 @pytest.mark.long
@@ -171,20 +186,17 @@ def test_search_answers_while_the_index_is_being_built(home: StateHome) -> None:
         assert all(reply.hits[0].path == "memory/2026-01-07.md" for reply in whole)
 
 
-def test_embed_returns_unit_vectors_of_the_warm_model(home: StateHome) -> None:
-    with DaemonProcess(home) as daemon, daemon.client() as client:
-        reply = client.embed(["one", "two"])
-        matrix = np.frombuffer(reply.vectors, "<f4").reshape(reply.count, reply.dims)
-        assert matrix.shape == (2, 384)
-        assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
+def test_embed_returns_unit_vectors_of_the_warm_model(asked: Client) -> None:
+    reply = asked.embed(["one", "two"])
+    matrix = np.frombuffer(reply.vectors, "<f4").reshape(reply.count, reply.dims)
+    assert matrix.shape == (2, 384)
+    assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
 
 
-def test_deep_status_probes_every_part(home: StateHome) -> None:
-    with DaemonProcess(home) as daemon, daemon.client() as client:
-        client.index()
-        checks = client.status(deep=True).agents[0].checks
-        assert {check.name for check in checks} == {"embeddings", "keyword index", "vectors", "files"}
-        assert all(check.ok for check in checks), checks
+def test_deep_status_probes_every_part(asked: Client) -> None:
+    checks = asked.status(deep=True).agents[0].checks
+    assert {check.name for check in checks} == {"embeddings", "keyword index", "vectors", "files"}
+    assert all(check.ok for check in checks), checks
 
 
 def test_the_child_dies_with_a_killed_daemon(home: StateHome) -> None:

@@ -92,12 +92,12 @@ def test_vectors_that_were_pending_are_pending_and_none_is_computed_twice(end: s
         (home.root / "memd.toml").write_text(
             "model_threads = 1\n"
         )  # two would wait for each other on a busy machine
-        for number in range(300):
+        for number in range(160):
             words = " ".join(chance.choices(WORDS, k=30))
             home.note(f"memory/{number:03d}.md", f"Entry {number}: {words}\n")
         daemon = DaemonProcess(home).start()
         begun = first(
-            daemon.wait_for(lambda status: first(status).vectors >= 40 and first(status).files == 300)
+            daemon.wait_for(lambda status: first(status).vectors >= 40 and first(status).files == 160)
         )
         assert begun.chunks_pending > 0
         getattr(daemon, end)()

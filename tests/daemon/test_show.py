@@ -16,7 +16,8 @@ from tests.support.sockets import wait_until
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
     with StateHome() as home:
-        home.configure(agents_config(home.state, "work"))
+        search = {"provider": "none", "sync": {"watchDebounceMs": 50}}
+        home.configure(agents_config(home.state, "work", memory_search=search))
         home.note("MEMORY.md", "# Ann\n\nThe garden gate has the code 1209.\n")
         home.note("memory/2026-03-04.md", "# Monday\n\nThe staging gateway listens on 8443.\n")
         home.note("memory/facts.md", "# Facts\n\n- Anna lives in Lisbon\n", agent="work")

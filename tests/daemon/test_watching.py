@@ -50,16 +50,31 @@ def wait_indexed(daemon: DaemonProcess, files: int, agent: int = 0) -> AgentStat
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[StateHome, Client]]:
+def shared() -> Iterator[DaemonProcess]:
+    """A daemon that lives as long as this module's tests."""
     with StateHome(watched()) as home:
         home.workspace().mkdir()
-        with watching(home) as daemon, daemon.client() as client:
-            yield home, client
+        with watching(home) as daemon:
+            yield daemon
 
 
-def check_script(shared: tuple[StateHome, Client], script: list[Edit | Look]) -> None:
+@pytest.fixture
+def watcher(shared: DaemonProcess) -> DaemonProcess:
+    """A daemon that watches a workspace with nothing in it."""
+    shared.home.clear()
+    wait_indexed(shared, 0)
+    return shared
+
+
+@pytest.fixture(scope="module")
+def asker(shared: DaemonProcess) -> Iterator[Client]:
+    """A client of it."""
+    with shared.client() as client:
+        yield client
+
+
+def check_script(home: StateHome, client: Client, script: list[Edit | Look]) -> None:
     """Do a script without a search in between, and wait until the index is equal to the disk."""
-    home, client = shared
     memory = EditedMemory(home.workspace())
     for step in script:
         assert isinstance(step, Edit)
@@ -79,55 +94,57 @@ def check_script(shared: tuple[StateHome, Client], script: list[Edit | Look]) ->
 @settings(max_examples=12, deadline=None)
 @given(script=scripts(looks=False))
 def test_whatever_was_edited_is_indexed_without_a_search(
-    shared: tuple[StateHome, Client], script: list[Edit | Look]
+    shared: DaemonProcess, asker: Client, script: list[Edit | Look]
 ) -> None:
-    check_script(shared, script)
+    check_script(shared.home, asker, script)
 
 
 @pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(script=scripts(looks=False, longest=30))
 def test_many_scripts_are_indexed_without_a_search(
-    shared: tuple[StateHome, Client], script: list[Edit | Look]
+    shared: DaemonProcess, asker: Client, script: list[Edit | Look]
 ) -> None:
-    check_script(shared, script)
+    check_script(shared.home, asker, script)
 
 
 @pytest.mark.parametrize("folder", ["memory", "memory/new", "memory/new/nested/deep"])
-def test_files_written_right_after_their_folder_was_made_are_all_indexed(folder: str) -> None:
-    with StateHome(watched()) as home:
-        home.note("MEMORY.md", "here from the start\n")
-        with watching(home) as daemon, daemon.client() as client:
-            for number in range(200):
-                home.note(f"{folder}/{number:03d}.md", f"number {number} of a burst\n")
-            wait_indexed(daemon, 201)
-            assert client.search("burst", max_results=1).hits
+def test_files_written_right_after_their_folder_was_made_are_all_indexed(
+    watcher: DaemonProcess, folder: str
+) -> None:
+    home = watcher.home
+    home.note("MEMORY.md", "here from the start\n")
+    wait_indexed(watcher, 1)
+    for number in range(200):
+        home.note(f"{folder}/{number:03d}.md", f"number {number} of a burst\n")
+    wait_indexed(watcher, 201)
+    with watcher.client() as client:
+        assert client.search("burst", max_results=1).hits
 
 
-def test_a_tree_that_is_moved_in_is_indexed_whole() -> None:
-    with StateHome(watched()) as home:
-        home.note("memory/a.md", "here from the start\n")
-        outside = home.root / "tree"
-        for number in range(200):
-            place = outside / f"{number % 7}" / f"{number % 3}"
-            place.mkdir(parents=True, exist_ok=True)
-            (place / f"{number:03d}.md").write_text(f"number {number} of a tree\n")
-        with watching(home) as daemon:
-            outside.rename(home.workspace() / "memory" / "tree")
-            wait_indexed(daemon, 201)
-            (home.workspace() / "memory" / "tree").rename(outside)
-            wait_indexed(daemon, 1)
+def test_a_tree_that_is_moved_in_is_indexed_whole(watcher: DaemonProcess) -> None:
+    home = watcher.home
+    home.note("memory/a.md", "here from the start\n")
+    wait_indexed(watcher, 1)
+    outside = home.root / "tree"
+    for number in range(200):
+        place = outside / f"{number % 7}" / f"{number % 3}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number:03d}.md").write_text(f"number {number} of a tree\n")
+    outside.rename(home.workspace() / "memory" / "tree")
+    wait_indexed(watcher, 201)
+    (home.workspace() / "memory" / "tree").rename(outside)
+    wait_indexed(watcher, 1)
 
 
-def test_a_file_is_followed_through_save_after_save() -> None:
-    with StateHome(watched()) as home:
-        memory = EditedMemory(home.workspace())
-        with watching(home) as daemon, daemon.client() as client:
+def test_a_file_is_followed_through_save_after_save(watcher: DaemonProcess) -> None:
+    memory = EditedMemory(watcher.home.workspace())
+    with watcher.client() as client:
+        for _ in range(5):
             for _ in range(5):
-                for _ in range(5):
-                    memory.do(Edit("replace", "memory/a.md"))
-                    memory.do(Edit("swap_words_and_time", "MEMORY.md"))
-                eventually(lambda: differences(client, memory))
+                memory.do(Edit("replace", "memory/a.md"))
+                memory.do(Edit("swap_words_and_time", "MEMORY.md"))
+            eventually(lambda: differences(client, memory))
 
 
 @pytest.mark.long

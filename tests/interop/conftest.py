@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.chromium import Browser
-from tests.support.chromium_page import memory_home
+from tests.support.chromium_page import memory_home, restore
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
@@ -19,8 +19,15 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[StateHome, DaemonProcess]]:
+    """A home and its daemon, which live as long as a module's tests."""
+    with memory_home() as shared:
+        yield shared
+
+
 @pytest.fixture
-def running() -> Iterator[tuple[StateHome, DaemonProcess]]:
-    """A home with notes and facts, and its daemon."""
-    with memory_home() as running:
-        yield running
+def running(shared: tuple[StateHome, DaemonProcess]) -> tuple[StateHome, DaemonProcess]:
+    """A home with notes and facts as they were at first, and its daemon."""
+    restore(*shared)
+    return shared

@@ -126,7 +126,7 @@ def memories(draw: st.DrawFn) -> Memory:
     return db, texts, vectors(draw, 1)[0]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None)
 @given(memory=memories(), query=queries(), wish=wishes(), least=LEAST)
 def test_a_longer_list_begins_with_the_shorter_one_with_vectors_as_well(
     memory: Memory, query: str, wish: Query, least: float | None
@@ -145,7 +145,7 @@ def test_a_longer_list_begins_with_the_shorter_one_with_vectors_as_well(
 # --- the three vector paths ---------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None)
 @given(memory=memories(), query=queries(), wish=wishes(), least=LEAST, wanted=st.integers(1, 12))
 def test_all_vector_paths_bring_the_same_hits_in_the_same_order(
     memory: Memory, query: str, wish: Query, least: float | None, wanted: int
@@ -162,7 +162,7 @@ def test_all_vector_paths_bring_the_same_hits_in_the_same_order(
 # --- what holds all that was asked for is never taken away -----------------------------------------------
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 @given(memory=memories(), data=st.data(), model=st.sampled_from(("minilm", "embed-3", "")))
 def test_who_asks_with_the_words_of_a_line_gets_something(
     memory: Memory, data: st.DataObject, model: str

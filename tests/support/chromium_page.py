@@ -10,7 +10,9 @@ from tests.support.chromium import Browser, Page
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
-WORDS_ALONE: dict[str, Any] = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+WORDS_ALONE: dict[str, Any] = {
+    "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watchDebounceMs": 50}}}}
+}
 
 GATEWAY = """# Deploying the gateway
 
@@ -30,17 +32,32 @@ FACTS = """# Facts
 """
 GARDEN = "# Garden\n\nTomatoes need twice the water this week.\n"
 
+NOTES = {
+    "memory/2026-03-04.md": GATEWAY,
+    "memory/2026-03-02.md": REVIEW,
+    "memory/2026-02-11.md": GARDEN,
+    "memory/facts.md": FACTS,
+}
+"""Three dated notes and two facts."""
+
 
 @contextmanager
 def memory_home(config: dict[str, Any] | None = None) -> Iterator[tuple[StateHome, DaemonProcess]]:
-    """Run a daemon over a small memory: three dated notes and two facts."""
+    """Run a daemon over a small memory: `NOTES`."""
     with StateHome(config or WORDS_ALONE) as home:
-        home.note("memory/2026-03-04.md", GATEWAY)
-        home.note("memory/2026-03-02.md", REVIEW)
-        home.note("memory/2026-02-11.md", GARDEN)
-        home.note("memory/facts.md", FACTS)
+        for name, text in NOTES.items():
+            home.note(name, text)
         with DaemonProcess(home) as daemon:
             yield home, daemon
+
+
+def restore(home: StateHome, daemon: DaemonProcess) -> None:
+    """Make a memory `NOTES` again, whatever was done to it, and have the daemon know."""
+    home.clear()
+    for name, text in NOTES.items():
+        home.note(name, text)
+    with daemon.client() as client:
+        client.index()
 
 
 @contextmanager

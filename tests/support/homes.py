@@ -49,6 +49,12 @@ class StateHome:
         location.write_text(text, encoding="utf-8")
         return location
 
+    def clear(self, agent: str = "main") -> None:
+        """Leave an agent's workspace empty."""
+        workspace = self.workspace(agent)
+        shutil.rmtree(workspace, ignore_errors=True)
+        workspace.mkdir()
+
     def environ(self) -> dict[str, str]:
         """Return the variables that lead a daemon here."""
         return {

@@ -319,7 +319,7 @@ _DOCUMENTS = _VALUES | st.fixed_dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(_DOCUMENTS, st.lists(st.sampled_from(["main", "x y", "\ud800", "..", "ops"]), max_size=3))
 def test_any_document_gives_valid_agents_and_never_raises(document: object, folders: list[str]) -> None:
     home = _resolve(document, agent_folders=folders)

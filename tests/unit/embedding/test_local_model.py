@@ -103,7 +103,7 @@ def test_text_beyond_the_context_is_embedded_to_its_end(minilm: Path, reference:
 
 
 def test_endless_word_is_embedded(minilm: Path) -> None:
-    assert np.isfinite(embed(minilm, "0123456789abcdef" * 1024)).all()
+    assert np.isfinite(embed(minilm, "0123456789abcdef" * 256)).all()
 
 
 def test_a_text_given_up_for_a_query_gets_the_vector_it_would_have_had(minilm: Path) -> None:

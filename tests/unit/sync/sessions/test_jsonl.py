@@ -275,7 +275,7 @@ EDITS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None)
 @given(st.lists(EDITS, min_size=1, max_size=8))
 def test_whatever_happens_to_a_file_it_reads_as_a_whole(edits: list[tuple[str, int]]) -> None:
     with TemporaryDirectory(dir="/tmp") as folder:

@@ -65,7 +65,7 @@ def test_a_search_that_waits_for_the_sync_holds_nothing_up() -> None:
 
 
 def turns(*seconds: float, cancelled: int | None = None) -> list[tuple[int, float]]:
-    """Return when each of some searches that come one after the other begins, by its number, in that order.
+    """Return (number, when it begins) of some searches that come one after the other, in that order.
 
     Args:
         seconds: How long each takes.
@@ -85,29 +85,37 @@ def turns(*seconds: float, cancelled: int | None = None) -> list[tuple[int, floa
             for number, takes_s in enumerate(seconds):
                 nursery.start_soon(search, number, takes_s)
                 await trio.testing.wait_all_tasks_blocked()
-        return begun
+        return sorted(begun, key=lambda each: (each[1], each[0]))
 
     return trio.run(scene, clock=MockClock(autojump_threshold=0))
 
 
-def test_searches_take_turns_first_come_first_served() -> None:
-    assert turns(0.01, 0.02, 0.01) == [(0, 0.0), (1, 0.01), (2, 0.03)]
+def test_two_searches_at_a_time_first_come_first_served() -> None:
+    assert turns(0.01, 0.02, 0.02, 0.01) == [(0, 0.0), (1, 0.0), (2, 0.01), (3, 0.02)]
 
 
-def test_one_that_takes_long_holds_the_others_up_for_a_turn_only() -> None:
+def test_those_that_take_long_hold_the_others_up_for_a_turn_only() -> None:
     long = 100 * TURN_S
-    begun = turns(long, long, 0.01, 0.01)
+    begun = turns(long, long, long, long, 0.01, 0.01, 0.01)
 
-    assert [number for number, _ in begun] == [0, 1, 2, 3]
-    assert [at for _, at in begun] == pytest.approx([0, TURN_S, 2 * TURN_S, 2 * TURN_S + 0.01])
+    assert [number for number, _ in begun] == [0, 1, 2, 3, 4, 5, 6]
+    later = 2 * TURN_S
+    assert [at for _, at in begun] == pytest.approx([0, 0, TURN_S, TURN_S, later, later, later + 0.01])
 
 
-@pytest.mark.parametrize("cancelled", [0, 1, 2])
+@pytest.mark.parametrize("cancelled", range(5))
 def test_one_that_is_given_up_leaves_its_place(cancelled: int) -> None:
-    begun = turns(0.01, 0.01, 0.01, cancelled=cancelled)
+    begun = turns(0.01, 0.01, 0.01, 0.01, 0.01, cancelled=cancelled)
 
-    assert [number for number, _ in begun if number != cancelled] == [n for n in range(3) if n != cancelled]
-    assert max(at for _, at in begun) == (0.011 if cancelled == 0 else 0.01)
+    assert [number for number, _ in begun if number != cancelled] == [n for n in range(5) if n != cancelled]
+    assert max(at for _, at in begun) == (0.011 if cancelled < 2 else 0.01)
+
+
+def test_where_the_first_in_line_is_given_up_the_next_one_watches_the_clock() -> None:
+    long = 100 * TURN_S
+    begun = turns(long, long, 0.01, 0.01, cancelled=2)
+
+    assert begun == [(0, 0.0), (1, 0.0), (3, TURN_S)]
 
 
 def test_the_next_one_begins_at_once_where_nobody_is_in_line() -> None:

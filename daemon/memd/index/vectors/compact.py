@@ -26,6 +26,9 @@ from memd.index.vectors.vector_search import FloatArray, IdArray, rounding
 
 ByteArray = NDArray[np.int8]
 
+_Plane = tuple[ByteArray, float]
+"""A query's numbers, divided by a scale and rounded."""
+
 LARGEST = 127
 """The largest number of a row."""
 
@@ -101,7 +104,7 @@ def highest(blocks: Sequence[Block], query: NDArray[np.float64]) -> tuple[IdArra
         blocks: As `Block.seen` returned them.
         query: (dims,), unit length.
     """
-    planes, rest = _planes(query)
+    (first_plane, first_scale), (second_plane, second_scale), rest = _planes(query)
     # No number of a row is larger than LARGEST, so a row is no longer than this, times its scale.
     rest *= LARGEST * np.sqrt(len(query))
     high = np.empty(sum(block.count for block in blocks), dtype=np.float32)
@@ -110,9 +113,11 @@ def highest(blocks: Sequence[Block], query: NDArray[np.float64]) -> tuple[IdArra
         first = end
         for start in range(0, block.count, STEP_ROWS):
             numbers = block.numbers[start : start + STEP_ROWS]
-            products = sum(np.asarray(simsimd.dot(plane, numbers)) * scale for plane, scale in planes)
+            products = np.asarray(simsimd.dot(first_plane, numbers))
+            products *= first_scale
+            products += np.asarray(simsimd.dot(second_plane, numbers)) * second_scale + rest
             begin, end = end, end + len(numbers)
-            np.multiply(products + rest, block.scales[start : start + len(numbers)], out=high[begin:end])
+            np.multiply(products, block.scales[start : start + len(numbers)], out=high[begin:end])
         part = high[first:end]
         part += block.doubts
         if not block.alive.all():
@@ -121,16 +126,18 @@ def highest(blocks: Sequence[Block], query: NDArray[np.float64]) -> tuple[IdArra
     return blocks[0].ids if len(blocks) == 1 else np.concatenate([block.ids for block in blocks]), high
 
 
-def _planes(query: NDArray[np.float64]) -> tuple[list[tuple[ByteArray, float]], float]:
-    """Return a query as ([(bytes, their scale)], the length of what they leave)."""
-    planes = []
-    left = query
-    for _ in range(2):
-        scale = max(float(np.abs(left).max()) / LARGEST, LEAST_SCALE)
-        plane = np.rint(left / scale).astype(np.int8)
-        left = left - plane * scale
-        planes.append((plane, scale))
-    return planes, float(np.linalg.norm(left))
+def _planes(query: NDArray[np.float64]) -> tuple[_Plane, _Plane, float]:
+    """Return a query as bytes, what they leave as bytes, and the length of what those leave."""
+    first, left = _plane(query)
+    second, left = _plane(left)
+    return first, second, float(np.linalg.norm(left))
+
+
+def _plane(vector: NDArray[np.float64]) -> tuple[_Plane, NDArray[np.float64]]:
+    """Return a vector as bytes, and what they leave of it."""
+    scale = max(float(np.abs(vector).max()) / LARGEST, LEAST_SCALE)
+    numbers = np.rint(vector / scale).astype(np.int8)
+    return (numbers, scale), vector - numbers * scale
 
 
 def _compacted(rows: FloatArray) -> tuple[ByteArray, FloatArray, FloatArray]:

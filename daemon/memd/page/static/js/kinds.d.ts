@@ -67,6 +67,8 @@ export interface Reader {
   found: { start: number; end: number } | null;
   evidence: ((text: string) => [number, number][]) | null;
   from: number; lines: string[]; total: number; truncated: boolean; error: RequestFailure | null; loading: boolean;
+  /** What was asked for last, whether or not it has come. */
+  wanted: { from: number; lines: number };
   /** What to focus when the reader closes. */
   opener: string;
 }

@@ -39,7 +39,8 @@ export function openPlace(place, evidence, opener) {
  */
 function openTalk(what, snippet) {
   turn += 1;
-  state.reader = { ...what, from: what.found.start, lines: snippet.split("\n"), total: 0, truncated: false, error: null, loading: false };
+  const from = what.found.start;
+  state.reader = { ...what, from, lines: snippet.split("\n"), wanted: { from, lines: 0 }, total: 0, truncated: false, error: null, loading: false };
   changed();
 }
 
@@ -49,7 +50,7 @@ function openTalk(what, snippet) {
  * @param {number} lines
  */
 async function open(what, from, lines) {
-  state.reader = { ...what, from, lines: [], total: 0, truncated: false, error: null, loading: true };
+  state.reader = { ...what, from, lines: [], wanted: { from, lines }, total: 0, truncated: false, error: null, loading: true };
   changed();
   await load(from, lines);
 }
@@ -63,6 +64,7 @@ async function load(from, lines) {
   const mine = turn;
   const reader = state.reader;
   if (!reader) return;
+  reader.wanted = { from, lines };
   try {
     const reply = await ask("get", { agent: state.agent, path: reader.path, from_line: from, lines });
     if (mine !== turn) return;
@@ -90,10 +92,10 @@ export function later() {
   if (reader) void load(reader.from, reader.lines.length + STEP);
 }
 
-/** Read again what is shown, after the file may have changed. */
+/** Read again what is shown, or was asked for just now, after the file may have changed. */
 export function refreshReader() {
   const { reader } = state;
-  if (reader && reader.source !== "sessions") void load(reader.from, Math.max(reader.lines.length, STEP));
+  if (reader && reader.source !== "sessions") void load(reader.wanted.from, Math.max(reader.wanted.lines, STEP));
 }
 
 /** Close the reader, and go back to where it was opened. */

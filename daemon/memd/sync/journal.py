@@ -24,10 +24,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import structlog
 import trio
 
 from memd.sync.filesystems import MOUNT_TABLE, load_mounts
 from memd.sync.inotify import IGNORED, OVERFLOW, Event, Inotify
+
+log = structlog.get_logger(__name__)
 
 STANDS_S: Final = 2.0
 """How long a look stands at most."""
@@ -63,6 +66,7 @@ class KernelNotes:
         self._foreign: frozenset[int] = frozenset()
         self._folders: dict[int, dict[Journal, Names]] = {}
         self._is_off = False
+        self._told: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<KernelNotes of {len(self._folders)} folders{', off' if self._is_off else ''}>"
@@ -98,7 +102,8 @@ class KernelNotes:
                 device = os.stat(folder, follow_symlinks=follow).st_dev
             except (FileNotFoundError, NotADirectoryError):
                 return None if follow else NOWHERE
-            except OSError:
+            except OSError as error:
+                self._tell(error)
                 return None
             wanted = self._folders.setdefault(number, {})
             before = wanted.get(journal, names)
@@ -137,19 +142,28 @@ class KernelNotes:
             return False
         try:
             queue = Inotify()
-        except OSError:
+        except OSError as error:
             self._is_off = True
+            self._tell(error)
             return False
         try:
             self._mounts = os.open(self._table, os.O_RDONLY | os.O_CLOEXEC)
             self._mounts_changed.register(self._mounts, select.POLLPRI | select.POLLERR)
             self._foreign = frozenset(load_mounts(self._table).foreign_devices)
-        except OSError:
+        except OSError as error:
             self._is_off = True
+            self._tell(error)
             queue.close()
             return False
         self._queue = queue
         return True
+
+    def _tell(self, error: OSError) -> None:
+        """Say once why searches look at all files; the lock is held."""
+        reason = error.strerror or str(error)
+        if reason not in self._told:
+            self._told.add(reason)
+            log.info("sync.kernel_notes_missing", reason=reason)
 
     def _take(self, event: Event) -> None:
         """Tell whom an event concerns; the lock is held."""

@@ -27,7 +27,7 @@ def test_more_folders_than_the_system_watches_name_the_setting(tmp_path: Path) -
     limit.parent.mkdir(parents=True)
     limit.write_text("100\n")
 
-    (few,), (many,) = check_watches(row(folders=50), tmp_path), check_watches(row(folders=90), tmp_path)
+    (few,), (many,) = check_watches(row(folders=25), tmp_path), check_watches(row(folders=45), tmp_path)
 
     assert few.state == OK
     assert (many.state, many.fix) == (WARNING, "sudo sysctl fs.inotify.max_user_watches=524288")

@@ -23,6 +23,9 @@ DAEMONS_DESCRIPTORS = 8192
 
 FULL_SHARE = 0.8
 
+WATCHES_A_FOLDER = 2
+"""One for the hints between searches, and one for what a search asks the kernel itself."""
+
 EARLIEST_MS = 1_735_689_600_000
 """The first of January 2025: no clock that is right shows less."""
 
@@ -35,13 +38,14 @@ def check_watches(report: Report, proc: Path = Path("/proc")) -> list[Finding]:
         proc: Where the system tells its limits.
     """
     folders = sum(agent.get("folders", 0) for agent in report["agents"])
+    needed = folders * WATCHES_A_FOLDER
     try:
         limit = int((proc / "sys/fs/inotify/max_user_watches").read_text())
     except (OSError, ValueError):
         return []  # not Linux: there is no such limit
-    text = f"{count(folders, 'folder')} to watch of {limit:,} the system watches for all programs of yours"
-    if folders > limit * FULL_SHARE:
-        fix = f"sudo sysctl fs.inotify.max_user_watches={max(524_288, folders * 2)}"
+    text = f"{count(folders, 'folder')} to watch, twice each, of {limit:,} the system watches for all programs of yours"
+    if needed > limit * FULL_SHARE:
+        fix = f"sudo sysctl fs.inotify.max_user_watches={max(524_288, needed * 2)}"
         return [Finding(AREA, "file events", WARNING, text, fix)]
     return [Finding(AREA, "file events", OK, text)]
 

@@ -66,6 +66,7 @@ class KernelNotes:
         self._foreign: frozenset[int] = frozenset()
         self._folders: dict[int, dict[Journal, Names]] = {}
         self._is_off = False
+        self._is_remounted = False
         self._told: set[str] = set()
 
     def __repr__(self) -> str:
@@ -78,13 +79,15 @@ class KernelNotes:
                 return False
             assert self._queue is not None
             assert self._mounts_changed is not None
-            if self._mounts_changed.poll(0):
-                self._foreign = frozenset(load_mounts(self._table).foreign_devices)
-                self._spoil_all()
             try:
+                self._is_remounted = bool(self._mounts_changed.poll(0)) or self._is_remounted
+                if self._is_remounted:
+                    self._spoil_all()
+                    self._foreign = frozenset(load_mounts(self._table).foreign_devices)
+                    self._is_remounted = False
                 for event in self._queue.read():
                     self._take(event)
-            except OSError:
+            except OSError:  # such as a limit on open files below what is open: poll refuses to work
                 self._spoil_all()
                 return False
             return True

@@ -1,7 +1,4 @@
-"""Imports a daemon can do without: its start is a fifth shorter for it, its memory 6 MB less.
-
-Called before structlog and httpx are imported.
-"""
+"""Imports a process can do without. A daemon's start is a fifth shorter for it, its memory 6 MB less."""
 
 from __future__ import annotations
 
@@ -11,11 +8,25 @@ from types import ModuleType
 from typing import Any
 
 
-class PutOffModule(ModuleType):
-    """A module that is imported when something of it is asked for."""
+def put_off(name: str) -> ModuleType:
+    """Let an import of a module be one of a stand-in, which imports the module when it is asked for anything.
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self.__name__), name)
+    Args:
+        name: A module that wasn't imported yet.
+
+    Returns:
+        The stand-in, which is among the imported modules until it was asked.
+    """
+    stand_in = ModuleType(name)
+
+    def ask(attribute: str) -> Any:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(importlib.import_module(name), attribute)
+
+    vars(stand_in)["__getattr__"] = ask
+    sys.modules[name] = stand_in
+    return stand_in
 
 
 def import_leanly() -> None:
@@ -27,8 +38,9 @@ def import_leanly() -> None:
     sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     if "asyncio" in sys.modules:
         return
-    sys.modules["asyncio"] = PutOffModule("asyncio")
+    stand_in = put_off("asyncio")
     try:
         importlib.import_module("structlog")
     finally:
-        del sys.modules["asyncio"]
+        if sys.modules["asyncio"] is stand_in:  # whoever else imports it means it
+            del sys.modules["asyncio"]

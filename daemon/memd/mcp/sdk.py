@@ -11,8 +11,8 @@ import gc
 import importlib
 import sys
 from importlib.util import find_spec, module_from_spec
-from types import ModuleType
-from typing import Any
+
+from memd.lean import put_off
 
 NEEDED = ("mcp.server.lowlevel.server", "mcp.server.stdio")
 
@@ -59,7 +59,8 @@ def _import_lean() -> None:
         assert spec is not None
         sys.modules[name] = module_from_spec(spec)
     for name in DEFERRED:
-        _defer(name)
+        if name not in sys.modules:
+            put_off(name)
     BaseModel.model_config["defer_build"] = True
     try:
         for name in NEEDED:
@@ -81,18 +82,3 @@ def _import_whole() -> None:
             importlib.import_module(name)
     except ImportError as error:
         raise SdkMissingError(f"the package mcp can't be imported ({error}): {INSTALL}") from error
-
-
-def _defer(name: str) -> None:
-    """Let an import of a module be one of a stand-in, which imports the module when it is asked for anything."""
-    if name in sys.modules:
-        return
-    stand_in = ModuleType(name)
-
-    def ask(attribute: str) -> Any:
-        if sys.modules.get(name) is stand_in:
-            del sys.modules[name]
-        return getattr(importlib.import_module(name), attribute)
-
-    vars(stand_in)["__getattr__"] = ask
-    sys.modules[name] = stand_in

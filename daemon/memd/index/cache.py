@@ -18,6 +18,7 @@ from memd.index.database import Database, get_int
 from memd.index.meta import ActiveSpace as ActiveSpace
 from memd.index.meta import active_space as active_space
 from memd.index.meta import set_active_space as set_active_space
+from memd.index.numbers import pack_ids
 from memd.index.spaces import used_times
 from memd_client.errors import DimensionsChangedError, ProviderFailedError
 
@@ -105,7 +106,7 @@ def vectors_for(db: Database, space_id: str, ids: Sequence[int]) -> tuple[list[i
         db.execute(
             """SELECT id, embedding FROM embedding_cache
            WHERE id IN (SELECT value FROM json_each(?)) AND provider_key = ? ORDER BY id""",
-            (json.dumps(list(ids)), space_id),
+            (pack_ids(ids), space_id),
         )
     )
     if not rows:
@@ -202,7 +203,7 @@ def trim(
         return 0
     leaving = _least_used(db, live, surplus, max_unused_bytes)
     db.execute(
-        "DELETE FROM embedding_cache WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(leaving),)
+        "DELETE FROM embedding_cache WHERE id IN (SELECT value FROM json_each(?))", (pack_ids(leaving),)
     )
     return len(leaving)
 

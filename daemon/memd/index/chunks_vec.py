@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database, get_int, has_module, savepoint
 from memd.index.meta import active_space, find_meta, set_meta
+from memd.index.numbers import pack_ids
 
 log = structlog.get_logger(__name__)
 
@@ -173,7 +174,7 @@ def _insert(db: Database, ids: Sequence[int], matrix: NDArray[np.float32]) -> No
         row[0]
         for row in db.execute(
             "SELECT rowid FROM chunks_vec_rowids WHERE rowid IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(ids)),),
+            (pack_ids(ids),),
         )
     }
     rows = np.ascontiguousarray(matrix, dtype="<f4")

@@ -63,7 +63,7 @@ def hashes_of(db: Database, ids: Collection[int]) -> dict[int, str]:
     row = db.execute(  # one row, as in `keyword.find_keyword`
         """SELECT json_group_array(c.id), json_group_array(c.hash)
            FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
-        (pack_ids(list(ids)),),
+        (pack_ids(ids),),
     ).fetchall()[0]
     return dict(zip(unpack_ids(row[0]), json.loads(str(row[1])), strict=True))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memd.index.database import Database, get_int
+from memd.index.numbers import pack_ids
 from memd.text.chunking import embedded_text
 
 
@@ -54,7 +54,7 @@ def missing_hashes(
     rows = db.execute(
         """SELECT c.hash, c.text, c.context FROM json_each(?) AS wanted
            CROSS JOIN chunks AS c ON c.id = wanted.value ORDER BY wanted.key""",
-        (json.dumps(list(first.values())),),
+        (pack_ids(first.values()),),
     )
     return [(str(digest), embedded_text(str(text), str(context))) for digest, text, context in rows]
 

@@ -6,7 +6,7 @@ msgspec packs and unpacks it in a tenth of the standard library's time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 import msgspec
 
@@ -14,9 +14,9 @@ _IDS = msgspec.json.Decoder(list[int])
 _SCORES = msgspec.json.Decoder(list[float])
 
 
-def pack_ids(ids: Sequence[int]) -> str:
+def pack_ids(ids: Collection[int]) -> str:
     """Return ids as `json_each` takes them."""
-    return msgspec.json.encode(ids).decode()
+    return msgspec.json.encode(list(ids)).decode()
 
 
 def unpack_ids(value: object) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import structlog
 from memd.index import chunks_vec
 from memd.index.database import Database, connect
 from memd.index.keyword import Scope, narrow
+from memd.index.numbers import pack_ids
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.stored import rank_stored
 from memd.index.vectors.vector_search import (
@@ -170,7 +170,7 @@ class SqliteVecSearch:
         """
         only = "" if allowed is None else "AND rowid IN (SELECT value FROM json_each(:allowed))"
         values = (
-            {"query": query} if allowed is None else {"query": query, "allowed": json.dumps(allowed.tolist())}
+            {"query": query} if allowed is None else {"query": query, "allowed": pack_ids(allowed.tolist())}
         )
         k = min(MOST_NEIGHBOURS, limit + MARGIN)
         while True:

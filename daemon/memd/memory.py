@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -250,14 +251,14 @@ class Memory:
         When it fails: an agent that can't be opened, or whose tasks end with an error, answers with that error; the
         others go on (`AgentSlot.run`).
         """
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            nursery.start_soon(self._notes.run)
-            nursery.start_soon(self._watcher.run)
-            nursery.start_soon(self._release_unused)
-            nursery.start_soon(self._power.run)
-            await self._begin(self._home.agents.values())
-            task_status.started()
+        with closing(self._notes):
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                nursery.start_soon(self._watcher.run)
+                nursery.start_soon(self._release_unused)
+                nursery.start_soon(self._power.run)
+                await self._begin(self._home.agents.values())
+                task_status.started()
 
     async def reconfigure(
         self, home: OpenClawHome, daemon: DaemonSettings, chooser: Chooser, problems: Sequence[MemdError]

@@ -18,7 +18,15 @@ from typing import NamedTuple
 from memd.config import ExtraPath
 from memd.sync.descend import LinkOnTheWayError, open_listing
 from memd.sync.journal import Journal, KernelNotes
-from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, extra_key, is_markdown, is_walked, matches_pattern
+from memd.sync.rules import (
+    MEMORY_FOLDER,
+    ROOT_FILES,
+    ROOT_NAMES,
+    extra_key,
+    is_markdown,
+    is_walked,
+    matches_pattern,
+)
 from memd_client.errors import FileUnreadableError
 from memd_client.messages import Skipped
 
@@ -28,11 +36,8 @@ LINK = "symbolic link; links are not followed"
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """Errors that say nothing about the folder or file asked for."""
 
-UNNOTED = Journal(KernelNotes())
-"""The journal of a look that need not stand: it isn't begun, so it notes nothing."""
-
-ROOT_NAMES = frozenset(name.lower().encode() for name in (*ROOT_FILES, MEMORY_FOLDER))
-"""What matters in a workspace itself."""
+UNNOTED = Journal(KernelNotes(None))
+"""The journal of looks that don't stand: nothing is noted for it."""
 
 
 class Found(NamedTuple):
@@ -312,7 +317,7 @@ def _enter_on_the_way(journal: Journal, workspace: str, key: str) -> None:
     """Note the folders that lead from the workspace to a path in it: any of them may be replaced."""
     here, root = workspace, True
     for name in key.split("/"):
-        journal.enter(here, frozenset({os.fsencode(name).lower()}), is_root=root)
+        journal.enter(here, frozenset({name.casefold()}), is_root=root)
         here, root = os.path.join(here, name), False
 
 

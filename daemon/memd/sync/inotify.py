@@ -50,7 +50,7 @@ class Event(NamedTuple):
 
     number: int
     what: int
-    name: bytes
+    name: str
 
 
 class Inotify:
@@ -100,7 +100,7 @@ class Inotify:
             while at < len(data):
                 number, what, _, length = _EVENT.unpack_from(data, at)
                 at += _EVENT.size
-                yield Event(number, what, data[at : at + length].rstrip(b"\0"))
+                yield Event(number, what, os.fsdecode(data[at : at + length].rstrip(b"\0")))
                 at += length
 
     def close(self) -> None:

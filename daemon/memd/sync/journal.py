@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Final
 
 import structlog
-import trio
 
 from memd.sync.filesystems import MOUNT_TABLE, load_mounts
 from memd.sync.inotify import IGNORED, OVERFLOW, Event, Inotify
@@ -41,8 +40,8 @@ MOST_LINKED: Final = 64
 NOWHERE: Final = 0
 """The number of a folder that isn't there; the kernel counts from one."""
 
-Names = frozenset[bytes] | None
-"""Names that matter in a folder, casefolded as ASCII; None for all."""
+Names = frozenset[str] | None
+"""Names that matter in a folder, casefolded; None for all."""
 
 State = tuple[int, ...]
 """What a stat says of a file or a root."""
@@ -52,33 +51,31 @@ class KernelNotes:
     """What the kernel noted for all agents of a daemon: one queue, whoever asks.
 
     Args:
-        table: The kernel's list of mounts.
+        table: The kernel's list of mounts; None for noting nothing.
 
-    Resources: two descriptors from the first look on, until `run` ends.
+    Resources: two descriptors from the first look on, until `close`.
     """
 
-    def __init__(self, table: Path = MOUNT_TABLE) -> None:
+    def __init__(self, table: Path | None = MOUNT_TABLE) -> None:
         self._table = table
         self._lock = threading.Lock()
         self._queue: Inotify | None = None
         self._mounts = -1
-        self._mounts_changed = select.poll() if hasattr(select, "poll") else None
+        self._mounts_changed = select.poll()
         self._foreign: frozenset[int] = frozenset()
         self._folders: dict[int, dict[Journal, Names]] = {}
-        self._is_off = False
         self._is_remounted = False
         self._told: set[str] = set()
 
     def __repr__(self) -> str:
-        return f"<KernelNotes of {len(self._folders)} folders{', off' if self._is_off else ''}>"
+        return f"<KernelNotes of {len(self._folders)} folders{', off' if self._table is None else ''}>"
 
     def read(self) -> bool:
         """Tell every journal what was noted about its folders; return whether anything is noted at all."""
         with self._lock:
-            if self._queue is None and not self._open():
+            if self._table is None or (self._queue is None and not self._open(self._table)):
                 return False
             assert self._queue is not None
-            assert self._mounts_changed is not None
             try:
                 self._is_remounted = bool(self._mounts_changed.poll(0)) or self._is_remounted
                 if self._is_remounted:
@@ -122,41 +119,30 @@ class KernelNotes:
                 if not wanted and self._folders.pop(number, None) is not None and self._queue is not None:
                     self._queue.remove(number)
 
-    async def run(self) -> None:
-        """Give the descriptors back once cancelled."""
-        try:
-            await trio.sleep_forever()
-        finally:
-            self.close()
-
     def close(self) -> None:
         """Give the descriptors back; nothing is noted from now on."""
         with self._lock:
-            self._is_off = True
+            self._table = None
             self._spoil_all()
             if self._queue is not None:
                 self._queue.close()
                 os.close(self._mounts)
                 self._queue = None
 
-    def _open(self) -> bool:
+    def _open(self, table: Path) -> bool:
         """Open the queue; return whether there is one. It is tried once: a limit that is in the way stays there."""
-        if self._is_off or self._mounts_changed is None:
-            return False
         try:
             queue = Inotify()
+            try:
+                self._foreign = frozenset(load_mounts(table).foreign_devices)
+                self._mounts = os.open(table, os.O_RDONLY | os.O_CLOEXEC)
+                self._mounts_changed.register(self._mounts, select.POLLPRI | select.POLLERR)
+            except OSError:
+                queue.close()
+                raise
         except OSError as error:
-            self._is_off = True
+            self._table = None
             self._tell(error)
-            return False
-        try:
-            self._mounts = os.open(self._table, os.O_RDONLY | os.O_CLOEXEC)
-            self._mounts_changed.register(self._mounts, select.POLLPRI | select.POLLERR)
-            self._foreign = frozenset(load_mounts(self._table).foreign_devices)
-        except OSError as error:
-            self._is_off = True
-            self._tell(error)
-            queue.close()
             return False
         self._queue = queue
         return True
@@ -175,7 +161,7 @@ class KernelNotes:
             return
         wanted = self._folders.get(event.number, {})
         for journal, names in wanted.items():
-            if names is None or not event.name or event.name.lower() in names:
+            if names is None or not event.name or event.name.casefold() in names:
                 journal.spoil()
         if event.what & IGNORED:
             self._folders.pop(event.number, None)
@@ -237,7 +223,7 @@ class Journal:
 
         Args:
             folder: Its path.
-            names: Names in it that matter, in lower case; None for all.
+            names: Names in it that matter, casefolded; None for all.
             is_root: Whether what is above it isn't watched; it may be a link then.
         """
         if not self._is_whole:

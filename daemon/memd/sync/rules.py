@@ -13,6 +13,9 @@ ROOT_FILES = ("MEMORY.md", "memory.md", "USER.md")
 MEMORY_FOLDER = "memory"
 """The workspace folder whose Markdown is memory, at any depth."""
 
+ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
+"""What matters in a workspace itself, casefolded: on some disks capitals don't."""
+
 FOLDERS_NOT_WALKED = frozenset({"node_modules", "__pycache__", "venv"})
 """Folders that hold other people's files; hidden folders (`.git`, `.venv`) are left out by their dot."""
 

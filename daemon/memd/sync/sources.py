@@ -38,7 +38,7 @@ class Sources:
         extra_paths: Folders or files beside it.
         limits: How much is taken; of more than that the newest.
         sessions: Its transcripts, or None where they aren't memory.
-        journal: Knows whether the notes are as they were seen last; one that isn't begun has every look look at all.
+        journal: Knows whether the notes are as they were seen last; with `UNNOTED` every look is at all.
 
     Attributes:
         transcripts: What the last look at the transcripts told, or None.
@@ -89,8 +89,7 @@ class Sources:
 
     def _look(self) -> None:
         """Look at all files."""
-        if self._journal is not UNNOTED:
-            self._journal.begin()
+        self._journal.begin()
         try:
             self._seen = discover(
                 self._workspace,

@@ -18,7 +18,7 @@ from memd.config import ExtraPath
 from memd.openclaw import OPENCLAW_DATABASE
 from memd.sync.discover import NO_DESCRIPTOR
 from memd.sync.filesystems import Mounts
-from memd.sync.rules import MEMORY_FOLDER, ROOT_FILES, is_markdown, is_walked
+from memd.sync.rules import MEMORY_FOLDER, ROOT_NAMES, is_markdown, is_walked
 
 Kind = Literal["memory", "sessions"]
 Hint = tuple[str, Kind]
@@ -28,8 +28,6 @@ Identity = tuple[int, int]
 """Device and inode: what a folder is, whatever it is called."""
 
 Survey = Literal["listened", "polled", "all"]
-
-ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
 
 ELSEWHERE = "where changes made elsewhere raise no file events"
 ODD_NAME = "holds a file name that is not UTF-8, which file events can't carry: rename that file"

@@ -25,6 +25,10 @@ NOTES = 20
 """Of all agents together, whether they are one or twenty."""
 
 TOLERANCE = 1.05
+TRIES = 3
+"""How often the twenty are measured at most. What an allocator keeps by chance is gone in another daemon; a second
+model, or memory that each agent takes, is there every time."""
+
 NOISE_BYTES = 12_000_000
 """What the daemon's own memory may differ after a model was used and is gone: pages an allocator keeps."""
 
@@ -37,6 +41,11 @@ class Footprint:
     child_rss: int
     daemon_rss: int
     chunks: int
+
+    @property
+    def rss(self) -> int:
+        """Return what all of them took."""
+        return self.child_rss + self.daemon_rss
 
 
 def children_of(pid: int) -> list[int]:
@@ -105,6 +114,16 @@ def look_at(daemon: DaemonProcess, status: StatusReply, agents: list[str]) -> Fo
         return Footprint(len(children), rss_of(model.pid), rss_of(daemon.pid), chunks)
 
 
+def look_at_twenty() -> tuple[Footprint, Footprint]:
+    """Return what a daemon of twenty agents takes: where one of them asks, and where all do."""
+    with home_with(AGENTS) as home, DaemonProcess(home) as daemon:
+        status = daemon.wait_for(
+            lambda status: len(status.agents) == AGENTS and everything_is_embedded(status), 240
+        )
+        agents = [row.agent for row in status.agents]
+        return look_at(daemon, status, agents[:1]), look_at(daemon, status, agents)
+
+
 def test_twenty_agents_take_one_process_and_the_memory_of_one_agent() -> None:
     """The same texts, whether they are one agent's or twenty's; each agent has its own connection.
 
@@ -112,19 +131,16 @@ def test_twenty_agents_take_one_process_and_the_memory_of_one_agent() -> None:
     of twenty that asks and all twenty that ask, the model's between a daemon of one agent and one of twenty.
     """
     with home_with(1) as home, DaemonProcess(home) as daemon:
-        status = daemon.wait_for(everything_is_embedded, 240)
-        single = look_at(daemon, status, ["main"])
-    with home_with(AGENTS) as home, DaemonProcess(home) as daemon:
-        status = daemon.wait_for(
-            lambda status: len(status.agents) == AGENTS and everything_is_embedded(status), 240
-        )
-        agents = [row.agent for row in status.agents]
-        one, twenty = look_at(daemon, status, agents[:1]), look_at(daemon, status, agents)
-    print(f"a daemon of one agent: {single}\none of twenty asks: {one}\nall twenty ask: {twenty}")
-    assert single.chunks == twenty.chunks
-    assert single.children == one.children == twenty.children == 1
-    assert twenty.child_rss <= single.child_rss * TOLERANCE
-    assert twenty.child_rss + twenty.daemon_rss <= (one.child_rss + one.daemon_rss) * TOLERANCE
+        single = look_at(daemon, daemon.wait_for(everything_is_embedded, 240), ["main"])
+    for _ in range(TRIES):
+        one, twenty = look_at_twenty()
+        print(f"a daemon of one agent: {single}\none of twenty asks: {one}\nall twenty ask: {twenty}")
+        assert single.chunks == twenty.chunks
+        assert single.children == one.children == twenty.children == 1
+        model, both = twenty.child_rss / single.child_rss, twenty.rss / one.rss
+        if model <= TOLERANCE and both <= TOLERANCE:
+            return
+    raise AssertionError(f"the model took {model:.2f} times, all together {both:.2f} times the memory")
 
 
 @pytest.fixture

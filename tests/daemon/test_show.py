@@ -18,8 +18,8 @@ def daemon() -> Iterator[DaemonProcess]:
     with StateHome() as home:
         search = {"provider": "none", "sync": {"watchDebounceMs": 50}}
         home.configure(agents_config(home.state, "work", memory_search=search))
-        home.note("MEMORY.md", "# Ann\n\nThe garden gate has the code 1209.\n")
-        home.note("memory/2026-03-04.md", "# Monday\n\nThe staging gateway listens on 8443.\n")
+        home.note("MEMORY.md", "# Ann\n\nThe garden gate has the code kestrel-12.\n")
+        home.note("memory/2026-03-04.md", "# Monday\n\nThe staging gateway listens on port-otter.\n")
         home.note("memory/facts.md", "# Facts\n\n- Anna lives in Lisbon\n", agent="work")
         with DaemonProcess(home) as running:
             running.wait_for(lambda status: all(agent.chunks for agent in status.agents))
@@ -101,7 +101,7 @@ def test_a_page_of_one_agent_has_nothing_of_another(daemon: DaemonProcess) -> No
 
     said = {name: visitor.call(name, params).body.decode() for name, params in asked.items()}
 
-    words = ("1209", "8443", "June", "2026-03-04", '"main"', "workspace/")
+    words = ("kestrel", "otter", "June", "2026-03-04", '"main"', "workspace/")
     told = [(name, word) for name, body in said.items() for word in words if word in body]
     assert told == []
     assert "Anna lives in Lisbon" in said["facts"]

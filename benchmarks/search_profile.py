@@ -25,6 +25,7 @@ from benchmarks.part import Figure, Options, Part, measured
 from benchmarks.scale_process import processor_s
 from benchmarks.stages import Stages
 from memd.config import Query
+from memd.index import copies
 from memd.index.cache import active_space
 from memd.index.database import READER, Database, connect
 from memd.index.vectors.matrix import MatrixSearch
@@ -49,9 +50,10 @@ STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (candidates, "find_distinct", "keyword search"),
     (candidates, "find_words", "words, beside that"),
     (MatrixSearch, "nearest", "nearest vectors"),
-    (candidates, "chunk_ids_of_vectors", "vectors to chunks"),
-    (order, "chunks_with_texts", "candidates' rows and texts"),
-    (order, "chunks_by_id", "candidates' rows and texts"),
+    (candidates, "chunks_of_vectors", "chunks of vectors"),
+    (copies, "chunks_by_id", "chunks of words"),
+    (order, "chunks_by_id", "chunks of words"),
+    (order, "load_texts", "texts"),
     (order, "_fuse_with_neighbours", "fusion and neighbours"),
     (order, "find_held", "very names"),
     (find, "order_candidates", "order, beside that"),

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memd.index.database import Database
-from memd.index.files import chunks_by_id
+from memd.index.files import chunks_of_vectors
 from memd.index.keyword import Scope
-from memd.index.vectors.vector_search import VectorSearch, chunk_ids_of_vectors
+from memd.index.vectors.vector_search import VectorSearch
 from memd_client.errors import DimensionsChangedError
 from tests.support.indexes import SPACE, activate, new_index, publish, store, unit
 
@@ -154,9 +154,12 @@ class VectorSearchContract:
         store(db, ["the same text"], unit([[1.0, 0.0]]))
         found = self.make().nearest(db, SPACE.id, np.array([1, 0], np.float32), 5)
         assert len(found) == 1
-        chunks = chunk_ids_of_vectors(db, SPACE.id, [found[0][0]])
-        rows = chunks_by_id(db, [chunk_id for _, chunk_id in chunks])
-        assert [row.path for row in rows] == ["memory/0.md", "memory/1.md", "memory/2.md"]
+        [(vector_id, _)] = found
+        for first, scope in (("0", None), ("2", Scope(None, "memory/2"))):
+            [(told, row)] = chunks_of_vectors(db, SPACE.id, [vector_id], scope)
+            assert (told, row.path) == (vector_id, f"memory/{first}.md")
+        assert chunks_of_vectors(db, SPACE.id, [vector_id], Scope(None, "notes/")) == []
+        assert chunks_of_vectors(db, "another-space", [vector_id]) == []
 
 
 def filled(rows: Sequence[Row], dims: int, *, extension: bool = True) -> Database:

@@ -16,7 +16,7 @@ MOST_COPIES = 6400
 
 
 def find_distinct(
-    db: Database, match: str, limit: int, scope: Scope | None = None
+    db: Database, match: str, limit: int, scope: Scope | None = None, rows: dict[int, ChunkRow] | None = None
 ) -> list[tuple[int, float]]:
     """Return the chunks that match, best first, each text once as far as copies crowded others out.
 
@@ -25,26 +25,35 @@ def find_distinct(
         match: As `find_keyword` takes it.
         limit: Most results; copies count as one where they would have filled the list.
         scope: Limits to sources or a path prefix.
+        rows: Chunks that are known already, by id; those that are read on the way are added.
 
     Returns:
         (chunk id, negated BM25), as `find_keyword` returns them.
     """
+    rows = {} if rows is None else rows
     found = find_keyword(db, match, limit, scope)
     asked = limit
     # Copies have exactly equal scores, so a list of different scores holds none.
-    while len(found) == asked and _count_distinct(db, found) < limit and asked < MOST_COPIES:
+    while len(found) == asked and _count_distinct(db, found, rows) < limit and asked < MOST_COPIES:
         asked = min(asked * 4, MOST_COPIES)
         found = find_keyword(db, match, asked, scope)
     return found if asked == limit else _first_of_each(db, found, limit)
 
 
-def _count_distinct(db: Database, found: Sequence[tuple[int, float]]) -> int:
+def _count_distinct(
+    db: Database, found: Sequence[tuple[int, float]], rows: dict[int, ChunkRow]
+) -> int:
     """Return how many different texts chunks have; those with a score of their own aren't looked at."""
     often = Counter(score for _, score in found)
     alone = sum(count == 1 for count in often.values())
     if alone == len(found):
         return alone
-    return alone + len(set(hashes_of(db, [key for key, score in found if often[score] > 1]).values()))
+    if not rows:  # whoever asked needs those of the list as well
+        rows |= {row.id: row for row in chunks_by_id(db, [key for key, _ in found])}
+    tied = [key for key, score in found if often[score] > 1]
+    known = {rows[key].hash for key in tied if key in rows}
+    missing = [key for key in tied if key not in rows]
+    return alone + len(known.union(hashes_of(db, missing).values() if missing else ()))
 
 
 def _first_of_each(db: Database, found: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from memd.index import chunks_vec
 from memd.index.database import Database, get_int
-from memd.index.keyword import insert_words_of_file
+from memd.index.keyword import Scope, insert_words_of_file, scope_sql
 from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
-from memd.index.numbers import pack_ids
+from memd.index.numbers import pack_ids, unpack_ids
 from memd.text.chunking import Chunk
 from memd.text.likeness import likenesses
 
@@ -96,10 +96,10 @@ class Published:
 
 _CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
 
+_ROWS_OF_VECTORS = msgspec.json.Decoder(list[tuple[int, ChunkRow]])
+
 # One row instead of many: between two rows Python's lock changes hands, which costs more than the rows.
-_ROWS_AS_JSON = (
-    f"json_group_array(json_array({', '.join('c.' + name for name in ChunkRow.__struct_fields__)}))"
-)
+_ROW_AS_JSON = f"json_array({', '.join('c.' + name for name in ChunkRow.__struct_fields__)})"
 
 
 def load_files(db: Database) -> dict[str, FileRow]:
@@ -191,36 +191,54 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
     A search looks at some hundred candidates and shows a few: their texts are loaded when it is known which.
     """
     row = db.execute(  # a cross join goes through the ids in their order
-        f"SELECT {_ROWS_AS_JSON} FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
+        f"SELECT json_group_array({_ROW_AS_JSON}) FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
         (pack_ids(ids),),
     ).fetchall()[0]
     return _CHUNK_ROWS.decode(str(row[0]))
 
 
-def chunks_with_texts(db: Database, ids: Sequence[int]) -> tuple[list[ChunkRow], dict[int, str]]:
-    """Return chunks as `chunks_by_id` does, and their texts by id, which lie in the same pages.
+def chunks_of_vectors(
+    db: Database, space_id: str, vector_ids: Sequence[int], scope: Scope | None = None
+) -> list[tuple[int, ChunkRow]]:
+    """Return the chunks whose text has one of some vectors.
 
     Args:
         db: A connection.
-        ids: The chunks; one that isn't there is left out.
+        space_id: The vector space the ids belong to.
+        vector_ids: Their ids.
+        scope: Only chunks in scope.
+
+    Returns:
+        (vector id, chunk), in the order of `vector_ids`; a vector of no chunk is left out. Of a text that stands in
+        several places the first chunk stands for all.
     """
+    condition, values = scope_sql(scope, "copy")
     row = db.execute(
-        f"""SELECT {_ROWS_AS_JSON}, group_concat(c.text, char(0))
-            FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
-        (pack_ids(ids),),
+        f"""SELECT json_group_array(json_array(e.id, {_ROW_AS_JSON})) FROM json_each(:ids) AS wanted
+            CROSS JOIN embedding_cache AS e INDEXED BY embedding_hashes
+              ON e.id = wanted.value AND e.provider_key = :space
+            CROSS JOIN chunks AS c
+              ON c.id = (SELECT min(copy.id) FROM chunks AS copy WHERE copy.hash = e.hash AND {condition})""",
+        {**values, "ids": pack_ids(vector_ids), "space": space_id},
     ).fetchall()[0]
-    rows = _CHUNK_ROWS.decode(str(row[0]))
-    texts = str(row[1]).split("\0") if rows else []
-    if len(texts) != len(rows):  # a text holds the separator itself
-        return rows, load_texts(db, ids)
-    return rows, {each.id: text for each, text in zip(rows, texts, strict=True)}
+    return _ROWS_OF_VECTORS.decode(str(row[0]))
 
 
 def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
     """Return the texts of chunks by id."""
+    values = (pack_ids(ids),)
+    row = db.execute(
+        """SELECT json_group_array(c.id), group_concat(c.text, char(0))
+           FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
+        values,
+    ).fetchall()[0]
+    there = unpack_ids(row[0])
+    texts = str(row[1]).split("\0") if there else []
+    if len(texts) == len(there):
+        return dict(zip(there, texts, strict=True))
+    # A text holds the separator itself.
     rows = db.execute(
-        "SELECT c.id, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
-        (pack_ids(ids),),
+        "SELECT c.id, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value", values
     )
     return {int(key): str(text) for key, text in rows}
 

@@ -42,7 +42,7 @@ class Repeats:
         self._first: dict[int, int] = {}
         self._ids = ids
         self._numbers = np.array([likeness[key] for key in ids], dtype=np.int64).view(np.uint64)
-        self._better: dict[int, list[int]] = {}
+        self._near_places: dict[int, list[int]] = {}
 
     def first_of(self, key: int) -> int:
         """Return the best candidate that one repeats, itself where it repeats none.
@@ -70,23 +70,24 @@ class Repeats:
         Args:
             key: The candidate.
         """
-        start = self._place[key] + 1
-        return [key, *(each for each in self._near(key, start, len(self._ids)) if self.first_of(each) == key)]
+        own = self._place[key]
+        worse = [self._ids[at] for at in self._near(key) if at > own]
+        return [key, *(each for each in worse if self.first_of(each) == key)]
 
     def _better_near(self, key: int) -> list[int]:
         """Return the candidates before one whose numbers are near to its own, the best first."""
-        found = self._better.get(key)
-        if found is None:
-            found = self._better[key] = self._near(key, 0, self._place[key])
-        return found
+        own = self._place[key]
+        return [self._ids[at] for at in self._near(key) if at < own]
 
-    def _near(self, key: int, start: int, end: int) -> list[int]:
-        """Return those of a run of candidates whose numbers are near to one's own, the best first."""
-        number, others = self._numbers[self._place[key]], self._numbers[start:end]
-        if not number:
-            return []
-        near = (np.bitwise_count(others ^ number) <= MOST_BITS) & (others != 0)
-        return [self._ids[start + at] for at in np.flatnonzero(near).tolist()]
+    def _near(self, key: int) -> list[int]:
+        """Return the places of all candidates whose numbers are near to one's own, itself mostly among them."""
+        found = self._near_places.get(key)
+        if found is None:
+            number = self._numbers[self._place[key]]
+            near = np.bitwise_count(self._numbers ^ number) <= MOST_BITS
+            found = [at for at in np.flatnonzero(near).tolist() if number and self._numbers[at]]
+            self._near_places[key] = found
+        return found
 
     def _are_alike(self, one: int, other: int) -> bool:
         """Return whether the texts of two candidates say the same."""

@@ -8,9 +8,9 @@ from time import perf_counter
 from memd.index.connection import Database
 from memd.index.copies import find_distinct
 from memd.index.days import find_dated
-from memd.index.files import generation
+from memd.index.files import ChunkRow, chunks_of_vectors, generation
 from memd.index.keyword import count_chunks, holding
-from memd.index.vectors.vector_search import VectorSearch, chunk_ids_of_vectors
+from memd.index.vectors.vector_search import VectorSearch
 from memd.search.question import Candidates, Question, without_days
 from memd.text.days.find import find_days
 from memd.text.keywords import plan_match
@@ -55,18 +55,19 @@ def find_words(db: Database, question: Question) -> Candidates:
     asked = [plan.any] if plan.any is not None else []
     asked += [f'"{near}"' for words in respelled.values() for near in words]
     scores: dict[int, float] = {}
+    rows: dict[int, ChunkRow] = {}
     is_apart = False
     for scope in question.scopes:
-        some = dict(find_distinct(db, " OR ".join(asked), CANDIDATES, scope)) if asked else {}
+        some = dict(find_distinct(db, " OR ".join(asked), CANDIDATES, scope, rows)) if asked else {}
         # Whatever holds all words holds any: asking again is needed only where the list was cut.
         if plan.strict is not None and (not asked or len(some) >= CANDIDATES):
-            together = find_distinct(db, plan.strict, CANDIDATES, scope)
+            together = find_distinct(db, plan.strict, CANDIDATES, scope, rows)
             is_apart = is_apart or (not together and scope == question.scope)
             for key, score in together:
                 some[key] = max(some.get(key, 0.0), score)
         scores |= some
     _add_literals(db, question, scores)
-    return Candidates(now, scores, (perf_counter() - started) * 1000, respelled, is_apart)
+    return Candidates(now, scores, (perf_counter() - started) * 1000, rows, respelled, is_apart)
 
 
 def _add_literals(db: Database, question: Question, scores: dict[int, float]) -> None:
@@ -92,13 +93,10 @@ def find_meaning(db: Database, question: Question, search: VectorSearch) -> Cand
     nearest: dict[int, float] = {}
     for scope in question.scopes:
         nearest |= dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, scope))
-    scores: dict[int, float] = {}
-    told: set[int] = set()
-    for vector_id, chunk_id in chunk_ids_of_vectors(db, question.space_id, list(nearest), question.scope):
-        if vector_id not in told:  # of copies the first stands for all, on the side of words as well
-            told.add(vector_id)
-            scores[chunk_id] = nearest[vector_id]
-    return Candidates(generation(db), scores, (perf_counter() - started) * 1000)
+    found = chunks_of_vectors(db, question.space_id, list(nearest), question.scope)
+    scores = {row.id: nearest[vector_id] for vector_id, row in found}
+    rows = {row.id: row for _, row in found}
+    return Candidates(generation(db), scores, (perf_counter() - started) * 1000, rows)
 
 
 def find_of_days(db: Database, question: Question) -> set[int]:

@@ -57,7 +57,10 @@ def find_hits(
         words = find_words(db, question)
     started = perf_counter()
     of_day = find_of_days(db, question) if question.days else set()
-    order = order_candidates(db, question, words.scores, meaning.scores, of_day, has_whole=not words.is_apart)
+    known = {**words.rows, **meaning.rows}
+    order = order_candidates(
+        db, question, words.scores, meaning.scores, of_day, known, has_whole=not words.is_apart
+    )
     ids = [int(item.id) for item in order.ranked]
     verdict = judge(db, question, words, meaning, ids, sure=bool(of_day) or any(order.held.values()))
     hits, held = ([], []) if verdict.nothing else cut_hits(db, question, order, words.respelled, is_there)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from memd.config import Hybrid
 from memd.index.connection import Database
-from memd.index.files import ChunkRow, chunks_by_id, chunks_with_texts, load_texts
+from memd.index.files import ChunkRow, chunks_by_id, load_texts
 from memd.ranking.alike import Repeats
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
@@ -34,6 +35,9 @@ MMR_PLACES = 50
 MEANING_SHARE = 0.35
 """Weight of meaning in `normalized` fusion where the user set none; words have the rest. On the evaluation set 0.2
 to 0.5 are within a point of each other and OpenClaw's 0.7 is seven points below; see docs/ranking.md."""
+
+
+NONE_KNOWN: Mapping[int, ChunkRow] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -67,6 +71,7 @@ def order_candidates(
     texts: Mapping[int, float],
     vectors: Mapping[int, float],
     of_day: set[int],
+    known: Mapping[int, ChunkRow] = NONE_KNOWN,
     *,
     has_whole: bool = True,
 ) -> Order:
@@ -78,6 +83,7 @@ def order_candidates(
         texts: Negated BM25 by chunk id.
         vectors: Cosine by chunk id.
         of_day: Chunks of the days the question names.
+        known: Where chunks are, by id, as far as that was read already.
         has_whole: Whether a text may hold the question as it stands.
     """
     hybrid = question.settings.hybrid
@@ -85,7 +91,8 @@ def order_candidates(
     by_names = bool(question.names) and not plain
     # Most questions are names only as a whole, and no text holds them so: then none has to be loaded to be looked at.
     in_texts = by_names and (has_whole or any(not is_whole(name, question.query) for name in question.names))
-    rows, contents = _load(db, texts.keys() | vectors.keys() | of_day, with_texts=in_texts)
+    rows = _load(db, texts.keys() | vectors.keys() | of_day, known)
+    contents = Texts(db, rows)
     order = Order([], rows, Repeats((), {}, contents.load), contents)
     note = _Notes(order, question.explain)
     if hybrid.fusion == "normalized":
@@ -119,13 +126,12 @@ class Texts:
     Args:
         db: A reader connection.
         rows: The candidates.
-        texts: Those known already, by id.
     """
 
-    def __init__(self, db: Database, rows: Mapping[int, ChunkRow], texts: Mapping[int, str]) -> None:
+    def __init__(self, db: Database, rows: Mapping[int, ChunkRow]) -> None:
         self._db = db
         self._rows = rows
-        self._texts = dict(texts)
+        self._texts: dict[int, str] = {}
 
     def load(self, ids: Sequence[int]) -> Mapping[int, str]:
         """Return texts by id, at least those asked for."""
@@ -163,12 +169,12 @@ class _Notes:
         return ranked
 
 
-def _load(db: Database, ids: Collection[int], *, with_texts: bool) -> tuple[dict[int, ChunkRow], Texts]:
-    """Return where candidates are, and their texts: at once where all of them are going to be looked at."""
-    wanted = sorted(ids)
-    found, texts = chunks_with_texts(db, wanted) if with_texts else (chunks_by_id(db, wanted), {})
-    rows = {row.id: row for row in found}
-    return rows, Texts(db, rows, texts)
+def _load(db: Database, ids: Collection[int], known: Mapping[int, ChunkRow]) -> dict[int, ChunkRow]:
+    """Return where candidates are, by id."""
+    missing = [key for key in ids if key not in known]
+    found = {row.id: row for row in chunks_by_id(db, missing)} if missing else {}
+    rows = {**known, **found}
+    return {key: rows[key] for key in sorted(ids) if key in rows}
 
 
 def _fuse_with_neighbours(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.config import Query
+from memd.index.files import ChunkRow
 from memd.index.keyword import Scope
 from memd.search.lexicon import Lexicon
 from memd.text.days.find import DaySpan
@@ -67,13 +68,14 @@ class Question:
 class Candidates:
     """Chunks that one side brought up: scores by chunk id, and the generation of the index they are of.
 
-    `respelled` are words of the question that stand nowhere, each with the words it was taken for; `is_apart` says
-    that no text at all has all of its words.
+    `rows` are those of the chunks that were read on the way, by id. `respelled` are words of the question that stand
+    nowhere, each with the words it was taken for; `is_apart` says that no text at all has all of its words.
     """
 
     generation: int
     scores: dict[int, float]
     took_ms: float
+    rows: Mapping[int, ChunkRow] = field(default_factory=dict)
     respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_apart: bool = False
 

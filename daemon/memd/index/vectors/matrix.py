@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database, renew_snapshot
 from memd.index.keyword import Scope, narrow
-from memd.index.vectors.compact import Block, empty_block, highest
+from memd.index.vectors.compact import Block, Comparison, empty_block
 from memd.index.vectors.stored import READ_ROWS, read_blocks, read_rows
 from memd.index.vectors.vector_search import (
     FloatArray,
@@ -37,7 +37,10 @@ from memd.index.vectors.vector_search import (
 GROWTH_ROWS = 1_024
 """Rows of a block added after loading: a new block costs one allocation and copies nothing."""
 
-MORE = 4
+LIKELY = 1_024
+"""Rows that are compared closely at once: mostly all whose rough bounds reach the best's cosines are among them."""
+
+MORE = 2
 """One in this many more than wanted is read at once, which is mostly all that can be among the best."""
 
 WIDE_READINGS = 4
@@ -114,7 +117,8 @@ class MatrixSearch:
         if not blocks:
             return []
         check_dims(exact, blocks[0].numbers.shape[1])
-        return _best(db, space_id, *highest(blocks, exact), exact, limit, narrow(db, scope))
+        compared = Comparison(blocks, exact)
+        return _Ranking(db, space_id, compared, exact, limit, narrow(db, scope)).best()
 
     def _seen(self, db: Database, space_id: str) -> list[Block]:
         """Return the blocks as they are now, loading the space first where another one or none is there."""
@@ -268,16 +272,8 @@ def _read(db: Database, space_id: str) -> Block:
     return block
 
 
-def _best(
-    db: Database,
-    space_id: str,
-    ids: IdArray,
-    high: FloatArray,
-    query: NDArray[np.float64],
-    limit: int,
-    scope: Scope | None,
-) -> list[tuple[int, float]]:
-    """Return the best of some vectors, read and ranked exactly.
+class _Ranking:
+    """The best of some vectors, read and ranked exactly.
 
     They are read from the likeliest on, until none that is left can reach the last one wanted. Those that are out of
     scope, or that the reader doesn't see, leave their places to the next.
@@ -285,30 +281,71 @@ def _best(
     Args:
         db: A reader connection.
         space_id: Whose vectors they are.
-        ids: (n,), their ids.
-        high: (n,), the most their cosines can be; written to.
+        compared: How near they can be; what it says of them roughly is written to.
         query: (dims,), unit length.
         limit: Most results.
         scope: Only vectors of chunks in scope.
     """
-    found: list[tuple[int, float]] = []
-    readings = 0 if scope is None or is_small(db, scope) else WIDE_READINGS
-    for reading in count():
-        if scope is not None and reading == readings:
-            high[~np.isin(ids, used_ids(db, space_id, scope))] = -np.inf
-            scope = None
-        is_full = len(found) == limit
-        least = found[-1][1] if is_full else _highest_of(high, limit + limit // MORE)
-        left = np.flatnonzero(high >= least)
-        if not left.size:
-            break
-        if left.size > READ_ROWS:
-            likely = high[left]
-            left = left[likely >= _highest_of(likely, READ_ROWS)][:READ_ROWS]
-        there, rows = read_rows(db, ids[left], scope)
-        found = merged(found, rank_exactly(rows, there, query, limit), limit)
-        high[left] = -np.inf
-    return found
+
+    def __init__(
+        self,
+        db: Database,
+        space_id: str,
+        compared: Comparison,
+        query: NDArray[np.float64],
+        limit: int,
+        scope: Scope | None,
+    ) -> None:
+        self._db = db
+        self._space_id = space_id
+        self._compared = compared
+        self._query = query
+        self._limit = limit
+        self._scope = scope
+        self._readings = 0
+        self._found: list[tuple[int, float]] = []
+
+    def best(self) -> list[tuple[int, float]]:
+        """Return (vector id, cosine), best first."""
+        rough, most = self._compared.rough, max(LIKELY, MORE * self._limit)
+        if self._scope is not None and is_small(self._db, self._scope):
+            self._leave_out(self._scope)
+        while (likely := self._reaching(rough, most)).size:
+            self._read(likely, self._compared.close(likely))
+            rough[likely] = -np.inf
+        return self._found
+
+    def _leave_out(self, scope: Scope) -> None:
+        """Leave out all that is not in scope."""
+        used = used_ids(self._db, self._space_id, scope)
+        self._compared.rough[~np.isin(self._compared.ids, used)] = -np.inf
+        self._scope = None
+
+    def _read(self, at: NDArray[np.intp], high: FloatArray) -> None:
+        """Read those of some rows that can be among the best.
+
+        Args:
+            at: Where they are among all.
+            high: The most their cosines can be; written to.
+        """
+        while (left := self._reaching(high, self._limit + self._limit // MORE)).size:
+            if self._scope is not None and self._readings == WIDE_READINGS:
+                self._leave_out(self._scope)
+                high[np.isneginf(self._compared.rough[at])] = -np.inf
+                continue
+            if left.size > READ_ROWS:
+                likely = high[left]
+                left = left[likely >= _highest_of(likely, READ_ROWS)][:READ_ROWS]
+            there, rows = read_rows(self._db, self._compared.ids[at[left]], self._scope)
+            ranked = rank_exactly(rows, there, self._query, self._limit)
+            self._found = merged(self._found, ranked, self._limit)
+            high[left] = -np.inf
+            self._readings += 1
+
+    def _reaching(self, high: FloatArray, most: int) -> NDArray[np.intp]:
+        """Return which rows can reach the last one wanted; as long as there are fewer, the likeliest, about so many."""
+        is_full = len(self._found) == self._limit
+        return np.flatnonzero(high >= (self._found[-1][1] if is_full else _highest_of(high, most)))
 
 
 def _highest_of(high: FloatArray, most: int) -> np.float32:

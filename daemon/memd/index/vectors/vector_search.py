@@ -9,7 +9,6 @@ equal vectors included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database, get_int
 from memd.index.keyword import Scope, scope_sql
-from memd.index.numbers import pack_ids, unpack_ids
+from memd.index.numbers import unpack_ids
 from memd_client.errors import DimensionsChangedError
 
 FloatArray = NDArray[np.float32]
@@ -165,31 +164,3 @@ def is_small(db: Database, scope: Scope) -> bool:
     condition, values = scope_sql(scope)
     inside = db.execute(f"SELECT count(*) FROM chunks AS c WHERE {condition}", values).get
     return bool(inside * SMALL_SHARE < get_int(db, "SELECT count(*) FROM chunks"))
-
-
-def chunk_ids_of_vectors(
-    db: Database, space_id: str, vector_ids: Sequence[int], scope: Scope | None = None
-) -> list[tuple[int, int]]:
-    """Return the chunks whose text has one of these vectors.
-
-    Args:
-        db: A connection.
-        space_id: The vector space the ids belong to.
-        vector_ids: Ids as `nearest` returns them.
-        scope: Only chunks in scope.
-
-    Returns:
-        (vector id, chunk id), in the order of `vector_ids`, chunks of one vector by id. A text that stands in
-        several places gives several chunks.
-    """
-    condition, values = scope_sql(scope)
-    row = db.execute(  # one row, as in `keyword.find_keyword`
-        f"""SELECT json_group_array(vector_id), json_group_array(chunk_id) FROM (
-            SELECT e.id AS vector_id, c.id AS chunk_id FROM json_each(:ids) AS wanted
-            CROSS JOIN embedding_cache AS e INDEXED BY embedding_hashes
-              ON e.id = wanted.value AND e.provider_key = :space
-            CROSS JOIN chunks AS c ON c.hash = e.hash
-            WHERE {condition} ORDER BY wanted.key, c.id)""",
-        {**values, "ids": pack_ids(vector_ids), "space": space_id},
-    ).fetchall()[0]
-    return list(zip(unpack_ids(row[0]), unpack_ids(row[1]), strict=True))

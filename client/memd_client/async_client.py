@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -26,7 +27,6 @@ from .unix_socket import BUSY_WAIT_S, no_greeting, open_socket, queue_full, try_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from typing import Any, Self, TypeVar
 
     T = TypeVar("T")
@@ -234,7 +234,10 @@ class AsyncClient(AsyncMethods, ABC):
         except BaseException:
             sock.close()
             raise
-        traffic = self._greeting = self._attach(sock)
+        # Event loops want the standard library's sockets, which they have imported anyway.
+        wrapped = socket.socket(fileno=sock.detach())
+        wrapped.setblocking(False)
+        traffic = self._greeting = self._attach(wrapped)
         greeting = Waiting()
         try:
             traffic.greet(greeting)

@@ -6,7 +6,6 @@ Paths are strings and heavy modules are imported where they are needed: an agent
 from __future__ import annotations
 
 import os
-import socket as sockets
 import stat
 import struct
 import sys
@@ -143,7 +142,9 @@ def peer_uid(sock: Any) -> int | None:
     """
     platform: str = sys.platform  # a plain string: the type checker shall read both branches
     if platform == "linux":
-        facts = sock.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, struct.calcsize("3i"))
+        from _socket import SO_PEERCRED, SOL_SOCKET
+
+        facts = sock.getsockopt(SOL_SOCKET, SO_PEERCRED, struct.calcsize("3i"))
         return int(struct.unpack("3i", facts)[1])
     if platform == "darwin":
         sol_local, local_peercred, xucred_bytes = 0, 0x001, 76  # sys/un.h; socket has no names for them

@@ -7,9 +7,9 @@ it has its own reply it hands the reading to another. A process with one thread 
 from __future__ import annotations
 
 import select
-import socket
 import threading
 import time
+from _socket import SHUT_RDWR, SocketType
 from collections.abc import Callable, Mapping
 
 from .errors import ConnectionLostError, DeadlineExceededError, MemdError
@@ -41,7 +41,7 @@ class Link:
         MemdError: Whatever the daemon refuses the greeting with.
     """
 
-    def __init__(self, sock: socket.socket, timeout_s: float) -> None:
+    def __init__(self, sock: SocketType, timeout_s: float) -> None:
         self.session = ClientSession()
         self.broken: MemdError | None = None
         self._sock = sock
@@ -277,7 +277,7 @@ class Link:
             for exchange in self._exchanges.values():
                 exchange.wake()
         try:
-            self._sock.shutdown(socket.SHUT_RDWR)  # wakes a thread that polls it, close() alone doesn't
+            self._sock.shutdown(SHUT_RDWR)  # wakes a thread that polls it, close() alone doesn't
         except OSError:
             pass
         finally:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import select
-import socket
 import threading
 import time
+
+# C's part of the standard library's sockets is all of one connection; the rest brings 0.7 MB of enums and selectors.
+from _socket import AF_UNIX, SOCK_STREAM, SocketType
 
 from .discovery import peer_uid
 from .errors import DaemonUnreachableError, DeadlineExceededError, PeerRefusedError
@@ -23,14 +25,14 @@ BUSY_WAIT_S = 0.005
 """Wait between tries while the daemon's queue of new connections is full (EAGAIN on Linux)."""
 
 
-def try_connect(path: str) -> socket.socket | None:
+def try_connect(path: str) -> SocketType | None:
     """Return a connected, non-blocking socket without waiting; None while the daemon's queue is full.
 
     Raises:
         DaemonUnreachableError: Nobody listens there.
         PeerRefusedError: The daemon belongs to another user.
     """
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock = SocketType(AF_UNIX, SOCK_STREAM)
     try:
         sock.setblocking(False)
         code = sock.connect_ex(path)
@@ -63,7 +65,7 @@ def no_greeting(timeout_s: float) -> DeadlineExceededError:
     )
 
 
-def open_socket(path: str, timeout_s: float) -> socket.socket:
+def open_socket(path: str, timeout_s: float) -> SocketType:
     """Return a connected, non-blocking socket.
 
     Raises:
@@ -93,7 +95,7 @@ def seconds_left(deadline: float | None) -> float | None:
     return left
 
 
-def wait_for(sock: socket.socket, event: int, timeout_s: float | None) -> bool:
+def wait_for(sock: SocketType, event: int, timeout_s: float | None) -> bool:
     """Wait until a socket can be read or written (or is broken), but no longer than `SIGNALS_S`.
 
     Args:

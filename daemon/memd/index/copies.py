@@ -40,9 +40,7 @@ def find_distinct(
     return found if asked == limit else _first_of_each(db, found, limit)
 
 
-def _count_distinct(
-    db: Database, found: Sequence[tuple[int, float]], rows: dict[int, ChunkRow]
-) -> int:
+def _count_distinct(db: Database, found: Sequence[tuple[int, float]], rows: dict[int, ChunkRow]) -> int:
     """Return how many different texts chunks have; those with a score of their own aren't looked at."""
     often = Counter(score for _, score in found)
     alone = sum(count == 1 for count in often.values())

@@ -191,7 +191,8 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
     A search looks at some hundred candidates and shows a few: their texts are loaded when it is known which.
     """
     row = db.execute(  # a cross join goes through the ids in their order
-        f"SELECT json_group_array({_ROW_AS_JSON}) FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
+        f"""SELECT json_group_array({_ROW_AS_JSON})
+            FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
         (pack_ids(ids),),
     ).fetchall()[0]
     return _CHUNK_ROWS.decode(str(row[0]))
@@ -238,7 +239,8 @@ def load_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
         return dict(zip(there, texts, strict=True))
     # A text holds the separator itself.
     rows = db.execute(
-        "SELECT c.id, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value", values
+        "SELECT c.id, c.text FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value",
+        values,
     )
     return {int(key): str(text) for key, text in rows}
 

@@ -8,9 +8,9 @@ took away is a vector too, `residual`, and its length is known when the row is m
 by Cauchy and Schwarz. So the true cosine is within `doubt` of `scale * (query . numbers)`, where `doubt` is
 the residual's length and what float32 arithmetic adds: see `_compacted`. At 384 dimensions it is some 0.007.
 
-The query becomes bytes as well, so that all that is summed is whole numbers. What rounding took from it is a second plane
-of bytes, which leaves a rest of some 0.00003 of it. All rows are compared with the first plane alone, which tells their
-cosines to some 0.02; those few that may be among the best are compared with both.
+The query becomes bytes as well, so that all that is summed is whole numbers. What rounding took from it is a second
+plane of bytes, which leaves a rest of some 0.00003 of it. All rows are compared with the first plane alone, which tells
+their cosines to some 0.02; those few that may be among the best are compared with both.
 """
 
 from __future__ import annotations

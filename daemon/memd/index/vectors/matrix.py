@@ -14,7 +14,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,6 @@ from memd.index.vectors.compact import Block, Comparison, empty_block
 from memd.index.vectors.stored import READ_ROWS, read_blocks, read_rows
 from memd.index.vectors.vector_search import (
     FloatArray,
-    IdArray,
     check_dims,
     is_small,
     merged,

@@ -28,6 +28,7 @@ from memd.memory_budget import MB
 from memd.openclaw import AgentConfig
 from memd.recall import Recall
 from memd.report import describe_agent
+from memd.searchers.copies import Copies
 from memd.sync.discover import Discovery
 from memd.sync.healing import heal_writing
 from memd.sync.listing import list_memory
@@ -84,6 +85,7 @@ class AgentMemory:
         reranker: Puts its best hits in order, where one is wanted.
         daemon: The daemon's own settings.
         clock: Wall time.
+        copies: Its index in processes that search beside this one.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class AgentMemory:
         reranker: Reranker | None,
         daemon: DaemonSettings,
         clock: Clock,
+        copies: Copies | None = None,
     ) -> None:
         self.config = config
         self.index_file = index
@@ -129,6 +132,7 @@ class AgentMemory:
             clock=clock,
             right_of_way=right_of_way,
             reranker=reranker,
+            copies=copies,
         )
         self._reranker = reranker
         self._syncing: set[trio.CancelScope] = set()

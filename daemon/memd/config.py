@@ -248,6 +248,8 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     together (0: no limit). `vector_cache_mb` bounds the vectors kept for later: those that no chunk of the
     answering or the filling vector space uses.
     `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first.
+    `search_processes` is how many processes search beside the daemon at most while many ask at once, no more than
+    there are cores (0: none, ever).
     `pause_on_battery`: whether a local model embeds only the newest texts while the machine runs on battery.
     """
 
@@ -265,6 +267,7 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_file_mb: AtLeast1 = 16
     max_agent_files: AtLeast1 = 20_000
     max_agent_mb: AtLeast1 = 1024
+    search_processes: AtLeast0 = 4
 
 
 def load_daemon_settings(path: Path) -> tuple[DaemonSettings, tuple[ConfigInvalidError, ...]]:

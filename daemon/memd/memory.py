@@ -30,7 +30,8 @@ from memd.meaning.meaning import Meaning
 from memd.memory_budget import MB, budget_of
 from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.power import Power
-from memd.report import as_problem
+from memd.report import as_problem, model_status
+from memd.searchers.pool import Searchers
 from memd.slot import AgentSlot
 from memd.sync.journal import Journal, KernelNotes
 from memd.sync.reconcile import ProgressSink
@@ -96,7 +97,8 @@ class Memory:
         self._share_memory(daemon)
         self._power = Power()
         self._limits = limits_of(daemon)
-        self._right_of_way = RightOfWay()
+        self._searchers = Searchers(daemon.search_processes, self._budget, self._shares.pages)
+        self._right_of_way = RightOfWay(self._searchers)
         self._watcher = Watcher(self._hint, clock=clock)
         self._notes = KernelNotes()
         self._space_of = partial(space_of_stored, models_dir)
@@ -157,19 +159,7 @@ class Memory:
 
     def models(self) -> list[ModelStatus]:
         """Return the local models and their processes."""
-        return [
-            ModelStatus(
-                row.model,
-                row.path,
-                row.state,
-                row.pid,
-                row.rss_bytes,
-                row.queued,
-                row.restarts,
-                row.problem or "",
-            )
-            for row in self._models.status()
-        ]
+        return [model_status(row) for row in self._models.status()]
 
     def memory(self) -> MemoryStatus:
         """Return what is held in memory, and what may be."""
@@ -183,6 +173,8 @@ class Memory:
             pages_budget=budget.pages,
             total_budget=budget.total,
             on_battery=self._power.on_battery,
+            searchers=len(self._searchers.running),
+            searchers_bytes=self._searchers.rss_bytes(),
         )
 
     def downloads(self) -> list[DownloadStatus]:
@@ -255,6 +247,7 @@ class Memory:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 nursery.start_soon(self._watcher.run)
+                nursery.start_soon(self._searchers.run)
                 nursery.start_soon(self._release_unused)
                 nursery.start_soon(self._power.run)
                 await self._begin(self._home.agents.values())
@@ -281,6 +274,7 @@ class Memory:
             self._chooser = chooser
         self._home, self._daemon, self._problems = home, daemon, list(problems)
         self._share_memory(daemon)
+        self._searchers.most = daemon.search_processes
         self._limits = limits_of(daemon)
         gone = [slot for agent_id, slot in self._slots.items() if agent_id not in home.agents]
         new = [config for config in home.agents.values() if config.id not in self._slots]
@@ -353,7 +347,8 @@ class Memory:
             space_of=self._space_of,
             gives_up_reading=self._slots[config.id].failures >= UNREADABLE_TRIES,
         )
-        warm = WarmVectors(extension, self._budget)
+        copies = self._searchers.copies_of(config.index_path)
+        warm = WarmVectors(extension, self._budget, copies)
         settings = config.settings
         sessions = None
         if "sessions" in settings.sources:
@@ -380,6 +375,7 @@ class Memory:
             ),
             daemon=self._daemon,
             clock=self._clock,
+            copies=copies,
         )
 
 

@@ -28,6 +28,7 @@ from memd.search.candidates import find_meaning, find_words
 from memd.search.find import find_hits
 from memd.search.lexicon import Lexicon
 from memd.search.question import Candidates, Found, Question
+from memd.searchers.copies import Copies, Seat
 from memd.sync.changes import Changes, count_behind
 from memd.sync.discover import Discovery
 from memd.sync.pending import count_pending
@@ -56,6 +57,7 @@ class Recall:
         clock: Wall time.
         right_of_way: Told of every search under way, so that indexing steps aside.
         reranker: Puts the best hits in order, where one is wanted; the caller's to close.
+        copies: The index in processes that search beside this one.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class Recall:
         clock: Clock,
         right_of_way: RightOfWay,
         reranker: Reranker | None = None,
+        copies: Copies | None = None,
     ) -> None:
+        self._copies = copies
         self._right_of_way = right_of_way
         self._config = config
         self._index = index
@@ -215,13 +219,43 @@ class Recall:
             return True
 
         if ask.in_one:
-            async with self._right_of_way.turn():
-                is_current = await self._index.read(look)
+            in_memory = ask.search is not None and ask.search.name == "memory"
+            seat = Seat(self._copies if in_memory else None, ask.question.space_id, self._warm.needed_bytes)
+            async with self._right_of_way.turn(seat.take):
+                told = await self._ask_beside(ask, seat) if seat.is_taken else None
+                is_current = await self._index.read(look) if told is None else told
         else:
             is_current = await self._index.read(look)
         if not is_current:
             with self._right_of_way.waiting():
                 await self._catch_up(ask)
+
+    async def _ask_beside(self, ask: _Ask, seat: Seat) -> bool | None:
+        """Look at the disk, and have another process find everything; None where a thread has to.
+
+        Returns:
+            False where changed files have to be brought in first.
+        """
+
+        def look(_: Database) -> None:
+            self._look(ask)
+
+        with seat.left():
+            if not self._take_over_look(ask):
+                started = perf_counter()
+                try:
+                    await self._index.read(look)
+                except MemdError:
+                    return None  # a thread meets it itself, and says so
+                ask.look_ms = (perf_counter() - started) * 1000
+            if ask.behind:
+                return False if self._config.settings.sync.on_search else None
+            found = await seat.find(ask.question)
+        assert ask.disk is not None
+        if found is None or not all(map(check_against(ask.disk, None, self._text.sources.load), found.hits)):
+            return None
+        ask.found = found
+        return True
 
     def _look(self, ask: _Ask) -> None:
         """Look at the disk (blocking), or take over a look that began after the question came.
@@ -232,14 +266,19 @@ class Recall:
         Raises:
             MemdError: The disk can't be looked at.
         """
+        if not self._take_over_look(ask):
+            began = perf_counter()
+            ask.disk, ask.behind = self._text.see()
+            self._last_look = (began, ask.disk)
+
+    def _take_over_look(self, ask: _Ask) -> bool:
+        """Take over a look at the disk that began after the question came, and return whether there is one."""
         last = self._last_look
-        if last is not None and last[0] >= ask.came_at:
-            ask.disk = last[1]
-            ask.behind = self._text.still_behind(ask.disk)
-            return
-        began = perf_counter()
-        ask.disk, ask.behind = self._text.see()
-        self._last_look = (began, ask.disk)
+        if last is None or last[0] < ask.came_at:
+            return False
+        ask.disk = last[1]
+        ask.behind = self._text.still_behind(ask.disk)
+        return True
 
     async def _catch_up(self, ask: _Ask) -> None:
         """Bring changed files in, within the time a search may spend, and keep what is still behind.

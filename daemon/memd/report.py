@@ -9,6 +9,7 @@ from typing import Protocol
 import trio
 
 from memd.clock import Clock
+from memd.embedding.model import policy
 from memd.index.connection import Database, IndexFile
 from memd.index.files import Counts, count_all, generation
 from memd.index.keyword import find_keyword
@@ -23,7 +24,15 @@ from memd.sync.reconcile import TextSync
 from memd.sync.sources import Sources
 from memd.sync.watching.watcher import WatchState
 from memd_client.errors import MemdError
-from memd_client.messages import AgentStatus, BulkJob, Check, Problem, RefusedText, SessionsStatus
+from memd_client.messages import (
+    AgentStatus,
+    BulkJob,
+    Check,
+    ModelStatus,
+    Problem,
+    RefusedText,
+    SessionsStatus,
+)
 
 PROBE_TIMEOUT_S = 10.0
 """How long a deep status waits for the provider: a cold model loads within this."""
@@ -49,6 +58,20 @@ class Reported(Protocol):
 def as_problem(error: MemdError) -> Problem:
     """Return an error as a row of a status."""
     return Problem(error.wire_code, error.message, error.hint)
+
+
+def model_status(row: policy.ModelStatus) -> ModelStatus:
+    """Return a local model as a row of a status."""
+    return ModelStatus(
+        row.model,
+        row.path,
+        row.state,
+        row.pid,
+        row.rss_bytes,
+        row.queued,
+        row.restarts,
+        row.problem or "",
+    )
 
 
 async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:

@@ -218,6 +218,17 @@ def transaction(db: Database) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def reading(db: Database) -> Iterator[None]:
+    """Run a block in one read transaction: all of it sees the index as it is at its first read."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
 def renew_snapshot(db: Database) -> None:
     """Let a reader see the newest commit from here on, where it is inside a transaction."""
     if db.in_transaction:

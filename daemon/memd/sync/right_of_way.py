@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from itertools import islice
+from typing import Protocol
 
 import trio
 
@@ -27,18 +29,54 @@ TURN_S = 0.03
 very many chunks, holds up nobody else for longer."""
 
 
-class _Ticket:
-    """A place in the line of searches."""
+CROWD_WAIT_S = 0.05
+CROWD_S = 1.0
+"""Searches crowd when each has waited so long for its turn, for so long on end: a burst passes sooner."""
 
-    def __init__(self) -> None:
+LOOK_AHEAD = 8
+"""How far from the head of the line it is looked who can go elsewhere."""
+
+
+class Elsewhere(Protocol):
+    """Where else searches can be answered than by threads of this process."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any can be."""
+
+    def call(self) -> None:
+        """Take over that they crowd here."""
+
+
+class _Ticket:
+    """A place in the line of searches.
+
+    Args:
+        goes_elsewhere: Whether it leaves the line right now for another place, which it then has.
+    """
+
+    def __init__(self, goes_elsewhere: Callable[[], bool]) -> None:
+        self.came = trio.current_time()
+        self.goes_elsewhere = goes_elsewhere
         self.wake = trio.Event()
         self.is_called = False
 
 
-class RightOfWay:
-    """Who is searching, for those who index, and whose turn it is among those who search. One for all agents."""
+def _stays() -> bool:
+    """Go nowhere else."""
+    return False
 
-    def __init__(self) -> None:
+
+class RightOfWay:
+    """Who is searching, for those who index, and whose turn it is among those who search. One for all agents.
+
+    Args:
+        elsewhere: Where else searches can be answered, which is called for while they crowd.
+    """
+
+    def __init__(self, elsewhere: Elsewhere | None = None) -> None:
+        self._elsewhere = elsewhere
+        self._crowded_since: float | None = None
         self._searches = 0
         self._clear = trio.Event()
         self._clear.set()
@@ -67,13 +105,17 @@ class RightOfWay:
             self._enter()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def turn(self, goes_elsewhere: Callable[[], bool] = _stays) -> AsyncIterator[None]:
         """Work in a thread, one of `TURNS` searches at most, inside the `async with` block.
 
         Threads that need Python's lock all the time pass it to and fro so often that many together are slower than a
         few after the other, and take half as much of the processor again. First come, first served.
+
+        Args:
+            goes_elsewhere: Takes a place elsewhere, where there is one now, and says whether it did: then the block
+                begins without a turn, and leaves this process's threads alone.
         """
-        mine = _Ticket()
+        mine = _Ticket(goes_elsewhere)
         self._line.append(mine)
         try:
             self._hand_over()
@@ -96,12 +138,29 @@ class RightOfWay:
         """Give turns to whoever is next, as far as nobody has them or whoever does takes too long."""
         now = trio.current_time()
         self._holders = {ticket: until for ticket, until in self._holders.items() if until > now}
-        while self._line and len(self._holders) < TURNS:
+        # Where others work beside this process, one turn is enough to keep its one interpreter busy.
+        turns = 1 if self._elsewhere is not None and self._elsewhere.is_running else TURNS
+        while self._line and len(self._holders) < turns:
             ticket = self._line.popleft()
             self._holders[ticket] = now + TURN_S
-            ticket.is_called = True
-            ticket.wake.set()
-            self._tell_first()
+            self._call(ticket, now)
+        if turns < TURNS:
+            for ticket in list(islice(self._line, LOOK_AHEAD)):
+                if ticket.goes_elsewhere():
+                    self._line.remove(ticket)
+                    self._call(ticket, now)
+
+    def _call(self, ticket: _Ticket, now: float) -> None:
+        """Have a ticket's turn begin."""
+        ticket.is_called = True
+        ticket.wake.set()
+        self._tell_first()
+        if now - ticket.came < CROWD_WAIT_S:
+            self._crowded_since = None
+        elif self._crowded_since is None:
+            self._crowded_since = now
+        elif self._elsewhere is not None and now - self._crowded_since >= CROWD_S:
+            self._elsewhere.call()
 
     def _tell_first(self) -> None:
         """Have whoever is next look who has turns, and until when."""

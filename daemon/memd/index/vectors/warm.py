@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,23 @@ class SpaceFacts:
     count: int
 
 
+class Holder(Protocol):
+    """Whoever holds vectors in memory."""
+
+    def drop(self) -> None:
+        """Give the memory back."""
+
+
+class Followers(Protocol):
+    """Copies of an agent's vectors elsewhere, which follow what happens to them."""
+
+    def changed(self, space_id: str, gone: Sequence[int], come: Sequence[int]) -> None:
+        """Take over that a commit took vectors out of use, and brought others into it."""
+
+    def drop(self) -> None:
+        """Give all memory back."""
+
+
 class MatrixBudget:
     """Memory all agents' matrices may take together; the least recently searched agent leaves first.
 
@@ -40,48 +58,61 @@ class MatrixBudget:
     def __init__(self, limit_bytes: int, now: Callable[[], float] = time.monotonic) -> None:
         self.limit_bytes = limit_bytes
         self._now = now
-        self._holders: OrderedDict[int, _Holder] = OrderedDict()
+        self._holders: OrderedDict[int, _Held] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<MatrixBudget {self.held_bytes()} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
 
-    def admit(self, warm: WarmVectors, size_bytes: int) -> None:
+    def admit(self, holder: Holder, size_bytes: int) -> None:
         """Make room for an agent's matrix: others give theirs back. One larger than the budget gets none.
 
         Args:
-            warm: The agent's vectors, searched now.
+            holder: The agent's vectors, searched now.
             size_bytes: What its matrix takes.
         """
-        self._holders.pop(id(warm), None)
+        self._holders.pop(id(holder), None)
         if size_bytes > self.limit_bytes:
             return
         while self.held_bytes() + size_bytes > self.limit_bytes:
-            self._holders.popitem(last=False)[1].warm.drop()
-        self._holders[id(warm)] = _Holder(warm, size_bytes, self._now())
+            self._holders.popitem(last=False)[1].holder.drop()
+        self._holders[id(holder)] = _Held(holder, size_bytes, self._now())
 
-    def release(self, warm: WarmVectors) -> None:
-        """Take an agent's matrix out of memory for good."""
-        self._holders.pop(id(warm), None)
-        warm.drop()
+    def admit_beside(self, holder: Holder, size_bytes: int) -> bool:
+        """Return whether there is room for one more copy of a matrix, and count it; nobody makes room for a copy.
+
+        Args:
+            holder: The copy; among the first to leave when an agent needs its room.
+            size_bytes: What it takes.
+        """
+        has_room = self.held_bytes() + size_bytes <= self.limit_bytes
+        if has_room:
+            self._holders[id(holder)] = _Held(holder, size_bytes, self._now())
+            self._holders.move_to_end(id(holder), last=False)
+        return has_room
+
+    def release(self, holder: Holder) -> None:
+        """Take a matrix out of memory for good."""
+        self._holders.pop(id(holder), None)
+        holder.drop()
 
     def drop_unused(self, for_s: float) -> int:
         """Take matrices out of memory that nobody has searched for some time; return how many."""
         before = self._now() - for_s
-        unused = [holder for holder in self._holders.values() if holder.used_at <= before]
-        for holder in unused:
-            self.release(holder.warm)
+        unused = [held for held in self._holders.values() if held.used_at <= before]
+        for held in unused:
+            self.release(held.holder)
         return len(unused)
 
     def held_bytes(self) -> int:
         """Return what all matrices take, in bytes."""
-        return sum(holder.size_bytes for holder in self._holders.values())
+        return sum(held.size_bytes for held in self._holders.values())
 
 
 @dataclass(frozen=True, slots=True)
-class _Holder:
-    """An agent whose matrix is in memory: its size, and when it was last searched."""
+class _Held:
+    """A matrix in memory: whose, its size, and when it was last searched."""
 
-    warm: WarmVectors
+    holder: Holder
     size_bytes: int
     used_at: float
 
@@ -92,9 +123,13 @@ class WarmVectors:
     Args:
         extension: sqlite-vec, after it was tried.
         budget: The budget shared with the other agents.
+        followers: Copies elsewhere.
     """
 
-    def __init__(self, extension: VectorExtension, budget: MatrixBudget) -> None:
+    def __init__(
+        self, extension: VectorExtension, budget: MatrixBudget, followers: Followers | None = None
+    ) -> None:
+        self._followers = followers
         self._extension = extension
         self._budget = budget
         self._matrix = MatrixSearch()
@@ -108,13 +143,18 @@ class WarmVectors:
     def use_space(self, facts: SpaceFacts) -> None:
         """Search this space from now on."""
         if facts.id != self._space_id:
-            self._matrix.drop()
+            self._drop_all()
         self._space_id, self.dims, self.count = facts.id, facts.dims, facts.count
 
     def searcher(self) -> VectorSearch:
         """Return the path that answers a search made now."""
-        self._budget.admit(self, needed_bytes(self.count, self.dims))
+        self._budget.admit(self, self.needed_bytes)
         return self.choice().search
+
+    @property
+    def needed_bytes(self) -> int:
+        """What the matrix takes in memory, where it is there."""
+        return needed_bytes(self.count, self.dims)
 
     @property
     def is_cold(self) -> bool:
@@ -136,7 +176,7 @@ class WarmVectors:
             self._extension,
             self._matrix,
             budget_bytes=self._budget.limit_bytes,
-            needed_bytes=needed_bytes(self.count, self.dims),
+            needed_bytes=self.needed_bytes,
             enabled=self._extension.enabled,
         )
 
@@ -149,6 +189,8 @@ class WarmVectors:
         if published.added_matrix is not None:
             self._matrix.add(self._space_id, published.added_vectors, published.added_matrix)
             self.count += len(published.added_vectors)
+        if self._followers is not None and (published.removed_vectors or published.added_vectors):
+            self._followers.changed(self._space_id, published.removed_vectors, published.added_vectors)
 
     def replace(self, gone: Sequence[int], ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
         """Take in vectors stored just now, and leave out those they replaced.
@@ -165,15 +207,24 @@ class WarmVectors:
             self._matrix.add(self._space_id, ids, matrix)
             self.count += sum(1 for key in ids if key)
             self.dims = self.dims or int(matrix.shape[1])
+        if self._space_id is not None and self._followers is not None:
+            self._followers.changed(self._space_id, gone, ids)
 
     def forget(self) -> None:
         """Take over that the space's vectors were deleted."""
-        self.drop()
+        self._drop_all()
         self.count = 0
 
     def close(self) -> None:
-        """Give the matrix's memory back, and its part of the budget."""
+        """Give all memory back, and its part of the budget."""
         self._budget.release(self)
+        self._drop_all()
+
+    def _drop_all(self) -> None:
+        """Give the memory of the matrix and of its copies back."""
+        self._matrix.drop()
+        if self._followers is not None:
+            self._followers.drop()
 
     def drop(self) -> None:
         """Give the matrix's memory back; the next search loads it again."""

@@ -1,0 +1,170 @@
+"""One index in the processes that hold it: which can be asked, and what each has to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Final, Protocol
+
+from memd.index.vectors.warm import MatrixBudget
+from memd.search.question import Found, Question
+from memd.searchers.searcher import Searcher, SearcherGoneError
+
+DEPTH: Final = 2
+"""Searches a process has at a time: the next one is there when it has answered."""
+
+
+class Processes(Protocol):
+    """The processes there are."""
+
+    @property
+    def running(self) -> Sequence[Searcher]:
+        """Those that can be asked."""
+
+    @property
+    def budget(self) -> MatrixBudget:
+        """What vectors may take in memory, everywhere together."""
+
+    def note_use(self) -> None:
+        """Note that the processes are needed."""
+
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something in the background, while there are processes."""
+
+
+class Copies:
+    """One index in the processes that hold it.
+
+    Args:
+        pool: The processes.
+        index: The index's path.
+    """
+
+    def __init__(self, pool: Processes, index: str) -> None:
+        self._pool = pool
+        self.index = index
+        self._copies: dict[Searcher, _Copy] = {}
+
+    def __repr__(self) -> str:
+        return f"<Copies of {self.index} in {len(self._copies)} processes>"
+
+    def take(self, space_id: str, size_bytes: int) -> Searcher | None:
+        """Return a process that can search the index now, with a place taken there: the caller's to `give_back`.
+
+        Processes that don't hold the index are told to.
+
+        Args:
+            space_id: The vector space that answers.
+            size_bytes: What its vectors take in memory.
+        """
+        ready = []
+        for searcher in self._pool.running:
+            copy = self._copies.get(searcher)
+            if copy is None:
+                copy = self._copies[searcher] = _Copy(self, searcher, space_id)
+                self._pool.start(partial(self._hold, copy, size_bytes))
+            elif copy.is_ready and copy.space_id == space_id and searcher.in_flight < DEPTH:
+                ready.append(searcher)
+        if not ready:
+            return None
+        self._pool.note_use()
+        chosen = min(ready, key=lambda searcher: searcher.in_flight)
+        chosen.in_flight += 1
+        return chosen
+
+    async def _hold(self, copy: _Copy, size_bytes: int) -> None:
+        """Have a process bring the index's vectors into memory, where the budget has room for them."""
+        if self._pool.budget.admit_beside(copy, size_bytes):
+            try:
+                await copy.searcher.hold(self.index, copy.space_id)
+                copy.is_ready = True
+            except SearcherGoneError:
+                self._pool.budget.release(copy)
+                self._copies[copy.searcher] = copy  # so that it isn't tried again and again
+
+    def changed(self, space_id: str, gone: Sequence[int], come: Sequence[int]) -> None:
+        """Take over that a commit took vectors out of use, and brought others into it."""
+        for searcher, copy in self._copies.items():
+            if copy.space_id == space_id:
+                searcher.change(self.index, space_id, gone, come)
+
+    def drop(self) -> None:
+        """Have every process close the index."""
+        for copy in list(self._copies.values()):
+            self._pool.budget.release(copy)
+
+    def lose(self, searcher: Searcher) -> None:
+        """Take over that a process holds the index no more."""
+        copy = self._copies.pop(searcher, None)
+        if copy is not None:
+            copy.is_ready = False
+
+
+class _Copy:
+    """An index's vectors in a process's memory, as the budget knows them.
+
+    Args:
+        copies: All of the index.
+        searcher: The process.
+        space_id: The vector space.
+    """
+
+    def __init__(self, copies: Copies, searcher: Searcher, space_id: str) -> None:
+        self._copies = copies
+        self.searcher = searcher
+        self.space_id = space_id
+        self.is_ready = False
+
+    def drop(self) -> None:
+        """Give the memory back."""
+        self.searcher.forget(self._copies.index)
+        self._copies.lose(self.searcher)
+
+
+class Seat:
+    """A place for one search in another process, where there is one when its turn comes.
+
+    Args:
+        copies: The index as other processes have it; None where none of them may be asked.
+        space_id: The vector space that answers.
+        size_bytes: What its vectors take in memory.
+    """
+
+    def __init__(self, copies: Copies | None, space_id: str, size_bytes: int) -> None:
+        self._copies = copies
+        self._space_id = space_id
+        self._size_bytes = size_bytes
+        self._searcher: Searcher | None = None
+
+    def __repr__(self) -> str:
+        return f"<Seat in {self._searcher}>"
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether there is a place."""
+        return self._searcher is not None
+
+    def take(self) -> bool:
+        """Take a place, and return whether there was one."""
+        if self._copies is not None:
+            self._searcher = self._copies.take(self._space_id, self._size_bytes)
+        return self.is_taken
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Leave the place to the next search at the end of the `with` block."""
+        try:
+            yield
+        finally:
+            if self._searcher is not None:
+                self._searcher.give_back()
+
+    async def find(self, question: Question) -> Found | None:
+        """Return what the process finds, or None where it can't."""
+        if self._searcher is None or self._copies is None:
+            return None
+        try:
+            return await self._searcher.find(self._copies.index, question)
+        except SearcherGoneError:
+            return None

@@ -247,10 +247,8 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     `daily_token_budget` is how many tokens may be bought of remote providers in a day, UTC, by all agents
     together (0: no limit). `vector_cache_mb` bounds the vectors kept for later: those that no chunk of the
     answering or the filling vector space uses.
-    `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first.
-    `search_processes` is how many processes search beside the daemon at most while many ask at once, no more than
-    there are cores (0: none, ever).
-    `pause_on_battery`: whether a local model embeds only the newest texts while the machine runs on battery.
+    `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first. `search_processes`: most that
+    search beside the daemon (0: none). `pause_on_battery`: whether a local model embeds only the newest texts meanwhile.
     """
 
     socket: str | None = None

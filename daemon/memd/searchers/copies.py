@@ -95,10 +95,14 @@ class Copies:
             self._pool.budget.release(copy)
 
     def lose(self, searcher: Searcher) -> None:
-        """Take over that a process holds the index no more."""
-        copy = self._copies.pop(searcher, None)
+        """Take over that a process is gone."""
+        copy = self._copies.get(searcher)
         if copy is not None:
-            copy.is_ready = False
+            self._pool.budget.release(copy)
+
+    def leave_out(self, copy: _Copy) -> None:
+        """Take over that a process holds the index no more."""
+        self._copies.pop(copy.searcher, None)
 
 
 class _Copy:
@@ -118,8 +122,9 @@ class _Copy:
 
     def drop(self) -> None:
         """Give the memory back."""
+        self.is_ready = False
         self.searcher.forget(self._copies.index)
-        self._copies.lose(self.searcher)
+        self._copies.leave_out(self)
 
 
 class Seat:

@@ -65,6 +65,10 @@ class Searchers:
         """Whether there are any processes."""
         return bool(self.running)
 
+    @property
+    def _is_needed(self) -> bool:
+        return trio.current_time() - self._used_at < KEEP_S
+
     def rss_bytes(self) -> int:
         """Return what the processes take in memory together."""
         return sum(load_rss_bytes(searcher.pid) for searcher in self.running if searcher.pid is not None)
@@ -97,10 +101,10 @@ class Searchers:
         """
         while True:
             await self._wanted.wait()
-            count = min(self.most, self._cores)
-            if count:
-                await self._serve(count)
             self._wanted = trio.Event()
+            count = min(self.most, self._cores)
+            if count and self._is_needed:
+                await self._serve(count)
 
     async def _serve(self, count: int) -> None:
         """Have so many processes until they aren't needed any more, or one of them goes."""
@@ -110,7 +114,7 @@ class Searchers:
             for number in range(count):
                 nursery.start_soon(self._one, Searcher(number, self.pages_bytes), lost.set)
             log.info("search.processes_started", processes=count)
-            while not lost.is_set() and trio.current_time() - self._used_at < KEEP_S:
+            while not lost.is_set() and self._is_needed:
                 with trio.move_on_after(LOOK_S):
                     await lost.wait()
             was_lost = lost.is_set()

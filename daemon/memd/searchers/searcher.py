@@ -95,15 +95,17 @@ class Searcher:
     async def _talk(self, process: trio.Process) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError, msgspec.DecodeError):
-            async with trio.open_nursery(strict_exception_groups=False) as nursery:
-                nursery.start_soon(self._write, process.stdin)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write, process.stdin)
+            # A broken pipe, or bytes that are no reply, end it as the end of its output does.
+            with contextlib.suppress(trio.BrokenResourceError, msgspec.DecodeError):
                 await self._read(process.stdout)
-                nursery.cancel_scope.cancel()
+            nursery.cancel_scope.cancel()
 
     async def _write(self, stdin: trio.abc.SendStream) -> None:
-        async for data in self._to_send:
-            await stdin.send_all(data)
+        with contextlib.suppress(trio.BrokenResourceError):  # the end of its output tells as well
+            async for data in self._to_send:
+                await stdin.send_all(data)
 
     async def _read(self, stdout: trio.abc.ReceiveStream) -> None:
         buffer = bytearray()

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from memd.sync.right_of_way import LONGEST_STOP_S, TURN_S, RightOfWay
+from memd.sync.right_of_way import CROWD_S, LONGEST_STOP_S, TURN_S, RightOfWay
 
 
 def test_nobody_waits_where_nobody_searches() -> None:
@@ -120,3 +120,85 @@ def test_where_the_first_in_line_is_given_up_the_next_one_watches_the_clock() ->
 
 def test_the_next_one_begins_at_once_where_nobody_is_in_line() -> None:
     assert turns(0.0) == [(0, 0.0)]
+
+
+# --- elsewhere ------------------------------------------------------------------------------------
+
+
+class Processes:
+    """Somewhere else, with so many free places."""
+
+    def __init__(self, places: int = 0) -> None:
+        self.places = places
+        self.is_running = places > 0
+        self.called_at: list[float] = []
+
+    def call(self) -> None:
+        """Note when."""
+        self.called_at.append(trio.current_time())
+
+
+def crowd(searches: int, takes_s: float, rounds: int) -> list[float]:
+    """Return when others are called for, where so many ask again as soon as they have their answer."""
+
+    async def scene() -> list[float]:
+        elsewhere = Processes()
+        way, began = RightOfWay(elsewhere), trio.current_time()
+
+        async def ask() -> None:
+            for _ in range(rounds):
+                async with way.turn():
+                    await trio.sleep(takes_s)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(searches):
+                nursery.start_soon(ask)
+        return [at - began for at in elsewhere.called_at]
+
+    return trio.run(scene, clock=MockClock(autojump_threshold=0))
+
+
+def test_others_are_called_for_where_searches_wait_for_each_other_on_and_on() -> None:
+    called = crowd(50, 0.01, 20)
+    assert called
+    assert CROWD_S <= called[0] <= 2 * CROWD_S
+
+
+@pytest.mark.parametrize(("searches", "rounds"), [(50, 1), (2, 500), (8, 100)])
+def test_a_burst_and_a_few_at_a_time_call_for_nobody(searches: int, rounds: int) -> None:
+    assert crowd(searches, 0.01, rounds) == []
+
+
+def test_who_can_go_elsewhere_leaves_the_line_and_one_turn_is_left_here() -> None:
+    async def scene() -> list[tuple[str, float]]:
+        elsewhere = Processes(places=2)
+        way, began = RightOfWay(elsewhere), trio.current_time()
+        done: list[tuple[str, float]] = []
+
+        async def ask(name: str, wants_to_go: bool) -> None:
+            goes = False
+
+            def go() -> bool:
+                nonlocal goes
+                goes = wants_to_go and elsewhere.places > 0
+                elsewhere.places -= goes
+                return goes
+
+            async with way.turn(go):
+                await trio.sleep(0.02)
+                done.append((f"{name} {'there' if goes else 'here'}", round(trio.current_time() - began, 6)))
+                elsewhere.places += goes
+
+        async with trio.open_nursery() as nursery:
+            for name, wants_to_go in (("a", True), ("b", False), ("c", True), ("d", True), ("e", True)):
+                nursery.start_soon(ask, name, wants_to_go)
+                await trio.testing.wait_all_tasks_blocked()
+        return sorted(done, key=lambda each: (each[1], each[0]))
+
+    assert trio.run(scene, clock=MockClock(autojump_threshold=0)) == [
+        ("a here", 0.02),
+        ("c there", 0.02),
+        ("d there", 0.02),
+        ("b here", 0.04),
+        ("e there", 0.04),
+    ]

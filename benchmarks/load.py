@@ -39,7 +39,8 @@ LEAST: Final = 0.5
 SEARCHED: Final = "main"
 INDEXED: Final = "busy"
 
-WARM_UP_S: Final = 1.0
+WARM_UP_S: Final = 4.0
+"""Until processes search beside the daemon, where so many ask that it starts some."""
 
 ANSWERS_EACH: Final = 6
 """Answers every client would get in the time if all got the same: fewer say nothing of who got how many."""
@@ -173,7 +174,7 @@ def _figures(clients: int, results: Sequence[LoadResult], beside: str) -> list[F
         ),
         measured(
             f"{name}.cpu",
-            f"{said}: processor time of daemon and model, a search",
+            f"{said}: processor time of the daemon and its processes, a search",
             [result.daemon_ms for result in results],
             "ms",
         ),
@@ -220,7 +221,7 @@ def _notes(
         f"{searched:,} passages, {QUESTIONS} different questions whose vectors are known; a client asks its next "
         "question as it has its answer.",
         f"Clients are connections of at most {MOST_PROCESSES} processes, which decode answers and count; of all "
-        f"cores, by number of clients, they took {shares}, the daemon and its model kept so many busy: {cores}.",
+        f"cores, by number of clients, they took {shares}, the daemon and its processes kept so many busy: {cores}.",
         f"The other agent's text is {indexed:,} passages, indexed by words again and again; so many times it was "
         f"finished beside the searches: {finished}.",
         f"Refused or failed requests: {refused}; without an answer: {sum(one.unanswered for one in everything)}; "

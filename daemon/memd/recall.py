@@ -221,9 +221,10 @@ class Recall:
         if ask.in_one:
             in_memory = ask.search is not None and ask.search.name == "memory"
             seat = Seat(self._copies if in_memory else None, ask.question.space_id, self._warm.needed_bytes)
-            async with self._right_of_way.turn(seat.take):
-                told = await self._ask_beside(ask, seat) if seat.is_taken else None
-                is_current = await self._index.read(look) if told is None else told
+            with seat.left():
+                async with self._right_of_way.turn(seat.take):
+                    told = await self._ask_beside(ask, seat) if seat.is_taken else None
+                    is_current = await self._index.read(look) if told is None else told
         else:
             is_current = await self._index.read(look)
         if not is_current:
@@ -240,17 +241,16 @@ class Recall:
         def look(_: Database) -> None:
             self._look(ask)
 
-        with seat.left():
-            if not self._take_over_look(ask):
-                started = perf_counter()
-                try:
-                    await self._index.read(look)
-                except MemdError:
-                    return None  # a thread meets it itself, and says so
-                ask.look_ms = (perf_counter() - started) * 1000
-            if ask.behind:
-                return False if self._config.settings.sync.on_search else None
-            found = await seat.find(ask.question)
+        if not self._take_over_look(ask):
+            started = perf_counter()
+            try:
+                await self._index.read(look)
+            except MemdError:
+                return None  # a thread meets it itself, and says so
+            ask.look_ms = (perf_counter() - started) * 1000
+        if ask.behind:
+            return False if self._config.settings.sync.on_search else None
+        found = await seat.find(ask.question)
         assert ask.disk is not None
         if found is None or not all(map(check_against(ask.disk, None, self._text.sources.load), found.hits)):
             return None

@@ -99,6 +99,7 @@ class Visitor:
         with self.connected() as sock:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 sock.sendall(data)
+            with contextlib.suppress(OSError):  # who is turned away may be cut off already
                 sock.shutdown(socket.SHUT_WR)
             return read_all(sock)
 

@@ -75,13 +75,14 @@ class Copies:
 
     async def _hold(self, copy: _Copy, size_bytes: int) -> None:
         """Have a process bring the index's vectors into memory, where the budget has room for them."""
-        if self._pool.budget.admit_beside(copy, size_bytes):
+        is_wanted = self._copies.get(copy.searcher) is copy  # not where the index was closed meanwhile
+        if is_wanted and self._pool.budget.admit_beside(copy, size_bytes):
             try:
                 await copy.searcher.hold(self.index, copy.space_id)
                 copy.is_ready = True
             except SearcherGoneError:
                 self._pool.budget.release(copy)
-                self._copies[copy.searcher] = copy  # so that it isn't tried again and again
+                self._copies.setdefault(copy.searcher, copy)  # so that it isn't tried again and again
 
     def changed(self, space_id: str, gone: Sequence[int], come: Sequence[int]) -> None:
         """Take over that a commit took vectors out of use, and brought others into it."""
@@ -158,7 +159,7 @@ class Seat:
 
     @contextmanager
     def left(self) -> Iterator[None]:
-        """Leave the place to the next search at the end of the `with` block."""
+        """Leave the place, where one was taken in the `with` block, to the next search at its end."""
         try:
             yield
         finally:

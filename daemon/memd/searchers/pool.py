@@ -40,7 +40,7 @@ class Searchers:
     Args:
         most: How many there are at most; 0 for none, ever. No more than the machine has cores.
         budget: What vectors may take in memory, theirs and the daemon's together.
-        pages_bytes: What SQLite may hold in the memory of each.
+        pages_bytes: What SQLite may hold in the memory of all of them.
         cores: How many cores the machine has.
     """
 
@@ -112,7 +112,7 @@ class Searchers:
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             for number in range(count):
-                nursery.start_soon(self._one, Searcher(number, self.pages_bytes), lost.set)
+                nursery.start_soon(self._one, Searcher(number, self.pages_bytes // count), lost.set)
             log.info("search.processes_started", processes=count)
             while not lost.is_set() and self._is_needed:
                 with trio.move_on_after(LOOK_S):

@@ -125,6 +125,29 @@ def test_a_crowd_is_answered_by_processes_as_by_the_daemon() -> None:
     assert {"search.processes_started", "search.process_lost"} <= set(events)
 
 
+@pytest.mark.parametrize("edits", [8, pytest.param(300, marks=pytest.mark.long)])
+def test_after_every_edit_among_a_crowd_a_search_tells_what_is_on_disk(edits: int) -> None:
+    with serving() as daemon, daemon.client(timeout_s=60) as client, Crowd(daemon) as crowd:
+        daemon.wait_for(has_searchers)
+        for edit in range(edits):
+            # given a question whose vector is known, so that any process may answer it
+            question = f"{QUESTIONS[edit % len(QUESTIONS)]} marker{edit}word"
+            client.search(question)
+            # when a note that answers it comes, it is found; when it is gone, it is not
+            note = daemon.home.note(
+                f"memory/edit-{edit % 3}.md", f"# Edit\n\nHere stands marker{edit}word.\n"
+            )
+            found = client.search(question)
+            assert [hit.path for hit in found.hits if f"marker{edit}word" in hit.snippet] == [
+                f"memory/edit-{edit % 3}.md"
+            ]
+            note.unlink()
+            assert not any("marker" in hit.snippet for hit in client.search(question).hits)
+        status = client.status()
+    assert crowd.failed == []
+    assert has_searchers(status)
+
+
 def test_the_daemons_processes_end_with_it() -> None:
     with serving() as daemon, Crowd(daemon):
         daemon.wait_for(has_searchers)

@@ -232,16 +232,17 @@ class Recall:
                 await self._catch_up(ask)
 
     async def _ask_beside(self, ask: _Ask, seat: Seat) -> bool | None:
-        """Look at the disk, and have another process find everything; None where a thread has to.
+        """Look at the disk, and have another process find everything.
 
-        Returns:
-            False where changed files have to be brought in first.
+        Returns None where a thread has to; False where changed files have to be brought in first.
         """
 
         def look(_: Database) -> None:
             self._look(ask)
 
-        if not self._take_over_look(ask):
+        last = self._last_look
+        # Comparing many files takes milliseconds: that is for a thread.
+        if last is None or not self._text.is_settled(last[1]) or not self._take_over_look(ask):
             started = perf_counter()
             try:
                 await self._index.read(look)

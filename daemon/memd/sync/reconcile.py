@@ -152,6 +152,10 @@ class TextSync:
         """Return how a disk looked at earlier differs from the rows as they are now."""
         return self._rows.behind(disk)
 
+    def is_settled(self, disk: Discovery) -> bool:
+        """Return whether a disk looked at earlier is known not to differ from the rows; takes no time."""
+        return self._rows.is_settled(disk)
+
     async def sync(self, *, force: bool = False, progress: ProgressSink = ignore_progress) -> TextReport:
         """Have a text pass run that starts after this call, and wait for it.
 

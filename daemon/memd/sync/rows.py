@@ -124,7 +124,7 @@ class FileRows:
         """Return how a disk differs from the rows as they are now; all of it with `force`."""
         version = (
             self._version
-        )  # grows after every change, so what is compared now is of this one or is never used
+        )  # grows after every change: what is compared now is of this one or is never used
         settled, files = self._settled
         if not force and settled == version and (files is disk.files or files == disk.files):
             return Changes([], [])
@@ -132,6 +132,11 @@ class FileRows:
         if not changes and not disk.unseen:
             self._settled = (version, disk.files)
         return changes
+
+    def is_settled(self, disk: Discovery) -> bool:
+        """Return whether a disk is known not to differ from the rows, without comparing them."""
+        settled, files = self._settled
+        return settled == self._version and files is disk.files
 
     def keep_refused(self, disk: Discovery) -> None:
         """Forget the refusal of files that are gone."""

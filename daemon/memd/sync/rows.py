@@ -122,11 +122,9 @@ class FileRows:
 
     def behind(self, disk: Discovery, *, force: bool = False) -> Changes:
         """Return how a disk differs from the rows as they are now; all of it with `force`."""
-        version = (
-            self._version
-        )  # grows after every change: what is compared now is of this one or is never used
-        settled, files = self._settled
-        if not force and settled == version and (files is disk.files or files == disk.files):
+        # It grows after every change: what is compared now is of this one or is never used.
+        version = self._version
+        if not force and self.is_settled(disk):
             return Changes([], [])
         changes = compare(disk, self.by_path, self.refused, force=force)
         if not changes and not disk.unseen:
@@ -134,9 +132,12 @@ class FileRows:
         return changes
 
     def is_settled(self, disk: Discovery) -> bool:
-        """Return whether a disk is known not to differ from the rows, without comparing them."""
-        settled, files = self._settled
-        return settled == self._version and files is disk.files
+        """Return whether a disk is known not to differ from the rows: by one comparison of two dicts at most."""
+        version, files = self._settled
+        if version != self._version or (files is not disk.files and files != disk.files):
+            return False
+        self._settled = (version, disk.files)  # the next one sees that it is the same
+        return True
 
     def keep_refused(self, disk: Discovery) -> None:
         """Forget the refusal of files that are gone."""

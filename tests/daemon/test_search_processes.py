@@ -125,7 +125,7 @@ def test_a_crowd_is_answered_by_processes_as_by_the_daemon() -> None:
     assert {"search.processes_started", "search.process_lost"} <= set(events)
 
 
-@pytest.mark.parametrize("edits", [8, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("edits", [8, pytest.param(120, marks=pytest.mark.long)])
 def test_after_every_edit_among_a_crowd_a_search_tells_what_is_on_disk(edits: int) -> None:
     with serving() as daemon, daemon.client(timeout_s=60) as client, Crowd(daemon) as crowd:
         daemon.wait_for(has_searchers)

@@ -18,12 +18,11 @@ from memd_client import Client
 from tests.support.answers import eventually
 from tests.support.edits import Edit, EditedMemory
 from tests.support.homes import StateHome
-from tests.support.models import minilm_path
+from tests.support.models import children_of, minilm_path
 from tests.support.sockets import wait_until
 from tests.support.storm import (
     Searchers,
     Served,
-    children_of,
     daemons_of,
     damage,
     edit_some,

@@ -14,7 +14,7 @@ from memd.paths import models_dir
 from memd_client.messages import ModelStatus, StatusReply
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
-from tests.support.models import is_running, minilm_path
+from tests.support.models import children_of, is_running, minilm_path
 
 pytestmark = pytest.mark.model
 
@@ -46,12 +46,6 @@ class Footprint:
     def rss(self) -> int:
         """Return what all of them took."""
         return self.child_rss + self.daemon_rss
-
-
-def children_of(pid: int) -> list[int]:
-    """Return the running children of a process."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split() if is_running(int(child))]
 
 
 def rss_of(pid: int) -> int:

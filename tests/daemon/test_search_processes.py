@@ -15,7 +15,7 @@ from memd_client import MemdError
 from memd_client.messages import SearchReply, StatusReply
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
-from tests.support.models import is_running, minilm_path
+from tests.support.models import children_of, is_running, minilm_path
 
 pytestmark = pytest.mark.model
 
@@ -89,11 +89,7 @@ def has_searchers(status: StatusReply) -> bool:
 
 def searchers_of(daemon: DaemonProcess) -> list[int]:
     """Return the processes that search beside a daemon."""
-    children = [
-        int(child)
-        for task in Path(f"/proc/{daemon.pid}/task").glob("*/children")
-        for child in task.read_text().split()
-    ]
+    children = children_of(daemon.pid)
     return [pid for pid in children if b"memd.searchers" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 

@@ -21,6 +21,7 @@ from memd_client.errors import MemdError
 from memd_client.messages import AgentStatus
 from tests.support.edits import Edit, EditedMemory
 from tests.support.homes import StateHome
+from tests.support.models import is_running
 from tests.support.sockets import wait_until
 
 AT_ONCE: Final = 10
@@ -102,23 +103,7 @@ def daemons_of(home: StateHome) -> list[int]:
 def kill(pid: int) -> None:
     """kill -9 a daemon, and wait until it is gone: its children are not ours to wait for."""
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not _is_running(pid))
-
-
-def _is_running(pid: int) -> bool:
-    """Return whether a process runs; one that nobody has waited for yet doesn't."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def children_of(pid: int) -> list[int]:
-    """Return a process's children."""
-    try:
-        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    wait_until(lambda: not is_running(pid))
 
 
 class Searchers:

@@ -139,12 +139,12 @@ class RightOfWay:
         now = trio.current_time()
         self._holders = {ticket: until for ticket, until in self._holders.items() if until > now}
         # Where others work beside this process, one turn is enough to keep its one interpreter busy.
-        turns = 1 if self._elsewhere is not None and self._elsewhere.is_running else TURNS
-        while self._line and len(self._holders) < turns:
+        has_others = self._elsewhere is not None and self._elsewhere.is_running
+        while self._line and len(self._holders) < (1 if has_others else TURNS):
             ticket = self._line.popleft()
             self._holders[ticket] = now + TURN_S
             self._call(ticket, now)
-        if turns < TURNS:
+        if has_others:
             for ticket in list(islice(self._line, LOOK_AHEAD)):
                 if ticket.goes_elsewhere():
                     self._line.remove(ticket)

@@ -143,7 +143,8 @@ class WarmVectors:
     def use_space(self, facts: SpaceFacts) -> None:
         """Search this space from now on."""
         if facts.id != self._space_id:
-            self._drop_all()
+            self._matrix.drop()
+            self._drop_copies()
         self._space_id, self.dims, self.count = facts.id, facts.dims, facts.count
 
     def searcher(self) -> VectorSearch:
@@ -212,17 +213,17 @@ class WarmVectors:
 
     def forget(self) -> None:
         """Take over that the space's vectors were deleted."""
-        self._drop_all()
+        self.drop()
+        self._drop_copies()
         self.count = 0
 
     def close(self) -> None:
         """Give all memory back, and its part of the budget."""
         self._budget.release(self)
-        self._drop_all()
+        self._drop_copies()
 
-    def _drop_all(self) -> None:
-        """Give the memory of the matrix and of its copies back."""
-        self._matrix.drop()
+    def _drop_copies(self) -> None:
+        """Give the memory of all copies back."""
         if self._followers is not None:
             self._followers.drop()
 

@@ -16,7 +16,7 @@ from memd.embedding.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
-from memd.index.files import publish_file
+from memd.index.files import Published, publish_file
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
 from memd.meaning.meaning import Meaning
 from memd_client.errors import MemdError, ProviderUnavailableError
@@ -96,10 +96,13 @@ class Scene:
 
     async def publish(self, path: str, texts: Sequence[str]) -> None:
         """Publish a file of one-line chunks."""
+        self.meaning.on_published(await self.commit(path, texts))
+
+    async def commit(self, path: str, texts: Sequence[str]) -> Published:
+        """Write a file of one-line chunks into the index, and tell nobody."""
         chunks = [chunk(text, line) for line, text in enumerate(texts, 1)]
         row = file_row(path, mtime_ns=self.clock() * 1_000_000)
-        published = await self.index.write(lambda db: publish_file(db, row, chunks, self.clock()))
-        self.meaning.on_published(published)
+        return await self.index.write(lambda db: publish_file(db, row, chunks, self.clock()))
 
     async def vector_of(self, query: str, timeout_s: float) -> NDArray[np.float32]:
         """Return a question's vector in the space that answers."""

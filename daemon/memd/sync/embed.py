@@ -267,8 +267,9 @@ class VectorFill:
             most = LOOK_AHEAD_BATCHES * self._limits().max_texts
             if self._saves_power() and not self._sinks:
                 most = min(most, NEWEST_TEXTS - self._round)
-                self.rests = most <= 0
-                if self.rests:
+                if most <= 0:
+                    await self._count()  # a text told of after it was counted is in the sum twice
+                    self.rests = self.pending > 0
                     break
             missing = await self._find_missing(most)
             if not missing:

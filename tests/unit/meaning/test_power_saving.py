@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from memd.sync.embed import NEWEST_TEXTS
@@ -42,6 +43,28 @@ def test_a_backlog_rests_on_battery_and_is_embedded_on_mains_power(tmp_path: Pat
             machine.on_battery = False
             await scene.until_whole()
             assert not rests(scene)
+
+    run(body)
+
+
+def test_texts_that_are_told_of_after_they_were_counted_rest_once(tmp_path: Path) -> None:
+    provider, told = local_provider(), list[Callable[[], None]]()
+
+    def tell_once() -> bool:
+        # The fill asks for the battery between its count and its work.
+        while told:
+            told.pop()()
+        return True
+
+    async def body() -> None:
+        async with meaning_of(tmp_path, FakeChooser(provider), saves_power=tell_once) as scene:
+            published = await scene.commit("memory/a.md", BACKLOG)
+            told.append(lambda: scene.meaning.on_published(published))
+            assert scene.meaning.fill is not None
+            scene.meaning.fill.wake()
+            await until(lambda: rests(scene))
+            assert not told
+            assert scene.meaning.chunks_pending == len(BACKLOG) - NEWEST_TEXTS
 
     run(body)
 

@@ -245,11 +245,11 @@ import sys
 from memd.embedding.model.child import Interrupts, LoadedModel
 model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
 first = [model.embed("a text", lane)[0] for lane in range(model.open_lanes())]
-model.close_lanes()
-assert not model.has_lanes
+model.give_scratch_back()
+assert not model.has_scratch
 again = [model.embed("a text", lane)[0] for lane in (None, *range(model.open_lanes()))]
 assert "numpy" not in sys.modules, "a model's process starts in half the time without it"
-assert set(first) == set(again) and len(set(first)) == 1 and len(first) == 2 and model.has_lanes
+assert set(first) == set(again) and len(set(first)) == 1 and len(first) == 2 and model.has_scratch
 """
 
 
@@ -257,5 +257,37 @@ assert set(first) == set(again) and len(set(first)) == 1 and len(first) == 2 and
 def test_lanes_can_be_closed_and_opened_again(minilm: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", REOPENED, str(minilm)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+GIVEN_BACK = """
+import sys
+import os
+from memd.embedding.model.child import Interrupts, LoadedModel
+from memd.embedding.model.machine import load_rss_bytes
+model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
+question = model.embed("a question")[0]
+assert not model.has_scratch, "a question's memory is kept"
+asked = load_rss_bytes(os.getpid())
+model.embed("words " * 400)
+assert model.has_scratch
+grown = load_rss_bytes(os.getpid())
+model.give_scratch_back()
+assert not model.has_scratch and model.embed("a question")[0] == question
+left = load_rss_bytes(os.getpid())
+assert grown - asked > 30e6 and left - asked < 5e6, (asked, grown, left)
+"""
+
+
+@pytest.mark.model
+@pytest.mark.skipif(sys.platform != "linux", reason="another C library keeps what it was given back")
+def test_the_memory_of_a_long_text_is_given_back_and_a_questions_is_kept(minilm: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", GIVEN_BACK, str(minilm)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -52,7 +52,8 @@ class LoadedFile:
     Attributes:
         cpp: llama.cpp's functions.
         model: Its model.
-        context: The first context.
+        context: The first context; whoever uses it may free it.
+        pooling: How the vectors of tokens become one; see llama.h.
         facts: What the file's header says, by its keys.
 
     Raises:
@@ -79,6 +80,7 @@ class LoadedFile:
             self.context = cpp.llama_init_from_model(self.model, self._options)
         if not self.context:
             raise ValueError("Failed to create llama_context")
+        self.pooling = int(cpp.llama_pooling_type(self.context))
         self.facts = self._read_facts()
 
     def _context_options(self, tokens: int, threads: int, *, ranks: bool) -> Any:
@@ -104,11 +106,6 @@ class LoadedFile:
         if not context:
             raise RuntimeError("no further context")
         return context
-
-    @property
-    def pooling(self) -> int:
-        """How the vectors of tokens become one; see llama.h."""
-        return int(self.cpp.llama_pooling_type(self.context))
 
     @property
     def outputs(self) -> int:

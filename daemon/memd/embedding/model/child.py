@@ -36,9 +36,12 @@ PR_SET_PDEATHSIG: Final = 1
 POOLED: Final = (1, 2, 3)
 """llama.cpp's mean, first-token and last-token pooling: one vector a text, as embedding models give."""
 
-LANES_SECONDS: Final = 10.0
-"""How long the memory for texts side by side is kept without any request."""
+SCRATCH_SECONDS: Final = 10.0
+"""How long the memory for long texts, and for texts side by side, is kept without any request."""
 
+KEPT_TOKENS: Final = 64
+"""Tokens of a text whose scratch memory is kept: a question's. A whole chunk's is 49 MB with `minilm`, of which most
+is for words that nobody asks it to foretell; to begin anew takes 5 ms."""
 
 NICENESS: Final = 10
 """What a text asks of the scheduler, from 0 to 19: whatever else the user runs goes first, questions too."""
@@ -139,17 +142,22 @@ class LoadedModel:
             sys.stderr.write(f"{error}: {len(self._lanes)} texts side by side\n")
         return len(self._lanes)
 
-    def close_lanes(self) -> None:
-        """Free the memory of all lanes but the first."""
-        while len(self._lanes) > 1:
-            self._lanes.pop().close()
+    def give_scratch_back(self) -> None:
+        """Free the memory of all lanes; the first begins anew."""
+        try:
+            lanes = [Lane.beside(self._file, self._context, self._interrupts.flag)]
+        except RuntimeError:  # no memory for a moment: the first stays as it is
+            lanes = [self._lanes.pop(0)]
+        for lane in self._lanes:
+            lane.close()
+        self._lanes = lanes
         if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
             trim(0)  # glibc would keep some 40 MB of it
 
     @property
-    def has_lanes(self) -> bool:
-        """Whether there is anything for `close_lanes`."""
-        return len(self._lanes) > 1
+    def has_scratch(self) -> bool:
+        """Whether there is anything for `give_scratch_back`."""
+        return len(self._lanes) > 1 or self._lanes[0].longest > KEPT_TOKENS
 
     def embed(self, text: str, lane: int | None = None) -> tuple[bytes, int, int]:
         """Return a text's vector as raw float32, its tokens, and in how many windows it was embedded.
@@ -313,9 +321,9 @@ def main(arguments: list[str]) -> int:
     behind = ThreadPoolExecutor(1, initializer=step_back)
     while True:
         try:
-            request = waiting.get(timeout=LANES_SECONDS if model.has_lanes else None)
+            request = waiting.get(timeout=SCRATCH_SECONDS if model.has_scratch else None)
         except queue.Empty:
-            model.close_lanes()
+            model.give_scratch_back()
             continue
         interrupts.under_way = request["id"]
         if request["kind"] == "embed_many":

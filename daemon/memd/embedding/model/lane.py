@@ -26,9 +26,12 @@ class Lane:
         tokens: The longest text.
         flag: An empty string; the text under way is given up when it isn't empty.
 
+    Attributes:
+        longest: Tokens of the longest text so far: llama.cpp's scratch memory grows with it, and never shrinks.
+
     One thread at a time.
 
-    Resources: the batch's memory, and a context that came from `beside`; `close` frees both.
+    Resources: the context and the batch's memory; `close` frees both.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Lane:
         self._cpp = cpp = file.cpp
         self._context = context
         self._outputs = file.outputs
+        self.longest = 0
         # A function of C's library, not one of Python's: lanes would wait for each other at the interpreter's lock.
         is_set = ctypes.cast(ctypes.CDLL(None).strlen, cpp.ggml_abort_callback)
         self._kept = (is_set, flag)  # llama.cpp holds bare pointers
@@ -58,7 +62,7 @@ class Lane:
         return cls(file, file.further_context(), tokens, flag)
 
     def close(self) -> None:
-        """Free the lane and its context; only for one that came from `beside`, and once."""
+        """Free the lane and its context; once."""
         self._cpp.llama_batch_free(self._batch)
         self._cpp.llama_free(self._context)
 
@@ -73,6 +77,7 @@ class Lane:
             MemoryError: There is no memory to compute with.
             RuntimeError: llama.cpp failed, or was told to give up.
         """
+        self.longest = max(self.longest, len(tokens))
         packed = (self._cpp.llama_token * len(tokens))(*tokens)
         ctypes.memmove(self._batch.token, packed, ctypes.sizeof(packed))
         self._batch.n_tokens = len(tokens)

@@ -50,6 +50,9 @@ class FakeProvider:
         """Return what the test set."""
         return self.pause_s
 
+    async def get_ready(self) -> None:
+        """Do nothing."""
+
     async def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector of a question."""
         self.queries.append(text)

@@ -65,6 +65,9 @@ class EmbeddingProvider(Protocol):
     def retry_in_s(self) -> float:
         """Return how long calls are refused without being tried, 0 where one may be made now."""
 
+    async def get_ready(self) -> None:
+        """Load what the first call would have to wait for, as far as that is cheap to keep; never fails."""
+
     async def embed_query(self, text: str) -> FloatArray:
         """Return the vector of a question.
 

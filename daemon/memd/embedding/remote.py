@@ -139,6 +139,10 @@ class RemoteProvider:
         """Return how long calls are refused without being tried, 0 where one may be made now."""
         return self._account.retry_in_s(self.model)
 
+    async def get_ready(self) -> None:
+        """Load the HTTP client, so that no question waits for it."""
+        await self._http.get_ready(self._api.endpoint.base_url)
+
     async def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector (dims,) of a question; it doesn't stand in line behind batches.
 

@@ -41,6 +41,7 @@ class Side:
         assert self.fill is not None
         try:
             with self._scope:
+                await self.provider.get_ready()
                 await self.fill.run()
         finally:
             with trio.CancelScope(shield=True):

@@ -221,6 +221,30 @@ def test_address_that_is_none_is_an_error_with_the_way_out(url: str) -> None:
 # --- its life ---------------------------------------------------------------------------------------
 
 
+def test_what_the_first_request_needs_can_be_loaded_before_and_nothing_is_sent_for_it() -> None:
+    async def run() -> tuple[str, int, str, int]:
+        async with listening(says("200 OK", b"{}")) as (peer, http):
+            await http.get_ready(peer.url)
+            ready, asked = repr(http), len(peer.asked)
+            await http.send(request(peer.url), LONG)
+            return ready, asked, repr(http), len(peer.asked)
+
+    assert trio.run(run) == ("<Http 1 clients>", 0, "<Http 1 clients>", 1)
+
+
+def test_what_keeps_it_from_getting_ready_is_said_by_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
+
+    async def run() -> None:
+        http = Http()
+        await http.get_ready("https://provider.invalid/v1")
+        with pytest.raises(ProviderUnreachableError):
+            await http.send(request("https://provider.invalid/v1"), LONG)
+        await http.aclose()
+
+    trio.run(run)
+
+
 def test_after_closing_nothing_is_sent() -> None:
     async def run() -> int:
         async with listening(says("200 OK", b"{}")) as (peer, http):

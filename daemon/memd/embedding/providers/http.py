@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -11,7 +12,7 @@ from memd.embedding.catalog import is_loopback
 from memd.embedding.providers.api import ApiRequest
 from memd.embedding.providers.reply import Patience as Patience
 from memd.embedding.providers.reply import Reply as Reply
-from memd_client.errors import ProviderUnreachableError, ShuttingDownError
+from memd_client.errors import MemdError, ProviderUnreachableError, ShuttingDownError
 
 if TYPE_CHECKING:
     import httpx  # 4 MB: an idle daemon without a remote provider must not load it
@@ -36,6 +37,11 @@ class Http:
 
     def __repr__(self) -> str:
         return f"<Http {'closed' if self._closed else f'{len(self._clients)} clients'}>"
+
+    async def get_ready(self, url: str) -> None:
+        """Load what the first request to an address needs; where that fails, the request itself says why."""
+        with suppress(MemdError):
+            await self._client(is_loopback(url))
 
     async def send(self, request: ApiRequest, patience: Patience, *, max_bytes: int = MAX_BYTES) -> Reply:
         """Return the reply to a request, whatever its status.

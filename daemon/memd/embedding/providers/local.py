@@ -69,6 +69,9 @@ class LocalProvider:
         """Return 0: the owner of the models decides when one is started again, and a request waits for it."""
         return 0.0
 
+    async def get_ready(self) -> None:
+        """Do nothing: a model takes memory, so it is loaded for the first text."""
+
     async def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector (dims,) of a question; it overtakes every batch.
 

@@ -291,3 +291,31 @@ def test_the_memory_of_a_long_text_is_given_back_and_a_questions_is_kept(minilm:
         timeout=60,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+FILLED = """
+import sys
+from memd.embedding.model.child import Interrupts, LoadedModel
+model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
+assert model._file.may_fill
+lanes = [None, *range(model.open_lanes())]
+lengths = (3, 39, 40, 41, 52, 63, 64, 65, 300)
+texts = [[101, *range(2000, 2000 + length - 2), 102] for length in (*lengths, *reversed(lengths))]
+filled = [[model._run(text, lane).tobytes() for lane in lanes] for text in texts]
+assert all(len(set(vectors)) == 1 for vectors in filled), "a vector depends on its lane"
+assert [vectors[0] for vectors in filled] == [vectors[0] for vectors in reversed(filled)], "or on what came before"
+model._lanes[0]._may_fill = False
+for text, vectors in zip(texts, filled):
+    bare = model._run(text, None)
+    own = memoryview(vectors[0]).cast("f")
+    far = sum((one - other) ** 2 for one, other in zip(bare, own)) / sum(one * one for one in bare)
+    assert far < 1e-5 and (far > 0) == (40 <= len(text) < 64), (len(text), far)
+"""
+
+
+@pytest.mark.model
+def test_a_text_computed_beside_a_filling_has_its_own_vector(minilm: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FILLED, str(minilm)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -54,6 +54,7 @@ class LoadedFile:
         model: Its model.
         context: The first context; whoever uses it may free it.
         pooling: How the vectors of tokens become one; see llama.h.
+        may_fill: Whether a text may be computed beside a filling that it doesn't see (`Lane.embed`).
         facts: What the file's header says, by its keys.
 
     Raises:
@@ -73,6 +74,7 @@ class LoadedFile:
         if not self.model:
             raise ValueError(f"Failed to load model from file: {path}")
         self._vocabulary = cpp.llama_model_get_vocab(self.model)
+        self.facts = self._read_facts()
         self._options = self._context_options(tokens, threads, ranks=ranks)
         self.context = cpp.llama_init_from_model(self.model, self._options)
         if not self.context:  # not every model knows flash attention
@@ -81,15 +83,19 @@ class LoadedFile:
         if not self.context:
             raise ValueError("Failed to create llama_context")
         self.pooling = int(cpp.llama_pooling_type(self.context))
-        self.facts = self._read_facts()
+        in_tiles = self._options.flash_attn_type == cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
+        self.may_fill = in_tiles and self._options.n_seq_max > 1 and not cpp.llama_get_memory(self.context)
 
     def _context_options(self, tokens: int, threads: int, *, ranks: bool) -> Any:
-        """Return what a context is made by: one text at a time, whole."""
+        """Return what a context is made by: one text at a time, whole, with room for a filling beside it."""
         cpp, options = self.cpp, self.cpp.llama_context_default_params()
         options.embeddings = True
         # A batch shorter than the context aborts on a text between the two.
         options.n_ctx = options.n_batch = options.n_ubatch = tokens
-        options.n_seq_max = 1
+        reads_both_ways = (
+            self.facts.get(f"{self.facts.get('general.architecture')}.attention.causal") == "false"
+        )
+        options.n_seq_max = 2 if reads_both_ways and not ranks else 1
         options.n_threads = options.n_threads_batch = threads
         options.flash_attn_type = cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
         if ranks:

@@ -39,7 +39,7 @@ POOLED: Final = (1, 2, 3)
 SCRATCH_SECONDS: Final = 10.0
 """How long the memory for long texts, and for texts side by side, is kept without any request."""
 
-KEPT_TOKENS: Final = 64
+KEPT_TOKENS: Final = 32
 """Tokens of a text whose scratch memory is kept: a question's. A whole chunk's is 49 MB with `minilm`, of which most
 is for words that nobody asks it to foretell; to begin anew takes 5 ms."""
 

@@ -13,6 +13,11 @@ from typing import Any
 
 from memd.embedding.model.binding import LoadedFile
 
+TILE = 64
+FILLED_FROM = 40
+"""llama.cpp computes the attention of so many tokens and more in tiles, and that of fewer token by token, which takes
+longer: 63 tokens took 52 ms on one core, 64 took 22. From the second figure on a text is done sooner with a filling."""
+
 NO_MEMORY = -2
 """What llama.cpp's decoding returns where it can't have its buffers."""
 
@@ -40,6 +45,7 @@ class Lane:
         self._cpp = cpp = file.cpp
         self._context = context
         self._outputs = file.outputs
+        self._may_fill = file.may_fill and tokens >= TILE
         self.longest = 0
         # A function of C's library, not one of Python's: lanes would wait for each other at the interpreter's lock.
         is_set = ctypes.cast(ctypes.CDLL(None).strlen, cpp.ggml_abort_callback)
@@ -77,10 +83,15 @@ class Lane:
             MemoryError: There is no memory to compute with.
             RuntimeError: llama.cpp failed, or was told to give up.
         """
-        self.longest = max(self.longest, len(tokens))
-        packed = (self._cpp.llama_token * len(tokens))(*tokens)
+        filling = TILE - len(tokens) if self._may_fill and FILLED_FROM <= len(tokens) < TILE else 0
+        count = len(tokens) + filling
+        self.longest = max(self.longest, count)
+        packed = (self._cpp.llama_token * count)(*tokens, *[0] * filling)
         ctypes.memmove(self._batch.token, packed, ctypes.sizeof(packed))
-        self._batch.n_tokens = len(tokens)
+        self._batch.n_tokens = count
+        # A filling is a text of its own: neither sees the other.
+        for place in range(FILLED_FROM, min(TILE, count)):
+            self._batch.seq_id[place][0] = int(place >= len(tokens))
         self._cpp.llama_set_n_threads(self._context, threads, threads)
         memory = self._cpp.llama_get_memory(self._context)
         if memory:  # models that read in both directions have none

@@ -262,8 +262,8 @@ def test_lanes_can_be_closed_and_opened_again(minilm: Path) -> None:
 
 
 GIVEN_BACK = """
-import sys
 import os
+import sys
 from memd.embedding.model.child import Interrupts, LoadedModel
 from memd.embedding.model.machine import load_rss_bytes
 model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
@@ -310,6 +310,9 @@ for text, vectors in zip(texts, filled):
     own = memoryview(vectors[0]).cast("f")
     far = sum((one - other) ** 2 for one, other in zip(bare, own)) / sum(one * one for one in bare)
     assert far < 1e-5 and (far > 0) == (40 <= len(text) < 64), (len(text), far)
+odd = LoadedModel(sys.argv[1], 511, 2, Interrupts())
+assert not odd._file.may_fill, "two texts of equal length don't make an odd number"
+assert odd._run(texts[0], None).tobytes() == filled[0][0]
 """
 
 

@@ -92,10 +92,11 @@ class LoadedFile:
         options.embeddings = True
         # A batch shorter than the context aborts on a text between the two.
         options.n_ctx = options.n_batch = options.n_ubatch = tokens
-        reads_both_ways = (
-            self.facts.get(f"{self.facts.get('general.architecture')}.attention.causal") == "false"
-        )
-        options.n_seq_max = 2 if reads_both_ways and not ranks else 1
+        is_causal = self.facts.get(f"{self.facts.get('general.architecture')}.attention.causal")
+        # llama.cpp plans for texts of equal length: where they can't be, it aborts.
+        has_room = is_causal == "false" and not ranks and tokens % 2 == 0
+        options.n_seq_max = 2 if has_room else 1
+        options.kv_unified = has_room  # else each of the two had half the tokens
         options.n_threads = options.n_threads_batch = threads
         options.flash_attn_type = cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
         if ranks:

@@ -43,6 +43,10 @@ KEPT_TOKENS: Final = 32
 """Tokens of a text whose scratch memory is kept: a question's. A whole chunk's is 49 MB with `minilm`, of which most
 is for words that nobody asks it to foretell; to begin anew takes 5 ms."""
 
+SHORT_TOKENS: Final = 32
+"""A question of fewer tokens has half the threads: its search looks words up on another core meanwhile, and threads
+that wait for each other while one of them has no core take twice as long as one alone."""
+
 NICENESS: Final = 10
 """What a text asks of the scheduler, from 0 to 19: whatever else the user runs goes first, questions too."""
 
@@ -167,7 +171,7 @@ class LoadedModel:
 
         Args:
             text: Any text.
-            lane: One of `open_lanes`, which then has its share of the threads; None for one text on all of them.
+            lane: One of `open_lanes`, which then has its share of the threads; None for one text by itself.
         """
         text = prepared(text, word_piece=self._word_piece)
         vectors: list[array[float]] = []
@@ -194,7 +198,8 @@ class LoadedModel:
 
     def _run(self, tokens: list[int], lane: int | None) -> array[float]:
         """Return what the model makes of some tokens."""
-        threads = self._threads if lane is None else max(1, self._threads // len(self._lanes))
+        sharers = len(self._lanes) if lane is not None else 2 if len(tokens) < SHORT_TOKENS else 1
+        threads = max(1, self._threads // sharers)
         try:
             return self._lanes[lane or 0].embed(tokens, threads)
         except RuntimeError:

@@ -55,10 +55,15 @@ class Searchers:
         self._used_at = 0.0
         self._all_copies: WeakSet[Copies] = WeakSet()
         self._nursery: trio.Nursery | None = None
-        self.running: list[Searcher] = []
+        self._all: list[Searcher] = []
 
     def __repr__(self) -> str:
         return f"<Searchers, {len(self.running)} running>"
+
+    @property
+    def running(self) -> list[Searcher]:
+        """Those that can be asked: a process that is only being started is none yet."""
+        return [searcher for searcher in self._all if searcher.pid is not None]
 
     @property
     def is_running(self) -> bool:
@@ -71,7 +76,7 @@ class Searchers:
 
     def rss_bytes(self) -> int:
         """Return what the processes take in memory together."""
-        return sum(load_rss_bytes(searcher.pid) for searcher in self.running if searcher.pid is not None)
+        return sum(load_rss_bytes(searcher.pid) for searcher in self._all if searcher.pid is not None)
 
     def call(self) -> None:
         """Have processes, where there are none: searches had to wait for each other for a while."""
@@ -119,7 +124,7 @@ class Searchers:
                     await lost.wait()
             was_lost = lost.is_set()
             self._nursery = None
-            for searcher in list(self.running):
+            for searcher in self._all:
                 searcher.end()
             nursery.cancel_scope.cancel()
         if was_lost:
@@ -131,10 +136,10 @@ class Searchers:
     async def _one(self, searcher: Searcher, on_lost: Callable[[], None]) -> None:
         """Run one process; it is asked while it runs."""
         try:
-            self.running.append(searcher)
+            self._all.append(searcher)
             await searcher.run()
         finally:
-            self.running.remove(searcher)
+            self._all.remove(searcher)
             for copies in list(self._all_copies):
                 copies.lose(searcher)
             on_lost()

@@ -128,6 +128,19 @@ def test_a_process_finds_what_a_thread_finds(db: Database, path: Path) -> None:
     in_scene(scene)
 
 
+def test_a_process_counts_only_once_it_is_there(path: Path) -> None:
+    async def scene() -> None:
+        async with serving(path, most=2) as (pool, _):
+            # given processes that were called for, whose start takes its time
+            # then as soon as there are any, it is known what they take
+            with trio.fail_after(PATIENCE_S):
+                while not pool.is_running:
+                    await trio.lowlevel.checkpoint()  # a wait could end after the moment that is looked for
+            assert pool.rss_bytes() > 0
+
+    in_scene(scene)
+
+
 def test_a_process_follows_what_is_committed(db: Database, path: Path) -> None:
     async def scene() -> None:
         asked = question("", vector=[0, 1.0, 0])

@@ -23,7 +23,7 @@ from .events import Event, SubscribeReply
 from .link import Link
 from .messages import Progress
 from .traffic import Traffic, Waiting
-from .unix_socket import BUSY_WAIT_S, no_greeting, open_socket, queue_full, try_connect
+from .unix_socket import BUSY_WAIT_S, no_greeting, not_greeted, open_socket, queue_full, try_connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,6 +247,8 @@ class AsyncClient(AsyncMethods, ABC):
             traffic.break_off(error if isinstance(error, MemdError) else ConnectionLostError("not greeted"))
             if isinstance(error, DeadlineExceededError):
                 raise no_greeting(self._connect_timeout_s) from None
+            if isinstance(error, ConnectionLostError) and self._is_open:
+                raise not_greeted(self.socket_path) from None
             raise
         finally:
             self._greeting = None

@@ -14,7 +14,7 @@ from .link import Link
 from .messages import Progress
 from .methods import Methods
 from .stream import Stream
-from .unix_socket import open_socket
+from .unix_socket import not_greeted, open_socket
 
 TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
 if TYPE_CHECKING:
@@ -161,4 +161,7 @@ class Client(Methods):
 
     def _try_connect(self) -> Link:
         """Connect and greet once."""
-        return Link(open_socket(self.socket_path, self._connect_timeout_s), self._connect_timeout_s)
+        try:
+            return Link(open_socket(self.socket_path, self._connect_timeout_s), self._connect_timeout_s)
+        except ConnectionLostError:
+            raise not_greeted(self.socket_path) from None

@@ -65,6 +65,13 @@ def no_greeting(timeout_s: float) -> DeadlineExceededError:
     )
 
 
+def not_greeted(path: str) -> DaemonUnreachableError:
+    """Return the error for a daemon that took the connection and ended, or was ended, before it answered `hello`."""
+    return DaemonUnreachableError(
+        f"the daemon at {path} ended before it answered `hello`", data={"path": path}
+    )
+
+
 def open_socket(path: str, timeout_s: float) -> SocketType:
     """Return a connected, non-blocking socket.
 

@@ -6,6 +6,7 @@ is driven through a blocking shell of `tests.support.client_shells`.
 
 from __future__ import annotations
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,7 +26,7 @@ from memd_client.errors import (
 )
 from memd_client.messages import Progress
 from tests.contracts.client_served import ServedClient
-from tests.support.scripted_daemon import ScriptedDaemon
+from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
 from tests.support.sockets import ServerThread, short_directory
 
 
@@ -93,6 +94,19 @@ class ClientContract(ServedClient):
             short_directory() as directory,
             self.make_client(directory / "s") as client,
             pytest.raises(DaemonUnreachableError, match=str(directory)),
+        ):
+            client.status()
+
+    def test_a_daemon_that_ends_while_it_is_greeted_is_as_good_as_none(self) -> None:
+        def die(connection: socket.socket) -> None:
+            ScriptedPeer(connection).read()
+            connection.shutdown(socket.SHUT_RDWR)
+
+        with (
+            short_directory() as directory,
+            ScriptedDaemon(directory / "s", die),
+            self.make_client(directory / "s") as client,
+            pytest.raises(DaemonUnreachableError, match="ended before it answered"),
         ):
             client.status()
 

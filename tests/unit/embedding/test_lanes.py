@@ -245,11 +245,11 @@ import sys
 from memd.embedding.model.child import Interrupts, LoadedModel
 model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
 first = [model.embed("a text", lane)[0] for lane in range(model.open_lanes())]
-model.give_scratch_back()
-assert not model.has_scratch
+model.rest()
+assert not model.may_rest
 again = [model.embed("a text", lane)[0] for lane in (None, *range(model.open_lanes()))]
 assert "numpy" not in sys.modules, "a model's process starts in half the time without it"
-assert set(first) == set(again) and len(set(first)) == 1 and len(first) == 2 and model.has_scratch
+assert set(first) == set(again) and len(set(first)) == 1 and len(first) == 2 and model.may_rest
 """
 
 
@@ -268,14 +268,17 @@ from memd.embedding.model.child import Interrupts, LoadedModel
 from memd.embedding.model.machine import load_rss_bytes
 model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
 question = model.embed("a question")[0]
-assert not model.has_scratch, "a question's memory is kept"
+loaded = load_rss_bytes(os.getpid())
+model.rest()
+assert not model.may_rest, "a question's memory is kept"
 asked = load_rss_bytes(os.getpid())
 model.embed("words " * 400)
-assert model.has_scratch
+assert model.may_rest
 grown = load_rss_bytes(os.getpid())
-model.give_scratch_back()
-assert not model.has_scratch and model.embed("a question")[0] == question
+model.rest()
+assert not model.may_rest and model.embed("a question")[0] == question
 left = load_rss_bytes(os.getpid())
+assert loaded - asked > 15e6, "rows of words that no text had"
 assert grown - asked > 30e6 and left - asked < 5e6, (asked, grown, left)
 """
 

@@ -27,6 +27,7 @@ from memd.embedding.model import wire
 from memd.embedding.model.binding import LoadedFile, load_binding
 from memd.embedding.model.fit import lane_count
 from memd.embedding.model.lane import Lane
+from memd.embedding.model.pages import let_go
 from memd.embedding.model.pair import Pairs, logit_of
 from memd.embedding.model.windows import UnusableModelError, averaged, cut_windows, packed, prepared
 
@@ -36,8 +37,8 @@ PR_SET_PDEATHSIG: Final = 1
 POOLED: Final = (1, 2, 3)
 """llama.cpp's mean, first-token and last-token pooling: one vector a text, as embedding models give."""
 
-SCRATCH_SECONDS: Final = 10.0
-"""How long the memory for long texts, and for texts side by side, is kept without any request."""
+REST_SECONDS: Final = 10.0
+"""How long memory that questions don't need is kept without any request."""
 
 KEPT_TOKENS: Final = 32
 """Tokens of a text whose scratch memory is kept: a question's. A whole chunk's is 49 MB with `minilm`, of which most
@@ -81,7 +82,7 @@ class Interrupts:
 
     @property
     def under_way(self) -> int:
-        """The number of the request under way, 0 before the first."""
+        """The number of the request under way, 0 where there is none."""
         return self._under_way
 
     @under_way.setter
@@ -122,6 +123,7 @@ class LoadedModel:
     ) -> None:
         self._file = file = LoadedFile(path, context, threads, ranks=ranks)
         file.hush()
+        self._path = path
         self._interrupts = interrupts
         self._context, self._threads = context, threads
         self.lanes = lane_count(threads, context, file.words)
@@ -135,6 +137,7 @@ class LoadedModel:
         self._word_piece = facts.get("tokenizer.ggml.model") == "bert"
         self.ranks = ranks
         self._pairs = Pairs(file, self._tokenize_plain) if ranks else None
+        self._holds_all_pages = True
 
     def open_lanes(self) -> int:
         """Make the lanes for texts side by side, where they aren't there; return how many there are."""
@@ -146,7 +149,18 @@ class LoadedModel:
             sys.stderr.write(f"{error}: {len(self._lanes)} texts side by side\n")
         return len(self._lanes)
 
-    def give_scratch_back(self) -> None:
+    def rest(self) -> None:
+        """Give back the memory that a question doesn't need: of lanes, of long texts, of words that no text has."""
+        if self._has_scratch:
+            self._give_scratch_back()
+        let_go(self._path)
+        self._holds_all_pages = False
+        with contextlib.suppress(RuntimeError, InterruptedTextError):
+            self._run(
+                self._tokenize("a"), None
+            )  # brings back what every text needs, while nobody waits for it
+
+    def _give_scratch_back(self) -> None:
         """Free the memory of all lanes; the first begins anew."""
         try:
             lanes = [Lane.beside(self._file, self._context, self._interrupts.flag)]
@@ -159,9 +173,14 @@ class LoadedModel:
             trim(0)  # glibc would keep some 40 MB of it
 
     @property
-    def has_scratch(self) -> bool:
-        """Whether there is anything for `give_scratch_back`."""
+    def _has_scratch(self) -> bool:
+        """Whether there is anything for `_give_scratch_back`."""
         return len(self._lanes) > 1 or self._lanes[0].longest > KEPT_TOKENS
+
+    @property
+    def may_rest(self) -> bool:
+        """Whether there is anything for `rest`."""
+        return self._holds_all_pages or self._has_scratch
 
     def embed(self, text: str, lane: int | None = None) -> tuple[bytes, int, int]:
         """Return a text's vector as raw float32, its tokens, and in how many windows it was embedded.
@@ -198,14 +217,20 @@ class LoadedModel:
 
     def _run(self, tokens: list[int], lane: int | None) -> array[float]:
         """Return what the model makes of some tokens."""
-        sharers = len(self._lanes) if lane is not None else 2 if len(tokens) < SHORT_TOKENS else 1
-        threads = max(1, self._threads // sharers)
         try:
-            return self._lanes[lane or 0].embed(tokens, threads)
+            return self._lanes[lane or 0].embed(tokens, self._threads_for(tokens, lane))
         except RuntimeError:
             if self._interrupts.is_interrupted():
                 raise InterruptedTextError from None
             raise
+
+    def _threads_for(self, tokens: list[int], lane: int | None) -> int:
+        """Return how many threads compute a text."""
+        if lane is not None:
+            return max(1, self._threads // len(self._lanes))
+        if len(tokens) < SHORT_TOKENS and not self.ranks:
+            return max(1, self._threads // 2)
+        return self._threads
 
     def _tokenize(self, text: str) -> list[int]:
         return self._file.tokenize(text)
@@ -326,9 +351,10 @@ def main(arguments: list[str]) -> int:
     behind = ThreadPoolExecutor(1, initializer=step_back)
     while True:
         try:
-            request = waiting.get(timeout=SCRATCH_SECONDS if model.has_scratch else None)
+            request = waiting.get(timeout=REST_SECONDS if model.may_rest else None)
         except queue.Empty:
-            model.give_scratch_back()
+            interrupts.under_way = 0
+            model.rest()
             continue
         interrupts.under_way = request["id"]
         if request["kind"] == "embed_many":

@@ -1,0 +1,66 @@
+"""Pages of a mapped file that a process lets go of: nothing of the file is lost, nothing else is touched."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from pathlib import Path
+
+import pytest
+
+from memd.embedding.model.pages import let_go
+
+PAGES = 256
+CONTENT = b"".join(bytes([number]) * mmap.PAGESIZE for number in range(PAGES))
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems bring pages in as they are touched"
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a model with a space.gguf"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def held_bytes(file: Path) -> int:
+    """Return how much of a mapped file this process holds."""
+    held, is_it = 0, False
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+        if "-" in line.split(maxsplit=1)[0]:
+            is_it = line.endswith(f" {file}")
+        elif is_it and line.startswith("Rss:"):
+            held += int(line.split()[1]) * 1024
+    return held
+
+
+def test_no_page_is_held_until_it_is_touched_again(file: Path) -> None:
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        # given a file of which every page was touched
+        assert data[:] == CONTENT
+        assert held_bytes(file) == len(CONTENT)
+        # when it is let go of
+        assert let_go(str(file)) == len(CONTENT)
+        # then none is held, and all are there
+        assert held_bytes(file) == 0
+        assert data[:] == CONTENT
+
+
+def test_a_link_to_the_file_will_do(file: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.gguf"
+    link.symlink_to(file)
+    with link.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ):
+        assert let_go(str(link)) == len(CONTENT)
+
+
+def test_what_was_written_to_a_mapping_is_kept(file: Path) -> None:
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY) as data:
+        data[:4] = b"mine"
+        assert let_go(str(file)) == 0
+        assert data[:4] == b"mine"
+
+
+def test_a_file_that_is_not_mapped_is_nothing_to_let_go_of(file: Path) -> None:
+    assert let_go(str(file)) == 0

@@ -128,7 +128,8 @@ def storm() -> Iterator[Storm]:
                 kill(pid)
 
 
-def run(storm: Storm, rounds: int) -> None:
+def run(storm: Storm, rounds: int) -> float:
+    """Kill that often; return the median time until the first of ten clients was served, in seconds."""
     for number in range(rounds):
         storm.round(KINDS[number % len(KINDS)])
     firsts = [served.first_s for served in storm.served]
@@ -137,7 +138,7 @@ def run(storm: Storm, rounds: int) -> None:
         f"{rounds} kills: the first of ten clients served after {statistics.median(firsts):.2f} s "
         f"({max(firsts):.2f} at most), the last after {statistics.median(lasts):.2f} s ({max(lasts):.2f})"
     )
-    assert statistics.median(firsts) < SERVED_S
+    return statistics.median(firsts)
 
 
 def test_a_killed_daemon_leaves_nothing_broken_and_ten_clients_start_one(storm: Storm) -> None:
@@ -146,4 +147,4 @@ def test_a_killed_daemon_leaves_nothing_broken_and_ten_clients_start_one(storm: 
 
 @pytest.mark.long
 def test_two_hundred_kills_leave_nothing_broken(storm: Storm) -> None:
-    run(storm, 200)
+    assert run(storm, 200) < SERVED_S

@@ -255,10 +255,10 @@ def test_reading_a_reply_costs_a_fraction_of_what_plain_json_does(name: str) -> 
 
     def best(call: Callable[[], object]) -> float:
         took = math.inf
-        for _ in range(5):
-            begun = time.perf_counter()
+        for _ in range(9):
+            begun = time.thread_time()  # not the clock's: it counts other programs' work too
             call()
-            took = min(took, time.perf_counter() - begun)
+            took = min(took, time.thread_time() - begun)
         return took
 
     api = adapter(name)

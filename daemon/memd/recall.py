@@ -221,10 +221,9 @@ class Recall:
         if ask.in_one:
             in_memory = ask.search is not None and ask.search.name == "memory"
             seat = Seat(self._copies if in_memory else None, ask.question.space_id, self._warm.needed_bytes)
-            with seat.left():
-                async with self._right_of_way.turn(seat.take):
-                    told = await self._ask_beside(ask, seat) if seat.is_taken else None
-                    is_current = await self._index.read(look) if told is None else told
+            async with self._right_of_way.turn(seat):
+                told = await self._ask_beside(ask, seat) if seat.is_taken else None
+                is_current = await self._index.read(look) if told is None else told
         else:
             is_current = await self._index.read(look)
         if not is_current:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 from memd.index.vectors.warm import MatrixBudget
 from memd.search.question import Found, Question
 from memd.searchers.searcher import Searcher, SearcherGoneError
-
-DEPTH: Final = 2
-"""Searches a process has at a time: the next one is there when it has answered."""
 
 
 class Processes(Protocol):
@@ -64,7 +60,7 @@ class Copies:
             if copy is None:
                 copy = self._copies[searcher] = _Copy(self, searcher, space_id)
                 self._pool.start(partial(self._hold, copy, size_bytes))
-            elif copy.is_ready and copy.space_id == space_id and searcher.in_flight < DEPTH:
+            elif copy.is_ready and copy.space_id == space_id and searcher.has_place:
                 ready.append(searcher)
         if not ready:
             return None
@@ -72,6 +68,10 @@ class Copies:
         chosen = min(ready, key=lambda searcher: searcher.in_flight)
         chosen.in_flight += 1
         return chosen
+
+    def is_held(self, space_id: str) -> bool:
+        """Return whether any process holds the index, with the vectors of a space."""
+        return any(copy.is_ready and copy.space_id == space_id for copy in self._copies.values())
 
     async def _hold(self, copy: _Copy, size_bytes: int) -> None:
         """Have a process bring the index's vectors into memory, where the budget has room for them."""
@@ -152,19 +152,20 @@ class Seat:
         return self._searcher is not None
 
     def take(self) -> bool:
-        """Take a place, and return whether there was one."""
+        """Take a place, where one is free, and return whether one was."""
         if self._copies is not None:
             self._searcher = self._copies.take(self._space_id, self._size_bytes)
         return self.is_taken
 
-    @contextmanager
-    def left(self) -> Iterator[None]:
-        """Leave the place, where one was taken in the `with` block, to the next search at its end."""
-        try:
-            yield
-        finally:
-            if self._searcher is not None:
-                self._searcher.give_back()
+    def comes_up(self) -> bool:
+        """Return whether a process holds the index, and so will have a place."""
+        return self._copies is not None and self._copies.is_held(self._space_id)
+
+    def leave(self) -> None:
+        """Leave the place, where one was taken, to the next search."""
+        if self._searcher is not None:
+            self._searcher.give_back()
+            self._searcher = None
 
     async def find(self, question: Question) -> Found | None:
         """Return what the process finds, or None where it can't."""

@@ -71,6 +71,11 @@ class Searchers:
         return bool(self.running)
 
     @property
+    def has_room(self) -> bool:
+        """Whether any of them has a place for another search."""
+        return any(searcher.has_place for searcher in self.running)
+
+    @property
     def _is_needed(self) -> bool:
         return trio.current_time() - self._used_at < KEEP_S
 

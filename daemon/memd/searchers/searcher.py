@@ -32,6 +32,9 @@ REAP_S: Final = 5.0
 
 READ_BYTES: Final = 256 * 1024
 
+DEPTH: Final = 2
+"""Searches a process has at a time: the next one is there when it has answered."""
+
 
 class SearcherGoneError(Exception):
     """The process ended, hung or can't do what it was asked for: another way has to be taken."""
@@ -145,6 +148,11 @@ class Searcher:
         if not isinstance(reply, wire.Answer):
             raise SearcherGoneError
         return wire.found_of(reply)
+
+    @property
+    def has_place(self) -> bool:
+        """Whether it can be given another search."""
+        return self.in_flight < DEPTH and not self.is_gone
 
     def give_back(self) -> None:
         """Leave a place to the next search."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
-from typing import Protocol
+from typing import Final, Protocol
 
 import trio
 
@@ -44,27 +44,58 @@ class Elsewhere(Protocol):
     def is_running(self) -> bool:
         """Whether any can be."""
 
+    @property
+    def has_room(self) -> bool:
+        """Whether another one can be now."""
+
     def call(self) -> None:
         """Take over that they crowd here."""
+
+
+class Place(Protocol):
+    """A place for one search elsewhere."""
+
+    def take(self) -> bool:
+        """Take it, where one is free now, and return whether one was."""
+
+    def comes_up(self) -> bool:
+        """Return whether one will be free in a while, where none is now."""
+
+    def leave(self) -> None:
+        """Leave it to the next search, where it was taken."""
+
+
+class _Nowhere:
+    """No place elsewhere."""
+
+    def take(self) -> bool:
+        """Return that none is free."""
+        return False
+
+    def comes_up(self) -> bool:
+        """Return that none will be."""
+        return False
+
+    def leave(self) -> None:
+        """Do nothing."""
 
 
 class _Ticket:
     """A place in the line of searches.
 
     Args:
-        goes_elsewhere: Whether it leaves the line right now for another place, which it then has.
+        place: Where else it may be answered.
     """
 
-    def __init__(self, goes_elsewhere: Callable[[], bool]) -> None:
+    def __init__(self, place: Place) -> None:
         self.came = trio.current_time()
-        self.goes_elsewhere = goes_elsewhere
+        self.place = place
         self.wake = trio.Event()
         self.is_called = False
+        self.is_away = False
 
 
-def _stays() -> bool:
-    """Go nowhere else."""
-    return False
+NOWHERE: Final = _Nowhere()
 
 
 class RightOfWay:
@@ -82,6 +113,7 @@ class RightOfWay:
         self._clear.set()
         self._line: deque[_Ticket] = deque()
         self._holders: dict[_Ticket, float] = {}
+        self._away = 0
 
     def __repr__(self) -> str:
         return f"<RightOfWay, {self._searches} searches under way>"
@@ -105,30 +137,33 @@ class RightOfWay:
             self._enter()
 
     @asynccontextmanager
-    async def turn(self, goes_elsewhere: Callable[[], bool] = _stays) -> AsyncIterator[None]:
+    async def turn(self, place: Place = NOWHERE) -> AsyncIterator[None]:
         """Work in a thread, one of `TURNS` searches at most, inside the `async with` block.
 
         Threads that need Python's lock all the time pass it to and fro so often that many together are slower than a
         few after the other, and take half as much of the processor again. First come, first served.
 
         Args:
-            goes_elsewhere: Takes a place elsewhere, where there is one now, and says whether it did: then the block
-                begins without a turn, and leaves this process's threads alone.
+            place: Where else it may be answered. Where the place was taken the block begins without a turn, and leaves
+                this process's threads alone; it is left at the end.
         """
-        mine = _Ticket(goes_elsewhere)
+        mine = _Ticket(place)
         self._line.append(mine)
         try:
             self._hand_over()
             while not mine.is_called:
                 # Whoever is next watches the clock for all.
-                ends = min(self._holders.values()) if self._line[0] is mine else math.inf
-                with trio.move_on_at(ends):
+                look_again = min(self._holders.values(), default=trio.current_time() + TURN_S)
+                with trio.move_on_at(look_again if self._line[0] is mine else math.inf):
                     await mine.wake.wait()
                 mine.wake = trio.Event()
                 self._hand_over()
             yield
         finally:
             self._holders.pop(mine, None)
+            if mine.is_away:
+                self._away -= 1
+                place.leave()
             if not mine.is_called:
                 self._line.remove(mine)
                 self._tell_first()
@@ -138,20 +173,34 @@ class RightOfWay:
         """Give turns to whoever is next, as far as nobody has them or whoever does takes too long."""
         now = trio.current_time()
         self._holders = {ticket: until for ticket, until in self._holders.items() if until > now}
-        # Where others work beside this process, one turn is enough to keep its one interpreter busy.
-        has_others = self._elsewhere is not None and self._elsewhere.is_running
-        while self._line and len(self._holders) < (1 if has_others else TURNS):
-            ticket = self._line.popleft()
-            self._holders[ticket] = now + TURN_S
-            self._call(ticket, now)
-        if has_others:
-            for ticket in list(islice(self._line, LOOK_AHEAD)):
-                if ticket.goes_elsewhere():
-                    self._line.remove(ticket)
-                    self._call(ticket, now)
+        if self._elsewhere is not None and self._elsewhere.is_running:
+            self._share_out(self._elsewhere, now)
+            return
+        while self._line and len(self._holders) < TURNS:
+            self._begin_here(self._line[0], now)
+
+    def _share_out(self, elsewhere: Elsewhere, now: float) -> None:
+        """Send searches elsewhere: this process hears and answers everybody, for which it needs its interpreter.
+
+        A search is done here where it is the only one, or can't be done there, and then one at a time.
+        """
+        is_alone = len(self._line) == 1 and not self._holders and not self._away
+        for ticket in list(islice(self._line, LOOK_AHEAD)):
+            if not is_alone and elsewhere.has_room and ticket.place.take():
+                ticket.is_away = True
+                self._away += 1
+                self._call(ticket, now)
+            elif not self._holders and (is_alone or not ticket.place.comes_up()):
+                self._begin_here(ticket, now)
+
+    def _begin_here(self, ticket: _Ticket, now: float) -> None:
+        """Give a turn."""
+        self._holders[ticket] = now + TURN_S
+        self._call(ticket, now)
 
     def _call(self, ticket: _Ticket, now: float) -> None:
-        """Have a ticket's turn begin."""
+        """Have a search begin that is in line."""
+        self._line.remove(ticket)
         ticket.is_called = True
         ticket.wake.set()
         self._tell_first()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,9 @@ from memd.index.vectors.warm import MatrixBudget
 from memd.search.find import find_hits
 from memd.search.question import Question
 from memd.searchers import searcher as searcher_module
-from memd.searchers.copies import DEPTH, Copies, Seat
+from memd.searchers.copies import Copies, Seat
 from memd.searchers.pool import BACK_OFF_S, KEEP_S, Searchers
-from memd.searchers.searcher import Searcher
+from memd.searchers.searcher import DEPTH, Searcher
 from tests.support.indexes import SPACE, new_index, publish, question, store, unit
 from tests.support.models import is_running
 
@@ -86,17 +86,26 @@ async def seat_in(copies: Copies) -> Seat:
     return seat
 
 
+@contextmanager
+def left(seat: Seat) -> Iterator[None]:
+    """Leave a place at the end of the block."""
+    try:
+        yield
+    finally:
+        seat.leave()
+
+
 async def found_paths(copies: Copies, asked: Question) -> list[str] | None:
     """Return what a process finds; None where it can't."""
     seat = await seat_in(copies)
-    with seat.left():
+    with left(seat):
         found = await seat.find(asked)
     return None if found is None else [hit.path for hit in found.hits]
 
 
 async def the_one(pool: Searchers, copies: Copies) -> Searcher:
     """Return the one process, once it can be asked."""
-    with (await seat_in(copies)).left():
+    with left(await seat_in(copies)):
         [running] = pool.running
         return running
 
@@ -114,7 +123,7 @@ def test_a_process_finds_what_a_thread_finds(db: Database, path: Path) -> None:
         async with serving(path, most=2) as (_, copies):
             for each, by_thread in zip(asked, threads, strict=True):
                 seat = await seat_in(copies)
-                with seat.left():
+                with left(seat):
                     found = await seat.find(each)
                 assert found is not None
                 assert found.hits == by_thread.hits
@@ -170,7 +179,8 @@ def test_a_place_for_a_few_searches_only(path: Path) -> None:
             taken = [await seat_in(copies) for _ in range(DEPTH)]
             late = Seat(copies, SPACE.id, SIZE_BYTES)
             assert not late.take()
-            with taken[0].left():
+            assert late.comes_up()
+            with left(taken[0]):
                 pass
             assert late.take()
 
@@ -190,7 +200,7 @@ def test_a_killed_process_is_left_alone_for_a_while(path: Path) -> None:
             async with trio.open_nursery() as nursery:
 
                 async def ask() -> None:
-                    with seat.left():
+                    with left(seat):
                         assert await seat.find(question("cat", vector=[1.0, 0, 0])) is None
 
                 nursery.start_soon(ask)
@@ -295,7 +305,9 @@ def test_another_vector_space_is_brought_in_anew(db: Database, path: Path) -> No
     async def scene() -> None:
         async with serving(path) as (_, copies):
             await seat_in(copies)
-            assert not Seat(copies, "another", SIZE_BYTES).take()
+            another = Seat(copies, "another", SIZE_BYTES)
+            assert not another.take()
+            assert not another.comes_up()
             copies.drop()
             assert not Seat(copies, SPACE.id, SIZE_BYTES).take()
             assert await found_paths(copies, question("cat", vector=np.array([1.0, 0, 0])))

@@ -133,9 +133,37 @@ class Processes:
         self.is_running = places > 0
         self.called_at: list[float] = []
 
+    @property
+    def has_room(self) -> bool:
+        """Whether any place is free."""
+        return self.places > 0
+
     def call(self) -> None:
         """Note when."""
         self.called_at.append(trio.current_time())
+
+
+class PlaceThere:
+    """A place for one search there, if it wants to go there at all."""
+
+    def __init__(self, elsewhere: Processes, *, wants_to_go: bool = True) -> None:
+        self._elsewhere = elsewhere
+        self._wants_to_go = wants_to_go
+        self.is_taken = False
+
+    def take(self) -> bool:
+        """Take it, where one is free."""
+        self.is_taken = self._wants_to_go and self._elsewhere.places > 0
+        self._elsewhere.places -= self.is_taken
+        return self.is_taken
+
+    def comes_up(self) -> bool:
+        """Return whether it waits for one."""
+        return self._wants_to_go and self._elsewhere.is_running
+
+    def leave(self) -> None:
+        """Leave it."""
+        self._elsewhere.places += self.is_taken
 
 
 def crowd(searches: int, takes_s: float, rounds: int) -> list[float]:
@@ -169,36 +197,64 @@ def test_a_burst_and_a_few_at_a_time_call_for_nobody(searches: int, rounds: int)
     assert crowd(searches, 0.01, rounds) == []
 
 
-def test_who_can_go_elsewhere_leaves_the_line_and_one_turn_is_left_here() -> None:
+def shared_out(
+    *searches: tuple[str, bool], places: int = 2, together: bool = True
+) -> list[tuple[str, float]]:
+    """Return where some searches of 20 ms are done, and when they are.
+
+    Args:
+        searches: Their names, and whether they want to go elsewhere.
+        places: How many are free there.
+        together: Whether they come at once; else each comes when the one before has its answer.
+    """
+
     async def scene() -> list[tuple[str, float]]:
-        elsewhere = Processes(places=2)
+        elsewhere = Processes(places=places)
         way, began = RightOfWay(elsewhere), trio.current_time()
         done: list[tuple[str, float]] = []
 
         async def ask(name: str, wants_to_go: bool) -> None:
-            goes = False
-
-            def go() -> bool:
-                nonlocal goes
-                goes = wants_to_go and elsewhere.places > 0
-                elsewhere.places -= goes
-                return goes
-
-            async with way.turn(go):
+            place = PlaceThere(elsewhere, wants_to_go=wants_to_go)
+            async with way.turn(place):
                 await trio.sleep(0.02)
-                done.append((f"{name} {'there' if goes else 'here'}", round(trio.current_time() - began, 6)))
-                elsewhere.places += goes
+                where = "there" if place.is_taken else "here"
+                done.append((f"{name} {where}", round(trio.current_time() - began, 6)))
 
         async with trio.open_nursery() as nursery:
-            for name, wants_to_go in (("a", True), ("b", False), ("c", True), ("d", True), ("e", True)):
+            for name, wants_to_go in searches:
                 nursery.start_soon(ask, name, wants_to_go)
+                if not together:
+                    await trio.sleep(0.03)
                 await trio.testing.wait_all_tasks_blocked()
         return sorted(done, key=lambda each: (each[1], each[0]))
 
-    assert trio.run(scene, clock=MockClock(autojump_threshold=0)) == [
+    return trio.run(scene, clock=MockClock(autojump_threshold=0))
+
+
+def test_who_can_go_elsewhere_leaves_the_line_and_one_turn_is_left_here() -> None:
+    searches = [("a", True), ("b", False), ("c", True), ("d", True), ("e", True)]
+    assert shared_out(*searches) == [
         ("a here", 0.02),
         ("c there", 0.02),
         ("d there", 0.02),
         ("b here", 0.04),
         ("e there", 0.04),
     ]
+
+
+def test_in_a_crowd_this_process_does_what_can_be_done_nowhere_else() -> None:
+    searches = [("a", False), *((name, True) for name in "bcdef"), ("g", False)]
+    assert shared_out(*searches) == [
+        ("a here", 0.02),
+        ("b there", 0.02),
+        ("c there", 0.02),
+        ("d there", 0.04),
+        ("e there", 0.04),
+        ("g here", 0.04),
+        ("f there", 0.06),
+    ]
+
+
+def test_a_search_alone_is_done_here() -> None:
+    done = shared_out(*((name, True) for name in "abc"), together=False)
+    assert [where for where, _ in done] == ["a here", "b here", "c here"]

@@ -8,11 +8,24 @@ from collections.abc import Iterable, Sequence
 from memd.cli.lines import BLANK, Line, line
 from memd.cli.wording import count, size
 from memd.importing.carry_out import FAILED
-from memd.importing.plan import CHANGED, CONFLICT, DUPLICATE, EDITED, GONE, LEFT_OUT, NEW, SAME, WRITTEN, Row
+from memd.importing.plan import (
+    CHANGED,
+    CONFLICT,
+    DUPLICATE,
+    EDITED,
+    GONE,
+    KEPT,
+    LEFT_OUT,
+    NEW,
+    SAME,
+    WRITTEN,
+    Row,
+)
 
 STYLES = {
     NEW: "good",
     CHANGED: "good",
+    KEPT: "good",
     CONFLICT: "warn",
     EDITED: "quiet",
     DUPLICATE: "quiet",
@@ -60,11 +73,11 @@ def _listed(rows: Iterable[Row], state: str) -> list[Line]:
 def _line(row: Row) -> Line:
     """Return the line of one file: where it goes and what it comes from, or why it doesn't go anywhere."""
     head = ("  " + row.state, STYLES[row.state])
-    if row.state in WRITTEN:
+    if row.state in (NEW, CHANGED):
         why = f"; {row.reason}" if row.reason else ""
         pieces = ((row.target, "path"), f"  {size(row.size)}", (f"  from {row.source}{why}", "quiet"))
         return Line(pieces, INDENT, head)
-    place = row.target if row.state in (CONFLICT, EDITED, GONE, FAILED) and row.target else row.source
+    place = row.target if row.state in (KEPT, CONFLICT, EDITED, GONE, FAILED) and row.target else row.source
     figure = f" ({size(row.size)})" if row.state == LEFT_OUT and row.size else ""
     return Line(((place, "path"), f": {row.reason}{figure}"), INDENT, head)
 
@@ -79,7 +92,8 @@ def sum_of(rows: Iterable[Row], verb: str = "to write") -> str:
     rows = list(rows)
     states = Counter(each.state for each in rows)
     wanted = [each for each in rows if each.state in WRITTEN]
-    bytes_ = f" ({size(sum(each.size for each in wanted))})" if wanted else ""
+    taken = [each.size for each in wanted if each.state != KEPT]
+    bytes_ = f" ({size(sum(taken))})" if taken else ""
     parts = [f"{count(len(wanted), 'file')} {verb}{bytes_}"]
     words = {SAME: "as they are", EDITED: "edited here", DUPLICATE: "known already", GONE: "without a source"}
     for state in (SAME, CONFLICT, EDITED, DUPLICATE, LEFT_OUT, GONE, FAILED):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memd.importing.origins import Origin
@@ -25,6 +25,8 @@ EDITED = "edited"
 """The copy was edited, the source is as it was: the edit stays."""
 CONFLICT = "conflict"
 """Both have changed: the copy stays, and somebody has to decide."""
+KEPT = "kept"
+"""Both have changed, and the copy was chosen for good: it is noted there that it is of the source as it is now."""
 DUPLICATE = "duplicate"
 """Its text is memory already, under another name."""
 LEFT_OUT = "left out"
@@ -32,7 +34,7 @@ LEFT_OUT = "left out"
 GONE = "gone"
 """A copy whose source is no more: it stays."""
 
-WRITTEN = (NEW, CHANGED)
+WRITTEN = (NEW, CHANGED, KEPT)
 """What a plan writes."""
 
 
@@ -72,12 +74,13 @@ class Held:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def make_plan(origins: Iterable[Origin], workspace: Path) -> list[Row]:
+def make_plan(origins: Iterable[Origin], workspace: Path, *, keep_mine: bool = False) -> list[Row]:
     """Return what becomes of every file of the origins, in the order they are named in.
 
     Args:
         origins: What to import; of one kind.
         workspace: The agent's.
+        keep_mine: Where both the source and the copy have changed, the copy is kept for good.
 
     Raises:
         FileUnreadableError: No file descriptor is left to look with.
@@ -95,6 +98,8 @@ def make_plan(origins: Iterable[Origin], workspace: Path) -> list[Row]:
     planned: set[str] = set()
     for source in {each.path: each for each in sources}.values():
         row = _row(source, kind, held, workspace, planned)
+        if row.state == CONFLICT and keep_mine:
+            row = replace(row, state=KEPT, reason="the source has changed too; the copy stays for good")
         rows.append(row)
         if row.state != DUPLICATE:
             planned.add(same_name(row.target))
@@ -140,7 +145,7 @@ def _row(source: Source, kind: str, held: Held, workspace: Path, planned: set[st
         if copy.body_hash == source.sha256:
             state = SAME  # somebody made the same change here
         reason = {
-            CONFLICT: "the source and the copy have both changed; the copy stays",
+            CONFLICT: "the source and the copy have both changed; the copy stays (--keep-mine: for good)",
             EDITED: "the copy was edited; it stays",
         }.get(state, "")
         return Row(state, source.path, path, source.size, reason, source, whole)

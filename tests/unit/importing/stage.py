@@ -29,14 +29,16 @@ class Stage:
         location.write_bytes(text.encode() if isinstance(text, str) else text)
         return location
 
-    def plan(self, kind: str, source: str | None = None) -> list[Row]:
+    def plan(self, kind: str, source: str | None = None, *, keep_mine: bool = False) -> list[Row]:
         """Return what would become of every file."""
         around = Surroundings(self.environ, self.home, self.home)
-        return make_plan(find_origins(kind, source, around), self.workspace)
+        return make_plan(find_origins(kind, source, around), self.workspace, keep_mine=keep_mine)
 
-    def run(self, kind: str, source: str | None = None) -> list[Row]:
+    def run(self, kind: str, source: str | None = None, *, keep_mine: bool = False) -> list[Row]:
         """Import, and return what became of every file."""
-        return carry_out(self.plan(kind, source), kind, self.workspace, "2026-11-22T17:00:00Z")
+        return carry_out(
+            self.plan(kind, source, keep_mine=keep_mine), kind, self.workspace, "2026-11-22T17:00:00Z"
+        )
 
     def states(self, kind: str, source: str | None = None) -> dict[str, str]:
         """Return the state of every file, by its path below the home directory."""

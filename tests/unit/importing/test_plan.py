@@ -109,6 +109,40 @@ def test_an_edited_copy_of_a_changed_source_is_a_conflict_and_stays(stage: Stage
     assert body(stage.copy(COPY)) == "black\n"
 
 
+@pytest.mark.parametrize("before", ["green\n", "---\ntitle: Tea\n---\ngreen\n", "\ufeffgreen\r\n"])
+def test_a_conflict_that_was_settled_for_the_copy_is_none_any_more(stage: Stage, before: str) -> None:
+    # given a conflict
+    stage.write(NOTE, before)
+    stage.run("basic-memory")
+    stage.copy(COPY).write_bytes(stage.copy(COPY).read_bytes() + b"and sweet\n")
+    stage.write(NOTE, "black\n")
+    # when the copy is chosen
+    [row] = stage.run("basic-memory", keep_mine=True)
+    # then it holds what it held, and is an edited copy from there on
+    assert row.state == "kept"
+    kept = read_copy(stage.copy(COPY).read_bytes().decode())
+    assert kept is not None
+    assert kept.body == before + "and sweet\n"
+    assert stage.states("basic-memory") == {NOTE: "edited"}
+    # until the source changes again
+    stage.write(NOTE, "white\n")
+    assert stage.states("basic-memory") == {NOTE: "conflict"}
+
+
+def test_a_copy_edited_while_it_was_being_chosen_is_left_alone(stage: Stage) -> None:
+    stage.run("basic-memory")
+    stage.copy(COPY).write_text(stage.copy(COPY).read_text() + "and sweet\n")
+    stage.write(NOTE, "black\n")
+    plan = stage.plan("basic-memory", keep_mine=True)
+    stage.copy(COPY).write_text(stage.copy(COPY).read_text() + "and hot\n")
+
+    [row] = carry_out(plan, "basic-memory", stage.workspace, "2026-11-22T18:00:00Z")
+
+    assert row.state == "failed"
+    assert body(stage.copy(COPY)) == "green\nand sweet\nand hot\n"
+    assert stage.states("basic-memory") == {NOTE: "conflict"}
+
+
 def test_the_same_change_on_both_sides_is_no_conflict(stage: Stage) -> None:
     stage.run("basic-memory")
     stage.copy(COPY).write_text(stage.copy(COPY).read_text() + "and sweet\n")

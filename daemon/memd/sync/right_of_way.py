@@ -37,6 +37,10 @@ LOOK_AHEAD = 8
 """How far from the head of the line it is looked who can go elsewhere."""
 
 
+LONG_WAIT_S = 1.0
+"""How long a search waits for a place elsewhere before it is done here all the same: what answers there may hang."""
+
+
 class Elsewhere(Protocol):
     """Where else searches can be answered than by threads of this process."""
 
@@ -182,7 +186,7 @@ class RightOfWay:
     def _share_out(self, elsewhere: Elsewhere, now: float) -> None:
         """Send searches elsewhere: this process hears and answers everybody, for which it needs its interpreter.
 
-        A search is done here where it is the only one, or can't be done there, and then one at a time.
+        A search is done here where it is the only one, can't be done there, or waits too long; then one at a time.
         """
         is_alone = len(self._line) == 1 and not self._holders and not self._away
         for ticket in list(islice(self._line, LOOK_AHEAD)):
@@ -190,8 +194,12 @@ class RightOfWay:
                 ticket.is_away = True
                 self._away += 1
                 self._call(ticket, now)
-            elif not self._holders and (is_alone or not ticket.place.comes_up()):
+            elif not self._holders and (is_alone or self._is_for_here(ticket, now)):
                 self._begin_here(ticket, now)
+
+    def _is_for_here(self, ticket: _Ticket, now: float) -> bool:
+        """Return whether a search has nothing to expect elsewhere."""
+        return not ticket.place.comes_up() or now - ticket.came > LONG_WAIT_S
 
     def _begin_here(self, ticket: _Ticket, now: float) -> None:
         """Give a turn."""

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from memd.sync.right_of_way import CROWD_S, LONGEST_STOP_S, TURN_S, RightOfWay
+from memd.sync.right_of_way import CROWD_S, LONG_WAIT_S, LONGEST_STOP_S, TURN_S, RightOfWay
 
 
 def test_nobody_waits_where_nobody_searches() -> None:
@@ -253,6 +253,31 @@ def test_in_a_crowd_this_process_does_what_can_be_done_nowhere_else() -> None:
         ("g here", 0.04),
         ("f there", 0.06),
     ]
+
+
+def test_where_nothing_comes_back_from_elsewhere_searches_are_done_here_after_a_while() -> None:
+    async def scene() -> list[float]:
+        elsewhere = Processes(places=2)
+        way, began = RightOfWay(elsewhere), trio.current_time()
+        done: list[float] = []
+
+        async def ask(takes_s: float) -> None:
+            async with way.turn(PlaceThere(elsewhere)):
+                await trio.sleep(takes_s)
+                done.append(round(trio.current_time() - began, 6))
+
+        async with trio.open_nursery() as nursery:
+            # given one search here, two places taken for good, and others that wait for them
+            for takes_s in (0.02, math.inf, math.inf, 0.02, 0.02):
+                nursery.start_soon(ask, takes_s)
+                await trio.testing.wait_all_tasks_blocked()
+            await trio.sleep(2 * LONG_WAIT_S)
+            nursery.cancel_scope.cancel()
+        return done
+
+    first, *others = trio.run(scene, clock=MockClock(autojump_threshold=0))
+    assert first == 0.02
+    assert all(LONG_WAIT_S < at < LONG_WAIT_S + 4 * TURN_S for at in others)
 
 
 def test_a_search_alone_is_done_here() -> None:

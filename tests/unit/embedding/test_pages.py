@@ -64,3 +64,8 @@ def test_what_was_written_to_a_mapping_is_kept(file: Path) -> None:
 
 def test_a_file_that_is_not_mapped_is_nothing_to_let_go_of(file: Path) -> None:
     assert let_go(str(file)) == 0
+
+
+def test_where_nobody_says_what_is_mapped_nothing_is_let_go_of(file: Path, tmp_path: Path) -> None:
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ):
+        assert let_go(str(file), tmp_path / "missing") == 0

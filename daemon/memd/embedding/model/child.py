@@ -155,10 +155,9 @@ class LoadedModel:
             self._give_scratch_back()
         let_go(self._path)
         self._holds_all_pages = False
+        # Any text brings back what every text needs, while nobody waits for it.
         with contextlib.suppress(RuntimeError, InterruptedTextError):
-            self._run(
-                self._tokenize("a"), None
-            )  # brings back what every text needs, while nobody waits for it
+            self._run(self._tokenize("a"), None)
 
     def _give_scratch_back(self) -> None:
         """Free the memory of all lanes; the first begins anew."""

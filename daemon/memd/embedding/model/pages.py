@@ -26,7 +26,7 @@ def let_go(file: str, maps: Path = Path("/proc/self/maps")) -> int:
     Args:
         file: A file's path. Where it isn't mapped, or is mapped to be written to, nothing happens; nor does anything
             on other systems than Linux.
-        maps: Where Linux lists what is mapped.
+        maps: Where Linux lists what is mapped; where that can't be read nothing happens.
 
     Returns:
         How many bytes of the file are mapped and were let go of.
@@ -35,7 +35,11 @@ def let_go(file: str, maps: Path = Path("/proc/self/maps")) -> int:
         return 0
     advise = ctypes.CDLL(None, use_errno=True).madvise
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    spans = list(_spans(maps.read_text(encoding="utf-8", errors="surrogateescape"), os.path.realpath(file)))
+    try:
+        listed = maps.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return 0
+    spans = list(_spans(listed, os.path.realpath(file)))
     return sum(size for start, size in spans if advise(start, size, MADV_DONTNEED) == 0)
 
 

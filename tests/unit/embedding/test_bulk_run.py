@@ -84,7 +84,7 @@ def test_a_text_is_sent_once_however_often_it_is_asked_for() -> None:
 
 def test_no_more_jobs_than_allowed_are_under_way() -> None:
     with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = 3
+        desk_of(server).looks_to_finish = None
         counts: list[int] = []
 
         async def play(stage: Bench) -> None:
@@ -95,6 +95,8 @@ def test_no_more_jobs_than_allowed_are_under_way() -> None:
                 desk = desk_of(server)
                 counts.append(len([job for job in desk.jobs.values() if job.state != "completed"]))
                 assert len(run.status()) <= 2
+                if counts[-1] == 2:  # none is done before two are under way, however slow the second's way is
+                    desk.looks_to_finish = 3
 
             stage.on_pause = count
             await run.embed(items_of(7))

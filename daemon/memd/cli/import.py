@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,27 +76,26 @@ def command(
             session, around.absolute(source), place, dry_run=dry_run, yes=yes, quiet=as_json
         )
     else:
-        asked = _Asked(kind=kind, source=source, dry_run=dry_run, yes=yes, keep_mine=keep_mine, quiet=as_json)
-        document, code = _copy(session, place, asked)
+        document, code = _copy(
+            session, kind, source, place, dry_run=dry_run, yes=yes, keep_mine=keep_mine, quiet=as_json
+        )
     if as_json:
         session.output.document({"kind": kind, **document})
     if code:
         ctx.exit(code)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What the command line asks for."""
-
-    kind: str
-    source: str | None
-    dry_run: bool
-    yes: bool
-    keep_mine: bool
-    quiet: bool
-
-
-def _copy(session: Session, place: Place, asked: _Asked) -> tuple[dict[str, Any], int]:
+def _copy(
+    session: Session,
+    kind: str,
+    source: str | None,
+    place: Place,
+    *,
+    dry_run: bool,
+    yes: bool,
+    keep_mine: bool,
+    quiet: bool,
+) -> tuple[dict[str, Any], int]:
     """Plan, ask, write and index; return what there is to say of it, and the exit code."""
     from memd.cli.import_lines import failed_lines, plan_lines, sum_of
     from memd.cli.import_steps import ask, index
@@ -106,10 +104,10 @@ def _copy(session: Session, place: Place, asked: _Asked) -> tuple[dict[str, Any]
     from memd.importing.origins import Surroundings, find_origins
     from memd.importing.plan import WRITTEN, make_plan
 
-    kind, agent = asked.kind, place.agent
-    origins = find_origins(kind, asked.source, Surroundings(os.environ, Path.home(), Path.cwd()))
-    rows = make_plan(origins, agent.workspace, keep_mine=asked.keep_mine)
-    if not asked.quiet:
+    origins = find_origins(kind, source, Surroundings(os.environ, Path.home(), Path.cwd()))
+    agent = place.agent
+    rows = make_plan(origins, agent.workspace, keep_mine=keep_mine)
+    if not quiet:
         head = [f"{agent.id}  {agent.workspace}", *(f"{kind} from {each.root}" for each in origins)]
         session.output.lines(plan_lines(rows, head))
     facts = {
@@ -119,17 +117,15 @@ def _copy(session: Session, place: Place, asked: _Asked) -> tuple[dict[str, Any]
     }
     wanted = sum(row.state in WRITTEN for row in rows)
     may, code = (
-        (False, 0)
-        if not wanted or asked.dry_run
-        else ask(session, f"Write these {wanted:,} files?", yes=asked.yes)
+        (False, 0) if not wanted or dry_run else ask(session, f"Write these {wanted:,} files?", yes=yes)
     )
     if not may:
         return {**facts, **_document(rows), "applied": False, "indexed": None}, code
     rows = carry_out(rows, kind, agent.workspace, stamp(session.now_ms(), ISO))
-    if not asked.quiet:
+    if not quiet:
         session.output.lines(failed_lines(rows))
         session.output.text(sum_of(rows, "written") + "\n")
-    indexed = index(session, place, quiet=asked.quiet)
+    indexed = index(session, place, quiet=quiet)
     document = {**facts, **_document(rows), "applied": True, "indexed": indexed}
     return document, 1 if any(row.state == FAILED for row in rows) else 0
 

@@ -18,6 +18,7 @@ from memd.importing.plan import (
     LEFT_OUT,
     NEW,
     SAME,
+    TAKEN,
     WRITTEN,
     Row,
 )
@@ -73,7 +74,7 @@ def _listed(rows: Iterable[Row], state: str) -> list[Line]:
 def _line(row: Row) -> Line:
     """Return the line of one file: where it goes and what it comes from, or why it doesn't go anywhere."""
     head = ("  " + row.state, STYLES[row.state])
-    if row.state in (NEW, CHANGED):
+    if row.state in TAKEN:
         why = f"; {row.reason}" if row.reason else ""
         pieces = ((row.target, "path"), f"  {size(row.size)}", (f"  from {row.source}{why}", "quiet"))
         return Line(pieces, INDENT, head)
@@ -92,7 +93,7 @@ def sum_of(rows: Iterable[Row], verb: str = "to write") -> str:
     rows = list(rows)
     states = Counter(each.state for each in rows)
     wanted = [each for each in rows if each.state in WRITTEN]
-    taken = [each.size for each in wanted if each.state != KEPT]
+    taken = [each.size for each in wanted if each.state in TAKEN]
     bytes_ = f" ({size(sum(taken))})" if taken else ""
     parts = [f"{count(len(wanted), 'file')} {verb}{bytes_}"]
     words = {SAME: "as they are", EDITED: "edited here", DUPLICATE: "known already", GONE: "without a source"}

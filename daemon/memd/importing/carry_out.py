@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from memd.importing.plan import KEPT, NEW, WRITTEN, Row
-from memd.importing.provenance import Provenance, hash_of, read_copy, with_provenance
+from memd.importing.provenance import Provenance, hash_of, with_provenance
 from memd.importing.sources import LIMIT_BYTES, text_of
 from memd.lifecycle import writing
 from memd_client.errors import MemdError
@@ -42,27 +42,17 @@ def _write(row: Row, kind: str, workspace: Path, imported: str) -> Row:
         if text is None:
             return replace(row, state=FAILED, reason="the source has changed since; import again")
         provenance = Provenance(kind, source.path, source.sha256, imported)
-        copy = with_provenance(text, provenance)
+        copy = with_provenance(row.kept if row.state == KEPT else text, provenance)
         if len(copy.encode()) > LIMIT_BYTES:
             return replace(row, state=FAILED, reason="too big with the line about where it came from")
         if row.state == NEW:
             written = writing.create(workspace, row.target, copy)
         else:
-
-            def edit(held: str) -> str:
-                if hash_of(held) != row.held:
-                    return held
-                return with_provenance(_body(held), provenance) if row.state == KEPT else copy
-
-            written = writing.change(workspace, row.target, edit)
+            written = writing.change(
+                workspace, row.target, lambda held: copy if hash_of(held) == row.held else held
+            )
     except MemdError as error:
         return replace(row, state=FAILED, reason=error.message)
     if written:
         return row
     return replace(row, state=FAILED, reason=f"{row.target} was written by somebody meanwhile; import again")
-
-
-def _body(held: str) -> str:
-    """Return what a copy holds, without the line about where it came from."""
-    copy = read_copy(held)
-    return held if copy is None else copy.body

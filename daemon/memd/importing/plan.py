@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memd.importing.origins import Origin
@@ -34,7 +34,9 @@ LEFT_OUT = "left out"
 GONE = "gone"
 """A copy whose source is no more: it stays."""
 
-WRITTEN = (NEW, CHANGED, KEPT)
+TAKEN = (NEW, CHANGED)
+"""What is written of a source's text."""
+WRITTEN = (*TAKEN, KEPT)
 """What a plan writes."""
 
 
@@ -50,6 +52,7 @@ class Row:
         reason: Why, where the state alone doesn't say it.
         read: What it is read by, where it is to be written.
         held: The hash of the copy that will be replaced, as it was when the plan was made.
+        kept: What that copy holds, where it is kept.
     """
 
     state: str
@@ -59,6 +62,7 @@ class Row:
     reason: str = ""
     read: Source | None = field(default=None, repr=False)
     held: str = ""
+    kept: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)
@@ -97,9 +101,7 @@ def make_plan(origins: Iterable[Origin], workspace: Path, *, keep_mine: bool = F
     held = load_held(workspace, {source.size for source in sources})
     planned: set[str] = set()
     for source in {each.path: each for each in sources}.values():
-        row = _row(source, kind, held, workspace, planned)
-        if row.state == CONFLICT and keep_mine:
-            row = replace(row, state=KEPT, reason="the source has changed too; the copy stays for good")
+        row = _row(source, kind, held, workspace, planned, both=KEPT if keep_mine else CONFLICT)
         rows.append(row)
         if row.state != DUPLICATE:
             planned.add(same_name(row.target))
@@ -135,20 +137,22 @@ def load_held(workspace: Path, sizes: Iterable[int]) -> Held:
     return held
 
 
-def _row(source: Source, kind: str, held: Held, workspace: Path, planned: set[str]) -> Row:
-    """Return what becomes of one source."""
+def _row(source: Source, kind: str, held: Held, workspace: Path, planned: set[str], *, both: str) -> Row:
+    """Return what becomes of one source; `both` is its state where it and its copy have changed."""
     row = Row(NEW, source.path, source.target, source.size, "", source)
     if known := held.copies.get(_key(kind, source.path)):
         path, copy, whole = known
         changed = copy.provenance.sha256 != source.sha256
-        state = (CONFLICT if changed else EDITED) if copy.is_edited else (CHANGED if changed else SAME)
+        state = (both if changed else EDITED) if copy.is_edited else (CHANGED if changed else SAME)
         if copy.body_hash == source.sha256:
             state = SAME  # somebody made the same change here
         reason = {
             CONFLICT: "the source and the copy have both changed; the copy stays (--keep-mine: for good)",
+            KEPT: "the source has changed too; the copy stays for good",
             EDITED: "the copy was edited; it stays",
         }.get(state, "")
-        return Row(state, source.path, path, source.size, reason, source, whole)
+        kept = copy.body if state == KEPT else ""
+        return Row(state, source.path, path, source.size, reason, source, whole, kept)
     if twin := held.texts.get(source.sha256):
         return Row(DUPLICATE, source.path, twin, source.size, f"its text is in {twin} already")
     for target in (source.target, other_target(source.target, source.path)):

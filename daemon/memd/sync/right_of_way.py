@@ -96,7 +96,6 @@ class _Ticket:
         self.place = place
         self.wake = trio.Event()
         self.is_called = False
-        self.is_away = False
 
 
 NOWHERE: Final = _Nowhere()
@@ -117,7 +116,7 @@ class RightOfWay:
         self._clear.set()
         self._line: deque[_Ticket] = deque()
         self._holders: dict[_Ticket, float] = {}
-        self._away = 0
+        self._away: set[_Ticket] = set()
 
     def __repr__(self) -> str:
         return f"<RightOfWay, {self._searches} searches under way>"
@@ -165,8 +164,8 @@ class RightOfWay:
             yield
         finally:
             self._holders.pop(mine, None)
-            if mine.is_away:
-                self._away -= 1
+            if mine in self._away:
+                self._away.remove(mine)
                 place.leave()
             if not mine.is_called:
                 self._line.remove(mine)
@@ -191,8 +190,7 @@ class RightOfWay:
         is_alone = len(self._line) == 1 and not self._holders and not self._away
         for ticket in list(islice(self._line, LOOK_AHEAD)):
             if not is_alone and elsewhere.has_room and ticket.place.take():
-                ticket.is_away = True
-                self._away += 1
+                self._away.add(ticket)
                 self._call(ticket, now)
             elif not self._holders and (is_alone or self._is_for_here(ticket, now)):
                 self._begin_here(ticket, now)

@@ -11,6 +11,7 @@ older than it, is passed over.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -308,7 +309,12 @@ class _Ranking:
         rough, most = self._compared.rough, max(LIKELY, MORE * self._limit)
         if self._scope is not None and is_small(self._db, self._scope):
             self._leave_out(self._scope)
-        while (likely := self._reaching(rough, most)).size:
+        least = math.inf
+        while not self._is_certain(least):
+            least = self._least(rough, most)
+            likely = np.flatnonzero(rough >= least)
+            if not likely.size:
+                break
             self._read(likely, self._compared.close(likely))
             rough[likely] = -np.inf
         return self._found
@@ -326,24 +332,38 @@ class _Ranking:
             at: Where they are among all.
             high: The most their cosines can be; written to.
         """
-        while (left := self._reaching(high, self._limit + self._limit // MORE)).size:
+        least = math.inf
+        while not self._is_certain(least):
             if self._scope is not None and self._readings == WIDE_READINGS:
                 self._leave_out(self._scope)
                 high[np.isneginf(self._compared.rough[at])] = -np.inf
-                continue
+            least = self._least(high, self._limit + self._limit // MORE)
+            left = np.flatnonzero(high >= least)
+            if not left.size:
+                return
             if left.size > READ_ROWS:
                 likely = high[left]
                 left = left[likely >= _highest_of(likely, READ_ROWS)][:READ_ROWS]
+                least = math.inf  # some that reach it are left
             there, rows = read_rows(self._db, self._compared.ids[at[left]], self._scope)
             ranked = rank_exactly(rows, there, self._query, self._limit)
             self._found = merged(self._found, ranked, self._limit)
             high[left] = -np.inf
             self._readings += 1
 
-    def _reaching(self, high: FloatArray, most: int) -> NDArray[np.intp]:
-        """Return which rows can reach the last one wanted; as long as there are fewer, the likeliest, about so many."""
-        is_full = len(self._found) == self._limit
-        return np.flatnonzero(high >= (self._found[-1][1] if is_full else _highest_of(high, most)))
+    def _least(self, high: FloatArray, most: int) -> float:
+        """Return what a cosine has to reach to be looked at: that of the last one wanted; as long as there are fewer,
+        what about so many reach.
+        """
+        return self._found[-1][1] if self._is_full else float(_highest_of(high, most))
+
+    def _is_certain(self, least: float) -> bool:
+        """Return whether no cosine below one can be among the best."""
+        return self._is_full and self._found[-1][1] >= least
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._found) == self._limit
 
 
 def _highest_of(high: FloatArray, most: int) -> np.float32:

@@ -124,8 +124,7 @@ def rank_exactly(
     scores = np.empty(len(ids), dtype=np.float64)
     for start in range(0, len(ids), RANK_BLOCK_ROWS):
         block = rows[start : start + RANK_BLOCK_ROWS].astype(np.float64)
-        np.multiply(block, query, out=block)
-        scores[start : start + RANK_BLOCK_ROWS] = np.add.reduce(block, axis=1)
+        scores[start : start + RANK_BLOCK_ROWS] = np.vecdot(block, query)
     scores = np.round(scores, DIGITS)
     order = np.lexsort((ids, -scores))[:limit]
     return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))

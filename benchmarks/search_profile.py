@@ -25,7 +25,6 @@ from benchmarks.part import Figure, Options, Part, measured
 from benchmarks.scale_process import processor_s
 from benchmarks.stages import Stages
 from memd.config import Query
-from memd.index import copies
 from memd.index.cache import active_space
 from memd.index.database import READER, Database, connect
 from memd.index.vectors.matrix import MatrixSearch
@@ -47,12 +46,10 @@ ROUNDS: Final = 5
 
 STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (candidates, "read_question", "reading the question"),
-    (candidates, "find_distinct", "keyword search"),
+    (candidates, "match_words", "keyword search"),
     (candidates, "find_words", "words, beside that"),
     (MatrixSearch, "nearest", "nearest vectors"),
     (candidates, "chunks_of_vectors", "chunks of vectors"),
-    (copies, "chunks_by_id", "chunks of words"),
-    (order, "chunks_by_id", "chunks of words"),
     (order, "load_texts", "texts"),
     (order, "_fuse_with_neighbours", "fusion and neighbours"),
     (order, "find_held", "very names"),

@@ -14,27 +14,26 @@ import numpy as np
 import trio
 from numpy.typing import NDArray
 
+from memd.ask import Ask
 from memd.clock import Clock
 from memd.config import DaemonSettings
 from memd.embedding.rerank import Reranker
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
-from memd.index.vectors.vector_search import VectorSearch
 from memd.meaning.meaning import Meaning
 from memd.meaning.side import Side
 from memd.openclaw import AgentConfig
 from memd.reread import LineReader, rerank
 from memd.search.candidates import find_meaning, find_words
-from memd.search.find import find_hits
 from memd.search.lexicon import Lexicon
-from memd.search.question import Candidates, Found, Question
+from memd.search.question import Found, Question
 from memd.searchers.copies import Copies, Seat
-from memd.sync.changes import Changes, count_behind
+from memd.sync.changes import count_behind
 from memd.sync.discover import Discovery
 from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
-from memd.sync.verify import check_against, check_by_name
+from memd.sync.verify import check_against
 from memd_client.errors import MemdError, QueryEmptyError, ShuttingDownError
 from memd_client.messages import Degraded, SearchParams, SearchReply
 
@@ -103,10 +102,11 @@ class Recall:
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
         degraded, side = self._meaning.degraded(), self._meaning.answering
         question = self._prepare(params, side)
-        ask = _Ask(question, self._text, str(self._config.workspace), budget_s, side)
-        # One thread does everything: two on two cores pass Python's lock to and fro so often that they are no
-        # faster, and take a sixth more of the processor. While a question is embedded its words are looked up,
-        # and whichever comes last finishes. Where files changed they are brought in, and all is found again.
+        ask = Ask(question, self._text, str(self._config.workspace), budget_s, side)
+        # One thread does everything, but for the one statement that looks up the words where a core is free: two on two
+        # cores pass Python's lock to and fro so often that they are no faster, and take a sixth more of the processor.
+        # While a question is embedded its words are looked up, and whichever comes last finishes. Where files changed
+        # they are brought in, and all is found again.
         if side is not None and self._warm.count:
             ask.question.vector = self._meaning.find_vector(side, params.query)
             ask.in_one = ask.question.vector is not None
@@ -141,7 +141,7 @@ class Recall:
             timings=ask.timings(found) if params.explain else None,
         )
 
-    async def _ask_side_by_side(self, ask: _Ask) -> None:
+    async def _ask_side_by_side(self, ask: Ask) -> None:
         """Find what words bring up beside what is near in meaning."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._ask_by_words, ask)
@@ -180,7 +180,7 @@ class Recall:
         most = self._config.settings.query.max_results
         return most if params.max_results is None else max(1, params.max_results)
 
-    async def _read_again(self, ask: _Ask, found: Found, until: float) -> None:
+    async def _read_again(self, ask: Ask, found: Found, until: float) -> None:
         """Have models read what was found: whether it is relevant, where that is in doubt, and in which order."""
         look, vector, side = found.closer_look, ask.question.vector, ask.side
         if look is not None and vector is not None and side is not None:
@@ -199,8 +199,10 @@ class Recall:
         both = "sessions" in self._config.settings.sources and (sources is None or len(set(sources)) > 1)
         return Scope(("memory",), path) if both else None
 
-    async def _ask_by_words(self, ask: _Ask) -> None:
+    async def _ask_by_words(self, ask: Ask) -> None:
         """Look at the disk, and find what the question's words bring up; bring changed files in first."""
+
+        is_alone = False
 
         def look(db: Database) -> bool:
             started = perf_counter()
@@ -211,9 +213,10 @@ class Recall:
             ask.look_ms = (perf_counter() - started) * 1000
             if ask.behind and self._config.settings.sync.on_search:
                 return False
-            ask.words = find_words(db, ask.question)
             if ask.in_one and ask.search is not None:
-                ask.meaning = find_meaning(db, ask.question, ask.search)
+                ask.find_both(db, ask.search, self._index if is_alone else None)
+            else:
+                ask.words = find_words(db, ask.question)
             if ask.meaning is not None or ask.side is None:
                 ask.found = ask.finish(db)
             return True
@@ -222,6 +225,7 @@ class Recall:
             in_memory = ask.search is not None and ask.search.name == "memory"
             seat = Seat(self._copies if in_memory else None, ask.question.space_id, self._warm.needed_bytes)
             async with self._right_of_way.turn(seat):
+                is_alone = self._right_of_way.has_core_to_spare
                 told = await self._ask_beside(ask, seat) if seat.is_taken else None
                 is_current = await self._index.read(look) if told is None else told
         else:
@@ -230,7 +234,7 @@ class Recall:
             with self._right_of_way.waiting():
                 await self._catch_up(ask)
 
-    async def _ask_beside(self, ask: _Ask, seat: Seat) -> bool | None:
+    async def _ask_beside(self, ask: Ask, seat: Seat) -> bool | None:
         """Look at the disk, and have another process find everything.
 
         Returns None where a thread has to; False where changed files have to be brought in first.
@@ -257,7 +261,7 @@ class Recall:
         ask.found = found
         return True
 
-    def _look(self, ask: _Ask) -> None:
+    def _look(self, ask: Ask) -> None:
         """Look at the disk (blocking), or take over a look that began after the question came.
 
         Among searches that wait for a core a look of one is as fresh as their own would be: it sees all that was
@@ -271,7 +275,7 @@ class Recall:
             ask.disk, ask.behind = self._text.see()
             self._last_look = (began, ask.disk)
 
-    def _take_over_look(self, ask: _Ask) -> bool:
+    def _take_over_look(self, ask: Ask) -> bool:
         """Take over a look at the disk that began after the question came, and return whether there is one."""
         last = self._last_look
         if last is None or last[0] < ask.came_at:
@@ -280,7 +284,7 @@ class Recall:
         ask.behind = self._text.still_behind(ask.disk)
         return True
 
-    async def _catch_up(self, ask: _Ask) -> None:
+    async def _catch_up(self, ask: Ask) -> None:
         """Bring changed files in, within the time a search may spend, and keep what is still behind.
 
         A few new texts are embedded within it as well, unless the provider is failing.
@@ -311,7 +315,7 @@ class Recall:
         """Return what a failure means to this answer."""
         return Degraded(error.code, error.message, self._clock(), error.hint)
 
-    async def _ask_by_meaning(self, ask: _Ask, side: Side) -> None:
+    async def _ask_by_meaning(self, ask: Ask, side: Side) -> None:
         """Find what is near to the question; without its vector the search goes on by words, and says why."""
         try:
             vector = await self._vector_of(ask, side)
@@ -335,7 +339,7 @@ class Recall:
         ask.question.vector, ask.search = vector, search
         await self._index.read(compare)
 
-    async def _vector_of(self, ask: _Ask, side: Side) -> NDArray[np.float32] | None:
+    async def _vector_of(self, ask: Ask, side: Side) -> NDArray[np.float32] | None:
         """Return the question's vector, or None with the reason noted."""
         if self._warm.count == 0:
             pending = self._meaning.chunks_pending
@@ -355,45 +359,3 @@ class Recall:
         except MemdError as error:
             ask.degraded = side.health.degraded or self._degraded_by(error)
             return None
-
-
-class _Ask:
-    """One search under way: what its two threads have found, for whichever comes last.
-
-    `words` is set only once the disk was looked at and holds nothing new, so who sees it may finish. `in_one` says
-    that one thread does everything.
-    """
-
-    def __init__(
-        self, question: Question, text: TextSync, workspace: str, budget_s: float, side: Side | None
-    ) -> None:
-        self.question = question
-        self.came_at = perf_counter()
-        self.in_one = False
-        self._text = text
-        self._workspace = workspace
-        self.budget_s = budget_s
-        self.side = side
-        self.disk: Discovery | None = None
-        self.behind: Changes | None = None
-        self.is_cut = False
-        self.has_new_vectors = False
-        self.look_ms = 0.0
-        self.degraded: Degraded | None = None
-        self.search: VectorSearch | None = None
-        self.words: Candidates | None = None
-        self.meaning: Candidates | None = None
-        self.found: Found | None = None
-
-    def timings(self, found: Found) -> dict[str, float]:
-        """Return what the parts of the search took, in milliseconds."""
-        parts = {"look_ms": self.look_ms, **found.timings}
-        return {name: round(took_ms, 3) for name, took_ms in parts.items()}
-
-    def finish(self, db: Database) -> Found:
-        """Return the hits out of what was found so far; what the index has outrun is found again."""
-        if self.disk is not None:
-            is_there = check_against(self.disk, self.behind, self._text.sources.load)
-        else:
-            is_there = check_by_name(self._workspace)
-        return find_hits(db, self.question, self.search, self.words, self.meaning, is_there=is_there)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
+
+from memd_client.errors import IndexCorruptError
 
 log = structlog.get_logger(__name__)
 
@@ -55,6 +58,28 @@ def set_damaged_aside(path: Path, now_ms: int, reason: str) -> None:
     if _is_readable(path):
         log.warning("index.set_aside", index=str(path), reason=reason)
         set_aside(path, now_ms)
+
+
+def put_away(
+    path: Path, now_ms: int, dropping: Callable[[Path], None] | None, lost_by: Exception | None
+) -> None:
+    """Have the next opening find no file where this one was given up, or is damaged.
+
+    Args:
+        path: The index, closed.
+        now_ms: Wall time in milliseconds.
+        dropping: Takes it away, where it was given up.
+        lost_by: Why it can serve no more.
+
+    When it fails: it stays, and the next opening looks at the file itself.
+    """
+    try:
+        if dropping is not None:
+            dropping(path)
+        elif isinstance(lost_by, IndexCorruptError):
+            set_damaged_aside(path, now_ms, lost_by.message)
+    except OSError as error:
+        log.warning("index.not_put_away", index=str(path), error=error.strerror)
 
 
 def _is_readable(path: Path) -> bool:

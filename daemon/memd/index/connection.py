@@ -14,7 +14,8 @@ import trio
 
 from memd.clock import Clock
 from memd.index.adopt import SpaceOf
-from memd.index.aside import drop, set_damaged_aside
+from memd.index.aside import drop, put_away
+from memd.index.beside import Beside
 from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.mark import set_mark, write_mark
@@ -205,6 +206,16 @@ class IndexFile:
                     db.execute("ROLLBACK")
                 self._idle_readers.keep(db)
 
+    def beside(self, db: Database, fn: Callable[[Database], T]) -> Beside[T]:
+        """Return another read, which goes on beside one that runs already, in a thread of its own.
+
+        Args:
+            db: The connection of the read that runs.
+            fn: Takes another connection, which may see another moment; as `read` takes it.
+        """
+        main = next(read for read in list(self._reads) if read.db is db)
+        return Beside(main, partial(self._read, fn))
+
     # --- writing ------------------------------------------------------------------------------------
 
     async def write(self, fn: Callable[[Database], T], *, wait_s: float = WRITE_WAIT_S) -> T:
@@ -378,17 +389,7 @@ class IndexFile:
             self._writer.close(True)  # this, too, brings the log into the file
         set_mark(self.path, mark_ns)
         if self._lost_by is not None and self._standing.is_in_place():
-            self._put_away()
-
-    def _put_away(self) -> None:
-        """Have the next opening find no file where this one is damaged, or was given up."""
-        try:
-            if self._dropping is not None:
-                self._dropping(self.path)
-            elif isinstance(self._lost_by, IndexCorruptError):
-                set_damaged_aside(self.path, self._clock(), self._lost_by.message)
-        except OSError as error:  # the next opening looks at the file itself
-            log.warning("index.not_put_away", index=str(self.path), error=error.strerror)
+            put_away(self.path, self._clock(), self._dropping, self._lost_by)
 
     def _require_usable(self) -> None:
         """Raise where the index is closed, or serves no more."""

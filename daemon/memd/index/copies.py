@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
@@ -16,7 +16,12 @@ MOST_COPIES = 6400
 
 
 def find_distinct(
-    db: Database, match: str, limit: int, scope: Scope | None = None, rows: dict[int, ChunkRow] | None = None
+    db: Database,
+    match: str,
+    limit: int,
+    scope: Scope | None = None,
+    rows: Mapping[int, ChunkRow] | None = None,
+    found: list[tuple[int, float]] | None = None,
 ) -> list[tuple[int, float]]:
     """Return the chunks that match, best first, each text once as far as copies crowded others out.
 
@@ -25,13 +30,14 @@ def find_distinct(
         match: As `find_keyword` takes it.
         limit: Most results; copies count as one where they would have filled the list.
         scope: Limits to sources or a path prefix.
-        rows: Chunks that are known already, by id; those that are read on the way are added.
+        rows: Chunks that are known already, by id.
+        found: What matches so far, where that is known: the `limit` best.
 
     Returns:
         (chunk id, negated BM25), as `find_keyword` returns them.
     """
     rows = {} if rows is None else rows
-    found = find_keyword(db, match, limit, scope)
+    found = find_keyword(db, match, limit, scope) if found is None else found
     asked = limit
     # Copies have exactly equal scores, so a list of different scores holds none.
     while len(found) == asked and _count_distinct(db, found, rows) < limit and asked < MOST_COPIES:
@@ -40,14 +46,12 @@ def find_distinct(
     return found if asked == limit else _first_of_each(db, found, limit)
 
 
-def _count_distinct(db: Database, found: Sequence[tuple[int, float]], rows: dict[int, ChunkRow]) -> int:
+def _count_distinct(db: Database, found: Sequence[tuple[int, float]], rows: Mapping[int, ChunkRow]) -> int:
     """Return how many different texts chunks have; those with a score of their own aren't looked at."""
     often = Counter(score for _, score in found)
     alone = sum(count == 1 for count in often.values())
     if alone == len(found):
         return alone
-    if not rows:  # whoever asked needs those of the list as well
-        rows |= {row.id: row for row in chunks_by_id(db, [key for key, _ in found])}
     tied = [key for key, score in found if often[score] > 1]
     known = {rows[key].hash for key in tied if key in rows}
     missing = [key for key in tied if key not in rows]

@@ -94,12 +94,14 @@ class Published:
     added_characters: int = 0
 
 
-_CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
+CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
+"""Reads a group of `ROW_AS_JSON`."""
 
 _ROWS_OF_VECTORS = msgspec.json.Decoder(list[tuple[int, ChunkRow]])
 
 # One row instead of many: between two rows Python's lock changes hands, which costs more than the rows.
-_ROW_AS_JSON = f"json_array({', '.join('c.' + name for name in ChunkRow.__struct_fields__)})"
+ROW_AS_JSON = f"json_array({', '.join('c.' + name for name in ChunkRow.__struct_fields__)})"
+"""A `ChunkRow` of the table `c` in a statement."""
 
 
 def load_files(db: Database) -> dict[str, FileRow]:
@@ -191,11 +193,11 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
     A search looks at some hundred candidates and shows a few: their texts are loaded when it is known which.
     """
     row = db.execute(  # a cross join goes through the ids in their order
-        f"""SELECT json_group_array({_ROW_AS_JSON})
+        f"""SELECT json_group_array({ROW_AS_JSON})
             FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
         (pack_ids(ids),),
     ).fetchall()[0]
-    return _CHUNK_ROWS.decode(str(row[0]))
+    return CHUNK_ROWS.decode(str(row[0]))
 
 
 def chunks_of_vectors(
@@ -214,9 +216,9 @@ def chunks_of_vectors(
         several places the first chunk stands for all.
     """
     condition, values = scope_sql(scope, "copy")
-    row = db.execute(
-        f"""SELECT json_group_array(json_array(e.id, {_ROW_AS_JSON})) FROM json_each(:ids) AS wanted
-            CROSS JOIN embedding_cache AS e INDEXED BY embedding_hashes
+    row = db.execute(  # by rowid: the pages of these vectors were mostly read a moment ago, those of an index weren't
+        f"""SELECT json_group_array(json_array(e.id, {ROW_AS_JSON})) FROM json_each(:ids) AS wanted
+            CROSS JOIN embedding_cache AS e NOT INDEXED
               ON e.id = wanted.value AND e.provider_key = :space
             CROSS JOIN chunks AS c
               ON c.id = (SELECT min(copy.id) FROM chunks AS copy WHERE copy.hash = e.hash AND {condition})""",

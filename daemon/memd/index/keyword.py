@@ -67,6 +67,31 @@ def narrow(db: Database, scope: Scope | None) -> Scope | None:
     return None if present <= set(scope.sources) else scope
 
 
+def matching_sql(scope: Scope | None, name: str) -> tuple[str, Bindings]:
+    """Return a statement for the chunks that match, best first, each with its id and rank, and the scope's values.
+
+    Args:
+        scope: The limits, as `narrow` left them.
+        name: Under which name the statement's values hold the MATCH expression.
+    """
+    if scope is None:
+        return (
+            f"SELECT rowid AS id, rank FROM chunks_fts WHERE chunks_fts MATCH :{name} ORDER BY rank, id",
+            {},
+        )
+    condition, values = scope_sql(scope)
+    return (
+        f"""SELECT f.rowid AS id, f.rank AS rank FROM chunks_fts AS f CROSS JOIN chunks AS c ON c.id = f.rowid
+            WHERE f.chunks_fts MATCH :{name} AND {condition} ORDER BY rank, id""",
+        values,
+    )
+
+
+def ranked(ids: Sequence[int], ranks: Sequence[float]) -> list[tuple[int, float]]:
+    """Return chunks by FTS5's ranks as (chunk id, negated BM25), best first, equal scores by id."""
+    return [(key, -rank) for rank, key in sorted(zip(ranks, ids, strict=True))]
+
+
 def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = None) -> list[tuple[int, float]]:
     """Return the chunks that match, best first. The scope acts before the ranking is cut.
 
@@ -81,23 +106,15 @@ def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = Non
     """
     if limit <= 0 or not match.strip():
         return []
-    scope = narrow(db, scope)
-    if scope is None:
-        matching = "SELECT rowid AS id, rank FROM chunks_fts WHERE chunks_fts MATCH :match"
-        values: Bindings = {}
-    else:
-        condition, values = scope_sql(scope)
-        matching = f"""SELECT f.rowid AS id, f.rank FROM chunks_fts AS f CROSS JOIN chunks AS c ON c.id = f.rowid
-                       WHERE f.chunks_fts MATCH :match AND {condition}"""
+    matching, values = matching_sql(narrow(db, scope), "match")
     # One row instead of many: between two rows Python's lock changes hands, which costs more than the rows
     # where another thread works beside this one.
     row = db.execute(
         f"""SELECT json_group_array(id), json_group_array(rank)
-            FROM ({matching} ORDER BY rank, id LIMIT :limit)""",
+            FROM ({matching} LIMIT :limit)""",
         {**values, "match": match, "limit": limit},
     ).fetchall()[0]
-    found = sorted(zip(unpack_scores(row[1]), unpack_ids(row[0]), strict=True))
-    return [(key, -rank) for rank, key in found]
+    return ranked(unpack_ids(row[0]), unpack_scores(row[1]))
 
 
 def has_match(db: Database, match: str) -> bool:

@@ -17,13 +17,24 @@ class Read:
     lock: threading.Lock = field(default_factory=threading.Lock)
     db: Database | None = None
     stopped: bool = False
+    beside: Read | None = None
 
     def stop(self) -> None:
-        """Interrupt its statement, and those it still has to begin."""
+        """Interrupt its statement, and those it still has to begin; what it has beside it too."""
         self.stopped = True
         with self.lock:
             if self.db is not None:
                 self.db.interrupt()
+            beside = self.beside
+        if beside is not None:
+            beside.stop()
+
+    def take_beside(self, beside: Read | None) -> None:
+        """Have another read stopped with this one; None: no other any more."""
+        with self.lock:
+            self.beside = beside
+        if beside is not None and self.stopped:
+            beside.stop()
 
     def is_stopped(self) -> bool:
         """Answer SQLite, which asks in the midst of a statement whether to end it."""

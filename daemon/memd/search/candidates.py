@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
 
@@ -10,6 +12,7 @@ from memd.index.copies import find_distinct
 from memd.index.days import find_dated
 from memd.index.files import ChunkRow, chunks_of_vectors, generation
 from memd.index.keyword import count_chunks, holding
+from memd.index.matches import Matches, find_matches
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.question import Candidates, Question, without_days
 from memd.text.days.find import find_days
@@ -42,11 +45,29 @@ def read_question(db: Database, question: Question) -> int:
     return now
 
 
-def find_words(db: Database, question: Question) -> Candidates:
-    """Return what any of the question's words brings up, and what all of them do, by negated BM25.
+@dataclass(frozen=True, slots=True)
+class AskedWords:
+    """What the index is asked for the words of a question.
 
-    A chunk that both bring up keeps the better score; both are on the same scale. A word that stands nowhere is also
-    taken for those it may be a misspelling of.
+    Attributes:
+        generation: Of the index when the question was read.
+        any_of: Matches any of them, misspelled ones as what they may have been meant as; None where there is none.
+        all_of: Matches all of them.
+        respelled: Words that stand nowhere, each with the words it was taken for.
+        took_ms: What reading the question took.
+    """
+
+    generation: int
+    any_of: str | None
+    all_of: str | None
+    respelled: Mapping[str, tuple[str, ...]]
+    took_ms: float
+
+
+def ask_words(db: Database, question: Question) -> AskedWords:
+    """Read a question, and return what the index is to be asked for its words.
+
+    A word that stands nowhere is also taken for those it may be a misspelling of.
     """
     started = perf_counter()
     now = read_question(db, question)
@@ -54,20 +75,55 @@ def find_words(db: Database, question: Question) -> Candidates:
     respelled = lexicon.respell(db, now, plan.terms) if lexicon is not None else {}
     asked = [plan.any] if plan.any is not None else []
     asked += [f'"{near}"' for words in respelled.values() for near in words]
+    any_of = " OR ".join(asked) or plan.strict
+    return AskedWords(now, any_of, plan.strict, respelled, (perf_counter() - started) * 1000)
+
+
+def match_words(db: Database, question: Question, asked: AskedWords) -> list[Matches]:
+    """Return what matches the words of a question, for each of its scopes."""
+    if asked.any_of is None:
+        return []
+    return [find_matches(db, asked.any_of, asked.all_of, CANDIDATES, scope) for scope in question.scopes]
+
+
+def find_words(
+    db: Database,
+    question: Question,
+    asked: AskedWords | None = None,
+    matches: Sequence[Matches] | None = None,
+) -> Candidates:
+    """Return what any of the question's words brings up, and what all of them do, by negated BM25.
+
+    A chunk that both bring up keeps the better score; both are on the same scale.
+
+    Args:
+        db: A reader connection.
+        question: The prepared search.
+        asked: What `ask_words` gave for it, where that is done.
+        matches: What `match_words` gave on another connection; found again where that saw another generation.
+    """
+    started = perf_counter()
+    before_ms = 0.0 if asked is None else asked.took_ms
+    asked = ask_words(db, question) if asked is None else asked
+    if matches is None or any(found.generation != asked.generation for found in matches):
+        matches = match_words(db, question, asked)
     scores: dict[int, float] = {}
     rows: dict[int, ChunkRow] = {}
     is_apart = False
-    for scope in question.scopes:
-        some = dict(find_distinct(db, " OR ".join(asked), CANDIDATES, scope, rows)) if asked else {}
+    for scope, found in zip(question.scopes, matches, strict=False):
+        assert asked.any_of is not None
+        rows |= found.rows
+        some = dict(find_distinct(db, asked.any_of, CANDIDATES, scope, rows, found.by_any))
         # Whatever holds all words holds any: asking again is needed only where the list was cut.
-        if plan.strict is not None and (not asked or len(some) >= CANDIDATES):
-            together = find_distinct(db, plan.strict, CANDIDATES, scope, rows)
+        if asked.all_of is not None and len(some) >= CANDIDATES:
+            together = find_distinct(db, asked.all_of, CANDIDATES, scope, rows, found.by_all)
             is_apart = is_apart or (not together and scope == question.scope)
             for key, score in together:
                 some[key] = max(some.get(key, 0.0), score)
         scores |= some
     _add_literals(db, question, scores)
-    return Candidates(now, scores, (perf_counter() - started) * 1000, rows, respelled, is_apart)
+    took_ms = before_ms + (perf_counter() - started) * 1000
+    return Candidates(asked.generation, scores, took_ms, rows, asked.respelled, is_apart)
 
 
 def _add_literals(db: Database, question: Question, scores: dict[int, float]) -> None:

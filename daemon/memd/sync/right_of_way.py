@@ -8,6 +8,7 @@ searches without end don't keep it from its work.
 from __future__ import annotations
 
 import math
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -106,10 +107,12 @@ class RightOfWay:
 
     Args:
         elsewhere: Where else searches can be answered, which is called for while they crowd.
+        cores: How many cores the machine has.
     """
 
-    def __init__(self, elsewhere: Elsewhere | None = None) -> None:
+    def __init__(self, elsewhere: Elsewhere | None = None, cores: int | None = os.cpu_count()) -> None:
         self._elsewhere = elsewhere
+        self._cores = cores or 1
         self._crowded_since: float | None = None
         self._searches = 0
         self._clear = trio.Event()
@@ -120,6 +123,11 @@ class RightOfWay:
 
     def __repr__(self) -> str:
         return f"<RightOfWay, {self._searches} searches under way>"
+
+    @property
+    def has_core_to_spare(self) -> bool:
+        """Whether the one search under way is alone, and may have a second core."""
+        return self._searches == 1 and self._cores > 1
 
     @contextmanager
     def searching(self) -> Iterator[None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,15 @@ from memd.index.database import Database
 from memd.index.files import generation
 from memd.index.keyword import Scope
 from memd.index.vectors.scan import ScanSearch
-from memd.search.candidates import CANDIDATES, find_meaning, find_of_days, find_words, read_question
+from memd.search.candidates import (
+    CANDIDATES,
+    ask_words,
+    find_meaning,
+    find_of_days,
+    find_words,
+    match_words,
+    read_question,
+)
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note, question, store, unit
 
 
@@ -23,6 +33,20 @@ def db() -> Database:
 def texts_of(db: Database, ids: set[int] | dict[int, float]) -> set[str]:
     """Return the texts of chunks."""
     return {text for text, key in chunk_ids(db).items() if key in ids}
+
+
+def publish_crowd(db: Database) -> int:
+    """Publish short texts that repeat one of two words so often that the long one with both isn't among the best.
+
+    Returns:
+        The id of that one.
+    """
+    publish(db, "memory/a.md", [f"alpha alpha alpha {number}" for number in range(60)])
+    publish(db, "memory/b.md", [f"beta beta beta {number}" for number in range(60)])
+    publish(db, "memory/c.md", [f"filler {number}" for number in range(400)])
+    both = "alpha " + "filler words in between " * 40 + "beta"
+    publish(db, "memory/both.md", [both])
+    return chunk_ids(db)[both]
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -48,13 +72,7 @@ def test_the_number_of_candidates_never_depends_on_how_many_results_are_wanted(d
 
 
 def test_a_chunk_that_holds_all_words_is_found_where_a_hundred_hold_one_better(db: Database) -> None:
-    # given: words that so many short texts repeat that the long one with both of them is not among the best
-    publish(db, "memory/a.md", [f"alpha alpha alpha {number}" for number in range(60)])
-    publish(db, "memory/b.md", [f"beta beta beta {number}" for number in range(60)])
-    publish(db, "memory/c.md", [f"filler {number}" for number in range(400)])
-    both = "alpha " + "filler words in between " * 40 + "beta"
-    publish(db, "memory/both.md", [both])
-    key = chunk_ids(db)[both]
+    key = publish_crowd(db)
     assert key not in dict(find_distinct(db, '"alpha" OR "beta"', CANDIDATES))
 
     assert key in find_words(db, question("alpha beta")).scores
@@ -91,6 +109,29 @@ def test_signs_that_no_word_tells_apart_are_found_as_they_stand(db: Database) ->
     found = find_words(db, question("|| true"))
 
     assert wanted in texts_of(db, found.scores)
+
+
+def test_words_may_be_looked_up_elsewhere(db: Database) -> None:
+    key = publish_crowd(db)
+    here, asked = find_words(db, question("alpha beta")), question("alpha beta")
+
+    words = ask_words(db, asked)
+    there = find_words(db, asked, words, match_words(db, asked, words))
+
+    assert replace(there, took_ms=0.0) == replace(here, took_ms=0.0)
+    assert key in there.scores
+
+
+def test_what_was_looked_up_at_another_moment_is_looked_up_again(db: Database) -> None:
+    # given: a question whose words were looked up before the index changed
+    publish(db, "memory/a.md", ["the cat sleeps"])
+    asked = question("cat")
+    before = match_words(db, asked, ask_words(db, asked))
+    publish(db, "memory/b.md", ["a cat runs"])
+
+    found = find_words(db, asked, ask_words(db, asked), before)
+
+    assert texts_of(db, found.scores) == {"the cat sleeps", "a cat runs"}
 
 
 def test_the_scope_acts_before_the_list_is_cut(db: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 
 import pytest
 import trio
@@ -37,6 +38,18 @@ def test_a_sync_goes_on_when_the_last_search_ends() -> None:
             return trio.current_time() - started
 
     assert abs(trio.run(scene, clock=MockClock(autojump_threshold=0)) - 0.02) < 1e-6
+
+
+@pytest.mark.parametrize(("cores", "others", "spare"), [(2, 0, True), (2, 1, False), (1, 0, False)])
+def test_a_search_has_a_second_core_where_there_is_one_and_nobody_else_searches(
+    cores: int, others: int, spare: bool
+) -> None:
+    way = RightOfWay(cores=cores)
+    with ExitStack() as searches:
+        for _ in range(1 + others):
+            searches.enter_context(way.searching())
+        assert way.has_core_to_spare is spare
+    assert not way.has_core_to_spare
 
 
 def test_searches_without_end_hold_a_file_up_for_a_moment_only() -> None:

@@ -1,0 +1,77 @@
+"""One search under way: what was found so far, and what is left to find."""
+
+from __future__ import annotations
+
+from functools import partial
+from time import perf_counter
+
+from memd.index.connection import Database, IndexFile
+from memd.index.vectors.vector_search import VectorSearch
+from memd.meaning.side import Side
+from memd.search.candidates import ask_words, find_meaning, find_words, match_words
+from memd.search.find import find_hits
+from memd.search.question import Candidates, Found, Question
+from memd.sync.changes import Changes
+from memd.sync.discover import Discovery
+from memd.sync.reconcile import TextSync
+from memd.sync.verify import check_against, check_by_name
+from memd_client.messages import Degraded
+
+
+class Ask:
+    """One search under way: what its two threads have found, for whichever comes last.
+
+    `words` is set only once the disk was looked at and holds nothing new, so who sees it may finish. `in_one` says
+    that one thread does everything.
+    """
+
+    def __init__(
+        self, question: Question, text: TextSync, workspace: str, budget_s: float, side: Side | None
+    ) -> None:
+        self.question = question
+        self.came_at = perf_counter()
+        self.in_one = False
+        self._text = text
+        self._workspace = workspace
+        self.budget_s = budget_s
+        self.side = side
+        self.disk: Discovery | None = None
+        self.behind: Changes | None = None
+        self.is_cut = False
+        self.has_new_vectors = False
+        self.look_ms = 0.0
+        self.degraded: Degraded | None = None
+        self.search: VectorSearch | None = None
+        self.words: Candidates | None = None
+        self.meaning: Candidates | None = None
+        self.found: Found | None = None
+
+    def find_both(self, db: Database, search: VectorSearch, beside: IndexFile | None) -> None:
+        """Find by words and by meaning.
+
+        Args:
+            db: A reader connection.
+            search: Finds by meaning.
+            beside: The index, where another thread may look up the words meanwhile; None where one thread does all.
+        """
+        asked, matches = ask_words(db, self.question), None
+        if beside is not None and asked.any_of is not None:
+            with beside.beside(db, partial(match_words, question=self.question, asked=asked)) as by_words:
+                self.meaning = find_meaning(db, self.question, search)
+                matches = by_words.result()
+        self.words = find_words(db, self.question, asked, matches)
+        if self.meaning is None:
+            self.meaning = find_meaning(db, self.question, search)
+
+    def timings(self, found: Found) -> dict[str, float]:
+        """Return what the parts of the search took, in milliseconds."""
+        parts = {"look_ms": self.look_ms, **found.timings}
+        return {name: round(took_ms, 3) for name, took_ms in parts.items()}
+
+    def finish(self, db: Database) -> Found:
+        """Return the hits out of what was found so far; what the index has outrun is found again."""
+        if self.disk is not None:
+            is_there = check_against(self.disk, self.behind, self._text.sources.load)
+        else:
+            is_there = check_by_name(self._workspace)
+        return find_hits(db, self.question, self.search, self.words, self.meaning, is_there=is_there)

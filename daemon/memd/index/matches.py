@@ -1,0 +1,69 @@
+"""What any of some words brings up, and what all of them do, with where it stands: in one statement.
+
+One, because SQLite leaves Python's lock to others from its begin to its end: a search that has a second thread for it
+compares vectors meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memd.index.database import Database
+from memd.index.files import CHUNK_ROWS, ROW_AS_JSON, ChunkRow
+from memd.index.keyword import Scope, matching_sql, narrow, ranked
+from memd.index.meta import GENERATION
+from memd.index.numbers import unpack_ids, unpack_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Chunks by words, each side as (chunk id, negated BM25), best first.
+
+    Attributes:
+        generation: Of the index.
+        by_any: Those that hold any of the words.
+        by_all: Those that hold all of them; empty where `by_any` was not cut, and so has them already.
+        rows: Where all of them are, by id.
+    """
+
+    generation: int
+    by_any: list[tuple[int, float]]
+    by_all: list[tuple[int, float]] = field(default_factory=list)
+    rows: dict[int, ChunkRow] = field(default_factory=dict)
+
+
+def find_matches(
+    db: Database, any_of: str, all_of: str | None, limit: int, scope: Scope | None = None
+) -> Matches:
+    """Return the chunks that match, best first. The scope acts before either list is cut.
+
+    Args:
+        db: A connection.
+        any_of: A MATCH expression built by `memd.text.keywords`; user text never comes here raw.
+        all_of: Another one, asked for where the first brings up as many as wanted.
+        limit: Most results of each.
+        scope: Limits to sources or a path prefix.
+    """
+    scope = narrow(db, scope)
+    by_any, values = matching_sql(scope, "any_of")
+    by_all, _ = matching_sql(scope, "all_of")
+    if all_of is None:
+        by_all = "SELECT NULL AS id, NULL AS rank WHERE 0"
+    row = db.execute(
+        f"""WITH some AS MATERIALIZED (SELECT * FROM ({by_any}) LIMIT :limit),
+                 every AS MATERIALIZED (
+                     SELECT * FROM ({by_all}) WHERE (SELECT count(*) FROM some) = :limit LIMIT :limit)
+            SELECT (SELECT value FROM meta WHERE key = :generation),
+                   (SELECT json_group_array(id) FROM some), (SELECT json_group_array(rank) FROM some),
+                   (SELECT json_group_array(id) FROM every), (SELECT json_group_array(rank) FROM every),
+                   (SELECT json_group_array({ROW_AS_JSON})
+                    FROM (SELECT id FROM some UNION SELECT id FROM every) AS wanted
+                    CROSS JOIN chunks AS c ON c.id = wanted.id)""",
+        {**values, "any_of": any_of, "all_of": all_of, "limit": limit, "generation": GENERATION},
+    ).fetchall()[0]
+    return Matches(
+        generation=int(row[0] or 0),
+        by_any=ranked(unpack_ids(row[1]), unpack_scores(row[2])),
+        by_all=ranked(unpack_ids(row[3]), unpack_scores(row[4])),
+        rows={each.id: each for each in CHUNK_ROWS.decode(str(row[5]))},
+    )

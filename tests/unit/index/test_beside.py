@@ -1,0 +1,149 @@
+"""A read beside another one: at the same time, on a connection of its own, and never longer than the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from memd.index.connection import IndexFile
+from memd.index.database import Database, get_int
+from memd.index.meta import find_meta, set_meta
+from memd_client.errors import DeadlineExceededError, IndexClosedError
+from tests.support.indexes import EXTENSION
+
+
+def run(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None:
+    """Run a test with an open index, closed afterwards."""
+
+    async def body() -> None:
+        index = await IndexFile.open(
+            path / "agent.sqlite", extension=EXTENSION, clock=lambda: 1, space_of=lambda a, b: a + b
+        )
+        try:
+            await test(index)
+        finally:
+            await index.close()
+
+    trio.run(body)
+
+
+def endless(db: Database) -> int:
+    """Run a statement that doesn't end in any time a test has."""
+    return get_int(
+        db,
+        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1e12) SELECT sum(x) FROM n",
+    )
+
+
+def test_both_go_on_at_the_same_time_on_connections_of_their_own(tmp_path: Path) -> None:
+    async def test(index: IndexFile) -> None:
+        meet = threading.Barrier(2, timeout=10)
+
+        def other(db: Database) -> Database:
+            meet.wait()
+            return db
+
+        def main(db: Database) -> bool:
+            with index.beside(db, other) as beside:
+                meet.wait()  # neither gets here without the other
+                return beside.result() is db
+
+        assert await index.read(main) is False
+
+    run(tmp_path, test)
+
+
+def test_each_may_see_another_moment(tmp_path: Path) -> None:
+    async def test(index: IndexFile) -> None:
+        await index.write(lambda db: set_meta(db, "trace", "before"))
+        token = trio.lowlevel.current_trio_token()
+
+        def main(db: Database) -> tuple[str | None, str | None]:
+            find_meta(db, "trace")  # its moment is now
+            trio.from_thread.run(index.write, lambda db: set_meta(db, "trace", "after"), trio_token=token)
+            with index.beside(db, lambda db: find_meta(db, "trace")) as beside:
+                return find_meta(db, "trace"), beside.result()
+
+        assert await index.read(main) == ("before", "after")
+
+    run(tmp_path, test)
+
+
+def test_what_goes_wrong_there_is_raised_where_it_is_wanted(tmp_path: Path) -> None:
+    async def test(index: IndexFile) -> None:
+        def fail(db: Database) -> None:
+            raise KeyError("mistake")
+
+        def main(db: Database) -> str:
+            with index.beside(db, fail) as beside, pytest.raises(KeyError):
+                beside.result()
+            return "goes on"
+
+        assert await index.read(main) == "goes on"
+
+    run(tmp_path, test)
+
+
+def test_one_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+    async def test(index: IndexFile) -> None:
+        begun = threading.Event()
+
+        def other(db: Database) -> int:
+            begun.set()
+            return endless(db)
+
+        def main(db: Database) -> None:
+            with index.beside(db, other):
+                assert begun.wait(10)
+                raise LookupError("the other side has what was needed")
+
+        with pytest.raises(LookupError):
+            await index.read(main)
+
+    run(tmp_path, test)
+
+
+def test_it_ends_at_the_deadline_of_the_read_it_belongs_to(tmp_path: Path) -> None:
+    async def test(index: IndexFile) -> None:
+        ended = threading.Event()
+
+        def main(db: Database) -> int:
+            try:
+                with index.beside(db, endless) as beside:
+                    return beside.result()
+            finally:
+                ended.set()
+
+        with pytest.raises(DeadlineExceededError):
+            await index.read(main, timeout_s=0.2)
+        assert await trio.to_thread.run_sync(ended.wait, 10)
+
+    run(tmp_path, test)
+
+
+def test_closing_the_index_ends_both(tmp_path: Path) -> None:
+    async def test(index: IndexFile) -> None:
+        begun = threading.Event()
+
+        def other(db: Database) -> int:
+            begun.set()
+            return endless(db)
+
+        def main(db: Database) -> int:
+            with index.beside(db, other) as beside:
+                return beside.result()
+
+        async def read() -> None:
+            with pytest.raises(IndexClosedError):
+                await index.read(main)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read)
+            assert await trio.to_thread.run_sync(begun.wait, 10)
+            await index.close()
+
+    run(tmp_path, test)

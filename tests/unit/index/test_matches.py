@@ -1,0 +1,65 @@
+"""What some words bring up comes from one statement, and is what several would have found."""
+
+from __future__ import annotations
+
+import pytest
+
+from memd.index.database import Database
+from memd.index.files import chunks_by_id, generation
+from memd.index.keyword import Scope, find_keyword
+from memd.index.matches import find_matches
+from tests.support.indexes import new_index, publish
+
+LIMIT = 10
+ANY, ALL = '"alpha" OR "beta"', '("alpha") AND ("beta")'
+
+
+@pytest.fixture
+def db() -> Database:
+    """Many texts with one word, some with the other, few with both."""
+    db = new_index(extension=False)
+    publish(db, "memory/a.md", [f"alpha {'word ' * number}" for number in range(30)])
+    publish(db, "memory/b.md", [f"beta {'word ' * number}" for number in range(3)])
+    publish(db, "notes/both.md", [f"alpha in {'between ' * number} beta" for number in range(4)])
+    return db
+
+
+def test_both_lists_are_those_of_a_statement_each(db: Database) -> None:
+    found = find_matches(db, ANY, ALL, LIMIT)
+
+    assert len(found.by_any) == LIMIT
+    assert found.by_any == find_keyword(db, ANY, LIMIT)
+    assert found.by_all == find_keyword(db, ALL, LIMIT)
+    assert len(found.by_all) == 4
+    assert found.generation == generation(db)
+
+
+def test_where_every_match_of_any_word_is_there_those_of_all_are_among_them(db: Database) -> None:
+    found = find_matches(db, ANY, ALL, 50)
+    assert found.by_any == find_keyword(db, ANY, 50)
+    assert found.by_all == []
+
+
+def test_where_all_of_them_stand_comes_with_them(db: Database) -> None:
+    found = find_matches(db, ANY, ALL, LIMIT)
+    ids = {key for key, _ in found.by_any + found.by_all}
+    assert found.rows == {row.id: row for row in chunks_by_id(db, sorted(ids))}
+
+
+def test_the_scope_acts_before_either_list_is_cut(db: Database) -> None:
+    scope = Scope(("memory",), "notes/")
+    found = find_matches(db, ANY, ALL, 2, scope)
+    assert found.by_any == find_keyword(db, ANY, 2, scope)
+    assert found.by_all == find_keyword(db, ALL, 2, scope)
+    assert {row.path for row in found.rows.values()} == {"notes/both.md"}
+
+
+def test_a_question_may_have_no_expression_for_all_of_its_words(db: Database) -> None:
+    found = find_matches(db, ANY, None, LIMIT)
+    assert len(found.by_any) == LIMIT
+    assert found.by_all == []
+
+
+def test_an_index_without_text_brings_nothing_up() -> None:
+    found = find_matches(new_index(extension=False), ANY, ALL, LIMIT)
+    assert (found.by_any, found.by_all, found.rows, found.generation) == ([], [], {}, 0)

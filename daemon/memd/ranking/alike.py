@@ -42,6 +42,7 @@ class Repeats:
         self._first: dict[int, int] = {}
         self._ids = ids
         self._numbers = np.array([likeness[key] for key in ids], dtype=np.int64).view(np.uint64)
+        self._is_known = self._numbers != 0
         self._near_places: dict[int, list[int]] = {}
 
     def first_of(self, key: int) -> int:
@@ -83,9 +84,10 @@ class Repeats:
         """Return the places of all candidates whose numbers are near to one's own, itself mostly among them."""
         found = self._near_places.get(key)
         if found is None:
-            number = self._numbers[self._place[key]]
-            near = np.bitwise_count(self._numbers ^ number) <= MOST_BITS
-            found = [at for at in np.flatnonzero(near).tolist() if number and self._numbers[at]]
+            place = self._place[key]
+            near = np.bitwise_count(self._numbers ^ self._numbers[place]) <= MOST_BITS
+            near &= self._is_known
+            found = near.nonzero()[0].tolist() if self._is_known[place] else []
             self._near_places[key] = found
         return found
 

@@ -35,6 +35,8 @@ def lifted_scores(
             by_path[path].append((start, end, ids[at], at))
     best = [0.0] * len(score)
     for places in by_path.values():
+        if len(places) == 1:  # as most are
+            continue
         places.sort()
         for (_, end, _, one), (start, _, _, other) in pairwise(places):
             if start <= end + 1:  # they overlap, or only a line end is between them

@@ -6,7 +6,6 @@ request runs at once, and what is left is handed out to the others one request a
 
 from __future__ import annotations
 
-import math
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -218,7 +217,10 @@ def time_left(params: Any) -> Iterator[TimeLeft]:
     wanted = params.get("deadline_ms") if isinstance(params, dict) else None
     deadline_ms = wanted if type(wanted) is int and wanted > 0 else None
     left = TimeLeft(params, deadline_ms)
-    with trio.move_on_after(math.inf if deadline_ms is None else deadline_ms / 1000) as waiting:
+    if deadline_ms is None:
+        yield left
+        return
+    with trio.move_on_after(deadline_ms / 1000) as waiting:
         yield left
     if waiting.cancelled_caught:
         raise DeadlineExceededError(f"the request's turn did not come within its {deadline_ms} ms")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 
 import trio
@@ -84,8 +85,21 @@ class Outbox:
             if not self._waiting_bytes:
                 self._empty.unpark_all()
 
+    def _send_now(self, frame: bytes) -> int:
+        """Return how many bytes of a frame the system took without waiting: mostly all of them."""
+        if len(frame) > PIECE_BYTES or not isinstance(self._stream, trio.SocketStream):
+            return 0
+        try:
+            return os.write(self._stream.socket.fileno(), frame)
+        except OSError:
+            return 0  # no room now; or the peer is gone, as the writer will find
+
     def _append(self, frame: bytes) -> None:
-        """Queue a frame and wake the writer."""
+        """Send a frame at once where the system takes it; queue what is left of it, and wake the writer."""
+        if not self._frames:
+            frame = frame[self._send_now(frame) :]
+            if not frame:
+                return
         self._frames.append(frame)
         self._waiting_bytes += len(frame)
         self._work.unpark()

@@ -47,6 +47,8 @@ READER_CACHE_KIB = 49_152
 search among 15,000 chunks made 490 of them, with 16 MB 130, with this next to none, which is a tenth of its time. It
 is given back at rest, and `limit_page_caches` bounds all of them together."""
 
+MAPPED_BYTES = 2_147_418_112
+"""As much of a file as SQLite maps into memory at most; nearly all indexes are smaller."""
 
 UNREADABLE = (
     apsw.SQLITE_IOERR_READ,
@@ -96,6 +98,16 @@ def cache_for_reading(db: Database) -> None:
     db.pragma("cache_size", -READER_CACHE_KIB)
 
 
+def map_pages(db: Database) -> None:
+    """Read pages where the system has them, instead of copies of one's own.
+
+    Processes that search the same index then have them in memory once, and in the cores' caches: of two that search at
+    the same time each takes a fifteenth less of the processor and 23 of 95 MB less memory. A process ends where somebody
+    cuts the file short under it, which the daemon itself must never do.
+    """
+    db.pragma("mmap_size", MAPPED_BYTES)
+
+
 def limit_page_caches(limit_bytes: int) -> None:
     """Bound the page caches of all connections of this process together; beyond it pages are used again.
 
@@ -124,6 +136,7 @@ WRITER: tuple[Setting, ...] = (
     cache_for_writing,
 )
 READER: tuple[Setting, ...] = (wait_for_locks, cache_for_reading, refuse_writing)
+MAPPING_READER: tuple[Setting, ...] = (*READER, map_pages)
 BESIDE: tuple[Setting, ...] = (wait_for_locks, shrink_by_itself, cache_for_writing)
 """A file built beside another and moved over it when whole: no log, synced at its one commit."""
 FOREIGN: tuple[Setting, ...] = (wait_for_locks, refuse_writing)

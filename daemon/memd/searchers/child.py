@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from memd.index.database import READER, Database, connect, limit_page_caches, reading
+from memd.index.database import MAPPING_READER, Database, connect, limit_page_caches, reading
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.stored import read_rows
 from memd.search.candidates import find_meaning, find_words
@@ -98,7 +98,7 @@ class Indexes:
     def _at(self, path: str) -> _Index:
         """Return an index, opened where it isn't yet."""
         if path not in self._open:
-            self._open[path] = _Index(connect(Path(path), READER))
+            self._open[path] = _Index(connect(Path(path), MAPPING_READER))
         return self._open[path]
 
     def _forget(self, path: str) -> None:

@@ -101,9 +101,9 @@ def cache_for_reading(db: Database) -> None:
 def map_pages(db: Database) -> None:
     """Read pages where the system has them, instead of copies of one's own.
 
-    Processes that search the same index then have them in memory once, and in the cores' caches: of two that search at
-    the same time each takes a fifteenth less of the processor and 23 of 95 MB less memory. A process ends where somebody
-    cuts the file short under it, which the daemon itself must never do.
+    Processes that search the same index then have them once, in memory and in the cores' caches: of two that search at
+    the same time each takes a fifteenth less of the processor, and 23 of 95 MB less memory. A process is killed where
+    somebody cuts the file short under it: nothing for the daemon itself.
     """
     db.pragma("mmap_size", MAPPED_BYTES)
 

@@ -94,8 +94,7 @@ class Published:
     added_characters: int = 0
 
 
-CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
-"""Reads a group of `ROW_AS_JSON`."""
+_CHUNK_ROWS = msgspec.json.Decoder(list[ChunkRow])
 
 _ROWS_OF_VECTORS = msgspec.json.Decoder(list[tuple[int, ChunkRow]])
 
@@ -197,7 +196,7 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
             FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
         (pack_ids(ids),),
     ).fetchall()[0]
-    return CHUNK_ROWS.decode(str(row[0]))
+    return _CHUNK_ROWS.decode(str(row[0]))
 
 
 def chunks_of_vectors(

@@ -67,22 +67,19 @@ def narrow(db: Database, scope: Scope | None) -> Scope | None:
     return None if present <= set(scope.sources) else scope
 
 
-def matching_sql(scope: Scope | None, name: str) -> tuple[str, Bindings]:
-    """Return a statement for the chunks that match, best first, each with its id and rank, and the scope's values.
+def matching_sql(scope: Scope | None, name: str, only: str = "1") -> tuple[str, Bindings]:
+    """Return a statement for the best `:limit` chunks that match, each with its id and rank, and the scope's values.
 
     Args:
         scope: The limits, as `narrow` left them.
         name: Under which name the statement's values hold the MATCH expression.
+        only: A condition under which anything is wanted at all.
     """
-    if scope is None:
-        return (
-            f"SELECT rowid AS id, rank FROM chunks_fts WHERE chunks_fts MATCH :{name} ORDER BY rank, id",
-            {},
-        )
     condition, values = scope_sql(scope)
+    within = "" if scope is None else "CROSS JOIN chunks AS c ON c.id = f.rowid"
     return (
-        f"""SELECT f.rowid AS id, f.rank AS rank FROM chunks_fts AS f CROSS JOIN chunks AS c ON c.id = f.rowid
-            WHERE f.chunks_fts MATCH :{name} AND {condition} ORDER BY rank, id""",
+        f"""SELECT f.rowid AS id, f.rank AS rank FROM chunks_fts AS f {within}
+            WHERE f.chunks_fts MATCH :{name} AND {condition} AND {only} ORDER BY rank, id LIMIT :limit""",
         values,
     )
 
@@ -111,7 +108,7 @@ def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = Non
     # where another thread works beside this one.
     row = db.execute(
         f"""SELECT json_group_array(id), json_group_array(rank)
-            FROM ({matching} LIMIT :limit)""",
+            FROM ({matching})""",
         {**values, "match": match, "limit": limit},
     ).fetchall()[0]
     return ranked(unpack_ids(row[0]), unpack_scores(row[1]))

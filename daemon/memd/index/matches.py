@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from memd.index.database import Database
-from memd.index.files import CHUNK_ROWS, ROW_AS_JSON, ChunkRow
+from memd.index.files import ROW_AS_JSON, ChunkRow
 from memd.index.keyword import Scope, matching_sql, narrow, ranked
 from memd.index.meta import GENERATION
-from memd.index.numbers import unpack_ids, unpack_scores
+
+_FOUND = msgspec.json.Decoder(list[tuple[float, ChunkRow]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +49,26 @@ def find_matches(
     """
     scope = narrow(db, scope)
     by_any, values = matching_sql(scope, "any_of")
-    by_all, _ = matching_sql(scope, "all_of")
+    by_all, _ = matching_sql(scope, "all_of", only="(SELECT count(*) FROM some) = :limit")
     if all_of is None:
         by_all = "SELECT NULL AS id, NULL AS rank WHERE 0"
     row = db.execute(
-        f"""WITH some AS MATERIALIZED (SELECT * FROM ({by_any}) LIMIT :limit),
-                 every AS MATERIALIZED (
-                     SELECT * FROM ({by_all}) WHERE (SELECT count(*) FROM some) = :limit LIMIT :limit)
+        f"""WITH some AS MATERIALIZED ({by_any}), every AS MATERIALIZED ({by_all})
             SELECT (SELECT value FROM meta WHERE key = :generation),
-                   (SELECT json_group_array(id) FROM some), (SELECT json_group_array(rank) FROM some),
-                   (SELECT json_group_array(id) FROM every), (SELECT json_group_array(rank) FROM every),
-                   (SELECT json_group_array({ROW_AS_JSON})
-                    FROM (SELECT id FROM some UNION SELECT id FROM every) AS wanted
-                    CROSS JOIN chunks AS c ON c.id = wanted.id)""",
+                   (SELECT json_group_array(json_array(found.rank, {ROW_AS_JSON}))
+                    FROM some AS found CROSS JOIN chunks AS c ON c.id = found.id),
+                   (SELECT json_group_array(json_array(found.rank, {ROW_AS_JSON}))
+                    FROM every AS found CROSS JOIN chunks AS c ON c.id = found.id)""",
         {**values, "any_of": any_of, "all_of": all_of, "limit": limit, "generation": GENERATION},
     ).fetchall()[0]
+    some, every = _FOUND.decode(str(row[1])), _FOUND.decode(str(row[2]))
     return Matches(
         generation=int(row[0] or 0),
-        by_any=ranked(unpack_ids(row[1]), unpack_scores(row[2])),
-        by_all=ranked(unpack_ids(row[3]), unpack_scores(row[4])),
-        rows={each.id: each for each in CHUNK_ROWS.decode(str(row[5]))},
+        by_any=_scored(some),
+        by_all=_scored(every),
+        rows={chunk.id: chunk for _, chunk in some + every},
     )
+
+
+def _scored(found: list[tuple[float, ChunkRow]]) -> list[tuple[int, float]]:
+    return ranked([chunk.id for _, chunk in found], [rank for rank, _ in found])

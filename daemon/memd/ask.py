@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from time import perf_counter
 
 from memd.index.connection import Database, IndexFile
+from memd.index.matches import read_matches
 from memd.index.vectors.vector_search import VectorSearch
 from memd.meaning.side import Side
-from memd.search.candidates import ask_words, find_meaning, find_words, match_words
+from memd.search.candidates import ask_words, find_meaning, find_words, match_statements
 from memd.search.find import find_hits
 from memd.search.question import Candidates, Found, Question
 from memd.sync.changes import Changes
@@ -54,14 +54,16 @@ class Ask:
             search: Finds by meaning.
             beside: The index, where another thread may look up the words meanwhile; None where one thread does all.
         """
-        asked, matches = ask_words(db, self.question), None
-        if beside is not None and asked.any_of is not None:
-            with beside.beside(db, partial(match_words, question=self.question, asked=asked)) as by_words:
-                self.meaning = find_meaning(db, self.question, search)
-                matches = by_words.result()
-        self.words = find_words(db, self.question, asked, matches)
-        if self.meaning is None:
+        asked = ask_words(db, self.question)
+        statements = match_statements(db, self.question, asked)
+        if beside is None or not statements:
+            matched = [each.run(db) for each in statements]
             self.meaning = find_meaning(db, self.question, search)
+        else:
+            with beside.beside(db, lambda other: [each.run(other) for each in statements]) as by_words:
+                self.meaning = find_meaning(db, self.question, search)
+                matched = by_words.result()
+        self.words = find_words(db, self.question, asked, [read_matches(row) for row in matched])
 
     def timings(self, found: Found) -> dict[str, float]:
         """Return what the parts of the search took, in milliseconds."""

@@ -20,7 +20,7 @@ from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.mark import set_mark, write_mark
 from memd.index.opening import Opened, open_writer
-from memd.index.reads import IdleReaders, Read, Signal
+from memd.index.reads import Read, Readers, Signal
 from memd.index.standing import Standing
 from memd.index.upkeep import (
     ALL_PAGES,
@@ -52,9 +52,6 @@ READERS = 3
 READ_TIMEOUT_S = 30.0
 """Longest read where the caller names no time; a search takes milliseconds."""
 
-STEPS_BETWEEN_CHECKS = 50_000
-"""Steps of SQLite's machine between two looks whether the caller is gone: about a millisecond."""
-
 WRITE_WAIT_S = 60.0
 """Longest wait for one's turn to write. Writes are short, so this means that something hangs."""
 
@@ -81,7 +78,7 @@ class IndexFile:
         self._writer_thread = trio.CapacityLimiter(1)
         self._reader_threads = trio.CapacityLimiter(READERS)
         self._connect_reader = partial(connect_reader, path, extension.load_into)
-        self._idle_readers = IdleReaders()
+        self._readers = Readers(self._connect_reader)
         self._reads: set[Read] = set()
         self._closing = False
         self._closed = trio.Event()
@@ -191,30 +188,24 @@ class IndexFile:
         with self._errors():
             self._require_usable()
             self._standing.check()
-            db = self._idle_readers.take() or self._connect_reader()
-            with read.lock:
-                read.db = db
-            try:
-                db.set_progress_handler(read.is_stopped, STEPS_BETWEEN_CHECKS)
+            with self._readers.lend(read) as db:
                 db.execute("BEGIN")
                 return fn(db)
-            finally:
-                db.set_progress_handler(None)
-                with read.lock:
-                    read.db = None
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                self._idle_readers.keep(db)
 
     def beside(self, db: Database, fn: Callable[[Database], T]) -> Beside[T]:
         """Return another read, which goes on beside one that runs already, in a thread of its own.
 
         Args:
             db: The connection of the read that runs.
-            fn: Takes another connection, which may see another moment; as `read` takes it.
+            fn: Takes another connection, without a transaction: each statement sees a moment of its own.
         """
         main = next(read for read in list(self._reads) if read.db is db)
-        return Beside(main, partial(self._read, fn))
+        return Beside(main, partial(self._read_beside, fn))
+
+    def _read_beside(self, fn: Callable[[Database], T], read: Read) -> T:
+        # No statement more than `fn` makes: with each Python's lock goes to the other thread and has to come back.
+        with self._errors(), self._readers.lend(read) as db:
+            return fn(db)
 
     # --- writing ------------------------------------------------------------------------------------
 
@@ -297,7 +288,7 @@ class IndexFile:
         """
 
         def work(db: Database) -> None:
-            self._idle_readers.close()
+            self._readers.close()
             db.pragma("shrink_memory")
 
         await self.use_writer(work)
@@ -374,7 +365,7 @@ class IndexFile:
 
     def _close(self) -> None:
         """Close all connections, leaving one file without a log, and the mark of a clean stop."""
-        self._idle_readers.close()
+        self._readers.close()
         mark_ns = None
         try:
             if self._lost_by is None:

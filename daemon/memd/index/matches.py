@@ -1,19 +1,24 @@
 """What any of some words brings up, and what all of them do, with where it stands: in one statement.
 
 One, because SQLite leaves Python's lock to others from its begin to its end: a search that has a second thread for it
-compares vectors meanwhile.
+compares vectors meanwhile. That thread runs the statement and nothing else; what needs the lock is done by the search's
+own thread, before and after.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias, cast
 
 import msgspec
 
 from memd.index.database import Database
 from memd.index.files import ROW_AS_JSON, ChunkRow
-from memd.index.keyword import Scope, matching_sql, narrow, ranked
+from memd.index.keyword import Bindings, Scope, matching_sql, narrow, ranked
 from memd.index.meta import GENERATION
+
+MatchRow: TypeAlias = tuple[str | None, str, str]
+"""Generation; what any of the words brings up, and what all do, as JSON."""
 
 _FOUND = msgspec.json.Decoder(list[tuple[float, ChunkRow]])
 
@@ -35,10 +40,27 @@ class Matches:
     rows: dict[int, ChunkRow] = field(default_factory=dict)
 
 
-def find_matches(
+@dataclass(frozen=True, slots=True)
+class MatchStatement:
+    """The statement, ready to be run.
+
+    Attributes:
+        sql: As SQLite takes it.
+        values: By name.
+    """
+
+    sql: str
+    values: Bindings
+
+    def run(self, db: Database) -> MatchRow:
+        """Return the one row it gives, for `read_matches`; nothing is done but what SQLite does."""
+        return cast(MatchRow, db.execute(self.sql, self.values).fetchall()[0])
+
+
+def match_statement(
     db: Database, any_of: str, all_of: str | None, limit: int, scope: Scope | None = None
-) -> Matches:
-    """Return the chunks that match, best first. The scope acts before either list is cut.
+) -> MatchStatement:
+    """Return the statement for the chunks that match, best first. The scope acts before either list is cut.
 
     Args:
         db: A connection.
@@ -48,20 +70,25 @@ def find_matches(
         scope: Limits to sources or a path prefix.
     """
     scope = narrow(db, scope)
-    by_any, values = matching_sql(scope, "any_of")
-    by_all, _ = matching_sql(scope, "all_of", only="(SELECT count(*) FROM some) = :limit")
+    some, values = matching_sql(scope, "any_of")
+    every, _ = matching_sql(scope, "all_of", only="(SELECT count(*) FROM some) = :limit")
+    values |= {"any_of": any_of, "limit": limit, "generation": GENERATION}
     if all_of is None:
-        by_all = "SELECT NULL AS id, NULL AS rank WHERE 0"
-    row = db.execute(
-        f"""WITH some AS MATERIALIZED ({by_any}), every AS MATERIALIZED ({by_all})
-            SELECT (SELECT value FROM meta WHERE key = :generation),
-                   (SELECT json_group_array(json_array(found.rank, {ROW_AS_JSON}))
-                    FROM some AS found CROSS JOIN chunks AS c ON c.id = found.id),
-                   (SELECT json_group_array(json_array(found.rank, {ROW_AS_JSON}))
-                    FROM every AS found CROSS JOIN chunks AS c ON c.id = found.id)""",
-        {**values, "any_of": any_of, "all_of": all_of, "limit": limit, "generation": GENERATION},
-    ).fetchall()[0]
-    some, every = _FOUND.decode(str(row[1])), _FOUND.decode(str(row[2]))
+        every = "SELECT NULL AS id, NULL AS rank WHERE 0"
+    else:
+        values["all_of"] = all_of
+    sql = f"""WITH some AS MATERIALIZED ({some}), every AS MATERIALIZED ({every})
+              SELECT (SELECT value FROM meta WHERE key = :generation),
+                     (SELECT json_group_array(json_array(found.rank, {ROW_AS_JSON}))
+                      FROM some AS found CROSS JOIN chunks AS c ON c.id = found.id),
+                     (SELECT json_group_array(json_array(found.rank, {ROW_AS_JSON}))
+                      FROM every AS found CROSS JOIN chunks AS c ON c.id = found.id)"""
+    return MatchStatement(sql, values)
+
+
+def read_matches(row: MatchRow) -> Matches:
+    """Return what a statement's row says."""
+    some, every = _FOUND.decode(row[1]), _FOUND.decode(row[2])
     return Matches(
         generation=int(row[0] or 0),
         by_any=_scored(some),

@@ -1,13 +1,18 @@
-"""What an open index keeps beside its connections: reads under way, readers at rest, signs of use."""
+"""What an open index keeps beside its writer: reads under way, what they read through, signs of use."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import trio
 
 from memd.index.database import Database
+
+STEPS_BETWEEN_CHECKS = 50_000
+"""Steps of SQLite's machine between two looks whether the caller is gone: about a millisecond."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,27 +46,44 @@ class Read:
         return self.stopped
 
 
-class IdleReaders:
-    """Connections nobody reads through at the moment. Threads take and keep them."""
+class Readers:
+    """Connections to read through. Threads take and keep them.
 
-    def __init__(self) -> None:
+    Args:
+        connect: Makes another one.
+    """
+
+    def __init__(self, connect: Callable[[], Database]) -> None:
+        self._connect = connect
         self._lock = threading.Lock()
-        self._connections: list[Database] = []
+        self._idle: list[Database] = []
 
-    def take(self) -> Database | None:
-        """Return the one used last, and no more among these; None where there is none."""
-        with self._lock:
-            return self._connections.pop() if self._connections else None
-
-    def keep(self, db: Database) -> None:
-        """Keep a connection for the next read."""
-        with self._lock:
-            self._connections.append(db)
+    @contextmanager
+    def lend(self, read: Read) -> Iterator[Database]:
+        """Give a read a connection inside the `with` block, by which it can be stopped; the one used last, if any."""
+        db = self._take() or self._connect()
+        with read.lock:
+            read.db = db
+        try:
+            db.set_progress_handler(read.is_stopped, STEPS_BETWEEN_CHECKS)
+            yield db
+        finally:
+            db.set_progress_handler(None)
+            with read.lock:
+                read.db = None
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            with self._lock:
+                self._idle.append(db)
 
     def close(self) -> None:
-        """Close them all."""
-        while (db := self.take()) is not None:
+        """Close those nobody reads through."""
+        while (db := self._take()) is not None:
             db.close(True)
+
+    def _take(self) -> Database | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
 
 
 class Signal:

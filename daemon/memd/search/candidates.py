@@ -12,7 +12,7 @@ from memd.index.copies import find_distinct
 from memd.index.days import find_dated
 from memd.index.files import ChunkRow, chunks_of_vectors, generation
 from memd.index.keyword import count_chunks, holding
-from memd.index.matches import Matches, find_matches
+from memd.index.matches import Matches, MatchStatement, match_statement, read_matches
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.question import Candidates, Question, without_days
 from memd.text.days.find import find_days
@@ -79,11 +79,16 @@ def ask_words(db: Database, question: Question) -> AskedWords:
     return AskedWords(now, any_of, plan.strict, respelled, (perf_counter() - started) * 1000)
 
 
-def match_words(db: Database, question: Question, asked: AskedWords) -> list[Matches]:
-    """Return what matches the words of a question, for each of its scopes."""
+def match_statements(db: Database, question: Question, asked: AskedWords) -> list[MatchStatement]:
+    """Return what finds the words of a question, for each of its scopes."""
     if asked.any_of is None:
         return []
-    return [find_matches(db, asked.any_of, asked.all_of, CANDIDATES, scope) for scope in question.scopes]
+    return [match_statement(db, asked.any_of, asked.all_of, CANDIDATES, scope) for scope in question.scopes]
+
+
+def match_words(db: Database, question: Question, asked: AskedWords) -> list[Matches]:
+    """Return what matches the words of a question, for each of its scopes."""
+    return [read_matches(statement.run(db)) for statement in match_statements(db, question, asked)]
 
 
 def find_words(
@@ -100,7 +105,7 @@ def find_words(
         db: A reader connection.
         question: The prepared search.
         asked: What `ask_words` gave for it, where that is done.
-        matches: What `match_words` gave on another connection; found again where that saw another generation.
+        matches: What its statements gave on another connection; found again where that saw another generation.
     """
     started = perf_counter()
     before_ms = 0.0 if asked is None else asked.took_ms

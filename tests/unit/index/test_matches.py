@@ -7,7 +7,7 @@ import pytest
 from memd.index.database import Database
 from memd.index.files import chunks_by_id, generation
 from memd.index.keyword import Scope, find_keyword
-from memd.index.matches import find_matches
+from memd.index.matches import Matches, match_statement, read_matches
 from tests.support.indexes import new_index, publish
 
 LIMIT = 10
@@ -22,6 +22,13 @@ def db() -> Database:
     publish(db, "memory/b.md", [f"beta {'word ' * number}" for number in range(3)])
     publish(db, "notes/both.md", [f"alpha in {'between ' * number} beta" for number in range(4)])
     return db
+
+
+def find_matches(
+    db: Database, any_of: str, all_of: str | None, limit: int, scope: Scope | None = None
+) -> Matches:
+    """Return what the statement finds."""
+    return read_matches(match_statement(db, any_of, all_of, limit, scope).run(db))
 
 
 def test_both_lists_are_those_of_a_statement_each(db: Database) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -35,8 +34,6 @@ class Beside(Generic[T]):
         self._failed: BaseException | None = None
         main.take_beside(self._read)
         trio.lowlevel.start_thread_soon(self._work, lambda _: None)
-        # Gives up Python's lock, which the other thread needs to begin; this one would keep it for a while.
-        time.sleep(0)  # noqa: TID251 - no wait: it returns at once
 
     def __repr__(self) -> str:
         return f"<Beside {'running' if self._running.locked() else 'over'}>"

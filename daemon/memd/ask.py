@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from memd.index.connection import Database, IndexFile
-from memd.index.matches import read_matches
+from memd.index.connection import Database
 from memd.index.vectors.vector_search import VectorSearch
 from memd.meaning.side import Side
-from memd.search.candidates import ask_words, find_meaning, find_words, match_statements
 from memd.search.find import find_hits
 from memd.search.question import Candidates, Found, Question
 from memd.sync.changes import Changes
@@ -45,25 +43,6 @@ class Ask:
         self.words: Candidates | None = None
         self.meaning: Candidates | None = None
         self.found: Found | None = None
-
-    def find_both(self, db: Database, search: VectorSearch, beside: IndexFile | None) -> None:
-        """Find by words and by meaning.
-
-        Args:
-            db: A reader connection.
-            search: Finds by meaning.
-            beside: The index, where another thread may look up the words meanwhile; None where one thread does all.
-        """
-        asked = ask_words(db, self.question)
-        statements = match_statements(db, self.question, asked)
-        if beside is None or not statements:
-            matched = [each.run(db) for each in statements]
-            self.meaning = find_meaning(db, self.question, search)
-        else:
-            with beside.beside(db, lambda other: [each.run(other) for each in statements]) as by_words:
-                self.meaning = find_meaning(db, self.question, search)
-                matched = by_words.result()
-        self.words = find_words(db, self.question, asked, [read_matches(row) for row in matched])
 
     def timings(self, found: Found) -> dict[str, float]:
         """Return what the parts of the search took, in milliseconds."""

@@ -24,7 +24,7 @@ from memd.meaning.meaning import Meaning
 from memd.meaning.side import Side
 from memd.openclaw import AgentConfig
 from memd.reread import LineReader, rerank
-from memd.search.candidates import find_meaning, find_words
+from memd.search.candidates import find_both, find_meaning, find_words
 from memd.search.lexicon import Lexicon
 from memd.search.question import Found, Question
 from memd.searchers.copies import Copies, Seat
@@ -214,7 +214,8 @@ class Recall:
             if ask.behind and self._config.settings.sync.on_search:
                 return False
             if ask.in_one and ask.search is not None:
-                ask.find_both(db, ask.search, self._index if is_alone else None)
+                beside = self._index if is_alone else None
+                ask.words, ask.meaning = find_both(db, ask.question, ask.search, beside)
             else:
                 ask.words = find_words(db, ask.question)
             if ask.meaning is not None or ask.side is None:

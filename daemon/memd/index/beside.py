@@ -33,7 +33,10 @@ class Beside(Generic[T]):
         self._came: list[T] = []
         self._failed: BaseException | None = None
         main.take_beside(self._read)
-        trio.lowlevel.start_thread_soon(self._work, lambda _: None)
+        try:
+            trio.lowlevel.start_thread_soon(self._work, lambda _: None)
+        except RuntimeError:  # the system gives no thread: it is done before what else there is to do
+            self._work()
 
     def __repr__(self) -> str:
         return f"<Beside {'running' if self._running.locked() else 'over'}>"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from time import perf_counter
 
-from memd.index.connection import Database
+from memd.index.connection import Database, IndexFile
 from memd.index.copies import find_distinct
 from memd.index.days import find_dated
 from memd.index.files import ChunkRow, chunks_of_vectors, generation
 from memd.index.keyword import count_chunks, holding
-from memd.index.matches import Matches, MatchStatement, match_statement, read_matches
+from memd.index.matches import Matches, MatchRow, MatchStatement, match_statement, read_matches
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.question import Candidates, Question, without_days
 from memd.text.days.find import find_days
@@ -54,7 +54,7 @@ class AskedWords:
         any_of: Matches any of them, misspelled ones as what they may have been meant as; None where there is none.
         all_of: Matches all of them.
         respelled: Words that stand nowhere, each with the words it was taken for.
-        took_ms: What reading the question took.
+        took_ms: What reading the question took, and asking the index where that is done.
     """
 
     generation: int
@@ -128,7 +128,8 @@ def find_words(
         scores |= some
     _add_literals(db, question, scores)
     took_ms = before_ms + (perf_counter() - started) * 1000
-    return Candidates(asked.generation, scores, took_ms, rows, asked.respelled, is_apart)
+    now = matches[0].generation if matches else asked.generation
+    return Candidates(now, scores, took_ms, rows, asked.respelled, is_apart)
 
 
 def _add_literals(db: Database, question: Question, scores: dict[int, float]) -> None:
@@ -158,6 +159,35 @@ def find_meaning(db: Database, question: Question, search: VectorSearch) -> Cand
     scores = {row.id: nearest[vector_id] for vector_id, row in found}
     rows = {row.id: row for _, row in found}
     return Candidates(generation(db), scores, (perf_counter() - started) * 1000, rows)
+
+
+def find_both(
+    db: Database, question: Question, search: VectorSearch, beside: IndexFile | None
+) -> tuple[Candidates, Candidates]:
+    """Return what words and what meaning bring up.
+
+    Args:
+        db: A reader connection.
+        question: The prepared search; its vector is known.
+        search: Finds by meaning.
+        beside: The index, where another thread may look up the words meanwhile; None where one thread does all.
+    """
+    asked = ask_words(db, question)
+    statements = match_statements(db, question, asked)
+
+    def look_up(db: Database) -> tuple[list[MatchRow], float]:
+        started = perf_counter()
+        return [each.run(db) for each in statements], (perf_counter() - started) * 1000
+
+    if beside is None or not statements:
+        rows, took_ms = look_up(db)
+        meaning = find_meaning(db, question, search)
+    else:
+        with beside.beside(db, look_up) as by_words:
+            meaning = find_meaning(db, question, search)
+            rows, took_ms = by_words.result()
+    asked = replace(asked, took_ms=asked.took_ms + took_ms)
+    return find_words(db, question, asked, [read_matches(row) for row in rows]), meaning
 
 
 def find_of_days(db: Database, question: Question) -> set[int]:

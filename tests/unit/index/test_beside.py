@@ -125,6 +125,26 @@ def test_it_ends_at_the_deadline_of_the_read_it_belongs_to(tmp_path: Path) -> No
     run(tmp_path, test)
 
 
+def test_where_no_thread_is_to_be_had_the_same_one_does_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(index: IndexFile) -> None:
+        def no_thread(*_: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+        def main(db: Database) -> tuple[int, int]:
+            with monkeypatch.context() as patch:
+                patch.setattr(trio.lowlevel, "start_thread_soon", no_thread)
+                beside = index.beside(db, lambda _: threading.get_ident())
+            with beside:
+                return beside.result(), threading.get_ident()
+
+        other, own = await index.read(main)
+        assert other == own
+
+    run(tmp_path, test)
+
+
 def test_closing_the_index_ends_both(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         begun = threading.Event()

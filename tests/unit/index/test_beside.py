@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 import trio
 
 from memd.index.connection import IndexFile
-from memd.index.database import Database, get_int
+from memd.index.database import Database
 from memd.index.meta import find_meta, set_meta
 from memd_client.errors import DeadlineExceededError, IndexClosedError
-from tests.support.indexes import EXTENSION
-
-
-def run(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None:
-    """Run a test with an open index, closed afterwards."""
-
-    async def body() -> None:
-        index = await IndexFile.open(
-            path / "agent.sqlite", extension=EXTENSION, clock=lambda: 1, space_of=lambda a, b: a + b
-        )
-        try:
-            await test(index)
-        finally:
-            await index.close()
-
-    trio.run(body)
-
-
-def endless(db: Database) -> int:
-    """Run a statement that doesn't end in any time a test has."""
-    return get_int(
-        db,
-        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1e12) SELECT sum(x) FROM n",
-    )
+from tests.support.open_indexes import endless
+from tests.support.open_indexes import run_with_index as run
 
 
 def test_both_go_on_at_the_same_time_on_connections_of_their_own(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,24 +16,8 @@ from memd.index.files import count_all, forget_file, publish_file
 from memd.index.meta import find_meta, set_meta
 from memd_client.errors import DeadlineExceededError, IndexClosedError, IndexIOError, MemdError
 from tests.support.indexes import EXTENSION, chunk, file_row
-
-
-async def open_index(path: Path) -> IndexFile:
-    """Open an index."""
-    return await IndexFile.open(path, extension=EXTENSION, clock=lambda: 1, space_of=lambda a, b: a + b)
-
-
-def run(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None:
-    """Run a test with an open index, closed afterwards."""
-
-    async def body() -> None:
-        index = await open_index(path / "agent.sqlite")
-        try:
-            await test(index)
-        finally:
-            await index.close()
-
-    trio.run(body)
+from tests.support.open_indexes import endless, open_index
+from tests.support.open_indexes import run_with_index as run
 
 
 def put(value: str) -> Callable[[Database], None]:
@@ -44,14 +28,6 @@ def put(value: str) -> Callable[[Database], None]:
 def trace(db: Database) -> str | None:
     """Return the trace."""
     return find_meta(db, "trace")
-
-
-def endless(db: Database) -> int:
-    """Run a statement that doesn't end in any time a test has."""
-    return get_int(
-        db,
-        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1e12) SELECT sum(x) FROM n",
-    )
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

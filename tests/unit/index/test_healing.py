@@ -21,7 +21,7 @@ from memd.index.meta import set_meta
 from memd.index.upkeep import log_of
 from memd_client.errors import IndexClosedError, IndexCorruptError, IndexIOError, IndexLostError, MemdError
 from tests.support.indexes import SPACE, broken_rules, chunk, file_row, hash_of, unit
-from tests.unit.index.test_connection import open_index
+from tests.support.open_indexes import open_index
 from tests.unit.index.test_salvage import pages_by_table, spoil
 
 FILES, CHUNKS = 120, 5

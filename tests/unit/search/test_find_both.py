@@ -18,7 +18,8 @@ from memd.index.keyword import Scope
 from memd.index.vectors.matrix import MatrixSearch
 from memd.search.candidates import CANDIDATES, find_both
 from memd.search.question import Candidates, Question
-from tests.support.indexes import EXTENSION, SPACE, chunk, file_row, hash_of, question, unit
+from tests.support.indexes import SPACE, chunk, file_row, hash_of, question, unit
+from tests.support.open_indexes import run_with_index
 
 TEXTS = [f"alpha {'word ' * (number % 9)}{number}" for number in range(150)] + ["alpha and beta", "only beta"]
 DIMS = 8
@@ -35,17 +36,20 @@ def run(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None:
         store_vectors(db, SPACE, [hash_of(text) for text in TEXTS], rows, 1)
         set_active_space(db, SPACE.id, DIMS)
 
-    async def body() -> None:
-        index = await IndexFile.open(
-            path / "agent.sqlite", extension=EXTENSION, clock=lambda: 1, space_of=lambda a, b: a + b
-        )
-        try:
-            await index.write(fill)
-            await test(index)
-        finally:
-            await index.close()
+    async def filled(index: IndexFile) -> None:
+        await index.write(fill)
+        await test(index)
 
-    trio.run(body)
+    run_with_index(path, filled)
+
+
+def publish_later(token: trio.lowlevel.TrioToken, index: IndexFile) -> None:
+    """Publish another text from a thread that reads."""
+
+    def publish(db: Database) -> None:
+        publish_file(db, file_row("memory/b.md"), [chunk("beta beta beta", 1)], 1)
+
+    trio.from_thread.run(index.write, publish, trio_token=token)
 
 
 def asked(query: str, scope: Scope | None = None, notes_scope: Scope | None = None) -> Question:
@@ -85,14 +89,11 @@ def test_what_the_second_thread_saw_of_a_later_moment_is_not_in_the_answer(tmp_p
     async def test(index: IndexFile) -> None:
         token = trio.lowlevel.current_trio_token()
 
-        def publish(db: Database) -> None:
-            publish_file(db, file_row("memory/b.md"), [chunk("beta beta beta", 1)], 1)
-
         matrix = MatrixSearch()
 
         def search(db: Database) -> tuple[int, Candidates]:
             now = generation(db)  # its moment is now
-            trio.from_thread.run(index.write, publish, trio_token=token)
+            publish_later(token, index)
             words, _ = find_both(db, asked("beta"), matrix, index)
             return now, words
 
@@ -109,12 +110,9 @@ def test_candidates_are_told_to_be_of_the_moment_they_are_of(tmp_path: Path) -> 
     async def test(index: IndexFile) -> None:
         token = trio.lowlevel.current_trio_token()
 
-        def publish(db: Database) -> None:
-            publish_file(db, file_row("memory/b.md"), [chunk("beta beta beta", 1)], 1)
-
         def search(db: Database) -> tuple[int, Candidates]:
             generation(db)  # its moment is now; but to bring vectors into memory another one begins
-            trio.from_thread.run(index.write, publish, trio_token=token)
+            publish_later(token, index)
             words, _ = find_both(db, asked("beta"), MatrixSearch(), index)
             return generation(db), words
 

@@ -35,7 +35,7 @@ class FileRow:
     indexed_at: int
 
 
-class ChunkRow(msgspec.Struct, array_like=True):
+class ChunkRow(msgspec.Struct, array_like=True, gc=False):
     """One chunk without its text; lines count from 1, both ends belong to it.
 
     Some hundred are read in every search: msgspec makes them out of SQLite's JSON in a tenth of what a dataclass takes.

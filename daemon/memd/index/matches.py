@@ -20,7 +20,7 @@ from memd.index.meta import GENERATION
 MatchRow: TypeAlias = tuple[str | None, str, str]
 """Generation; what any of the words brings up, and what all do, as JSON."""
 
-_FOUND = msgspec.json.Decoder(list[tuple[float, ChunkRow]])
+_FOUND = msgspec.json.Decoder(list[tuple[float, ChunkRow | int]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ class Matches:
     by_any: list[tuple[int, float]]
     by_all: list[tuple[int, float]] = field(default_factory=list)
     rows: dict[int, ChunkRow] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> list[int]:
+        """All of them."""
+        return [key for key, _ in self.by_any + self.by_all]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,13 @@ class MatchStatement:
 
 
 def match_statement(
-    db: Database, any_of: str, all_of: str | None, limit: int, scope: Scope | None = None
+    db: Database,
+    any_of: str,
+    all_of: str | None,
+    limit: int,
+    scope: Scope | None = None,
+    *,
+    with_rows: bool = True,
 ) -> MatchStatement:
     """Return the statement for the chunks that match, best first. The scope acts before either list is cut.
 
@@ -68,6 +79,7 @@ def match_statement(
         all_of: Another one, asked for where the first brings up as many as wanted.
         limit: Most results of each.
         scope: Limits to sources or a path prefix.
+        with_rows: Whether to return where they stand, too.
     """
     scope = narrow(db, scope)
     some, values = matching_sql(scope, "any_of")
@@ -77,12 +89,12 @@ def match_statement(
         every = "SELECT NULL AS id, NULL AS rank WHERE 0"
     else:
         values["all_of"] = all_of
+    told = f"json_array(found.rank, {ROW_AS_JSON})" if with_rows else "json_array(found.rank, found.id)"
+    rows = "CROSS JOIN chunks AS c ON c.id = found.id" if with_rows else ""
     sql = f"""WITH some AS MATERIALIZED ({some}), every AS MATERIALIZED ({every})
               SELECT (SELECT value FROM meta WHERE key = :generation),
-                     (SELECT json_group_array(json_array(found.rank, {ROW_AS_JSON}))
-                      FROM some AS found CROSS JOIN chunks AS c ON c.id = found.id),
-                     (SELECT json_group_array(json_array(found.rank, {ROW_AS_JSON}))
-                      FROM every AS found CROSS JOIN chunks AS c ON c.id = found.id)"""
+                     (SELECT json_group_array({told}) FROM some AS found {rows}),
+                     (SELECT json_group_array({told}) FROM every AS found {rows})"""
     return MatchStatement(sql, values)
 
 
@@ -93,9 +105,10 @@ def read_matches(row: MatchRow) -> Matches:
         generation=int(row[0] or 0),
         by_any=_scored(some),
         by_all=_scored(every),
-        rows={chunk.id: chunk for _, chunk in some + every},
+        rows={chunk.id: chunk for _, chunk in some + every if not isinstance(chunk, int)},
     )
 
 
-def _scored(found: list[tuple[float, ChunkRow]]) -> list[tuple[int, float]]:
-    return ranked([chunk.id for _, chunk in found], [rank for rank, _ in found])
+def _scored(found: list[tuple[float, ChunkRow | int]]) -> list[tuple[int, float]]:
+    ids = [chunk if isinstance(chunk, int) else chunk.id for _, chunk in found]
+    return ranked(ids, [rank for rank, _ in found])

@@ -83,7 +83,8 @@ def match_statements(db: Database, question: Question, asked: AskedWords) -> lis
     """Return what finds the words of a question, for each of its scopes."""
     if asked.any_of is None:
         return []
-    return [match_statement(db, asked.any_of, asked.all_of, CANDIDATES, scope) for scope in question.scopes]
+    wanted, with_rows = (asked.any_of, asked.all_of, CANDIDATES), question.kept is None
+    return [match_statement(db, *wanted, scope, with_rows=with_rows) for scope in question.scopes]
 
 
 def match_words(db: Database, question: Question, asked: AskedWords) -> list[Matches]:
@@ -117,7 +118,7 @@ def find_words(
     is_apart = False
     for scope, found in zip(question.scopes, matches, strict=False):
         assert asked.any_of is not None
-        rows |= found.rows
+        rows |= found.rows if question.kept is None else question.kept.of_ids(db, found.ids)
         some = dict(find_distinct(db, asked.any_of, CANDIDATES, scope, rows, found.by_any))
         # Whatever holds all words holds any: asking again is needed only where the list was cut.
         if asked.all_of is not None and len(some) >= CANDIDATES:
@@ -155,7 +156,10 @@ def find_meaning(db: Database, question: Question, search: VectorSearch) -> Cand
     nearest: dict[int, float] = {}
     for scope in question.scopes:
         nearest |= dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, scope))
-    found = chunks_of_vectors(db, question.space_id, list(nearest), question.scope)
+    if question.kept is not None and question.scope is None:
+        found = question.kept.of_vectors(db, question.space_id, list(nearest))
+    else:
+        found = chunks_of_vectors(db, question.space_id, list(nearest), question.scope)
     scores = {row.id: nearest[vector_id] for vector_id, row in found}
     rows = {row.id: row for _, row in found}
     return Candidates(generation(db), scores, (perf_counter() - started) * 1000, rows)

@@ -13,10 +13,18 @@ from memd.index.connection import Database
 from memd.index.files import generation
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.abstain import judge
-from memd.search.candidates import find_meaning, find_of_days, find_words, read_question
+from memd.search.candidates import (
+    ask_words,
+    find_meaning,
+    find_of_days,
+    find_words,
+    match_words,
+    read_question,
+)
 from memd.search.hits import cut_hits
 from memd.search.order import order_candidates
 from memd.search.question import Candidates, Found, Question
+from memd.search.steps import Steps, run_alone
 from memd_client.messages import Hit
 
 
@@ -43,6 +51,40 @@ def find_hits(
     Returns:
         At most `max_results` hits. None at all, with `abstained`, where nothing is relevant.
     """
+    return run_alone(_find_hits(db, question, search, words, meaning, is_there))
+
+
+def find_in_steps(db: Database, question: Question, search: VectorSearch) -> Steps[Found]:
+    """Find everything in steps: what words and meaning bring up, then the hits.
+
+    Args:
+        db: A reader connection.
+        question: The prepared search; its vector is known.
+        search: Finds by meaning.
+
+    Returns:
+        As `find_hits` does; whether its text is still on disk wasn't asked of any hit.
+    """
+    asked = ask_words(db, question)
+    yield
+    matches = match_words(db, question, asked)
+    yield
+    words = find_words(db, question, asked, matches)
+    yield
+    meaning = find_meaning(db, question, search)
+    yield
+    return (yield from _find_hits(db, question, search, words, meaning, lambda _: True))
+
+
+def _find_hits(
+    db: Database,
+    question: Question,
+    search: VectorSearch | None,
+    words: Candidates | None,
+    meaning: Candidates | None,
+    is_there: Callable[[Hit], bool],
+) -> Steps[Found]:
+    """Do what `find_hits` does, in steps."""
     now = generation(db)
     by_meaning = search is not None and question.vector is not None
     by_words = question.settings.hybrid.enabled or not by_meaning
@@ -55,19 +97,34 @@ def find_hits(
         words = Candidates(now, {}, 0.0)
     elif words is None or words.generation != now:
         words = find_words(db, question)
-    started = perf_counter()
-    of_day = find_of_days(db, question) if question.days else set()
-    known = {**words.rows, **meaning.rows}
-    order = order_candidates(
-        db, question, words.scores, meaning.scores, of_day, known, has_whole=not words.is_apart
-    )
-    ids = [int(item.id) for item in order.ranked]
-    verdict = judge(db, question, words, meaning, ids, sure=bool(of_day) or any(order.held.values()))
-    hits, held = ([], []) if verdict.nothing else cut_hits(db, question, order, words.respelled, is_there)
-    timings = {
-        "words_ms": words.took_ms,
-        "meaning_ms": meaning.took_ms,
-        "ranking_ms": (perf_counter() - started) * 1000,
-    }
+    spent = _Spent()
+    with spent:
+        of_day = find_of_days(db, question) if question.days else set()
+        known = {**words.rows, **meaning.rows}
+        order = order_candidates(
+            db, question, words.scores, meaning.scores, of_day, known, has_whole=not words.is_apart
+        )
+    yield
+    with spent:
+        ids = [int(item.id) for item in order.ranked]
+        verdict = judge(db, question, words, meaning, ids, sure=bool(of_day) or any(order.held.values()))
+    yield
+    with spent:
+        hits, held = ([], []) if verdict.nothing else cut_hits(db, question, order, words.respelled, is_there)
+    timings = {"words_ms": words.took_ms, "meaning_ms": meaning.took_ms, "ranking_ms": spent.ms}
     mode = "keyword" if not by_meaning else "hybrid" if by_words else "vector"
     return Found(hits, mode, now, not hits, timings, verdict.closer_look if hits else None, held)
+
+
+class _Spent:
+    """The time spent inside its `with` blocks, in milliseconds: between two steps others take theirs."""
+
+    def __init__(self) -> None:
+        self.ms = 0.0
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.ms += (perf_counter() - self._began) * 1000

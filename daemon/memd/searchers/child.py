@@ -1,28 +1,38 @@
 """The process that searches beside the daemon: it reads indexes and the vectors in them, and writes nothing.
 
-It does what a thread of the daemon does with a question, with the same code, on a core of its own. It ends with its
-input, so a daemon that is killed leaves none behind.
+It does what a thread of the daemon does with a question, with the same code, on a core of its own; questions that wait
+together are answered in step. It ends with its input, so a daemon that is killed leaves none behind.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import select
 import sys
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Final
 
 import numpy as np
 
 from memd.index.database import MAPPING_READER, Database, connect, limit_page_caches, reading
+from memd.index.kept_rows import KeptRows
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.stored import read_rows
-from memd.search.candidates import find_meaning, find_words
-from memd.search.find import find_hits
+from memd.search.find import find_in_steps
 from memd.search.lexicon import Lexicon
+from memd.search.steps import Steps, run_in_step
 from memd.searchers import wire
+
+TOGETHER: Final = 4
+"""Searches in step at most. With more of them each costs a little less, the first waits longer for the last, and all in
+all no more are answered."""
+
+READ_BYTES: Final = 256 * 1024
 
 
 @dataclass
@@ -32,6 +42,11 @@ class _Index:
     db: Database
     matrix: MatrixSearch = field(default_factory=MatrixSearch)
     lexicon: Lexicon = field(default_factory=Lexicon)
+    rows: KeptRows = field(default_factory=KeptRows)
+
+
+class _SnapshotLostError(Exception):
+    """What was found may be of two moments."""
 
 
 class Indexes:
@@ -43,40 +58,56 @@ class Indexes:
     def __repr__(self) -> str:
         return f"<Indexes, {len(self._open)} open>"
 
-    def serve(self, request: wire.Request) -> wire.Reply | None:
-        """Do what is asked; return the reply, where one is due.
+    def serve(self, waiting: deque[wire.Request]) -> list[wire.Reply]:
+        """Take the next request, and searches that follow one, off those that wait; do them, return the replies due.
 
-        When it fails: the index is closed, so that the next request for it begins anew; the reply says so.
+        When one fails: its index is closed, so that the next request for it begins anew; the reply says so.
         """
+        searches = _take_searches(waiting)
+        return self._search(searches) if searches else self._serve(waiting.popleft())
+
+    def _search(self, requests: Sequence[wire.Search]) -> list[wire.Reply]:
+        """Answer searches in step with each other, each index as it is when the first of them reads it."""
         try:
-            return self._serve(request)
+            with ExitStack() as snapshots:
+                came = run_in_step([self._in_steps(request, snapshots) for request in requests])
+        except Exception as error:  # noqa: BLE001 - a snapshot that can't be left
+            came = [error] * len(requests)
+        return [
+            self._failed(request, each) if isinstance(each, Exception) else each
+            for request, each in zip(requests, came, strict=True)
+        ]
+
+    def _serve(self, request: wire.Request) -> list[wire.Reply]:
+        try:
+            match request:
+                case wire.Hold():
+                    return [self._hold(request)]
+                case wire.Change():
+                    self._change(request)
+                case wire.Forget():
+                    self._forget(request.index)
         except Exception as error:  # noqa: BLE001 - the daemon answers instead, and meets the error itself
+            if isinstance(request, wire.Hold):
+                return [self._failed(request, error)]
             self._forget(request.index)
-            if isinstance(request, wire.Search | wire.Hold):
-                return wire.Failed(request.id, type(error).__name__)
-            return None
+        return []
 
-    def _serve(self, request: wire.Request) -> wire.Reply | None:
-        match request:
-            case wire.Search():
-                return self._search(request)
-            case wire.Hold():
-                return self._hold(request)
-            case wire.Change():
-                self._change(request)
-            case wire.Forget():
-                self._forget(request.index)
-        return None
-
-    def _search(self, request: wire.Search) -> wire.Answer:
+    def _in_steps(self, request: wire.Search, snapshots: ExitStack) -> Steps[wire.Reply]:
         index = self._at(request.index)
+        if not index.db.in_transaction:
+            snapshots.enter_context(reading(index.db))
         question = wire.question_of(request)
-        question.lexicon = index.lexicon
-        with reading(index.db):
-            words = find_words(index.db, question)
-            meaning = find_meaning(index.db, question, index.matrix)
-            found = find_hits(index.db, question, index.matrix, words, meaning)
+        question.lexicon, question.kept = index.lexicon, index.rows
+        found = yield from find_in_steps(index.db, question, index.matrix)
+        if not index.db.in_transaction:  # SQLite gave it up over an error of another one
+            raise _SnapshotLostError
         return wire.answer_of(request.id, found)
+
+    def _failed(self, request: wire.Search | wire.Hold, error: Exception) -> wire.Failed:
+        """Close the index of a request that failed, and return the reply to it."""
+        self._forget(request.index)
+        return wire.Failed(request.id, type(error).__name__)
 
     def _hold(self, request: wire.Hold) -> wire.Held:
         index = self._at(request.index)
@@ -114,24 +145,41 @@ def main(arguments: Sequence[str]) -> int:
         arguments: What SQLite may hold in memory, in bytes.
     """
     limit_page_caches(int(arguments[0]))
-    requests = open(0, "rb")  # noqa: SIM115 - as long as the process
     replies = os.dup(1)
     os.dup2(2, 1)  # whatever prints, prints no frames
     indexes = Indexes()
     gc.freeze()
-    while (data := _read_frame(requests)) is not None:
-        reply = indexes.serve(wire.read_request(data))
-        if reply is not None:
-            _write_all(replies, wire.frame_of(reply))
+    gc.disable()  # searches leave nothing to collect while they run, and are many objects to look at
+    waiting = deque[wire.Request]()
+    for _ in _receive(0, waiting):
+        _write_all(replies, b"".join(map(wire.frame_of, indexes.serve(waiting))))
+        gc.collect(0)
     return 0
 
 
-def _read_frame(requests: BinaryIO) -> bytes | None:
-    """Return the next request, or None at the end of the input."""
-    head = requests.read(wire.HEAD_BYTES)
-    size = int.from_bytes(head, "big")
-    data = requests.read(size) if len(head) == wire.HEAD_BYTES else b""
-    return data if data and len(data) == size else None
+def _receive(number: int, waiting: deque[wire.Request]) -> Iterator[None]:
+    """Yield as long as there are requests, having added all that came to those that wait."""
+    buffer = bytearray()
+    while True:
+        while select.select([number], [], [], 0 if waiting else None)[0]:
+            data = os.read(number, READ_BYTES)
+            if not data:
+                return
+            buffer += data
+            waiting.extend(wire.take_requests(buffer))
+        yield
+
+
+def _take_searches(waiting: deque[wire.Request]) -> list[wire.Search]:
+    """Take the searches that are next, as many as may be done in step; what follows another request waits for it."""
+    taken = list[wire.Search]()
+    while waiting and len(taken) < TOGETHER:
+        first = waiting[0]
+        if not isinstance(first, wire.Search):
+            break
+        taken.append(first)
+        waiting.popleft()
+    return taken
 
 
 def _write_all(number: int, data: bytes) -> None:

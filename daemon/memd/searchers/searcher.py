@@ -6,7 +6,7 @@ import contextlib
 import math
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -32,8 +32,8 @@ REAP_S: Final = 5.0
 
 READ_BYTES: Final = 256 * 1024
 
-DEPTH: Final = 2
-"""Searches a process has at a time: the next one is there when it has answered."""
+DEPTH: Final = 8
+"""Searches a process has at a time: as many again as it answers in step, so that the next are there when it has."""
 
 
 class SearcherGoneError(Exception):
@@ -108,7 +108,7 @@ class Searcher:
     async def _write(self, stdin: trio.abc.SendStream) -> None:
         with contextlib.suppress(trio.BrokenResourceError):  # the end of its output tells as well
             async for data in self._to_send:
-                await stdin.send_all(data)
+                await stdin.send_all(b"".join([data, *_rest_of(self._to_send)]))
 
     async def _read(self, stdout: trio.abc.ReceiveStream) -> None:
         buffer = bytearray()
@@ -211,6 +211,13 @@ class _Waiting:
     def __init__(self) -> None:
         self.came = trio.Event()
         self.reply: wire.Reply | None = None
+
+
+def _rest_of(channel: trio.MemoryReceiveChannel[bytes]) -> Iterator[bytes]:
+    """Yield what waits in a channel."""
+    with contextlib.suppress(trio.WouldBlock, trio.EndOfChannel):
+        while True:
+            yield channel.receive_nowait()
 
 
 async def _reap(process: trio.Process) -> None:

@@ -98,14 +98,13 @@ def frame_of(message: Request | Reply) -> bytes:
     return len(data).to_bytes(HEAD_BYTES, "big") + data
 
 
-def read_request(data: bytes) -> Request:
-    """Return a request from what follows its length.
+def take_requests(buffer: bytearray) -> Iterator[Request]:
+    """Take the whole requests out of what was received so far, and yield them.
 
     Raises:
-        msgspec.DecodeError: It is none.
+        msgspec.DecodeError: One is none.
     """
-    request: Request = _REQUESTS.decode(data)
-    return request
+    return map(_REQUESTS.decode, _take_frames(buffer))
 
 
 def take_replies(buffer: bytearray) -> Iterator[Reply]:
@@ -114,13 +113,17 @@ def take_replies(buffer: bytearray) -> Iterator[Reply]:
     Raises:
         msgspec.DecodeError: One is none.
     """
+    return map(_REPLIES.decode, _take_frames(buffer))
+
+
+def _take_frames(buffer: bytearray) -> Iterator[bytes]:
     while len(buffer) >= HEAD_BYTES:
         end = HEAD_BYTES + int.from_bytes(buffer[:HEAD_BYTES], "big")
         if len(buffer) < end:
             return
         data = bytes(buffer[HEAD_BYTES:end])
         del buffer[:end]
-        yield _REPLIES.decode(data)
+        yield data
 
 
 def search_of(number: int, index: str, question: Question) -> Search:

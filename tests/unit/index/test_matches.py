@@ -53,6 +53,15 @@ def test_where_all_of_them_stand_comes_with_them(db: Database) -> None:
     assert found.rows == {row.id: row for row in chunks_by_id(db, sorted(ids))}
 
 
+def test_without_them_the_lists_are_the_same(db: Database) -> None:
+    found, bare = (
+        read_matches(match_statement(db, ANY, ALL, LIMIT, with_rows=with_rows).run(db))
+        for with_rows in (True, False)
+    )
+    assert (bare.by_any, bare.by_all, bare.rows) == (found.by_any, found.by_all, {})
+    assert set(bare.ids) == set(found.rows)
+
+
 def test_the_scope_acts_before_either_list_is_cut(db: Database) -> None:
     scope = Scope(("memory",), "notes/")
     found = find_matches(db, ANY, ALL, 2, scope)

@@ -21,7 +21,7 @@ from memd.search.question import Question
 from memd.searchers import searcher as searcher_module
 from memd.searchers.copies import Copies, Seat
 from memd.searchers.pool import BACK_OFF_S, KEEP_S, Searchers
-from memd.searchers.searcher import DEPTH, Searcher
+from memd.searchers.searcher import DEPTH, Searcher, SearcherGoneError
 from tests.support.indexes import SPACE, new_index, publish, question, store, unit
 from tests.support.models import is_running
 
@@ -133,6 +133,67 @@ def test_a_process_finds_what_a_thread_finds(db: Database, path: Path) -> None:
                     by_thread.abstained,
                 )
                 assert (found.closer_look, list(found.held)) == (by_thread.closer_look, list(by_thread.held))
+
+    in_scene(scene)
+
+
+def test_questions_that_wait_together_are_each_answered_as_alone(
+    db: Database, path: Path, tmp_path: Path
+) -> None:
+    words = ["cat", "dog", "garden", "bakery", "figures", "sofa"]
+    asked = [question(word, vector=[1.0, 0, 0], explain=word == "dog") for word in words]
+    alone = [find_hits(db, each, ScanSearch()).hits for each in asked]
+
+    async def scene() -> None:
+        async with serving(path) as (pool, copies):
+            running = await the_one(pool, copies)
+            assert running.pid is not None
+            came = dict[int, object]()
+
+            async def ask(place: int, index: str) -> None:
+                try:
+                    came[place] = (await running.find(index, asked[place])).hits
+                except SearcherGoneError:
+                    came[place] = "gone"
+
+            # given a process that has no time, so that they wait for it, one of an index that isn't there among them
+            os.kill(running.pid, signal.SIGSTOP)
+            async with trio.open_nursery() as nursery:
+                for place in range(len(asked)):
+                    missing = str(tmp_path / "missing" / "main.sqlite")
+                    nursery.start_soon(ask, place, missing if place == 2 else str(path))
+                    await trio.testing.wait_all_tasks_blocked()
+                # when it goes on
+                os.kill(running.pid, signal.SIGCONT)
+            # then each has its own answer
+            assert came == dict(enumerate(alone)) | {2: "gone"}
+            assert await found_paths(copies, asked[0])
+
+    in_scene(scene)
+
+
+def test_a_change_among_questions_is_known_to_those_after_it(db: Database, path: Path) -> None:
+    async def scene() -> None:
+        asked = question("", vector=[0, 1.0, 0])
+        async with serving(path) as (pool, copies):
+            running = await the_one(pool, copies)
+            assert running.pid is not None
+            paths = dict[str, list[str]]()
+
+            async def ask(name: str) -> None:
+                paths[name] = [hit.path for hit in (await running.find(str(path), asked)).hits]
+
+            os.kill(running.pid, signal.SIGSTOP)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(ask, "before")
+                await trio.testing.wait_all_tasks_blocked()
+                publish(db, "memory/new.md", ["something else"])
+                copies.changed(SPACE.id, [], store(db, ["something else"], unit([[0, 1.0, 0]])))
+                nursery.start_soon(ask, "after")
+                await trio.testing.wait_all_tasks_blocked()
+                os.kill(running.pid, signal.SIGCONT)
+            assert "memory/new.md" not in paths["before"]
+            assert paths["after"][0] == "memory/new.md"
 
     in_scene(scene)
 

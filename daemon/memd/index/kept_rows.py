@@ -6,26 +6,66 @@ brings it up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
+from weakref import WeakSet
 
 from memd.index.database import Database, get_int
 from memd.index.files import ChunkRow, chunks_by_id, chunks_of_vectors
 
 MOST: Final = 20_000
-"""Rows kept, of either kind: 8 MB. With more the keeping begins anew."""
+"""Rows kept of all indexes together: some 8 MB. With more the keeping begins anew."""
+
+
+class Keeper:
+    """Has rows of several indexes kept, no more than so many together.
+
+    Args:
+        most: So many.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._all: WeakSet[KeptRows] = WeakSet()
+
+    def __repr__(self) -> str:
+        return f"<Keeper of {sum(map(len, self._all))} rows>"
+
+    def keep(self) -> KeptRows:
+        """Return where rows of another index are kept."""
+        kept = KeptRows(self)
+        self._all.add(kept)
+        return kept
+
+    def make_room(self) -> None:
+        """Forget all rows where they are too many."""
+        if sum(map(len, self._all)) > self._most:
+            for kept in self._all:
+                kept.clear()
 
 
 class KeptRows:
-    """Rows of one index, read through one connection."""
+    """Rows of one index, read through one connection.
 
-    def __init__(self) -> None:
+    Args:
+        keeper: Bounds how many there are.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
         self._version = -1
-        self._by_id: dict[int, ChunkRow] = {}
-        self._by_vector: dict[int, ChunkRow] = {}
+        self._rows: dict[int, ChunkRow] = {}
+        self._of_vector: dict[int, int] = {}
 
     def __repr__(self) -> str:
-        return f"<KeptRows, {len(self._by_id)} by id, {len(self._by_vector)} by vector>"
+        return f"<KeptRows, {len(self)}>"
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._rows, self._of_vector = {}, {}
 
     def of_ids(self, db: Database, ids: Sequence[int]) -> dict[int, ChunkRow]:
         """Return chunks by id; an id that isn't there is left out.
@@ -35,11 +75,11 @@ class KeptRows:
             ids: Their ids.
         """
         self._follow(db)
-        kept = self._by_id
-        missing = [key for key in ids if key not in kept]
+        missing = [key for key in ids if key not in self._rows]
         if missing:
-            kept.update((row.id, row) for row in chunks_by_id(db, missing))
-        return {key: kept[key] for key in ids if key in kept}
+            self._add(chunks_by_id(db, missing))
+        rows = self._rows
+        return {key: rows[key] for key in ids if key in rows}
 
     def of_vectors(
         self, db: Database, space_id: str, vector_ids: Sequence[int]
@@ -52,17 +92,23 @@ class KeptRows:
             vector_ids: Their ids.
         """
         self._follow(db)
-        kept = self._by_vector
-        missing = [key for key in vector_ids if key not in kept]
+        missing = [key for key in vector_ids if key not in self._of_vector]
         if missing:
-            kept.update(chunks_of_vectors(db, space_id, missing))
-        return [(key, kept[key]) for key in vector_ids if key in kept]
+            found = chunks_of_vectors(db, space_id, missing)
+            self._add(row for _, row in found)
+            self._of_vector |= {key: row.id for key, row in found}
+        rows, of_vector = self._rows, self._of_vector
+        return [(key, rows[of_vector[key]]) for key in vector_ids if key in of_vector]
+
+    def _add(self, rows: Iterable[ChunkRow]) -> None:
+        self._rows.update((row.id, row) for row in rows)
 
     def _follow(self, db: Database) -> None:
         """Forget what is kept where it is of another moment, or too much."""
         version = get_int(
             db, "PRAGMA data_version"
-        )  # of the reader's snapshot; grows with every commit of others
-        if version != self._version or max(len(self._by_id), len(self._by_vector)) > MOST:
+        )  # of the reader's snapshot: another with every commit of others
+        if version != self._version:
             self._version = version
-            self._by_id, self._by_vector = {}, {}
+            self.clear()
+        self._keeper.make_room()

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from memd.index.database import MAPPING_READER, Database, connect, limit_page_caches, reading
-from memd.index.kept_rows import KeptRows
+from memd.index.kept_rows import Keeper, KeptRows
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.stored import read_rows
 from memd.search.find import find_in_steps
@@ -40,9 +40,9 @@ class _Index:
     """An open index, its vectors in memory, and what is known of its words."""
 
     db: Database
+    rows: KeptRows
     matrix: MatrixSearch = field(default_factory=MatrixSearch)
     lexicon: Lexicon = field(default_factory=Lexicon)
-    rows: KeptRows = field(default_factory=KeptRows)
 
 
 class _SnapshotLostError(Exception):
@@ -54,6 +54,7 @@ class Indexes:
 
     def __init__(self) -> None:
         self._open: dict[str, _Index] = {}
+        self._keeper = Keeper()
 
     def __repr__(self) -> str:
         return f"<Indexes, {len(self._open)} open>"
@@ -129,7 +130,7 @@ class Indexes:
     def _at(self, path: str) -> _Index:
         """Return an index, opened where it isn't yet."""
         if path not in self._open:
-            self._open[path] = _Index(connect(Path(path), MAPPING_READER))
+            self._open[path] = _Index(connect(Path(path), MAPPING_READER), self._keeper.keep())
         return self._open[path]
 
     def _forget(self, path: str) -> None:

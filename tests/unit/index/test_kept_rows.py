@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.index import kept_rows
 from memd.index.database import READER, Database, connect, reading
 from memd.index.files import chunks_by_id, chunks_of_vectors
-from memd.index.kept_rows import KeptRows
+from memd.index.kept_rows import Keeper, KeptRows
 from tests.support.indexes import SPACE, new_index, publish, store, unit
 
 LINES = ["the cat sleeps", "the dog runs", "the bird sings"]
@@ -48,7 +47,7 @@ def statements_of(db: Database, kept: KeptRows, ids: list[int], vectors: list[in
 
 
 def test_they_are_what_the_index_says_in_the_order_they_were_asked_for(reader: Database) -> None:
-    kept = KeptRows()
+    kept = Keeper().keep()
     ids, vectors = ids_of(reader, "chunks"), ids_of(reader, "embedding_cache")
     for _ in range(2):
         assert list(kept.of_ids(reader, ids).values()) == chunks_by_id(reader, ids)
@@ -58,7 +57,7 @@ def test_they_are_what_the_index_says_in_the_order_they_were_asked_for(reader: D
 
 
 def test_what_is_kept_is_not_read_again(reader: Database) -> None:
-    kept = KeptRows()
+    kept = Keeper().keep()
     ids, vectors = ids_of(reader, "chunks"), ids_of(reader, "embedding_cache")
     assert len(statements_of(reader, kept, ids, vectors)) == 2
     assert statements_of(reader, kept, ids, vectors) == []
@@ -66,7 +65,7 @@ def test_what_is_kept_is_not_read_again(reader: Database) -> None:
 
 def test_they_follow_what_others_commit(writer: Database, reader: Database) -> None:
     # given rows that are kept
-    kept = KeptRows()
+    kept = Keeper().keep()
     ids, vectors = ids_of(reader, "chunks"), ids_of(reader, "embedding_cache")
     kept.of_ids(reader, ids)
     kept.of_vectors(reader, SPACE.id, vectors)
@@ -82,7 +81,7 @@ def test_they_follow_what_others_commit(writer: Database, reader: Database) -> N
 
 
 def test_within_a_snapshot_they_are_of_it(writer: Database, reader: Database) -> None:
-    kept = KeptRows()
+    kept = Keeper().keep()
     ids = ids_of(reader, "chunks")
     with reading(reader):
         before = kept.of_ids(reader, ids)
@@ -91,11 +90,15 @@ def test_within_a_snapshot_they_are_of_it(writer: Database, reader: Database) ->
     assert len(kept.of_ids(reader, ids)) == len(ids) - 1
 
 
-def test_they_begin_anew_where_they_would_take_too_much(
-    reader: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept_rows, "MOST", 2)
-    kept = KeptRows()
+def test_they_begin_anew_where_they_would_take_too_much(tmp_path: Path, reader: Database) -> None:
+    # given rows of two indexes, one more than may be kept together
     ids, vectors = ids_of(reader, "chunks"), ids_of(reader, "embedding_cache")
-    assert len(kept.of_ids(reader, ids)) == 3
+    keeper = Keeper(most=len(ids))
+    kept, other = keeper.keep(), keeper.keep()
+    kept.of_ids(reader, ids)
+    other.of_ids(reader, ids[:1])
+    # when any is asked for
     assert len(statements_of(reader, kept, ids, vectors)) == 2
+    # then those of both are read anew
+    assert len(other) == 0
+    assert len(kept) == len(ids)

@@ -105,9 +105,8 @@ class KeptRows:
 
     def _follow(self, db: Database) -> None:
         """Forget what is kept where it is of another moment, or too much."""
-        version = get_int(
-            db, "PRAGMA data_version"
-        )  # of the reader's snapshot: another with every commit of others
+        # Of the reader's snapshot: another one with every commit of others.
+        version = get_int(db, "PRAGMA data_version")
         if version != self._version:
             self._version = version
             self.clear()

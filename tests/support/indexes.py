@@ -112,6 +112,13 @@ def store(
         return store_vectors(db, space, [hash_of(text) for text in texts], rows, 1)
 
 
+def publish_lines(db: Database, lines: Sequence[str], rows: NDArray[np.float32]) -> None:
+    """Publish each line as a note of its own, `memory/0.md` the first, and store their vectors."""
+    for number, line in enumerate(lines):
+        publish(db, f"memory/{number}.md", [line])
+    store(db, lines, rows)
+
+
 def store_chunks(
     db: Database, chunks: Sequence[Chunk], rows: NDArray[np.float32], space: SpaceKey = SPACE
 ) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -27,12 +26,6 @@ from memd.search.find import find_in_steps
 from memd.search.lexicon import Lexicon
 from memd.search.steps import Steps, run_in_step
 from memd.searchers import wire
-
-TOGETHER: Final = 4
-"""Searches in step at most. With more of them each costs a little less, the first waits longer for the last, and all in
-all no more are answered."""
-
-READ_BYTES: Final = 256 * 1024
 
 
 @dataclass
@@ -163,7 +156,7 @@ def _receive(number: int, waiting: deque[wire.Request]) -> Iterator[None]:
     buffer = bytearray()
     while True:
         while select.select([number], [], [], 0 if waiting else None)[0]:
-            data = os.read(number, READ_BYTES)
+            data = os.read(number, wire.READ_BYTES)
             if not data:
                 return
             buffer += data
@@ -174,7 +167,7 @@ def _receive(number: int, waiting: deque[wire.Request]) -> Iterator[None]:
 def _take_searches(waiting: deque[wire.Request]) -> list[wire.Search]:
     """Take the searches that are next, as many as may be done in step; what follows another request waits for it."""
     taken = list[wire.Search]()
-    while waiting and len(taken) < TOGETHER:
+    while waiting and len(taken) < wire.TOGETHER:
         first = waiting[0]
         if not isinstance(first, wire.Search):
             break

@@ -30,9 +30,7 @@ HOLD_S: Final = 60.0
 REAP_S: Final = 5.0
 """How long an ended process may take to go; the kernel may hold one that waits for a disk."""
 
-READ_BYTES: Final = 256 * 1024
-
-DEPTH: Final = 8
+DEPTH: Final = 2 * wire.TOGETHER
 """Searches a process has at a time: as many again as it answers in step, so that the next are there when it has."""
 
 
@@ -112,7 +110,7 @@ class Searcher:
 
     async def _read(self, stdout: trio.abc.ReceiveStream) -> None:
         buffer = bytearray()
-        while data := await stdout.receive_some(READ_BYTES):
+        while data := await stdout.receive_some(wire.READ_BYTES):
             buffer += data
             for reply in wire.take_replies(buffer):
                 waiting = self._waiting.pop(reply.id, None)

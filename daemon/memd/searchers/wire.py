@@ -16,6 +16,13 @@ from memd_client.messages import Hit
 HEAD_BYTES: Final = 4
 """A frame's length, most significant byte first."""
 
+READ_BYTES: Final = 256 * 1024
+"""Read from a pipe at once."""
+
+TOGETHER: Final = 4
+"""Searches that a process answers in step at most. With more of them each costs a little less, the first waits longer
+for the last, and all in all no more are answered."""
+
 
 class Search(msgspec.Struct, tag="search"):
     """Find what answers a question; `Answer` or `Failed` follows. `vector` is float32, little-endian."""

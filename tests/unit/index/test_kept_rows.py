@@ -9,7 +9,7 @@ import pytest
 from memd.index.database import READER, Database, connect, reading
 from memd.index.files import chunks_by_id, chunks_of_vectors
 from memd.index.kept_rows import Keeper, KeptRows
-from tests.support.indexes import SPACE, new_index, publish, store, unit
+from tests.support.indexes import SPACE, new_index, publish, publish_lines, unit
 
 LINES = ["the cat sleeps", "the dog runs", "the bird sings"]
 VECTORS = unit([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
@@ -19,9 +19,7 @@ VECTORS = unit([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
 def writer(tmp_path: Path) -> Database:
     """The writer of an index of three notes with vectors."""
     db = new_index(tmp_path / "main.sqlite")
-    for number, line in enumerate(LINES):
-        publish(db, f"memory/{number}.md", [line])
-    store(db, LINES, VECTORS)
+    publish_lines(db, LINES, VECTORS)
     return db
 
 

@@ -15,7 +15,7 @@ from memd.index.vectors.scan import ScanSearch
 from memd.search.candidates import find_meaning, find_words
 from memd.search.find import find_hits
 from memd.search.question import Candidates
-from tests.support.indexes import new_index, publish, question, store, unit
+from tests.support.indexes import new_index, publish, publish_lines, question, store, unit
 
 LINES = ["the cat sleeps on the sofa", "the dog runs in the garden", "quarterly figures of the bakery"]
 BY_MEANING_ALONE = Query(hybrid=Hybrid(enabled=False))
@@ -25,9 +25,7 @@ BY_MEANING_ALONE = Query(hybrid=Hybrid(enabled=False))
 def db() -> Database:
     """An index of three notes with vectors; the question's is `[1, 0, 0]`."""
     db = new_index()
-    for number, line in enumerate(LINES):
-        publish(db, f"memory/{number}.md", [line])
-    store(db, LINES, unit([[0.6, 0.8, 0], [0.9, 0.1, 0], [0, 0, 1]]))
+    publish_lines(db, LINES, unit([[0.6, 0.8, 0], [0.9, 0.1, 0], [0, 0, 1]]))
     return db
 
 

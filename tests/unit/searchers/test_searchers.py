@@ -22,7 +22,7 @@ from memd.searchers import searcher as searcher_module
 from memd.searchers.copies import Copies, Seat
 from memd.searchers.pool import BACK_OFF_S, KEEP_S, Searchers
 from memd.searchers.searcher import DEPTH, Searcher, SearcherGoneError
-from tests.support.indexes import SPACE, new_index, publish, question, store, unit
+from tests.support.indexes import SPACE, new_index, publish, publish_lines, question, store, unit
 from tests.support.models import is_running
 
 LINES = ["the cat sleeps on the sofa", "the dog runs in the garden", "quarterly figures of the bakery"]
@@ -37,9 +37,7 @@ BUDGET_BYTES = 10_000
 def db(tmp_path: Path) -> Database:
     """The writer of an index of three notes with vectors."""
     db = new_index(tmp_path / "main.sqlite")
-    for number, line in enumerate(LINES):
-        publish(db, f"memory/{number}.md", [line])
-    store(db, LINES, ROWS)
+    publish_lines(db, LINES, ROWS)
     return db
 
 
@@ -110,6 +108,18 @@ async def the_one(pool: Searchers, copies: Copies) -> Searcher:
         return running
 
 
+@asynccontextmanager
+async def held_up(running: Searcher) -> AsyncIterator[trio.Nursery]:
+    """Hold a process up inside the block, and wait after it for the tasks that were started there."""
+    assert running.pid is not None
+    os.kill(running.pid, signal.SIGSTOP)
+    async with trio.open_nursery() as nursery:
+        try:
+            yield nursery
+        finally:
+            os.kill(running.pid, signal.SIGCONT)
+
+
 def test_a_process_finds_what_a_thread_finds(db: Database, path: Path) -> None:
     asked = [
         question("cat", vector=[1.0, 0, 0]),
@@ -147,7 +157,6 @@ def test_questions_that_wait_together_are_each_answered_as_alone(
     async def scene() -> None:
         async with serving(path) as (pool, copies):
             running = await the_one(pool, copies)
-            assert running.pid is not None
             came = dict[int, object]()
 
             async def ask(place: int, index: str) -> None:
@@ -156,15 +165,12 @@ def test_questions_that_wait_together_are_each_answered_as_alone(
                 except SearcherGoneError:
                     came[place] = "gone"
 
-            # given a process that has no time, so that they wait for it, one of an index that isn't there among them
-            os.kill(running.pid, signal.SIGSTOP)
-            async with trio.open_nursery() as nursery:
+            # given a process that is held up, so that they wait together, one of an index that is not there among them
+            async with held_up(running) as nursery:
                 for place in range(len(asked)):
                     missing = str(tmp_path / "missing" / "main.sqlite")
                     nursery.start_soon(ask, place, missing if place == 2 else str(path))
                     await trio.testing.wait_all_tasks_blocked()
-                # when it goes on
-                os.kill(running.pid, signal.SIGCONT)
             # then each has its own answer
             assert came == dict(enumerate(alone)) | {2: "gone"}
             assert await found_paths(copies, asked[0])
@@ -177,21 +183,18 @@ def test_a_change_among_questions_is_known_to_those_after_it(db: Database, path:
         asked = question("", vector=[0, 1.0, 0])
         async with serving(path) as (pool, copies):
             running = await the_one(pool, copies)
-            assert running.pid is not None
             paths = dict[str, list[str]]()
 
             async def ask(name: str) -> None:
                 paths[name] = [hit.path for hit in (await running.find(str(path), asked)).hits]
 
-            os.kill(running.pid, signal.SIGSTOP)
-            async with trio.open_nursery() as nursery:
+            async with held_up(running) as nursery:
                 nursery.start_soon(ask, "before")
                 await trio.testing.wait_all_tasks_blocked()
                 publish(db, "memory/new.md", ["something else"])
                 copies.changed(SPACE.id, [], store(db, ["something else"], unit([[0, 1.0, 0]])))
                 nursery.start_soon(ask, "after")
                 await trio.testing.wait_all_tasks_blocked()
-                os.kill(running.pid, signal.SIGCONT)
             assert "memory/new.md" not in paths["before"]
             assert paths["after"][0] == "memory/new.md"
 

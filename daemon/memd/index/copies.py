@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
-from memd.index.numbers import pack_ids, unpack_ids
+from memd.index.numbers import pack_ids, pack_json, unpack_ids
 
 MOST_COPIES = 6400
 """How many matches are looked through for different texts: beyond that a search would take its time for copies."""
@@ -49,13 +49,14 @@ def find_distinct(
 def _count_distinct(db: Database, found: Sequence[tuple[int, float]], rows: Mapping[int, ChunkRow]) -> int:
     """Return how many different texts chunks have; those with a score of their own aren't looked at."""
     often = Counter(score for _, score in found)
-    alone = sum(count == 1 for count in often.values())
-    if alone == len(found):
-        return alone
+    if len(often) == len(found):
+        return len(found)
     tied = [key for key, score in found if often[score] > 1]
-    known = {rows[key].hash for key in tied if key in rows}
-    missing = [key for key in tied if key not in rows]
-    return alone + len(known.union(hashes_of(db, missing).values() if missing else ()))
+    known = list(map(rows.get, tied))
+    hashes = {row.hash for row in known if row is not None}
+    if None in known:
+        hashes.update(hashes_of(db, [key for key in tied if key not in rows]).values())
+    return len(found) - len(tied) + len(hashes)
 
 
 def _first_of_each(db: Database, found: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
@@ -98,6 +99,6 @@ def count_copies(db: Database, hashes: Collection[str], scope: Scope | None) -> 
     rows = db.execute(
         f"""SELECT wanted.value, (SELECT count(*) FROM chunks AS c WHERE c.hash = wanted.value AND {condition})
             FROM json_each(:hashes) AS wanted""",
-        {**values, "hashes": json.dumps(sorted(hashes))},
+        {**values, "hashes": pack_json(sorted(hashes))},
     )
     return {str(digest): int(count) for digest, count in rows}

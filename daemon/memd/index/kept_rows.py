@@ -6,15 +6,23 @@ brings it up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from weakref import WeakSet
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memd.index.database import Database, get_int
 from memd.index.files import ChunkRow, chunks_by_id, chunks_of_vectors
+from memd.index.places import facts_of
+from memd.ranking.places import FACTS, FileNumbers, Places
 
 MOST: Final = 20_000
 """Rows kept of all indexes together: some 8 MB. With more the keeping begins anew."""
+
+FIRST_ROOM: Final = 1024
+"""Rows there is room for at first; it is doubled when they are more."""
 
 
 class Keeper:
@@ -54,8 +62,7 @@ class KeptRows:
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
         self._version = -1
-        self._rows: dict[int, ChunkRow] = {}
-        self._of_vector: dict[int, int] = {}
+        self.clear()
 
     def __repr__(self) -> str:
         return f"<KeptRows, {len(self)}>"
@@ -63,45 +70,63 @@ class KeptRows:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def rows(self) -> Mapping[int, ChunkRow]:
+        """All that are kept, by id."""
+        return self._rows
+
     def clear(self) -> None:
         """Forget all."""
-        self._rows, self._of_vector = {}, {}
+        self._rows: dict[int, ChunkRow] = {}
+        self._files = FileNumbers()
+        self._facts = np.zeros((FIRST_ROOM, FACTS), dtype=np.int64)
+        self._at = _Table()
+        self._of_vector = _Table()
 
-    def of_ids(self, db: Database, ids: Sequence[int]) -> dict[int, ChunkRow]:
-        """Return chunks by id; an id that isn't there is left out.
+    def places_of(self, db: Database, ids: NDArray[np.int64]) -> Places:
+        """Return where chunks stand, whose rows are kept then; an id that isn't there is left out.
 
         Args:
             db: The connection.
-            ids: Their ids.
+            ids: (n,), ascending.
         """
         self._follow(db)
-        missing = [key for key in ids if key not in self._rows]
-        if missing:
-            self._add(chunks_by_id(db, missing))
-        rows = self._rows
-        return {key: rows[key] for key in ids if key in rows}
+        at = self._at.find(ids)
+        if not at.all():
+            self._add(chunks_by_id(db, ids[at == 0].tolist()))
+            at = self._at.find(ids)
+            at = at[at > 0]
+        return Places(self._facts.take(at, axis=0), self._files)
 
-    def of_vectors(
-        self, db: Database, space_id: str, vector_ids: Sequence[int]
-    ) -> list[tuple[int, ChunkRow]]:
-        """Return the chunks whose text has one of some vectors, as `chunks_of_vectors` does.
+    def of_vectors(self, db: Database, space_id: str, vector_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the chunks whose text has one of some vectors, which are those of `chunks_of_vectors`.
 
         Args:
             db: The connection.
             space_id: The vector space the ids belong to.
-            vector_ids: Their ids.
+            vector_ids: (n,).
+
+        Returns:
+            (n,), the chunks' ids, 0 where there is none; their rows are kept.
         """
         self._follow(db)
-        missing = [key for key in vector_ids if key not in self._of_vector]
-        if missing:
-            found = chunks_of_vectors(db, space_id, missing)
-            self._add(row for _, row in found)
-            self._of_vector |= {key: row.id for key, row in found}
-        rows, of_vector = self._rows, self._of_vector
-        return [(key, rows[of_vector[key]]) for key in vector_ids if key in of_vector]
+        ids = self._of_vector.find(vector_ids)
+        if not ids.all():
+            found = chunks_of_vectors(db, space_id, vector_ids[ids == 0].tolist())
+            self._add([row for _, row in found])
+            self._of_vector.note([key for key, _ in found], [row.id for _, row in found])
+            ids = self._of_vector.find(vector_ids)
+        return ids
 
     def _add(self, rows: Iterable[ChunkRow]) -> None:
-        self._rows.update((row.id, row) for row in rows)
+        fresh = {row.id: row for row in rows if row.id not in self._rows}
+        first = len(self._rows) + 1  # 0 says that there is none
+        end = first + len(fresh)
+        if end > len(self._facts):
+            self._facts = np.concatenate([self._facts, np.zeros((end, FACTS), dtype=np.int64)])
+        self._facts[first:end] = facts_of(fresh.values(), self._files)
+        self._at.note(list(fresh), range(first, end))
+        self._rows |= fresh
 
     def _follow(self, db: Database) -> None:
         """Forget what is kept where it is of another moment, or too much."""
@@ -111,3 +136,28 @@ class KeptRows:
             self._version = version
             self.clear()
         self._keeper.make_room()
+
+
+class _Table:
+    """Numbers by id: some hundred are found at once, and in the core's cache, which those of a dict are not.
+
+    As large as the largest id: of a part without ids no memory is ever touched.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = np.zeros(0, dtype=np.int64)
+
+    def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of some ids, 0 for those that have none."""
+        if ids.size and int(ids.max()) >= len(self._numbers):
+            known = ids < len(self._numbers)
+            found = np.zeros(len(ids), dtype=np.int64)
+            found[known] = self._numbers[ids[known]]
+            return found
+        return self._numbers[ids]
+
+    def note(self, ids: Sequence[int], numbers: Sequence[int]) -> None:
+        """Give ids their numbers."""
+        if ids and max(ids) >= len(self._numbers):
+            self._numbers = np.concatenate([self._numbers, np.zeros(max(ids) + 1, dtype=np.int64)])
+        self._numbers[ids] = numbers

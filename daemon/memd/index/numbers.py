@@ -6,7 +6,7 @@ msgspec packs and unpacks it in a tenth of the standard library's time.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -17,6 +17,11 @@ _SCORES = msgspec.json.Decoder(list[float])
 def pack_ids(ids: Collection[int]) -> str:
     """Return ids as `json_each` takes them."""
     return msgspec.json.encode(list(ids)).decode()
+
+
+def pack_json(values: Sequence[object]) -> str:
+    """Return any list as `json_each` takes it."""
+    return msgspec.json.encode(values).decode()
 
 
 def unpack_ids(value: object) -> list[int]:

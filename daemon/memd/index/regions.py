@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from memd.index.database import Database
 from memd.index.files import ChunkRow
+from memd.index.numbers import pack_json
 from memd.text.windows import Region
 
 _Part = tuple[int, int, int, str]
@@ -33,7 +33,7 @@ def load_regions(db: Database, passages: Sequence[tuple[ChunkRow, str]], reach: 
            ON c.path = wanted.value ->> 0 AND +c.source = wanted.value ->> 1
            AND c.start_char BETWEEN wanted.value ->> 2 AND wanted.value ->> 3
            ORDER BY wanted.key, c.start_char, c.end_char""",
-        (json.dumps(wanted),),
+        (pack_json(wanted),),
     ):
         around[at].append(tuple(part))
     return {row.id: _join(row, text, parts) for (row, text), parts in zip(placed, around, strict=True)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memd.text.tokens import folded_words
 
@@ -26,14 +27,14 @@ class Repeats:
 
     Args:
         ids: Candidates, best first.
-        likeness: Their numbers, as `memd.text.likeness` makes them; 0 is like nothing.
+        likeness: Their numbers, in the same order, as `memd.text.likeness` makes them; 0 is like nothing.
         load_texts: Gives texts by id, at least those asked for.
     """
 
     def __init__(
         self,
         ids: Sequence[int],
-        likeness: Mapping[int, int],
+        likeness: Sequence[int] | NDArray[np.int64],
         load_texts: Callable[[list[int]], Mapping[int, str]],
     ) -> None:
         self._load_texts = load_texts
@@ -41,55 +42,68 @@ class Repeats:
         self._words: dict[int, frozenset[str]] = {}
         self._first: dict[int, int] = {}
         self._ids = ids
-        self._numbers = np.array([likeness[key] for key in ids], dtype=np.int64).view(np.uint64)
-        self._is_known = self._numbers != 0
-        self._near_places: dict[int, list[int]] = {}
+        self._numbers = np.array(likeness, dtype=np.int64).view(np.uint64)
+        self._near: dict[int, list[int]] = {}
 
     def first_of(self, key: int) -> int:
-        """Return the best candidate that one repeats, itself where it repeats none.
+        """Return what `firsts_of` says of one candidate."""
+        return self.firsts_of([key])[key]
+
+    def firsts_of(self, keys: Sequence[int]) -> dict[int, int]:
+        """Return the best candidate that each of some repeats, itself where it repeats none.
 
         What is repeated repeats nothing itself: a text that is like a repetition alone stands for itself.
 
         Args:
-            key: A candidate.
+            keys: The candidates.
         """
-        wanted, pending = {key}, [key]
+        wanted, pending = set(keys), set(keys)
         while pending:  # better ones must be known first
-            for each in self._better_near(pending.pop()):
-                if each not in self._first and each not in wanted:
-                    wanted.add(each)
-                    pending.append(each)
+            self._compare(pending)
+            pending = {better for key in pending for better in self._better_near(key)} - wanted
+            wanted |= pending
         for at in sorted(wanted - self._first.keys(), key=self._place.__getitem__):
             better = self._better_near(at)
             alike = (each for each in better if self._first[each] == each and self._are_alike(each, at))
             self._first[at] = next(alike, at)
-        return self._first[key]
+        return {key: self._first[key] for key in keys}
 
     def group_of(self, key: int) -> list[int]:
-        """Return a candidate that repeats none, and all that repeat it.
+        """Return what `groups_of` says of one candidate."""
+        return self.groups_of([key])[key]
+
+    def groups_of(self, keys: Collection[int]) -> dict[int, list[int]]:
+        """Return for candidates that repeat none each one, and all that repeat it.
 
         Args:
-            key: The candidate.
+            keys: The candidates.
         """
-        own = self._place[key]
-        worse = [self._ids[at] for at in self._near(key) if at > own]
-        return [key, *(each for each in worse if self.first_of(each) == key)]
+        self._compare(keys)
+        worse = {key: [at for at in self._near[key] if at > self._place[key]] for key in keys}
+        firsts = self.firsts_of(
+            [self._ids[at] for at in sorted({at for near in worse.values() for at in near})]
+        )
+        return {
+            key: [key, *(each for at in near for each in [self._ids[at]] if firsts[each] == key)]
+            for key, near in worse.items()
+        }
 
     def _better_near(self, key: int) -> list[int]:
         """Return the candidates before one whose numbers are near to its own, the best first."""
         own = self._place[key]
-        return [self._ids[at] for at in self._near(key) if at < own]
+        return [self._ids[at] for at in self._near[key] if at < own]
 
-    def _near(self, key: int) -> list[int]:
-        """Return the places of all candidates whose numbers are near to one's own, itself mostly among them."""
-        found = self._near_places.get(key)
-        if found is None:
-            place = self._place[key]
-            near = np.bitwise_count(self._numbers ^ self._numbers[place]) <= MOST_BITS
-            near &= self._is_known
-            found = near.nonzero()[0].tolist() if self._is_known[place] else []
-            self._near_places[key] = found
-        return found
+    def _compare(self, keys: Collection[int]) -> None:
+        """Find the places of all candidates whose numbers are near to those of some, itself mostly among them."""
+        fresh = [key for key in keys if key not in self._near]
+        if not fresh:
+            return
+        of_fresh = self._numbers[[self._place[key] for key in fresh]]
+        near = np.bitwise_count(of_fresh[:, np.newaxis] ^ self._numbers) <= MOST_BITS
+        near &= self._numbers != 0
+        near[of_fresh == 0] = False
+        for key, row in zip(fresh, near, strict=True):
+            self._near[key] = row.nonzero()[0].tolist()
 
     def _are_alike(self, one: int, other: int) -> bool:
         """Return whether the texts of two candidates say the same."""

@@ -7,12 +7,17 @@ the scores behind them, then by place.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-_SCORE = attrgetter("score")
+FloatArray = NDArray[np.float64]
+
+Behind: TypeAlias = tuple[float, float, str, int, int, str]
+"""What orders candidates of equal scores."""
 
 RRF_K = 60
 """Ranks are softened by this much in reciprocal rank fusion: the value of its inventors."""
@@ -40,6 +45,13 @@ class Ranked(Candidate, gc=False):
     """A candidate with the score that orders it, bigger is better."""
 
     score: float
+
+
+class Side(NamedTuple):
+    """What words or meaning found: which of all candidates, each once, and their scores."""
+
+    at: NDArray[np.intp]
+    scores: FloatArray
 
 
 def bm25_score(rank: float) -> float:
@@ -76,33 +88,30 @@ def fuse_weighted(candidates: Iterable[Candidate], vector_weight: float, text_we
 
 
 def normalized_scores(
-    vector_scores: Sequence[float | None],
-    text_scores: Sequence[float | None],
-    vector_weight: float,
-    text_weight: float,
-) -> list[float]:
+    count: int, meaning: Side, words: Side, vector_weight: float, text_weight: float
+) -> FloatArray:
     """Bring each side's scores to 0..1, then add them with their weights.
 
     BM25 has no upper end: it is divided by the best. Cosines crowd into a narrow band: they are stretched from the
     least candidate's to the best's.
 
     Args:
-        vector_scores: Cosines of the candidates, None where meaning didn't find one.
-        text_scores: Negated BM25 (bigger is better) of the same candidates, likewise.
+        count: How many candidates there are.
+        meaning: Cosines of those that meaning found.
+        words: Negated BM25 (bigger is better) of those that words found.
         vector_weight: Weight of meaning, not negative.
         text_weight: Weight of words, not negative; only the ratio of both matters.
 
     Returns:
-        Scores from 0 to 1. A side that didn't find a candidate adds nothing.
+        (count,), scores from 0 to 1. A side that didn't find a candidate adds nothing.
     """
     total = vector_weight + text_weight
     vector_share = vector_weight / total if total > 0 else 0.0
     text_share = 1 - vector_share if total > 0 else 0.0
-    near, told = _stretched(vector_scores), _parts_of_best(text_scores)
-    return [
-        vector_share * by_meaning + text_share * by_words
-        for by_meaning, by_words in zip(near, told, strict=True)
-    ]
+    scores = np.zeros(count)
+    scores[meaning.at] = vector_share * _stretched(meaning.scores)
+    scores[words.at] += text_share * _parts_of_best(words.scores)
+    return scores
 
 
 def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:
@@ -137,17 +146,53 @@ def best_first(items: Iterable[Ranked]) -> list[Ranked]:
     Returns:
         Best score first; equal ones by meaning, then by words, then by path, line and id.
     """
-    ordered = sorted(items, key=_SCORE, reverse=True)
-    if len({item.score for item in ordered}) == len(ordered):
-        return ordered
-    # Few scores are equal: places are told apart only there.
-    first = 0
-    for at in range(1, len(ordered) + 1):
-        if at == len(ordered) or ordered[at].score != ordered[first].score:
-            if at - first > 1:
-                ordered[first:at] = sorted(ordered[first:at], key=_place)
-            first = at
-    return ordered
+    listed = list(items)
+    scores = np.array([item.score for item in listed], dtype=np.float64)
+
+    def behind(at: int) -> Behind:
+        item = listed[at]
+        return behind_score(item.vector_score, item.text_score, item.path, item.start_line, item.id)
+
+    return [listed[at] for at in places_best_first(scores, behind)]
+
+
+def places_best_first(scores: FloatArray, behind: Callable[[int], Behind]) -> list[int]:
+    """Return the places of candidates in the order of `best_first`.
+
+    Args:
+        scores: (n,), by place.
+        behind: Gives what `behind_score` says of a place; asked for those alone whose scores are equal.
+    """
+    order = np.argsort(-scores, kind="stable")
+    best = scores[order]
+    equal = (best[1:] == best[:-1]).nonzero()[0]  # each to the one after it
+    places: list[int] = order.tolist()
+    end = 0
+    for first in equal.tolist():
+        if first >= end:
+            end = first + 2
+            while end < len(places) and best[end] == best[first]:
+                end += 1
+            places[first:end] = sorted(places[first:end], key=behind)
+    return places
+
+
+def behind_score(
+    vector_score: float | None, text_score: float | None, path: str, line: int, key: int | str
+) -> Behind:
+    """Return a candidate's place among those of its score, as something to sort by.
+
+    Args:
+        vector_score: Its cosine.
+        text_score: Its score by words.
+        path: Its file.
+        line: Its first line.
+        key: Its id.
+    """
+    by_meaning = math.inf if vector_score is None else -vector_score
+    by_words = math.inf if text_score is None else -text_score
+    number, name = (key, "") if isinstance(key, int) else (0, key)
+    return (by_meaning, by_words, path, line, number, name)
 
 
 def with_score(candidate: Candidate, score: float) -> Ranked:
@@ -164,30 +209,18 @@ def with_score(candidate: Candidate, score: float) -> Ranked:
     )
 
 
-def _place(item: Ranked) -> tuple[float, float, str, int, int, str]:
-    """Return a candidate's place among those of its score, as something to sort by."""
-    by_meaning = math.inf if item.vector_score is None else -item.vector_score
-    by_words = math.inf if item.text_score is None else -item.text_score
-    number, name = (item.id, "") if isinstance(item.id, int) else (0, item.id)
-    return (by_meaning, by_words, item.path, item.start_line, number, name)
+def _stretched(scores: FloatArray) -> FloatArray:
+    """Return scores placed between the least (0) and the best (1) of all."""
+    if not scores.size:
+        return scores
+    least, best = scores.min(), scores.max()
+    return (scores - least) / (best - least) if best > least else np.ones(len(scores))
 
 
-def _stretched(scores: Sequence[float | None]) -> list[float]:
-    """Return scores placed between the least (0) and the best (1) of all; None is 0."""
-    known = [score for score in scores if score is not None]
-    least = min(known, default=0.0)
-    span = max(known, default=0.0) - least
-    if span <= 0:
-        return [0.0 if score is None else 1.0 for score in scores]
-    return [0.0 if score is None else (score - least) / span for score in scores]
-
-
-def _parts_of_best(scores: Sequence[float | None]) -> list[float]:
-    """Return scores divided by the best of all; None is 0, and every other 1 where the best isn't positive."""
-    best = max([score for score in scores if score is not None], default=0.0)
-    if best <= 0:
-        return [0.0 if score is None else 1.0 for score in scores]
-    return [0.0 if score is None or score < 0 else score / best for score in scores]
+def _parts_of_best(scores: FloatArray) -> FloatArray:
+    """Return scores divided by the best of all; every one is 1 where the best isn't positive."""
+    best = scores.max(initial=0.0)
+    return np.maximum(scores, 0.0) / best if best > 0 else np.ones(len(scores))
 
 
 def _ranks(scores: Iterable[float | None]) -> dict[float, int]:

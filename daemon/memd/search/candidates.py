@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from time import perf_counter
 
+import numpy as np
+
 from memd.index.connection import Database, IndexFile
 from memd.index.copies import find_distinct
 from memd.index.days import find_dated
@@ -114,23 +116,24 @@ def find_words(
     if matches is None or any(found.generation != asked.generation for found in matches):
         matches = match_words(db, question, asked)
     scores: dict[int, float] = {}
-    rows: dict[int, ChunkRow] = {}
-    is_apart = False
+    rows: Mapping[int, ChunkRow] = {}
+    whole: frozenset[int] | None = None
     for scope, found in zip(question.scopes, matches, strict=False):
         assert asked.any_of is not None
-        rows |= found.rows if question.kept is None else question.kept.of_ids(db, found.ids)
+        rows = {**rows, **found.rows} if question.kept is None else question.kept.rows
         some = dict(find_distinct(db, asked.any_of, CANDIDATES, scope, rows, found.by_any))
         # Whatever holds all words holds any: asking again is needed only where the list was cut.
         if asked.all_of is not None and len(some) >= CANDIDATES:
             together = find_distinct(db, asked.all_of, CANDIDATES, scope, rows, found.by_all)
-            is_apart = is_apart or (not together and scope == question.scope)
+            if scope == question.scope and len(found.by_all) < CANDIDATES:
+                whole = frozenset(key for key, _ in found.by_all)
             for key, score in together:
                 some[key] = max(some.get(key, 0.0), score)
         scores |= some
     _add_literals(db, question, scores)
     took_ms = before_ms + (perf_counter() - started) * 1000
     now = matches[0].generation if matches else asked.generation
-    return Candidates(now, scores, took_ms, rows, asked.respelled, is_apart)
+    return Candidates(now, scores, took_ms, rows, asked.respelled, whole)
 
 
 def _add_literals(db: Database, question: Question, scores: dict[int, float]) -> None:
@@ -156,12 +159,16 @@ def find_meaning(db: Database, question: Question, search: VectorSearch) -> Cand
     nearest: dict[int, float] = {}
     for scope in question.scopes:
         nearest |= dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, scope))
+    rows: Mapping[int, ChunkRow]
     if question.kept is not None and question.scope is None:
-        found = question.kept.of_vectors(db, question.space_id, list(nearest))
+        vector_ids = np.fromiter(nearest, np.int64, len(nearest))
+        ids = question.kept.of_vectors(db, question.space_id, vector_ids).tolist()
+        scores, rows = dict(zip(ids, nearest.values(), strict=True)), question.kept.rows
+        scores.pop(0, None)  # of a vector no chunk has
     else:
         found = chunks_of_vectors(db, question.space_id, list(nearest), question.scope)
-    scores = {row.id: nearest[vector_id] for vector_id, row in found}
-    rows = {row.id: row for _, row in found}
+        scores = {row.id: nearest[vector_id] for vector_id, row in found}
+        rows = {row.id: row for _, row in found}
     return Candidates(generation(db), scores, (perf_counter() - started) * 1000, rows)
 
 

@@ -100,14 +100,12 @@ def _find_hits(
     spent = _Spent()
     with spent:
         of_day = find_of_days(db, question) if question.days else set()
-        known = {**words.rows, **meaning.rows}
-        order = order_candidates(
-            db, question, words.scores, meaning.scores, of_day, known, has_whole=not words.is_apart
-        )
+        known = (words.rows, meaning.rows)
+        order = order_candidates(db, question, words.scores, meaning.scores, of_day, known, whole=words.whole)
     yield
     with spent:
-        ids = [int(item.id) for item in order.ranked]
-        verdict = judge(db, question, words, meaning, ids, sure=bool(of_day) or any(order.held.values()))
+        sure = bool(of_day) or any(order.held.values())
+        verdict = judge(db, question, words, meaning, order.ids, sure=sure)
     yield
     with spent:
         hits, held = ([], []) if verdict.nothing else cut_hits(db, question, order, words.respelled, is_there)

@@ -51,14 +51,16 @@ class HitCutter:
         self._hits: list[Hit] = []
         self._spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._told: set[int] = set()
-        self._found_in: dict[str, list[ChunkRow]] = defaultdict(list)
+        self._worths: dict[int | None, list[Worth]] = defaultdict(list)
         self.shown: list[tuple[Ranked, str]] = []
 
     def cut(self) -> list[Hit]:
         """Return the best hits, as many as are wanted; `shown` tells for each its candidate, and its path and text."""
         order, wanted = self._order, self._question.max_results
-        for row in order.rows.values():
-            self._found_in[row.path].append(row)
+        places = order.places
+        worths = zip(places.starts.tolist(), places.ends.tolist(), order.fused.tolist(), strict=True)
+        for number, worth in zip(places.files.tolist(), worths, strict=True):
+            self._worths[number].append(worth)
         at = 0
         while at < len(order.ranked) and len(self._hits) < wanted:
             size = wanted - len(self._hits) + SPARE
@@ -69,13 +71,12 @@ class HitCutter:
     def _cut_page(self, page: Sequence[Ranked], wanted: int) -> None:
         """Add the hits of some candidates until there are as many as wanted."""
         order, repeats = self._order, self._order.repeats
-        firsts = {int(item.id): repeats.first_of(int(item.id)) for item in page}
+        firsts = repeats.firsts_of([int(item.id) for item in page])
         rows = [order.rows[key] for key in firsts]
         left = [row for row in rows if firsts[row.id] not in self._told and not self._is_shown(row)]
         # Copies of one text are candidates each, and the count of its hash has all of them already.
-        alike = {
-            first: {order.rows[key].hash for key in repeats.group_of(first)} for first in firsts.values()
-        }
+        groups = repeats.groups_of({*firsts.values()})
+        alike = {first: {order.rows[key].hash for key in group} for first, group in groups.items()}
         hashes = {digest for row in left for digest in (row.hash, *alike[firsts[row.id]])}
         copies = count_copies(self._db, hashes, self._question.scope)
         contents = order.texts.load([row.id for row in left])
@@ -115,13 +116,9 @@ class HitCutter:
             cut = cut_snippet(text, row.start_line, question.plan.words, SNIPPET_CHARACTERS)
             span = (row.start_char, row.end_char)
         else:
-            fused = self._order.fused
-            worths = [
-                Worth(each.start_char, each.end_char, fused.get(each.id, 0.0))
-                for each in self._found_in[row.path]
-            ]
             shown = self._spans[row.path]
             first, end = _unshown(row.start_char, row.end_char, shown)
+            worths = self._worths.get(self._order.places.file_numbers.find(row.path), [])
             window = grow_window(region, first, end, SNIPPET_CHARACTERS, worths, shown)
             cut = Snippet(window.text, window.start_line, window.end_line)
             span = (window.start, window.end)

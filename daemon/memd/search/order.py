@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+
+import numpy as np
 
 from memd.config import Hybrid
 from memd.index.connection import Database
-from memd.index.files import ChunkRow, chunks_by_id, load_texts
+from memd.index.files import ChunkRow, load_texts
 from memd.ranking.alike import Repeats
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
 from memd.ranking.fusion import (
+    Behind,
     Candidate,
+    FloatArray,
     Ranked,
-    best_first,
+    behind_score,
     bm25_score,
     fuse_rrf,
     fuse_weighted,
     normalized_scores,
+    places_best_first,
 )
+from memd.ranking.listing import Listed, ids_of
 from memd.ranking.neighbours import lifted_scores
+from memd.ranking.places import Places
 from memd.ranking.seats import seat_notes
 from memd.ranking.tiers import prefer_days, put_exact_first
 from memd.search.abstain import FAR
+from memd.search.located import NONE_KNOWN, Known, Located, locate
 from memd.search.question import Question
 from memd.text.exact import find_held
 from memd.text.literals import is_whole
@@ -37,29 +44,30 @@ MEANING_SHARE = 0.35
 to 0.5 are within a point of each other and OpenClaw's 0.7 is seven points below; see docs/ranking.md."""
 
 
-NONE_KNOWN: Mapping[int, ChunkRow] = MappingProxyType({})
-
-
 @dataclass(slots=True)
 class Order:
     """Candidates in their final order, and what led to it.
 
     Attributes:
         ranked: Best first, scores from 0 to 1.
-        rows: Where each one is, by id.
+        ids: Their ids.
+        rows: Where each one is, by id; others may be among them.
+        places: The same in columns, without others.
         repeats: Which of them say the same as a better one.
         texts: Their texts, as far as they were needed.
-        fused: Scores by words and meaning alone, by id: what a text around a hit is worth.
+        fused: Scores by words and meaning alone, as `places` has them: what a text around a hit is worth.
         held: How many of the very names of the question each one holds, by id; those that hold none are left out.
         of_day: Candidates of the days the question names.
         steps: Scores after each step that changed them, by its name, where an explanation was asked for.
     """
 
-    ranked: list[Ranked]
-    rows: dict[int, ChunkRow]
+    rows: Mapping[int, ChunkRow]
+    places: Places
     repeats: Repeats
     texts: Texts
-    fused: dict[int, float] = field(default_factory=dict)
+    ranked: Sequence[Ranked] = ()
+    ids: Sequence[int] = ()
+    fused: FloatArray = field(default_factory=lambda: np.zeros(0))
     held: dict[str | int, int] = field(default_factory=dict)
     of_day: set[int] = field(default_factory=set)
     steps: dict[str, dict[int, float]] = field(default_factory=dict)
@@ -71,9 +79,9 @@ def order_candidates(
     texts: Mapping[int, float],
     vectors: Mapping[int, float],
     of_day: set[int],
-    known: Mapping[int, ChunkRow] = NONE_KNOWN,
+    known: Known = NONE_KNOWN,
     *,
-    has_whole: bool = True,
+    whole: Collection[int] | None = None,
 ) -> Order:
     """Return all candidates in their final order, with scores from 0 to 1.
 
@@ -83,23 +91,24 @@ def order_candidates(
         texts: Negated BM25 by chunk id.
         vectors: Cosine by chunk id.
         of_day: Chunks of the days the question names.
-        known: Where chunks are, by id, as far as that was read already.
-        has_whole: Whether a text may hold the question as it stands.
+        known: Where chunks are, as far as that was read already.
+        whole: Chunks with all words of the question: no other holds it as it stands. None where that isn't known.
     """
     hybrid = question.settings.hybrid
     plain = hybrid.fusion == "weighted"  # OpenClaw's formula, and nothing beside it
     by_names = bool(question.names) and not plain
-    # Most questions are names only as a whole, and no text holds them so: then none has to be loaded to be looked at.
-    in_texts = by_names and (has_whole or any(not is_whole(name, question.query) for name in question.names))
-    rows = _load(db, texts.keys() | vectors.keys() | of_day, known)
-    contents = Texts(db, rows)
-    order = Order([], rows, Repeats((), {}, contents.load), contents)
+    located = locate(db, texts, vectors, of_day, known, question.kept)
+    rows, places = located.rows, located.places
+    contents = Texts(db, places)
+    order = Order(rows, places, Repeats((), (), contents.load), contents)
     note = _Notes(order, question.explain)
+    ranked: Sequence[Ranked]
     if hybrid.fusion == "normalized":
-        ranked = _fuse_with_neighbours(order, hybrid, texts, vectors, note)
+        ranked = _fuse_with_neighbours(order, hybrid, located, texts, vectors, note)
     else:
-        ranked = note("fused", _fuse(hybrid, rows, texts, vectors, contents))
-        order.fused = {int(item.id): item.score for item in ranked}
+        ranked = note("fused", _fuse(hybrid, located, texts, vectors, contents))
+        order.fused = np.empty(len(places))
+        order.fused[places.at([int(item.id) for item in ranked])] = [item.score for item in ranked]
     if of_day and not plain:
         order.of_day = of_day
         ranked = note("days", prefer_days(ranked, of_day))
@@ -107,16 +116,16 @@ def order_candidates(
         ranked = decay_candidates(ranked, question.now_ms, hybrid.temporal_decay.half_life_days)
         note("decay", ranked)
     if by_names:
-        order.held = _count_held(question, rows, contents if in_texts else None)
+        order.held = _count_held(question, located, contents, whole)
         ranked = note("exact", put_exact_first(ranked, order.held) if order.held else ranked)
     if hybrid.mmr.enabled:
         ranked = _diversify(ranked, order.held, hybrid.mmr.lambda_)
     if question.notes_scope is not None:
         ranked = _seat_notes(ranked, rows)
     floor = _floor(question)
-    order.ranked = [item for item in ranked if floor is None or item.score >= floor]
-    ids = [int(item.id) for item in order.ranked]
-    order.repeats = Repeats(ids, {key: rows[key].likeness for key in ids}, contents.load)
+    order.ranked = ranked if floor is None else [item for item in ranked if item.score >= floor]
+    order.ids = ids_of(order.ranked)
+    order.repeats = Repeats(order.ids, places.likeness[places.at(order.ids)], contents.load)
     return order
 
 
@@ -125,12 +134,12 @@ class Texts:
 
     Args:
         db: A reader connection.
-        rows: The candidates.
+        places: The candidates.
     """
 
-    def __init__(self, db: Database, rows: Mapping[int, ChunkRow]) -> None:
+    def __init__(self, db: Database, places: Places) -> None:
         self._db = db
-        self._rows = rows
+        self._places = places
         self._texts: dict[int, str] = {}
 
     def load(self, ids: Sequence[int]) -> Mapping[int, str]:
@@ -142,7 +151,7 @@ class Texts:
 
     def all(self) -> Mapping[int, str]:
         """Return the texts of all candidates by id."""
-        return self.load(list(self._rows))
+        return self.load(self._places.ids.tolist())
 
 
 class _Notes:
@@ -157,54 +166,55 @@ class _Notes:
         self._order = order
         self._wanted = wanted
 
-    def keep(self, step: str, scores: Mapping[int, float]) -> None:
+    def keep(self, step: str, scores: FloatArray) -> None:
         """Keep scores as they are."""
         if self._wanted:
-            self._order.steps[step] = dict(scores)
+            ids = self._order.places.ids.tolist()
+            self._order.steps[step] = dict(zip(ids, scores.tolist(), strict=True))
 
-    def __call__(self, step: str, ranked: list[Ranked]) -> list[Ranked]:
+    def __call__(self, step: str, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
         """Keep the scores after a step, and return what was given."""
         if self._wanted:
             self._order.steps[step] = {int(item.id): item.score for item in ranked}
         return ranked
 
 
-def _load(db: Database, ids: Collection[int], known: Mapping[int, ChunkRow]) -> dict[int, ChunkRow]:
-    """Return where candidates are, by id."""
-    missing = [key for key in ids if key not in known]
-    found = {row.id: row for row in chunks_by_id(db, missing)} if missing else {}
-    rows = {**known, **found}
-    return {key: rows[key] for key in sorted(ids) if key in rows}
-
-
 def _fuse_with_neighbours(
     order: Order,
     hybrid: Hybrid,
+    located: Located,
     texts: Mapping[int, float],
     vectors: Mapping[int, float],
     note: _Notes,
-) -> list[Ranked]:
+) -> Sequence[Ranked]:
     """Return the candidates as they are scored where nothing else was configured, put in order once at the end."""
-    rows = list(order.rows.values())
-    ids = [row.id for row in rows]
-    by_meaning, by_words = [vectors.get(key) for key in ids], [texts.get(key) for key in ids]
+    places = located.places
     weights = _weights(hybrid, bool(vectors), bool(texts))
-    fused = normalized_scores(by_meaning, by_words, *weights)
-    order.fused = dict(zip(ids, fused, strict=True))
-    spans = [(row.path, row.start_char, row.end_char) for row in rows]
-    lifted = lifted_scores(fused, ids, spans)
-    snippets = order.texts.all() if hybrid.mmr.enabled else {}
-    ranked = [
-        Ranked(row.id, row.path, row.start_line, row.end_line, snippets.get(row.id, ""), near, told, score)
-        for row, near, told, score in zip(rows, by_meaning, by_words, lifted, strict=True)
-    ]
+    order.fused = normalized_scores(len(places), located.by_meaning, located.by_words, *weights)
     note.keep("fused", order.fused)
-    return note("neighbours", best_first(ranked))
+    lifted = lifted_scores(order.fused, places)
+    ids, scores = places.ids.tolist(), lifted.tolist()
+    snippets = order.texts.all() if hybrid.mmr.enabled else {}
+
+    paths, files, lines = places.file_numbers.paths, places.files.tolist(), places.lines.tolist()
+
+    def item(at: int) -> Ranked:
+        row = located.rows[ids[at]]
+        near, told = vectors.get(row.id), texts.get(row.id)
+        snippet = snippets.get(row.id, "")
+        return Ranked(row.id, row.path, row.start_line, row.end_line, snippet, near, told, scores[at])
+
+    def behind(at: int) -> Behind:
+        key = ids[at]
+        return behind_score(vectors.get(key), texts.get(key), paths[files[at]], lines[at], key)
+
+    best = places_best_first(lifted, behind)
+    return note("neighbours", Listed(best, [ids[at] for at in best], item))
 
 
 def _fuse(
     hybrid: Hybrid,
-    rows: Mapping[int, ChunkRow],
+    located: Located,
     texts: Mapping[int, float],
     vectors: Mapping[int, float],
     contents: Texts,
@@ -213,8 +223,8 @@ def _fuse(
     plain = hybrid.fusion == "weighted"
     snippets = contents.all() if hybrid.mmr.enabled else {}
     candidates = []
-    for key, row in rows.items():
-        text_score = texts.get(key)
+    for key in located.places.ids.tolist():
+        row, text_score = located.rows[key], texts.get(key)
         if text_score is not None and plain:
             text_score = bm25_score(-text_score)
         candidates.append(
@@ -243,13 +253,26 @@ def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, f
 
 
 def _count_held(
-    question: Question, rows: Mapping[int, ChunkRow], contents: Texts | None
+    question: Question, located: Located, contents: Texts, whole: Collection[int] | None
 ) -> dict[str | int, int]:
-    """Return how many of the question's very names each candidate holds, if any: in path and, if given, text."""
-    if contents is None:
-        return find_held(question.names, {key: row.path for key, row in rows.items()})
-    texts = contents.all()
-    return find_held(question.names, {key: f"{row.path}\n{texts.get(key, '')}" for key, row in rows.items()})
+    """Return how many of the question's very names each candidate holds, if any, in its path or its text.
+
+    Most questions are names only as a whole: then no text is loaded but of those that have all of their words.
+    """
+    names, places, ids = question.names, located.places, located.places.ids.tolist()
+    if whole is not None and all(is_whole(name, question.query) for name in names):
+        read = [key for key in ids if key in whole]
+    else:
+        read = ids
+    held: dict[str | int, int] = {}
+    by_file = find_held(names, places.paths()) if len(read) < len(ids) else {}
+    if by_file:
+        files = zip(ids, places.files.tolist(), strict=True)
+        held = {key: by_file[number] for key, number in files if number in by_file}
+    if read:
+        texts = contents.load(read)
+        held |= find_held(names, {key: f"{located.rows[key].path}\n{texts.get(key, '')}" for key in read})
+    return held
 
 
 def _diversify(ranked: Sequence[Ranked], held: Mapping[str | int, int], lambda_: float) -> list[Ranked]:
@@ -261,7 +284,7 @@ def _diversify(ranked: Sequence[Ranked], held: Mapping[str | int, int], lambda_:
     return ordered
 
 
-def _seat_notes(ranked: list[Ranked], rows: Mapping[int, ChunkRow]) -> list[Ranked]:
+def _seat_notes(ranked: Sequence[Ranked], rows: Mapping[int, ChunkRow]) -> list[Ranked]:
     """Return the ranking with seats for notes that have to do with the question."""
     return seat_notes(
         ranked,

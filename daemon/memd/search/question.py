@@ -71,8 +71,9 @@ class Question:
 class Candidates:
     """Chunks that one side brought up: scores by chunk id, and the generation of the index they are of.
 
-    `rows` are those of the chunks that were read on the way, by id. `respelled` are words of the question that stand
-    nowhere, each with the words it was taken for; `is_apart` says that no text at all has all of its words.
+    `rows` are those of the chunks that were read on the way, by id, others among them. `respelled` are words of the
+    question that stand nowhere, each with the words it was taken for; `whole` are the chunks that have all of its
+    words, or None where that isn't known.
     """
 
     generation: int
@@ -80,7 +81,7 @@ class Candidates:
     took_ms: float
     rows: Mapping[int, ChunkRow] = field(default_factory=dict)
     respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    is_apart: bool = False
+    whole: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

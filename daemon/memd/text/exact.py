@@ -25,7 +25,7 @@ def count_held(names: Sequence[str], text: str) -> int:
         names: As they stand in the question. A run of blanks in them is any run of blanks in the text.
         text: Where to look.
     """
-    folded = text.casefold()
+    folded = _fold(text)
     # Looking for a plain string is ten times as fast as anything else, and most texts don't hold it.
     return sum(
         _holds(name, words, folded) for name, words, longest in _told(tuple(names)) if longest in folded
@@ -41,12 +41,12 @@ def find_held(names: Sequence[str], texts: Mapping[int, str]) -> dict[str | int,
     """
     told = _told(tuple(names))
     # All texts at once: most names stand in none of them, and one look at 100,000 characters tells.
-    whole = "\0".join(texts.values()).casefold()
+    whole = _fold("\0".join(texts.values()))
     if not any(longest in whole for _, _, longest in told):
         return {}
     parts = whole.split("\0")
     if len(parts) != len(texts):  # a text holds the separator itself
-        parts = [text.casefold() for text in texts.values()]
+        parts = [_fold(text) for text in texts.values()]
     held: dict[str | int, int] = {}
     for key, folded in zip(texts, parts, strict=True):
         count = 0
@@ -123,6 +123,11 @@ def _stands_alone(name: str, folded: str, start: int, end: int) -> bool:
     if not _is_letter(name[0]) and _is_letter(before[-1:]):
         return False
     return _is_letter(name[-1]) or not _is_letter(after[:1])
+
+
+def _fold(text: str) -> str:
+    """Return a text case-folded: of ASCII in a fifth of the time that `casefold` takes for it."""
+    return text.lower() if text.isascii() else text.casefold()
 
 
 def _is_letter(character: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from memd.text.identifiers import (
@@ -106,7 +107,7 @@ class Question:
         grammar, languages = languages_of_question(words, text)
         self._stemmed = [each for each in languages if stemmed is None or each in stemmed]
         self._english = "en" in grammar
-        self._grammar = frozenset[str]().union(*(WORDS_OF[each] for each in grammar))
+        self._grammar = _grammar_words(grammar)
         # Beginnings of words are worth showing only where the language is known.
         self._known = len(languages) < _SOME_LANGUAGES
 
@@ -230,9 +231,15 @@ class Question:
             plain = name.isascii() and name.isalnum() and (name.islower() or other.text.isdigit())
             if plain and one.terms and other.terms and self._text[one.end : other.start] == " ":
                 first, *others = one.terms
-                first = replace(first, match=f"{first.match} OR {_phrase(name)}")
-                written[place] = replace(one, terms=(first, *others))
+                first = Term(first.word, f"{first.match} OR {_phrase(name)}", first.shown)
+                written[place] = Piece(one.text, one.strict, (first, *others), one.start, one.end)
         return written
+
+
+@lru_cache(maxsize=64)
+def _grammar_words(languages: tuple[str, ...]) -> frozenset[str]:
+    """Return the grammar words of some languages."""
+    return frozenset[str]().union(*(WORDS_OF[each] for each in languages))
 
 
 def phrase_term(words: str) -> Term:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from memd.text.passages import HEADING
 
@@ -32,12 +32,8 @@ class Window:
     end_line: int
 
 
-class Worth(NamedTuple):
-    """A span of a file, in characters, and what it is worth to show."""
-
-    start: int
-    end: int
-    value: float
+Worth: TypeAlias = tuple[int, int, float]
+"""Where a span of a file starts and ends, in characters, and what it is worth to show."""
 
 
 def grow_window(

@@ -42,7 +42,7 @@ def grouped(texts: Mapping[int, str], numbers: Mapping[int, int] | None = None) 
 
 def firsts(ids: list[int], numbers: Mapping[int, int], texts: Texts) -> dict[int, int]:
     """Return which candidate each one repeats, asked for from the last to the first: no order of asking matters."""
-    repeats = Repeats(ids, numbers, texts.load)
+    repeats = Repeats(ids, [numbers[key] for key in ids], texts.load)
     found = {key: repeats.first_of(key) for key in reversed(ids)}
     for key in {*found.values()}:
         assert repeats.group_of(key) == [key, *(each for each in ids if found[each] == key != each)]
@@ -184,7 +184,7 @@ def test_with_nothing_beside_it_nothing_is_a_repetition(texts: dict[int, str]) -
 
 def test_what_nobody_asks_about_is_not_read() -> None:
     texts = Texts(dict.fromkeys(range(1, 60), DECISION))
-    repeats = Repeats(list(texts.texts), dict.fromkeys(range(1, 59), 7) | {59: 2**62 - 1}, texts.load)
+    repeats = Repeats(list(texts.texts), [7] * 58 + [2**62 - 1], texts.load)
 
     assert repeats.first_of(59) == 59
     assert texts.asked == []
@@ -195,4 +195,4 @@ def test_what_nobody_asks_about_is_not_read() -> None:
 def test_a_long_chain_is_followed_from_its_end() -> None:
     texts = {at: words(2 * at, 2 * at + 20) for at in range(1_200)}  # longer than Python's stack is deep
 
-    assert Repeats(list(texts), dict.fromkeys(texts, 5), Texts(texts).load).first_of(1_199) == 1_198
+    assert Repeats(list(texts), [5] * len(texts), Texts(texts).load).first_of(1_199) == 1_198

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from memd.ranking.diversity import rerank_mmr
 from memd.ranking.fusion import (
     Candidate,
     Ranked,
+    Side,
     best_first,
     bm25_score,
     fuse_rrf,
@@ -43,14 +45,18 @@ def pools(scores: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Can
     )
 
 
+def side_of(scores: list[float | None]) -> Side:
+    """Return which candidates have a score, and which."""
+    found = [(at, score) for at, score in enumerate(scores) if score is not None]
+    at, told = zip(*found, strict=True) if found else ((), ())
+    return Side(np.array(at, dtype=np.intp), np.array(told, dtype=np.float64))
+
+
 def fuse_normalized(pool: list[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:
     """Return candidates with their normalized scores, best first."""
-    scores = normalized_scores(
-        [each.vector_score for each in pool],
-        [each.text_score for each in pool],
-        vector_weight,
-        text_weight,
-    )
+    near = side_of([each.vector_score for each in pool])
+    told = side_of([each.text_score for each in pool])
+    scores = normalized_scores(len(pool), near, told, vector_weight, text_weight).tolist()
     return best_first(with_score(each, score) for each, score in zip(pool, scores, strict=True))
 
 

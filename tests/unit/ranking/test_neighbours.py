@@ -5,12 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.ranking.fusion import Ranked, best_first, with_score
-from memd.ranking.neighbours import SHARE, Span, lifted_scores
+from memd.ranking.neighbours import SHARE, lifted_scores
+from memd.ranking.places import FileNumbers, Places, pack_facts
+
+Span = tuple[str, int, int]
+"""File, start and end."""
 
 PATHS = ("memory/a.md", "memory/b.md")
 
@@ -24,9 +29,16 @@ def lift_by_neighbours(
     items: Sequence[Ranked], spans: Mapping[int, Span], share: float | None = None
 ) -> list[Ranked]:
     """Return candidates with their new scores, best first."""
-    ids = [int(item.id) for item in items]
-    lifted = lifted_scores([item.score for item in items], ids, [spans[key] for key in ids], share)
-    return best_first(with_score(item, score) for item, score in zip(items, lifted, strict=True))
+    by_id = sorted(items, key=lambda item: int(item.id))
+    numbers = FileNumbers()
+    facts = [
+        (int(item.id), numbers.give(path), 1, start, end, 0)
+        for item in by_id
+        for path, start, end in [spans[int(item.id)]]
+    ]
+    places = Places(pack_facts(facts, len(facts)), numbers)
+    lifted = lifted_scores(np.array([item.score for item in by_id], dtype=np.float64), places, share)
+    return best_first(with_score(item, score) for item, score in zip(by_id, lifted.tolist(), strict=True))
 
 
 def scores_of(scores: list[float], spans: list[Span], share: float | None = None) -> list[float]:

@@ -54,6 +54,11 @@ def scores(db: Database, ordered: Order) -> dict[str, float]:
     return {by_id[int(item.id)]: item.score for item in ordered.ranked}
 
 
+def fused(db: Database, ordered: Order, text: str) -> float:
+    """Return the score of a text by words and meaning alone."""
+    return float(ordered.fused[ordered.places.at([chunk_ids(db)[text]])[0]])
+
+
 # --- words and meaning ----------------------------------------------------------------------------
 
 
@@ -76,7 +81,7 @@ def test_a_side_that_found_nothing_leaves_everything_to_the_other(db: Database, 
     ordered = order(db, question("?"), **{side: found})
 
     assert texts(db, ordered) == ["one", "other"]
-    assert ordered.fused[chunk_ids(db)["one"]] == 1.0
+    assert fused(db, ordered, "one") == 1.0
 
 
 @pytest.mark.parametrize("fusion", ["normalized", "rrf"])
@@ -102,7 +107,7 @@ def test_a_passage_whose_neighbour_was_found_as_well_moves_up(db: Database) -> N
     found = order(db, question("?"), {first.text: 5.0, second.text: 5.0, "alone": 5.2})
 
     assert set(texts(db, found)[:2]) == {first.text, second.text}
-    assert found.fused[chunk_ids(db)["alone"]] == 1.0
+    assert fused(db, found, "alone") == 1.0
 
 
 # --- the lowest score -----------------------------------------------------------------------------

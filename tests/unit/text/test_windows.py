@@ -47,7 +47,7 @@ def worths_in(draw: st.DrawFn) -> list[Worth]:
     rows = draw(
         st.lists(st.tuples(st.integers(0, 900), st.integers(0, 300), st.floats(0, 1, width=16)), max_size=5)
     )
-    return [Worth(start, start + size, value) for start, size, value in rows]
+    return [(start, start + size, value) for start, size, value in rows]
 
 
 def lines_of(region: Region) -> list[tuple[int, int, str]]:
@@ -75,7 +75,7 @@ def grown(
         first,
         first + len(passage),
         limit,
-        [Worth(*spans[text], value) for text, value in worths],
+        [(*spans[text], value) for text, value in worths],
         [(note.index(text), note.index(text) + len(text)) for text in shown],
     )
 

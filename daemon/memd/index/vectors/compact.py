@@ -171,7 +171,7 @@ class Comparison:
     def _close(self, block: Block, at: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the most that the cosines of some rows of a block can be."""
         first, second = self._planes
-        numbers = block.numbers[at]
+        numbers = block.numbers.take(at, axis=0)
         products = np.asarray(simsimd.dot(first.numbers, numbers)) * first.scale
         products += np.asarray(simsimd.dot(second.numbers, numbers)) * second.scale
         products *= block.scales[at]

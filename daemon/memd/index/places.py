@@ -1,0 +1,35 @@
+"""Where chunks of the index stand, as a ranking wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.index.files import ChunkRow
+from memd.ranking.places import FileNumbers, Places, pack_facts
+
+
+def facts_of(rows: Collection[ChunkRow], numbers: FileNumbers) -> NDArray[np.int64]:
+    """Return the facts of chunks, (n, 6).
+
+    Args:
+        rows: The chunks.
+        numbers: Has the numbers of their files then.
+    """
+    give = numbers.give
+    facts = (
+        (row.id, give(row.path), row.start_line, row.start_char, row.end_char, row.likeness) for row in rows
+    )
+    return pack_facts(facts, len(rows))
+
+
+def places_of(rows: Collection[ChunkRow]) -> Places:
+    """Return where chunks stand.
+
+    Args:
+        rows: The chunks, by id.
+    """
+    numbers = FileNumbers()
+    return Places(facts_of(rows, numbers), numbers)

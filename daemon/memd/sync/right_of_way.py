@@ -30,7 +30,7 @@ TURN_S = 0.03
 very many chunks, holds up nobody else for longer."""
 
 
-CROWD_WAIT_S = 0.05
+CROWD_WAIT_S = 0.015
 CROWD_S = 1.0
 """Searches crowd when each has waited so long for its turn, for so long on end: a burst passes sooner."""
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database, get_int
 from memd.index.files import ChunkRow, chunks_by_id, chunks_of_vectors
+from memd.index.keyword import count_chunks
+from memd.index.missing import last_vector_id
 from memd.index.places import facts_of
 from memd.ranking.places import FACTS, FileNumbers, Places
 
@@ -62,6 +64,7 @@ class KeptRows:
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
         self._version = -1
+        self._largest_ids = (0, 0)
         self.clear()
 
     def __repr__(self) -> str:
@@ -80,8 +83,7 @@ class KeptRows:
         self._rows: dict[int, ChunkRow] = {}
         self._files = FileNumbers()
         self._facts = np.zeros((FIRST_ROOM, FACTS), dtype=np.int64)
-        self._at = _Table()
-        self._of_vector = _Table()
+        self._at, self._of_vector = map(_Table, self._largest_ids)
 
     def places_of(self, db: Database, ids: NDArray[np.int64]) -> Places:
         """Return where chunks stand, whose rows are kept then; an id that isn't there is left out.
@@ -134,6 +136,7 @@ class KeptRows:
         version = get_int(db, "PRAGMA data_version")
         if version != self._version:
             self._version = version
+            self._largest_ids = (count_chunks(db), last_vector_id(db))
             self.clear()
         self._keeper.make_room()
 
@@ -141,23 +144,21 @@ class KeptRows:
 class _Table:
     """Numbers by id: some hundred are found at once, and in the core's cache, which those of a dict are not.
 
-    As large as the largest id: of a part without ids no memory is ever touched.
+    Of its parts without ids no memory is ever touched.
+
+    Args:
+        largest: The largest id there is.
     """
 
-    def __init__(self) -> None:
-        self._numbers = np.zeros(0, dtype=np.int64)
+    def __init__(self, largest: int) -> None:
+        self._numbers = np.zeros(largest + 1, dtype=np.int64)
 
     def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the numbers of some ids, 0 for those that have none."""
         if ids.size and int(ids.max()) >= len(self._numbers):
-            known = ids < len(self._numbers)
-            found = np.zeros(len(ids), dtype=np.int64)
-            found[known] = self._numbers[ids[known]]
-            return found
+            ids = np.where(ids < len(self._numbers), ids, 0)
         return self._numbers[ids]
 
     def note(self, ids: Sequence[int], numbers: Sequence[int]) -> None:
         """Give ids their numbers."""
-        if ids and max(ids) >= len(self._numbers):
-            self._numbers = np.concatenate([self._numbers, np.zeros(max(ids) + 1, dtype=np.int64)])
         self._numbers[ids] = numbers

@@ -45,11 +45,7 @@ class Repeats:
         self._numbers = np.array(likeness, dtype=np.int64).view(np.uint64)
         self._near: dict[int, list[int]] = {}
 
-    def first_of(self, key: int) -> int:
-        """Return what `firsts_of` says of one candidate."""
-        return self.firsts_of([key])[key]
-
-    def firsts_of(self, keys: Sequence[int]) -> dict[int, int]:
+    def firsts_of(self, keys: Collection[int]) -> dict[int, int]:
         """Return the best candidate that each of some repeats, itself where it repeats none.
 
         What is repeated repeats nothing itself: a text that is like a repetition alone stands for itself.
@@ -68,10 +64,6 @@ class Repeats:
             self._first[at] = next(alike, at)
         return {key: self._first[key] for key in keys}
 
-    def group_of(self, key: int) -> list[int]:
-        """Return what `groups_of` says of one candidate."""
-        return self.groups_of([key])[key]
-
     def groups_of(self, keys: Collection[int]) -> dict[int, list[int]]:
         """Return for candidates that repeat none each one, and all that repeat it.
 
@@ -79,14 +71,9 @@ class Repeats:
             keys: The candidates.
         """
         self._compare(keys)
-        worse = {key: [at for at in self._near[key] if at > self._place[key]] for key in keys}
-        firsts = self.firsts_of(
-            [self._ids[at] for at in sorted({at for near in worse.values() for at in near})]
-        )
-        return {
-            key: [key, *(each for at in near for each in [self._ids[at]] if firsts[each] == key)]
-            for key, near in worse.items()
-        }
+        worse = {key: [self._ids[at] for at in self._near[key] if at > self._place[key]] for key in keys}
+        firsts = self.firsts_of({each for near in worse.values() for each in near})
+        return {key: [key, *(each for each in near if firsts[each] == key)] for key, near in worse.items()}
 
     def _better_near(self, key: int) -> list[int]:
         """Return the candidates before one whose numbers are near to its own, the best first."""
@@ -94,7 +81,7 @@ class Repeats:
         return [self._ids[at] for at in self._near[key] if at < own]
 
     def _compare(self, keys: Collection[int]) -> None:
-        """Find the places of all candidates whose numbers are near to those of some, itself mostly among them."""
+        """Find the places of all candidates whose numbers are near to those of some, each mostly near to itself."""
         fresh = [key for key in keys if key not in self._near]
         if not fresh:
             return

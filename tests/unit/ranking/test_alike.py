@@ -43,10 +43,17 @@ def grouped(texts: Mapping[int, str], numbers: Mapping[int, int] | None = None) 
 def firsts(ids: list[int], numbers: Mapping[int, int], texts: Texts) -> dict[int, int]:
     """Return which candidate each one repeats, asked for from the last to the first: no order of asking matters."""
     repeats = Repeats(ids, [numbers[key] for key in ids], texts.load)
-    found = {key: repeats.first_of(key) for key in reversed(ids)}
-    for key in {*found.values()}:
-        assert repeats.group_of(key) == [key, *(each for each in ids if found[each] == key != each)]
+    found = {key: first_of(repeats, key) for key in reversed(ids)}
+    assert repeats.firsts_of(ids) == found
+    groups = {key: [key, *(each for each in ids if found[each] == key != each)] for key in found.values()}
+    assert {key: repeats.groups_of([key])[key] for key in groups} == groups
+    assert repeats.groups_of(groups.keys()) == groups
     return {key: found[key] for key in ids}
+
+
+def first_of(repeats: Repeats, key: int) -> int:
+    """Return what one candidate repeats."""
+    return repeats.firsts_of([key])[key]
 
 
 def words(first: int, last: int) -> str:
@@ -186,13 +193,13 @@ def test_what_nobody_asks_about_is_not_read() -> None:
     texts = Texts(dict.fromkeys(range(1, 60), DECISION))
     repeats = Repeats(list(texts.texts), [7] * 58 + [2**62 - 1], texts.load)
 
-    assert repeats.first_of(59) == 59
+    assert first_of(repeats, 59) == 59
     assert texts.asked == []
-    assert repeats.first_of(2) == 1
+    assert first_of(repeats, 2) == 1
     assert texts.asked == [[1, 2]]
 
 
 def test_a_long_chain_is_followed_from_its_end() -> None:
     texts = {at: words(2 * at, 2 * at + 20) for at in range(1_200)}  # longer than Python's stack is deep
 
-    assert Repeats(list(texts), [5] * len(texts), Texts(texts).load).first_of(1_199) == 1_198
+    assert first_of(Repeats(list(texts), [5] * len(texts), Texts(texts).load), 1_199) == 1_198

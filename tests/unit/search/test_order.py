@@ -271,11 +271,10 @@ def test_a_near_repetition_is_known_as_one_of_the_best(db: Database) -> None:
     found = order(db, question("?"), {changed: 5.0, entry: 4.0, other: 3.0})
 
     ids = chunk_ids(db)
-    assert [found.repeats.first_of(ids[text]) for text in (changed, entry, other)] == [
-        ids[changed],
-        ids[changed],
-        ids[other],
-    ]
+    asked = [ids[text] for text in (changed, entry, other)]
+    assert [*found.repeats.firsts_of(asked).items()] == list(
+        zip(asked, (ids[changed], ids[changed], ids[other]), strict=True)
+    )
 
 
 def test_repetitions_come_later_where_that_is_wanted(db: Database) -> None:

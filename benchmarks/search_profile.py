@@ -51,6 +51,7 @@ STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (MatrixSearch, "nearest", "nearest vectors"),
     (candidates, "chunks_of_vectors", "chunks of vectors"),
     (order, "load_texts", "texts"),
+    (order, "locate", "places of candidates"),
     (order, "_fuse_with_neighbours", "fusion and neighbours"),
     (order, "find_held", "very names"),
     (find, "order_candidates", "order, beside that"),

@@ -75,7 +75,7 @@ class KeptRows:
 
     @property
     def rows(self) -> Mapping[int, ChunkRow]:
-        """All that are kept, by id."""
+        """All that are kept, by id, of the moment that was followed last."""
         return self._rows
 
     def clear(self) -> None:
@@ -85,6 +85,20 @@ class KeptRows:
         self._facts = np.zeros((FIRST_ROOM, FACTS), dtype=np.int64)
         self._at, self._of_vector = map(_Table, self._largest_ids)
 
+    def follow(self, db: Database) -> None:
+        """Forget what is kept where it is of another moment than a snapshot, or too much.
+
+        Args:
+            db: The connection, whose snapshot it is.
+        """
+        # Of the reader's snapshot: another one with every commit of others.
+        version = get_int(db, "PRAGMA data_version")
+        if version != self._version:
+            self._version = version
+            self._largest_ids = (count_chunks(db), last_vector_id(db))
+            self.clear()
+        self._keeper.make_room()
+
     def places_of(self, db: Database, ids: NDArray[np.int64]) -> Places:
         """Return where chunks stand, whose rows are kept then; an id that isn't there is left out.
 
@@ -92,7 +106,7 @@ class KeptRows:
             db: The connection.
             ids: (n,), ascending.
         """
-        self._follow(db)
+        self.follow(db)
         at = self._at.find(ids)
         if not at.all():
             self._add(chunks_by_id(db, ids[at == 0].tolist()))
@@ -111,7 +125,7 @@ class KeptRows:
         Returns:
             (n,), the chunks' ids, 0 where there is none; their rows are kept.
         """
-        self._follow(db)
+        self.follow(db)
         ids = self._of_vector.find(vector_ids)
         if not ids.all():
             found = chunks_of_vectors(db, space_id, vector_ids[ids == 0].tolist())
@@ -129,16 +143,6 @@ class KeptRows:
         self._facts[first:end] = facts_of(fresh.values(), self._files)
         self._at.note(list(fresh), range(first, end))
         self._rows |= fresh
-
-    def _follow(self, db: Database) -> None:
-        """Forget what is kept where it is of another moment, or too much."""
-        # Of the reader's snapshot: another one with every commit of others.
-        version = get_int(db, "PRAGMA data_version")
-        if version != self._version:
-            self._version = version
-            self._largest_ids = (count_chunks(db), last_vector_id(db))
-            self.clear()
-        self._keeper.make_room()
 
 
 class _Table:

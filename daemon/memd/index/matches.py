@@ -39,11 +39,6 @@ class Matches:
     by_all: list[tuple[int, float]] = field(default_factory=list)
     rows: dict[int, ChunkRow] = field(default_factory=dict)
 
-    @property
-    def ids(self) -> list[int]:
-        """All of them."""
-        return [key for key, _ in self.by_any + self.by_all]
-
 
 @dataclass(frozen=True, slots=True)
 class MatchStatement:

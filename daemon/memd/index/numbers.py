@@ -16,7 +16,7 @@ _SCORES = msgspec.json.Decoder(list[float])
 
 def pack_ids(ids: Collection[int]) -> str:
     """Return ids as `json_each` takes them."""
-    return msgspec.json.encode(list(ids)).decode()
+    return pack_json(list(ids))
 
 
 def pack_json(values: Sequence[object]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memd.ranking.fusion import FloatArray
 from memd.ranking.places import Places
 
 SHARE = 0.35
@@ -12,9 +12,7 @@ SHARE = 0.35
 0.35 it hardly matters, without it a point of evidence is lost; see docs/ranking.md."""
 
 
-def lifted_scores(
-    scores: NDArray[np.float64], places: Places, share: float | None = None
-) -> NDArray[np.float64]:
+def lifted_scores(scores: FloatArray, places: Places, share: float | None = None) -> FloatArray:
     """Add to each score a share of the better of its direct neighbours' scores, in a file.
 
     Args:

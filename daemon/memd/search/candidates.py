@@ -118,6 +118,8 @@ def find_words(
     scores: dict[int, float] = {}
     rows: Mapping[int, ChunkRow] = {}
     whole: frozenset[int] | None = None
+    if question.kept is not None:
+        question.kept.follow(db)
     for scope, found in zip(question.scopes, matches, strict=False):
         assert asked.any_of is not None
         rows = {**rows, **found.rows} if question.kept is None else question.kept.rows

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from memd.config import Hybrid, Query
-from memd.index.database import Database
+from memd.index.database import READER, Database, connect
 from memd.index.files import generation
+from memd.index.kept_rows import Keeper
 from memd.index.vectors.scan import ScanSearch
 from memd.search.candidates import find_meaning, find_words
 from memd.search.find import find_hits
@@ -154,3 +156,24 @@ def test_texts_that_can_t_hold_a_question_as_it_stands_needn_t_be_looked_at(seed
         known += words.whole is not None
         some += bool(words.whole)
     assert 0 < some < known
+
+
+def test_rows_that_are_kept_tell_copies_apart_as_they_are_now(tmp_path: Path) -> None:
+    # given kept rows of more different texts than there are candidates
+    writer = new_index(tmp_path / "main.sqlite", extension=False)
+    different = [f"deploy n{number}" for number in range(120)]
+    publish(writer, "memory/a.md", different)
+    reader, kept = connect(tmp_path / "main.sqlite", READER), Keeper().keep()
+    kept.places_of(reader, np.arange(1, 121))
+    assert len(kept) == 120
+
+    # when copies of one text take their ids
+    publish(writer, "memory/a.md", [])
+    publish(writer, "memory/a.md", ["deploy n1"] * 119 + ["deploy n2"])
+    asked = question("deploy")
+    plain = find_words(reader, asked).scores
+    asked.kept = kept
+
+    # then what words find is what they find without kept rows
+    assert find_words(reader, asked).scores == plain
+    assert len(plain) == 2

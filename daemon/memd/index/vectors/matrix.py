@@ -315,7 +315,7 @@ class _Ranking:
         least = math.inf
         while not self._is_certain(least):
             least = self._least(rough[::SAMPLE], most // SAMPLE)
-            likely = (rough >= least).nonzero()[0]
+            likely = np.flatnonzero(rough >= least)
             if not likely.size:
                 break
             self._read(likely, self._compared.close(likely))

@@ -19,7 +19,7 @@ from memd.embedding.rerank import Reranker
 from memd.index.cache import trim
 from memd.index.connection import IndexFile
 from memd.index.files import count_all
-from memd.index.housekeeping import give_caches_back, keep_log_short, squeeze
+from memd.index.housekeeping import give_caches_back, keep_log_short, keep_places, squeeze
 from memd.index.keyword import tidy
 from memd.index.vectors.warm import WarmVectors
 from memd.meaning.kept import embed_kept, keep_vector
@@ -158,6 +158,7 @@ class AgentMemory:
                 nursery.start_soon(heal_writing, self.index_file, self._catch_up)
                 nursery.start_soon(keep_log_short, self.index_file)
                 nursery.start_soon(give_caches_back, self.index_file)
+                nursery.start_soon(keep_places, self.index_file, self.warm)
                 if self.config.settings.enabled:
                     self.text.sync_nowait()
                     nursery.start_soon(self.schedule.run)

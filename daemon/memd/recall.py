@@ -173,6 +173,7 @@ class Recall:
             now_ms=self._clock(),
             notes_scope=self._notes_scope(sources, params.path),
             explain=params.explain,
+            places=self._warm.places,
         )
 
     def _wanted(self, params: SearchParams) -> int:

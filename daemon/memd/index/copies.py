@@ -6,6 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
+from memd.index.all_places import AllPlaces
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
@@ -22,6 +25,7 @@ def find_distinct(
     scope: Scope | None = None,
     rows: Mapping[int, ChunkRow] | None = None,
     found: list[tuple[int, float]] | None = None,
+    places: AllPlaces | None = None,
 ) -> list[tuple[int, float]]:
     """Return the chunks that match, best first, each text once as far as copies crowded others out.
 
@@ -32,6 +36,7 @@ def find_distinct(
         scope: Limits to sources or a path prefix.
         rows: Chunks that are known already, by id.
         found: What matches so far, where that is known: the `limit` best.
+        places: Where all chunks stand, where that is in memory.
 
     Returns:
         (chunk id, negated BM25), as `find_keyword` returns them.
@@ -40,18 +45,26 @@ def find_distinct(
     found = find_keyword(db, match, limit, scope) if found is None else found
     asked = limit
     # Copies have exactly equal scores, so a list of different scores holds none.
-    while len(found) == asked and _count_distinct(db, found, rows) < limit and asked < MOST_COPIES:
+    while len(found) == asked and _count_distinct(db, found, rows, places) < limit and asked < MOST_COPIES:
         asked = min(asked * 4, MOST_COPIES)
         found = find_keyword(db, match, asked, scope)
     return found if asked == limit else _first_of_each(db, found, limit)
 
 
-def _count_distinct(db: Database, found: Sequence[tuple[int, float]], rows: Mapping[int, ChunkRow]) -> int:
+def _count_distinct(
+    db: Database,
+    found: Sequence[tuple[int, float]],
+    rows: Mapping[int, ChunkRow],
+    places: AllPlaces | None,
+) -> int:
     """Return how many different texts chunks have; those with a score of their own aren't looked at."""
     often = Counter(score for _, score in found)
     if len(often) == len(found):
         return len(found)
     tied = [key for key, score in found if often[score] > 1]
+    if places is not None:
+        texts = places.places_of(np.array(sorted(tied), dtype=np.int64)).texts
+        return len(found) - len(tied) + len(np.unique(texts))
     known = list(map(rows.get, tied))
     hashes = {row.hash for row in known if row is not None}
     if None in known:

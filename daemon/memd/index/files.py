@@ -16,7 +16,7 @@ from memd.index.database import Database, get_int
 from memd.index.keyword import Scope, insert_words_of_file, scope_sql
 from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
-from memd.index.numbers import pack_ids, unpack_ids
+from memd.index.numbers import pack_ids, pack_json, unpack_ids
 from memd.text.chunking import Chunk
 from memd.text.likeness import likenesses
 
@@ -195,6 +195,27 @@ def chunks_by_id(db: Database, ids: Sequence[int]) -> list[ChunkRow]:
         f"""SELECT json_group_array({ROW_AS_JSON})
             FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.id = wanted.value""",
         (pack_ids(ids),),
+    ).fetchall()[0]
+    return _CHUNK_ROWS.decode(str(row[0]))
+
+
+def chunks_of_files(db: Database, paths: Sequence[str]) -> list[ChunkRow]:
+    """Return all chunks of some files, without their text."""
+    row = db.execute(
+        f"""SELECT json_group_array({ROW_AS_JSON})
+            FROM json_each(?) AS wanted CROSS JOIN chunks AS c ON c.path = wanted.value""",
+        (pack_json(paths),),
+    ).fetchall()[0]
+    return _CHUNK_ROWS.decode(str(row[0]))
+
+
+def chunks_after(db: Database, last_id: int, limit: int) -> list[ChunkRow]:
+    """Return the next chunks after an id, by id, without their text."""
+    row = db.execute(
+        f"""SELECT json_group_array({ROW_AS_JSON})
+            FROM (SELECT id FROM chunks WHERE id > ? ORDER BY id LIMIT ?) AS wanted
+            CROSS JOIN chunks AS c ON c.id = wanted.id""",
+        (last_id, limit),
     ).fetchall()[0]
     return _CHUNK_ROWS.decode(str(row[0]))
 

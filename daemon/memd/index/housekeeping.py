@@ -5,9 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 
+import trio
+
 from memd.index.connection import Database, IndexFile
 from memd.index.database import get_int
 from memd.index.upkeep import FREE_PAGES_AT_ONCE, fold_log, log_of, size_of
+from memd.index.vectors.warm import WarmVectors
 from memd_client.errors import MemdError
 
 REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
@@ -15,6 +18,9 @@ REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
 
 IDLE_S = 20.0
 """After so long unused, an index gives its page caches back: 0.7 MB an agent, read again in a millisecond."""
+
+PLACES_S = 0.5
+"""How long after a search that lacked them the places of all chunks are read: a burst of searches comes first."""
 
 
 async def keep_log_short(index: IndexFile) -> None:
@@ -33,6 +39,15 @@ async def give_caches_back(index: IndexFile) -> None:
         with suppress(MemdError):
             await index.give_caches_back()
             index.used.clear()  # that was no use of it
+
+
+async def keep_places(index: IndexFile, warm: WarmVectors) -> None:
+    """Bring into memory where all chunks stand, a moment after a search that lacked it; runs until cancelled."""
+    while True:
+        await warm.wait_places_wanted()
+        await trio.sleep(PLACES_S)
+        with suppress(MemdError):  # searches read what they need, and say what is wrong with the index
+            await index.read(warm.renew_places)
 
 
 async def squeeze(index: IndexFile) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.index.files import ChunkRow
+from memd.index.text_keys import key_of
 from memd.ranking.places import FileNumbers, Places, pack_facts
 
 
 def facts_of(rows: Collection[ChunkRow], numbers: FileNumbers) -> NDArray[np.int64]:
-    """Return the facts of chunks, (n, 6).
+    """Return the facts of chunks, (n, 8).
 
     Args:
         rows: The chunks.
@@ -20,7 +21,17 @@ def facts_of(rows: Collection[ChunkRow], numbers: FileNumbers) -> NDArray[np.int
     """
     give = numbers.give
     facts = (
-        (row.id, give(row.path), row.start_line, row.start_char, row.end_char, row.likeness) for row in rows
+        (
+            row.id,
+            give(row.path),
+            row.start_line,
+            row.end_line,
+            row.start_char,
+            row.end_char,
+            row.likeness,
+            key_of(row.hash),
+        )
+        for row in rows
     )
     return pack_facts(facts, len(rows))
 

@@ -9,11 +9,12 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Facts: TypeAlias = tuple[int, int, int, int, int, int]
-"""Of a candidate: its id, the number of its file, its first line, where it begins and where it ends, in characters (the
-same where that isn't known), its likeness."""
+Facts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
+"""Of a candidate: its id, the number of its file, its first line and its last, where it begins and where it ends, in
+characters (the same where that isn't known), its likeness, a number of its text."""
 
-FACTS: Final = 6
+FACTS: Final = 8
+ID, FILE, TEXT = 0, 1, 7
 
 
 class FileNumbers:
@@ -46,20 +47,23 @@ class Places:
     """Where candidates stand in their files, and what they are like.
 
     Args:
-        facts: (n, 6), `Facts` of each, by id.
+        facts: (n, 8), `Facts` of each, by id.
         file_numbers: Theirs; other files may have numbers too.
 
     Attributes:
         ids: (n,), ascending.
         files: (n,), the number of each one's file.
         lines: (n,), the first line of each, from 1.
+        end_lines: (n,), the last one.
         starts: (n,), where each begins, in characters of its file.
         ends: (n,), where each ends, not belonging to it; its start where that isn't known.
         likeness: (n,), their numbers, as `memd.text.likeness` makes them.
+        texts: (n,), a number of each one's text: copies have the same.
     """
 
     def __init__(self, facts: NDArray[np.int64], file_numbers: FileNumbers) -> None:
-        self.ids, self.files, self.lines, self.starts, self.ends, self.likeness = facts.T
+        self.ids, self.files, self.lines, self.end_lines = facts.T[:4]
+        self.starts, self.ends, self.likeness, self.texts = facts.T[4:]
         self.file_numbers = file_numbers
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from memd.index.files import ChunkRow, chunks_of_vectors, generation
 from memd.index.keyword import count_chunks, holding
 from memd.index.matches import Matches, MatchRow, MatchStatement, match_statement, read_matches
 from memd.index.vectors.vector_search import VectorSearch
+from memd.search.located import all_places
 from memd.search.question import Candidates, Question, without_days
 from memd.text.days.find import find_days
 from memd.text.keywords import plan_match
@@ -85,7 +86,8 @@ def match_statements(db: Database, question: Question, asked: AskedWords) -> lis
     """Return what finds the words of a question, for each of its scopes."""
     if asked.any_of is None:
         return []
-    wanted, with_rows = (asked.any_of, asked.all_of, CANDIDATES), question.kept is None
+    wanted = (asked.any_of, asked.all_of, CANDIDATES)
+    with_rows = all_places(db, question, asked.generation) is None
     return [match_statement(db, *wanted, scope, with_rows=with_rows) for scope in question.scopes]
 
 
@@ -116,17 +118,16 @@ def find_words(
     if matches is None or any(found.generation != asked.generation for found in matches):
         matches = match_words(db, question, asked)
     scores: dict[int, float] = {}
-    rows: Mapping[int, ChunkRow] = {}
+    rows: dict[int, ChunkRow] = {}
     whole: frozenset[int] | None = None
-    if question.kept is not None:
-        question.kept.follow(db)
+    places = all_places(db, question, matches[0].generation) if matches else None
     for scope, found in zip(question.scopes, matches, strict=False):
         assert asked.any_of is not None
-        rows = {**rows, **found.rows} if question.kept is None else question.kept.rows
-        some = dict(find_distinct(db, asked.any_of, CANDIDATES, scope, rows, found.by_any))
+        rows |= found.rows
+        some = dict(find_distinct(db, asked.any_of, CANDIDATES, scope, rows, found.by_any, places))
         # Whatever holds all words holds any: asking again is needed only where the list was cut.
         if asked.all_of is not None and len(some) >= CANDIDATES:
-            together = find_distinct(db, asked.all_of, CANDIDATES, scope, rows, found.by_all)
+            together = find_distinct(db, asked.all_of, CANDIDATES, scope, rows, found.by_all, places)
             if scope == question.scope and len(found.by_all) < CANDIDATES:
                 whole = frozenset(key for key, _ in found.by_all)
             for key, score in together:
@@ -161,17 +162,19 @@ def find_meaning(db: Database, question: Question, search: VectorSearch) -> Cand
     nearest: dict[int, float] = {}
     for scope in question.scopes:
         nearest |= dict(search.nearest(db, question.space_id, question.vector, CANDIDATES, scope))
-    rows: Mapping[int, ChunkRow]
-    if question.kept is not None and question.scope is None:
+    now = generation(db)
+    rows: dict[int, ChunkRow] = {}
+    places = all_places(db, question, now) if question.scope is None else None
+    if places is not None and question.places is not None:
         vector_ids = np.fromiter(nearest, np.int64, len(nearest))
-        ids = question.kept.of_vectors(db, question.space_id, vector_ids).tolist()
-        scores, rows = dict(zip(ids, nearest.values(), strict=True)), question.kept.rows
+        ids = question.places.chunks_of(db, places, question.space_id, vector_ids).tolist()
+        scores = dict(zip(ids, nearest.values(), strict=True))
         scores.pop(0, None)  # of a vector no chunk has
     else:
         found = chunks_of_vectors(db, question.space_id, list(nearest), question.scope)
         scores = {row.id: nearest[vector_id] for vector_id, row in found}
         rows = {row.id: row for _, row in found}
-    return Candidates(generation(db), scores, (perf_counter() - started) * 1000, rows)
+    return Candidates(now, scores, (perf_counter() - started) * 1000, rows)
 
 
 def find_both(

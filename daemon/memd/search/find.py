@@ -22,6 +22,7 @@ from memd.search.candidates import (
     read_question,
 )
 from memd.search.hits import cut_hits
+from memd.search.located import Known, all_places
 from memd.search.order import order_candidates
 from memd.search.question import Candidates, Found, Question
 from memd.search.steps import Steps, run_alone
@@ -100,7 +101,7 @@ def _find_hits(
     spent = _Spent()
     with spent:
         of_day = find_of_days(db, question) if question.days else set()
-        known = (words.rows, meaning.rows)
+        known = Known(words.rows, meaning.rows, all_places(db, question, now))
         order = order_candidates(db, question, words.scores, meaning.scores, of_day, known, whole=words.whole)
     yield
     with spent:

@@ -64,6 +64,7 @@ class HitCutter:
         at = 0
         while at < len(order.ranked) and len(self._hits) < wanted:
             size = wanted - len(self._hits) + SPARE
+            order.rows.load(order.ids[at : at + size])
             self._cut_page(order.ranked[at : at + size], wanted)
             at += size
         return self._hits
@@ -76,6 +77,7 @@ class HitCutter:
         left = [row for row in rows if firsts[row.id] not in self._told and not self._is_shown(row)]
         # Copies of one text are candidates each, and the count of its hash has all of them already.
         groups = repeats.groups_of({*firsts.values()})
+        order.rows.load([key for group in groups.values() for key in group])
         alike = {first: {order.rows[key].hash for key in group} for first, group in groups.items()}
         hashes = {digest for row in left for digest in (row.hash, *alike[firsts[row.id]])}
         copies = count_copies(self._db, hashes, self._question.scope)

@@ -9,7 +9,7 @@ import numpy as np
 
 from memd.config import Hybrid
 from memd.index.connection import Database
-from memd.index.files import ChunkRow, load_texts
+from memd.index.files import load_texts
 from memd.ranking.alike import Repeats
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
@@ -31,7 +31,7 @@ from memd.ranking.places import Places
 from memd.ranking.seats import seat_notes
 from memd.ranking.tiers import prefer_days, put_exact_first
 from memd.search.abstain import FAR
-from memd.search.located import NONE_KNOWN, Known, Located, locate
+from memd.search.located import NONE_KNOWN, Known, Located, Rows, locate
 from memd.search.question import Question
 from memd.text.exact import find_held
 from memd.text.literals import is_whole
@@ -51,8 +51,8 @@ class Order:
     Attributes:
         ranked: Best first, scores from 0 to 1.
         ids: Their ids.
-        rows: Where each one is, by id; others may be among them.
-        places: The same in columns, without others.
+        rows: Where each one is, by id, read where it is needed.
+        places: The same in columns.
         repeats: Which of them say the same as a better one.
         texts: Their texts, as far as they were needed.
         fused: Scores by words and meaning alone, as `places` has them: what a text around a hit is worth.
@@ -61,7 +61,7 @@ class Order:
         steps: Scores after each step that changed them, by its name, where an explanation was asked for.
     """
 
-    rows: Mapping[int, ChunkRow]
+    rows: Rows
     places: Places
     repeats: Repeats
     texts: Texts
@@ -91,13 +91,13 @@ def order_candidates(
         texts: Negated BM25 by chunk id.
         vectors: Cosine by chunk id.
         of_day: Chunks of the days the question names.
-        known: Where chunks are, as far as that was read already.
+        known: What is known of where chunks are.
         whole: Chunks with all words of the question: no other holds it as it stands. None where that isn't known.
     """
     hybrid = question.settings.hybrid
     plain = hybrid.fusion == "weighted"  # OpenClaw's formula, and nothing beside it
     by_names = bool(question.names) and not plain
-    located = locate(db, texts, vectors, of_day, known, question.kept)
+    located = locate(db, texts, vectors, of_day, known)
     rows, places = located.rows, located.places
     contents = Texts(db, places)
     order = Order(rows, places, Repeats((), (), contents.load), contents)
@@ -197,12 +197,12 @@ def _fuse_with_neighbours(
     snippets = order.texts.all() if hybrid.mmr.enabled else {}
 
     paths, files, lines = places.file_numbers.paths, places.files.tolist(), places.lines.tolist()
+    end_lines = places.end_lines
 
     def item(at: int) -> Ranked:
-        row = located.rows[ids[at]]
-        near, told = vectors.get(row.id), texts.get(row.id)
-        snippet = snippets.get(row.id, "")
-        return Ranked(row.id, row.path, row.start_line, row.end_line, snippet, near, told, scores[at])
+        key, end_line = ids[at], int(end_lines[at])
+        near, told, snippet = vectors.get(key), texts.get(key), snippets.get(key, "")
+        return Ranked(key, paths[files[at]], lines[at], end_line, snippet, near, told, scores[at])
 
     def behind(at: int) -> Behind:
         key = ids[at]
@@ -222,17 +222,18 @@ def _fuse(
     """Return the candidates scored by another formula than the default one, best first."""
     plain = hybrid.fusion == "weighted"
     snippets = contents.all() if hybrid.mmr.enabled else {}
-    candidates = []
-    for key in located.places.ids.tolist():
-        row, text_score = located.rows[key], texts.get(key)
+    candidates, places = [], located.places
+    columns = (places.ids, places.files, places.lines, places.end_lines)
+    for key, file, line, end_line in zip(*(column.tolist() for column in columns), strict=True):
+        text_score = texts.get(key)
         if text_score is not None and plain:
             text_score = bm25_score(-text_score)
         candidates.append(
             Candidate(
                 key,
-                row.path,
-                row.start_line,
-                row.end_line,
+                places.file_numbers.paths[file],
+                line,
+                end_line,
                 snippets.get(key, ""),
                 vectors.get(key),
                 text_score,
@@ -265,13 +266,14 @@ def _count_held(
     else:
         read = ids
     held: dict[str | int, int] = {}
-    by_file = find_held(names, places.paths()) if len(read) < len(ids) else {}
+    paths, numbers = places.paths(), places.files.tolist()
+    by_file = find_held(names, paths) if len(read) < len(ids) else {}
     if by_file:
-        files = zip(ids, places.files.tolist(), strict=True)
-        held = {key: by_file[number] for key, number in files if number in by_file}
+        held = {key: by_file[number] for key, number in zip(ids, numbers, strict=True) if number in by_file}
     if read:
         texts = contents.load(read)
-        held |= find_held(names, {key: f"{located.rows[key].path}\n{texts.get(key, '')}" for key in read})
+        path_of = {key: paths[number] for key, number in zip(ids, numbers, strict=True)}
+        held |= find_held(names, {key: f"{path_of[key]}\n{texts.get(key, '')}" for key in read})
     return held
 
 
@@ -284,8 +286,9 @@ def _diversify(ranked: Sequence[Ranked], held: Mapping[str | int, int], lambda_:
     return ordered
 
 
-def _seat_notes(ranked: Sequence[Ranked], rows: Mapping[int, ChunkRow]) -> list[Ranked]:
+def _seat_notes(ranked: Sequence[Ranked], rows: Rows) -> list[Ranked]:
     """Return the ranking with seats for notes that have to do with the question."""
+    rows.load(ids_of(ranked))
     return seat_notes(
         ranked,
         lambda item: rows[int(item.id)].source == "sessions",

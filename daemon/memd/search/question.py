@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memd.config import Query
 from memd.index.files import ChunkRow
-from memd.index.kept_rows import KeptRows
+from memd.index.followed_places import FollowedPlaces
 from memd.index.keyword import Scope
 from memd.search.lexicon import Lexicon
 from memd.text.days.find import DaySpan
@@ -37,7 +37,7 @@ class Question:
         model: Its model.
         notes_scope: The scope of notes alone where transcripts may be found beside them, else None.
         lexicon: What is known of the index's words; None leaves errors of typing as they are.
-        kept: Where chunks stand, as far as earlier searches read it; None reads all of it.
+        places: Where all chunks stand, as far as that is in memory; None reads what is needed.
         explain: Whether to say how each hit came by its place.
         days: Days the query names; filled in when it is read (`candidates.read_question`), as is what follows.
         plan: What the index is asked.
@@ -55,7 +55,7 @@ class Question:
     model: str = ""
     notes_scope: Scope | None = None
     lexicon: Lexicon | None = None
-    kept: KeptRows | None = None
+    places: FollowedPlaces | None = None
     explain: bool = False
     days: tuple[DaySpan, ...] = ()
     plan: MatchPlan = NOTHING_ASKED

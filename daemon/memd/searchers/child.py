@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from memd.index.database import MAPPING_READER, Database, connect, limit_page_caches, reading
-from memd.index.kept_rows import Keeper, KeptRows
+from memd.index.followed_places import FollowedPlaces
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.stored import read_rows
 from memd.search.find import find_in_steps
@@ -30,10 +30,10 @@ from memd.searchers import wire
 
 @dataclass
 class _Index:
-    """An open index, its vectors in memory, and what is known of its words."""
+    """An open index, its vectors and where its chunks stand in memory, and what is known of its words."""
 
     db: Database
-    rows: KeptRows
+    places: FollowedPlaces = field(default_factory=FollowedPlaces)
     matrix: MatrixSearch = field(default_factory=MatrixSearch)
     lexicon: Lexicon = field(default_factory=Lexicon)
 
@@ -47,7 +47,6 @@ class Indexes:
 
     def __init__(self) -> None:
         self._open: dict[str, _Index] = {}
-        self._keeper = Keeper()
 
     def __repr__(self) -> str:
         return f"<Indexes, {len(self._open)} open>"
@@ -92,7 +91,7 @@ class Indexes:
         if not index.db.in_transaction:
             snapshots.enter_context(reading(index.db))
         question = wire.question_of(request)
-        question.lexicon, question.kept = index.lexicon, index.rows
+        question.lexicon, question.places = index.lexicon, index.places
         found = yield from find_in_steps(index.db, question, index.matrix)
         if not index.db.in_transaction:  # SQLite gave it up over an error of another one
             raise _SnapshotLostError
@@ -107,12 +106,29 @@ class Indexes:
         index = self._at(request.index)
         with reading(index.db):
             index.matrix.load(index.db, request.space_id)
+        self._renew(index)
         return wire.Held(request.id)
+
+    def catch_up(self) -> None:
+        """Read what many changes left behind, while nobody waits for an answer."""
+        for path, index in list(self._open.items()):
+            try:
+                self._renew(index)
+            except Exception:  # noqa: BLE001 - the next request for it begins anew
+                self._forget(path)
+
+    def _renew(self, index: _Index) -> None:
+        """Bring the places of an index's chunks into memory, or up to date."""
+        if index.matrix.space_id is not None and index.places.is_wanted:
+            with reading(index.db):
+                index.places.renew(index.db, index.matrix.space_id)
 
     def _change(self, request: wire.Change) -> None:
         index = self._open.get(request.index)
         if index is None or index.matrix.space_id != request.space_id:
             return  # what is brought into memory later holds the change
+        if request.text is not None:
+            index.places.note(*request.text)
         index.matrix.remove(request.space_id, request.gone)
         if request.come:
             with reading(index.db):
@@ -123,7 +139,7 @@ class Indexes:
     def _at(self, path: str) -> _Index:
         """Return an index, opened where it isn't yet."""
         if path not in self._open:
-            self._open[path] = _Index(connect(Path(path), MAPPING_READER), self._keeper.keep())
+            self._open[path] = _Index(connect(Path(path), MAPPING_READER))
         return self._open[path]
 
     def _forget(self, path: str) -> None:
@@ -148,6 +164,8 @@ def main(arguments: Sequence[str]) -> int:
     for _ in _receive(0, waiting):
         _write_all(replies, b"".join(map(wire.frame_of, indexes.serve(waiting))))
         gc.collect(0)
+        if not waiting:
+            indexes.catch_up()
     return 0
 
 

@@ -84,11 +84,13 @@ class Copies:
                 self._pool.budget.release(copy)
                 self._copies.setdefault(copy.searcher, copy)  # so that it isn't tried again and again
 
-    def changed(self, space_id: str, gone: Sequence[int], come: Sequence[int]) -> None:
-        """Take over that a commit took vectors out of use, and brought others into it."""
+    def changed(
+        self, space_id: str, gone: Sequence[int], come: Sequence[int], text: tuple[int, str] | None = None
+    ) -> None:
+        """Take over that a commit took vectors out of use, and brought others into it, or changed a text."""
         for searcher, copy in self._copies.items():
             if copy.space_id == space_id:
-                searcher.change(self.index, space_id, gone, come)
+                searcher.change(self.index, space_id, gone, come, text)
 
     def drop(self) -> None:
         """Have every process close the index."""

@@ -166,9 +166,16 @@ class Searcher:
         if not isinstance(await self._ask(wire.Hold(self._ids, index, space_id), HOLD_S), wire.Held):
             raise SearcherGoneError
 
-    def change(self, index: str, space_id: str, gone: Sequence[int], come: Sequence[int]) -> None:
-        """Tell that vectors went out of use, and came into it; what is asked after this knows it."""
-        self._tell(wire.Change(index, space_id, list(gone), [key for key in come if key]))
+    def change(
+        self,
+        index: str,
+        space_id: str,
+        gone: Sequence[int],
+        come: Sequence[int],
+        text: tuple[int, str] | None = None,
+    ) -> None:
+        """Tell that vectors went out of use, and came into it, or a text changed; what is asked after this knows it."""
+        self._tell(wire.Change(index, space_id, list(gone), [key for key in come if key], text))
 
     def forget(self, index: str) -> None:
         """Have an index closed."""

@@ -51,12 +51,16 @@ class Hold(msgspec.Struct, tag="hold"):
 
 
 class Change(msgspec.Struct, tag="change"):
-    """Vectors of an index went out of use, and came into it, by what was committed before this was said."""
+    """Vectors of an index went out of use, and came into it, by what was committed before this was said.
+
+    `text` is the index's generation after that and the file, where it changed a file's chunks.
+    """
 
     index: str
     space_id: str
     gone: list[int]
     come: list[int]
+    text: tuple[int, str] | None = None
 
 
 class Forget(msgspec.Struct, tag="forget"):

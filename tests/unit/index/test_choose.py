@@ -30,5 +30,5 @@ def test_a_scan_answers_without_the_extension_and_says_why() -> None:
     assert off.reason.endswith("turned off in the settings")
 
 
-def test_the_memory_needed_is_what_a_matrix_takes() -> None:
-    assert needed_bytes(15_000, 384) == 15_000 * (384 + 17)
+def test_the_memory_needed_is_what_vectors_and_places_take() -> None:
+    assert needed_bytes(15_000, 384) == 15_000 * (384 + 17 + 88 + 16)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+import trio
+import trio.testing
+
+from memd.index.files import generation
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.index.vectors.warm import MatrixBudget, WarmVectors
+from memd.index.vectors.warm import MatrixBudget, WarmVectors, load_facts
+from tests.support.indexes import SPACE, new_index, publish, publish_lines, unit
 
 EXTENSION = VectorExtension(enabled=False)
 
@@ -90,3 +96,44 @@ def test_a_closed_agent_leaves_its_part_of_the_budget(budget: MatrixBudget) -> N
     budget.admit(second, 60)
 
     assert (closed.drops, first.drops) == (1, 0)
+
+
+def test_places_are_in_memory_where_the_vectors_are(tmp_path: Path) -> None:
+    # given an agent whose vectors are not in memory yet
+    db = new_index(tmp_path / "main.sqlite", extension=False)
+    publish_lines(db, ["a note"], unit([[1, 0, 0]]))
+    warm = WarmVectors(EXTENSION, MatrixBudget(1_000_000))
+    warm.use_space(load_facts(db, SPACE.id))
+    warm.renew_places(db)
+    assert warm.places.at(db, generation(db)) is None
+
+    async def is_wanted() -> bool:
+        """Search, and return whether places are wanted then."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(warm.wait_places_wanted)
+            await trio.testing.wait_all_tasks_blocked()
+            warm.searcher()
+            await trio.testing.wait_all_tasks_blocked()
+            is_waiting = bool(nursery.child_tasks)
+            nursery.cancel_scope.cancel()
+        return not is_waiting
+
+    # when searches bring them there
+    async def scene() -> None:
+        # then the places of its chunks follow, once
+        assert not await is_wanted()
+        warm.warm_up(db)
+        assert await is_wanted()
+        warm.renew_places(db)
+        assert warm.places.at(db, generation(db)) is not None
+        assert not await is_wanted()
+        # and they change with what is committed
+        warm.follow(publish(db, "memory/new.md", ["another"]))
+        places = warm.places.at(db, generation(db))
+        assert places is not None
+        assert len(places) == 2
+        # and they leave memory together
+        warm.drop()
+        assert warm.places.at(db, generation(db)) is None
+
+    trio.run(scene)

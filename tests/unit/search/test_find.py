@@ -9,15 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memd.config import Hybrid, Query
-from memd.index.database import READER, Database, connect
+from memd.config import Hybrid, Mmr, Query
+from memd.index.database import READER, Database, connect, reading
 from memd.index.files import generation
-from memd.index.kept_rows import Keeper
+from memd.index.followed_places import FollowedPlaces
+from memd.index.keyword import Scope
 from memd.index.vectors.scan import ScanSearch
 from memd.search.candidates import find_meaning, find_words
 from memd.search.find import find_hits
 from memd.search.question import Candidates
-from tests.support.indexes import new_index, publish, publish_lines, question, store, unit
+from tests.support.indexes import (
+    SPACE,
+    new_index,
+    publish,
+    publish_lines,
+    publish_note,
+    question,
+    store,
+    unit,
+)
 
 LINES = ["the cat sleeps on the sofa", "the dog runs in the garden", "quarterly figures of the bakery"]
 BY_MEANING_ALONE = Query(hybrid=Hybrid(enabled=False))
@@ -158,22 +168,75 @@ def test_texts_that_can_t_hold_a_question_as_it_stands_needn_t_be_looked_at(seed
     assert 0 < some < known
 
 
-def test_rows_that_are_kept_tell_copies_apart_as_they_are_now(tmp_path: Path) -> None:
-    # given kept rows of more different texts than there are candidates
+def test_places_in_memory_tell_copies_apart_as_they_are_now(tmp_path: Path) -> None:
+    # given places of more different texts than there are candidates
     writer = new_index(tmp_path / "main.sqlite", extension=False)
     different = [f"deploy n{number}" for number in range(120)]
     publish(writer, "memory/a.md", different)
-    reader, kept = connect(tmp_path / "main.sqlite", READER), Keeper().keep()
-    kept.places_of(reader, np.arange(1, 121))
-    assert len(kept) == 120
+    reader, places = connect(tmp_path / "main.sqlite", READER), FollowedPlaces()
+    with reading(reader):
+        places.renew(reader, "")
 
     # when copies of one text take their ids
-    publish(writer, "memory/a.md", [])
-    publish(writer, "memory/a.md", ["deploy n1"] * 119 + ["deploy n2"])
+    for texts in ([], ["deploy n1"] * 119 + ["deploy n2"]):
+        places.note(publish(writer, "memory/a.md", texts).generation, "memory/a.md")
     asked = question("deploy")
-    plain = find_words(reader, asked).scores
-    asked.kept = kept
+    with reading(reader):
+        plain = find_words(reader, asked).scores
+        asked.places = places
+        known = find_words(reader, asked)
 
-    # then what words find is what they find without kept rows
-    assert find_words(reader, asked).scores == plain
+    # then what words find is what they find without them
+    assert known.scores == plain
     assert len(plain) == 2
+    assert not known.rows
+
+
+HYBRIDS = {
+    "by default": Hybrid(),
+    "as OpenClaw fuses": Hybrid(fusion="weighted"),
+    "by ranks": Hybrid(fusion="rrf"),
+    "diverse": Hybrid(mmr=Mmr(enabled=True)),
+    "by meaning alone": Hybrid(enabled=False),
+}
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_places_in_memory_change_no_answer(tmp_path: Path, name: str) -> None:
+    # given notes and transcripts of few words, copies and near repetitions among them, with vectors
+    rng = random.Random(name)
+    writer, followed = new_index(tmp_path / "main.sqlite", extension=False), FollowedPlaces()
+    lines = [" ".join(rng.choices(WORDS, k=rng.randint(3, 20))) for _ in range(150)]
+    store(writer, lines, unit(np.random.default_rng(1).normal(size=(len(lines), 3))))
+    for number in range(40):
+        source = "sessions" if number % 4 == 0 else "memory"
+        publish_note(writer, f"{source}/2026-11-{number:02}.md", "\n\n".join(rng.choices(lines, k=8)), source)
+    reader = connect(tmp_path / "main.sqlite", READER)
+    with reading(reader):
+        followed.renew(reader, SPACE.id)
+    scopes = [(None, None), (None, Scope(("memory",))), (Scope(None, "memory/"), None)]
+    found = 0
+    for step in range(30):
+        # when questions are asked, and notes change meanwhile
+        if step % 5 == 4:
+            path, text = f"memory/2026-11-{rng.randrange(1, 4):02}.md", rng.choice(lines)
+            published = publish(writer, path, [text])
+            followed.note(published.generation, path)
+        scope, notes_scope = rng.choice(scopes)
+        asked = question(
+            " ".join(rng.choices(WORDS, k=4)),
+            Query(hybrid=HYBRIDS[name]),
+            vector=unit(np.random.default_rng(step).normal(size=(1, 3)))[0],
+            scope=scope,
+            notes_scope=notes_scope,
+            explain=True,
+        )
+        with reading(reader):
+            plain = find_hits(reader, asked, ScanSearch())
+            asked.places = followed
+            assert followed.at(reader, generation(reader)) is not None
+            known = find_hits(reader, asked, ScanSearch())
+        # then the answer is the same with them and without
+        assert (known.hits, known.held, known.closer_look) == (plain.hits, plain.held, plain.closer_look)
+        found += len(known.hits)
+    assert found > 10

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import trio
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
 from memd.index.cache import active_space, count_vectors, find_dims, set_active_space
 from memd.index.database import Database
 from memd.index.files import Published
+from memd.index.followed_places import FollowedPlaces
 from memd.index.vectors.choose import Choice, choose_search, needed_bytes
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
@@ -40,8 +42,13 @@ class Holder(Protocol):
 class Followers(Protocol):
     """Copies of an agent's vectors elsewhere, which follow what happens to them."""
 
-    def changed(self, space_id: str, gone: Sequence[int], come: Sequence[int]) -> None:
-        """Take over that a commit took vectors out of use, and brought others into it."""
+    def changed(
+        self, space_id: str, gone: Sequence[int], come: Sequence[int], text: tuple[int, str] | None = None
+    ) -> None:
+        """Take over that a commit took vectors out of use, and brought others into it.
+
+        `text`: the index's generation after it and the file, where it changed a file's chunks.
+        """
 
     def drop(self) -> None:
         """Give all memory back."""
@@ -118,12 +125,16 @@ class _Held:
 
 
 class WarmVectors:
-    """One agent's vectors of the space in use.
+    """One agent's vectors of the space in use, and where its chunks stand.
 
     Args:
         extension: sqlite-vec, after it was tried.
         budget: The budget shared with the other agents.
         followers: Copies elsewhere.
+
+    Attributes:
+        count, dims: How many vectors are in use, and their length.
+        places: Where all chunks stand, as long as the vectors are in memory.
     """
 
     def __init__(
@@ -133,6 +144,8 @@ class WarmVectors:
         self._extension = extension
         self._budget = budget
         self._matrix = MatrixSearch()
+        self.places = FollowedPlaces()
+        self._places_wanted = trio.Event()
         self._space_id: str | None = None
         self.count = 0
         self.dims = 0
@@ -143,13 +156,15 @@ class WarmVectors:
     def use_space(self, facts: SpaceFacts) -> None:
         """Search this space from now on."""
         if facts.id != self._space_id:
-            self._matrix.drop()
+            self.drop()
             self._drop_copies()
         self._space_id, self.dims, self.count = facts.id, facts.dims, facts.count
 
     def searcher(self) -> VectorSearch:
         """Return the path that answers a search made now."""
         self._budget.admit(self, self.needed_bytes)
+        if self._wants_places:
+            self._places_wanted.set()
         return self.choice().search
 
     @property
@@ -171,6 +186,25 @@ class WarmVectors:
         if self._space_id is not None and self.is_cold:
             self._matrix.load(db, self._space_id)
 
+    @property
+    def _wants_places(self) -> bool:
+        """Whether places are to be read: they are in memory where the vectors are."""
+        return self._matrix.is_loaded and self.places.is_wanted
+
+    async def wait_places_wanted(self) -> None:
+        """Wait until a search would do better with places in memory than it does (`renew_places`)."""
+        self._places_wanted = trio.Event()
+        await self._places_wanted.wait()
+
+    def renew_places(self, db: Database) -> None:
+        """Bring the places of all chunks into memory, or up to date (blocking).
+
+        Args:
+            db: A reader connection, at the begin of a transaction.
+        """
+        if self._space_id is not None and self._wants_places:
+            self.places.renew(db, self._space_id)
+
     def choice(self) -> Choice:
         """Return the path that answers and the reason, for status."""
         return choose_search(
@@ -183,15 +217,23 @@ class WarmVectors:
 
     def follow(self, published: Published) -> None:
         """Take over what a committed change of text did to the vectors in use."""
-        if self._space_id is None or published.space_id != self._space_id:
+        text = None
+        if published.chunks_added or published.chunks_removed:
+            text = (published.generation, published.path)
+            self.places.note(*text)
+        if self._space_id is None:
             return
-        self._matrix.remove(self._space_id, published.removed_vectors)
-        self.count -= len(published.removed_vectors)
-        if published.added_matrix is not None:
-            self._matrix.add(self._space_id, published.added_vectors, published.added_matrix)
-            self.count += len(published.added_vectors)
-        if self._followers is not None and (published.removed_vectors or published.added_vectors):
-            self._followers.changed(self._space_id, published.removed_vectors, published.added_vectors)
+        gone: tuple[int, ...] = ()
+        come: tuple[int, ...] = ()
+        if published.space_id == self._space_id:
+            gone, come = published.removed_vectors, published.added_vectors
+        self._matrix.remove(self._space_id, gone)
+        self.count -= len(gone)
+        if come and published.added_matrix is not None:
+            self._matrix.add(self._space_id, come, published.added_matrix)
+            self.count += len(come)
+        if self._followers is not None and (gone or come or text):
+            self._followers.changed(self._space_id, gone, come, text)
 
     def replace(self, gone: Sequence[int], ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
         """Take in vectors stored just now, and leave out those they replaced.
@@ -228,8 +270,9 @@ class WarmVectors:
             self._followers.drop()
 
     def drop(self) -> None:
-        """Give the matrix's memory back; the next search loads it again."""
+        """Give the memory back; the next search loads the vectors again."""
         self._matrix.drop()
+        self.places.drop()
 
 
 def load_facts(db: Database, space_id: str) -> SpaceFacts:

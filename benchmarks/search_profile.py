@@ -27,8 +27,9 @@ from benchmarks.stages import Stages
 from memd.config import Query
 from memd.index.cache import active_space
 from memd.index.database import READER, Database, connect
+from memd.index.followed_places import FollowedPlaces
 from memd.index.vectors.matrix import MatrixSearch
-from memd.search import candidates, find, hits, order
+from memd.search import candidates, find, hits, located, order
 from memd.search.find import find_hits
 from memd.search.lexicon import Lexicon
 from memd.search.question import Question
@@ -49,9 +50,10 @@ STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (candidates, "match_words", "keyword search"),
     (candidates, "find_words", "words, beside that"),
     (MatrixSearch, "nearest", "nearest vectors"),
-    (candidates, "chunks_of_vectors", "chunks of vectors"),
+    (FollowedPlaces, "chunks_of", "chunks of vectors"),
     (order, "load_texts", "texts"),
     (order, "locate", "places of candidates"),
+    (located, "chunks_by_id", "rows of hits"),
     (order, "_fuse_with_neighbours", "fusion and neighbours"),
     (order, "find_held", "very names"),
     (find, "order_candidates", "order, beside that"),
@@ -138,6 +140,9 @@ class Engine:
         space = active_space(db)
         assert space is not None
         self._space_id, self._dims = space.id, space.dims
+        self._places = FollowedPlaces()
+        with db:
+            self._places.renew(db, space.id)
 
     def search(self, question: str, seed: int) -> float:
         """Search, look at the files and all; return the processor milliseconds of the look."""
@@ -146,7 +151,7 @@ class Engine:
         look_ms = (time.thread_time() - began_s) * 1000
         asked = Question(question, Query(), 6, None, None, int(time.time() * 1000), lexicon=self._lexicon)
         asked.vector = random_vectors(1, np.random.default_rng(seed))[0]
-        asked.space_id, asked.model = self._space_id, "minilm"
+        asked.space_id, asked.model, asked.places = self._space_id, "minilm", self._places
         is_there = check_against(disk, None, read_file_of)
         with self._db:
             words = candidates.find_words(self._db, asked)

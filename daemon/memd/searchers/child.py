@@ -125,10 +125,10 @@ class Indexes:
 
     def _change(self, request: wire.Change) -> None:
         index = self._open.get(request.index)
+        if index is not None and request.text is not None:
+            index.places.note(*request.text)
         if index is None or index.matrix.space_id != request.space_id:
             return  # what is brought into memory later holds the change
-        if request.text is not None:
-            index.places.note(*request.text)
         index.matrix.remove(request.space_id, request.gone)
         if request.come:
             with reading(index.db):

@@ -118,7 +118,7 @@ class Recall:
                 await self._ask_side_by_side(ask)
             if ask.found is None and ask.search is not None and ask.has_new_vectors:
                 ask.meaning, ask.search = None, self._warm.searcher()
-            found = ask.found if ask.found is not None else await self._index.read(ask.finish)
+            found = ask.found if ask.found is not None else await self._finish(ask)
             await self._read_again(ask, found, started + budget_s)
         return SearchReply(
             agent=self._config.id,
@@ -224,8 +224,7 @@ class Recall:
             return True
 
         if ask.in_one:
-            in_memory = ask.search is not None and ask.search.name == "memory"
-            seat = Seat(self._copies if in_memory else None, ask.question.space_id, self._warm.needed_bytes)
+            seat = self._seat_for(ask)
             async with self._right_of_way.turn(seat):
                 is_alone = self._right_of_way.has_core_to_spare
                 told = await self._ask_beside(ask, seat) if seat.is_taken else None
@@ -256,12 +255,32 @@ class Recall:
             ask.look_ms = (perf_counter() - started) * 1000
         if ask.behind:
             return False if self._config.settings.sync.on_search else None
+        ask.found = await self._find_beside(ask, seat)
+        return True if ask.found is not None else None
+
+    async def _finish(self, ask: Ask) -> Found:
+        """Find everything anew, in another process where there is one: changed files have been brought in.
+
+        A change makes all searches under way do so at once: in threads alone they would be at it until the next one.
+        """
+        if not ask.in_one or ask.disk is None:
+            return await self._index.read(ask.finish)
+        seat = self._seat_for(ask)
+        async with self._right_of_way.turn(seat):
+            found = await self._find_beside(ask, seat) if seat.is_taken else None
+            return found if found is not None else await self._index.read(ask.finish)
+
+    async def _find_beside(self, ask: Ask, seat: Seat) -> Found | None:
+        """Return what another process finds; None where it can't, or where the text of a hit isn't on disk any more."""
         found = await seat.find(ask.question)
         assert ask.disk is not None
-        if found is None or not all(map(check_against(ask.disk, None, self._text.sources.load), found.hits)):
-            return None
-        ask.found = found
-        return True
+        is_there = check_against(ask.disk, ask.behind, self._text.sources.load)
+        return found if found is not None and all(map(is_there, found.hits)) else None
+
+    def _seat_for(self, ask: Ask) -> Seat:
+        """Return a search's place in other processes, which have vectors in memory alone."""
+        in_memory = ask.search is not None and ask.search.name == "memory"
+        return Seat(self._copies if in_memory else None, ask.question.space_id, self._warm.needed_bytes)
 
     def _look(self, ask: Ask) -> None:
         """Look at the disk (blocking), or take over a look that began after the question came.

@@ -10,7 +10,7 @@ import numpy as np
 
 from memd.index.files import ChunkRow
 from memd.index.places import facts_of
-from memd.index.text_keys import Ints
+from memd.index.text_keys import Ints, find_sorted
 from memd.ranking.places import FACTS, FILE, ID, TEXT, FileNumbers, Places
 
 PLACE_BYTES: Final = 8 * (FACTS + 3)
@@ -49,9 +49,7 @@ class AllPlaces:
         Args:
             ids: (n,), ascending.
         """
-        at = np.searchsorted(self.ids, ids)
-        there = at < len(self)
-        there[there] = self.ids[at[there]] == ids[there]
+        at, there = find_sorted(self.ids, ids)
         return Places(self.facts.take(at[there], axis=0), self.files)
 
     def firsts_of(self, keys: Ints) -> Ints:

@@ -32,6 +32,19 @@ def key_of(digest: str) -> int:
     return hash(digest)
 
 
+def find_sorted(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return where some ids are among others, and which of them are there at all.
+
+    Args:
+        ids: (n,), ascending.
+        wanted: (m,).
+    """
+    at = np.searchsorted(ids, wanted)
+    there = at < len(ids)
+    there[there] = ids[at[there]] == wanted[there]
+    return at, there
+
+
 class VectorKeys:
     """Of which text each vector of a space is. Nothing of it changes, as nothing of that ever does.
 
@@ -51,9 +64,7 @@ class VectorKeys:
 
     def keys_of(self, vector_ids: Ints) -> tuple[NDArray[np.bool_], Ints]:
         """Return which of some vectors are known (n,), and the keys of the texts of those."""
-        at = np.searchsorted(self._ids, vector_ids)
-        known = at < len(self._ids)
-        known[known] = self._ids[at[known]] == vector_ids[known]
+        at, known = find_sorted(self._ids, vector_ids)
         return known, self._keys[at[known]]
 
     def with_those(self, db: Database, vector_ids: Ints) -> VectorKeys:

@@ -1,7 +1,7 @@
 """Many clients at once: how many searches a second one daemon answers, how long they take, and whether all get theirs.
 
 Clients are connections of separate processes, each asking its next question as it has its answer. The same is measured
-while another agent's text is indexed from scratch, again and again.
+while another agent's text is indexed from scratch, again and again, and while a note of the searched memory changes.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from statistics import median
 from typing import Final
@@ -48,36 +49,56 @@ ANSWERS_EACH: Final = 6
 MOST_S: Final = 30.0
 """The longest time of a round all the same: on a machine that others load clients get fewer."""
 
-Load = Callable[[int], LoadResult]
+EDIT_S: Final = 1 / 3
+"""A note changes so often, as where several agents write one memory."""
+
+EDITED_LINES: Final = 20
+"""Lines of that note: some text, as agents write it down, of which each change is the last line."""
+
+BESIDE: Final = {
+    "idle": "",
+    "busy": ", another agent indexing",
+    "edits": ", a note changing",
+}
+"""What happens beside the searches, as it is said of a figure."""
+
+Results = Mapping[str, Mapping[int, Sequence[LoadResult]]]
+"""Rounds by what happened beside them, and by clients."""
 
 
 def measure(options: Options) -> Part:
     """Measure numbers of clients, with the daemon at rest otherwise and while it indexes."""
     passages, text, seconds, rounds = (4_000, 1_000, 3.0, 2) if options.quick else (15_000, 10_000, 8.0, 3)
     searched, indexed = cached_corpus(options, passages), cached_corpus(options, text)
-    idle, busy = dict[int, list[LoadResult]](), dict[int, list[LoadResult]]()
+    works: dict[str, Callable[[DaemonProcess], AbstractContextManager[list[int]]]] = {
+        "idle": _nothing,
+        "busy": _indexing,
+        "edits": _editing,
+    }
+    results: dict[str, dict[int, list[LoadResult]]] = {beside: {} for beside in BESIDE}
     with _warm_daemon(searched, indexed) as (daemon, questions):
         for clients in CLIENTS:
-            idle[clients], busy[clients] = [], []
             with _asking(daemon, clients, questions) as generators:
                 first = _load(daemon, generators, WARM_UP_S)
                 long_s = min(MOST_S, max(seconds, ANSWERS_EACH * median(first.took_ms) / THOUSAND))
                 for _ in range(rounds):
-                    idle[clients].append(_load(daemon, generators, long_s))
-                    with _indexing(daemon) as done:
-                        busy[clients].append(_load(daemon, generators, long_s, done))
-            options.tell(
-                f"{clients} clients: {_in_words(idle[clients])}; indexing: {_in_words(busy[clients])}"
-            )
-    figures = [figure for clients in CLIENTS for figure in _figures(clients, idle[clients], "idle")]
-    figures += [figure for clients in CLIENTS for figure in _figures(clients, busy[clients], "busy")]
-    notes = _notes(searched.passages, indexed.passages, idle, busy)
+                    for beside, work in works.items():
+                        with work(daemon) as done:
+                            one = _load(daemon, generators, long_s, done)
+                        results[beside].setdefault(clients, []).append(one)
+            for beside, of in results.items():
+                options.tell(f"{clients} clients{BESIDE[beside]}: {_in_words(of[clients])}")
     return Part(
         name="load",
         title="Load: many clients at once",
-        figures=figures,
-        plots=_plots(idle, busy),
-        notes=notes,
+        figures=[
+            figure
+            for beside, of in results.items()
+            for clients in CLIENTS
+            for figure in _figures(clients, of[clients], beside)
+        ],
+        plots=_plots(results),
+        notes=_notes(searched.passages, indexed.passages, results),
     )
 
 
@@ -104,11 +125,11 @@ def _asking(daemon: DaemonProcess, clients: int, questions: list[str]) -> Iterat
 
 
 def _load(
-    daemon: DaemonProcess, generators: Sequence[Worker], seconds: float, done: list[int] | None = None
+    daemon: DaemonProcess, generators: Sequence[Worker], seconds: float, done: Sequence[int] = ()
 ) -> LoadResult:
-    """Have all clients ask for some time."""
+    """Have all clients ask for some time; count what is added to `done` meanwhile."""
     pids = [daemon.pid, *children_of(daemon.pid)]
-    before_s, before = processor_s(pids), len(done or ())
+    before_s, before = processor_s(pids), len(done)
     for generator in generators:
         generator.tell({"seconds": seconds})
     told = [generator.hear() for generator in generators]
@@ -117,33 +138,63 @@ def _load(
         seconds=seconds,
         cores=os.cpu_count() or 1,
         daemon_s=processor_s(pids) - before_s,
-        work=len(done or ()) - before,
+        work=len(done) - before,
     )
+
+
+@contextmanager
+def _nothing(daemon: DaemonProcess) -> Iterator[list[int]]:
+    """Do nothing beside the block."""
+    yield []
 
 
 @contextmanager
 def _indexing(daemon: DaemonProcess) -> Iterator[list[int]]:
     """Have an agent's text indexed from scratch, again and again, inside the block; yield the passages of each time."""
+    with (
+        daemon.client(timeout_s=PATIENT_S) as client,
+        _again_and_again(lambda: client.index(INDEXED, force=True).agents[0].chunks) as done,
+    ):
+        yield done
+
+
+@contextmanager
+def _editing(daemon: DaemonProcess) -> Iterator[list[int]]:
+    """Have a note of the searched agent change inside the block; yield its size after each change."""
+    note = daemon.home.workspace(SEARCHED) / "memory" / "changing.md"
+    lines = make_questions(EDITED_LINES, random.Random(19))
+
+    def change() -> int:
+        size = note.write_text("".join(f"- {line}\n" for line in [*lines, f"change {time.monotonic_ns()}"]))
+        time.sleep(EDIT_S)
+        return size
+
+    with _again_and_again(change) as done:
+        yield done
+
+
+@contextmanager
+def _again_and_again(work: Callable[[], int]) -> Iterator[list[int]]:
+    """Do some work in a thread until the block ends; yield what it returned, which goes on growing."""
     ended, done = threading.Event(), list[int]()
 
-    def work() -> None:
+    def run() -> None:
         while not ended.is_set():
-            done.append(client.index(INDEXED, force=True).agents[0].chunks)
+            done.append(work())
 
-    with daemon.client(timeout_s=PATIENT_S) as client:
-        thread = threading.Thread(target=work)
-        thread.start()
-        try:
-            yield done
-        finally:
-            ended.set()
-            thread.join()
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield done
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _figures(clients: int, results: Sequence[LoadResult], beside: str) -> list[Figure]:
     """Return the figures of a number of clients; bars are for a daemon that does nothing else."""
     name = f"load.{beside}.{clients}"
-    said = f"{clients} clients" + (", another agent indexing" if beside == "busy" else "")
+    said = f"{clients} clients{BESIDE[beside]}"
     rates = [result.rate for result in results]
     p99 = [share_of(result.took_ms, 99) for result in results]
     least = [result.least_served for result in results]
@@ -181,14 +232,16 @@ def _figures(clients: int, results: Sequence[LoadResult], beside: str) -> list[F
     ]
 
 
-def _plots(idle: dict[int, list[LoadResult]], busy: dict[int, list[LoadResult]]) -> list[Plot]:
+def _plots(results: Results) -> list[Plot]:
     """Return throughput and latency by number of clients."""
     x = [float(clients) for clients in CLIENTS]
 
-    def curve(label: str, of: dict[int, list[LoadResult]], value: Callable[[LoadResult], float]) -> Curve:
+    def curve(
+        label: str, of: Mapping[int, Sequence[LoadResult]], value: Callable[[LoadResult], float]
+    ) -> Curve:
         return Curve(label, x, [median(map(value, of[clients])) for clients in CLIENTS])
 
-    sides = (("nothing else", idle), ("another agent indexing", busy))
+    sides = [(BESIDE[beside].removeprefix(", ") or "nothing else", of) for beside, of in results.items()]
     rates = [curve(label, of, lambda result: result.rate) for label, of in sides]
     times = [
         curve(f"p{percent}, {label}", of, partial(_took_ms, percent=percent))
@@ -201,11 +254,10 @@ def _plots(idle: dict[int, list[LoadResult]], busy: dict[int, list[LoadResult]])
     ]
 
 
-def _notes(
-    searched: int, indexed: int, idle: dict[int, list[LoadResult]], busy: dict[int, list[LoadResult]]
-) -> list[str]:
+def _notes(searched: int, indexed: int, results: Results) -> list[str]:
     """Return what is to be known of how it was measured."""
-    everything = [result for of in (idle, busy) for results in of.values() for result in results]
+    idle = results["idle"]
+    everything = [result for of in results.values() for rounds in of.values() for result in rounds]
     errors: Counter[str] = Counter()
     for result in everything:
         errors.update(result.errors)
@@ -214,8 +266,9 @@ def _notes(
     cores = ", ".join(
         f"{clients}: {median(result.daemon_cores for result in idle[clients]):.2f}" for clients in CLIENTS
     )
-    finished = ", ".join(
-        f"{clients}: {sum(result.work for result in busy[clients]):g}" for clients in CLIENTS
+    finished, changed = (
+        ", ".join(f"{clients}: {sum(one.work for one in of[clients]):g}" for clients in CLIENTS)
+        for of in (results["busy"], results["edits"])
     )
     return [
         f"{searched:,} passages, {QUESTIONS} different questions whose vectors are known; a client asks its next "
@@ -224,6 +277,9 @@ def _notes(
         f"cores, by number of clients, they took {shares}, the daemon and its processes kept so many busy: {cores}.",
         f"The other agent's text is {indexed:,} passages, indexed by words again and again; so many times it was "
         f"finished beside the searches: {finished}.",
+        f"The note that changes is one of the searched memory, of {EDITED_LINES} lines and one that is new, "
+        f"{1 / EDIT_S:.0f} times a second; no search goes on before it is in the index. It changed so many times: "
+        f"{changed}.",
         f"Refused or failed requests: {refused}; without an answer: {sum(one.unanswered for one in everything)}; "
         f"answered with less than all: {sum(one.less for one in everything)}.",
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memd_client import MemdError
+from memd_client import Client, MemdError
 from memd_client.messages import SearchReply, StatusReply
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
@@ -23,6 +23,9 @@ MINILM = {"agents": {"defaults": {"memorySearch": {"provider": "local", "local":
 
 CLIENTS = 60
 NOTES = 12
+LEAST_IN_PROCESSES = 0.6
+"""Share of a crowd's answers that threads of the daemon must leave to processes."""
+
 QUESTIONS = [
     "which gateway listens on the port",
     "who paid the invoice",
@@ -87,6 +90,12 @@ def has_searchers(status: StatusReply) -> bool:
     return status.memory.searchers > 0
 
 
+def found_in_processes(client: Client) -> float:
+    """Return how many searches processes found the hits of, up to now."""
+    [figure] = [each for each in client.metrics().metrics if each.name == "memd_searches_in_processes_total"]
+    return sum(sample.value for sample in figure.samples)
+
+
 def searchers_of(daemon: DaemonProcess) -> list[int]:
     """Return the processes that search beside a daemon."""
     children = children_of(daemon.pid)
@@ -142,6 +151,20 @@ def test_after_every_edit_among_a_crowd_a_search_tells_what_is_on_disk(edits: in
         status = client.status()
     assert crowd.failed == []
     assert has_searchers(status)
+
+
+def test_amid_a_crowd_and_edits_processes_find_most_hits() -> None:
+    with serving() as daemon, daemon.client(timeout_s=60) as client, Crowd(daemon) as crowd:
+        daemon.wait_for(has_searchers)
+        # when a note changes again and again, so that most searches wait for it and are finished after it
+        before = len(crowd.answers), found_in_processes(client)
+        for edit in range(40):
+            daemon.home.note("memory/edit.md", f"# Edit\n\nHere stands marker{edit}word.\n")
+            asked = len(crowd.answers)
+            daemon.wait_for(lambda _, asked=asked: len(crowd.answers) > asked + CLIENTS // 2)
+        answers, found = len(crowd.answers) - before[0], found_in_processes(client) - before[1]
+    assert crowd.failed == []
+    assert found > answers * LEAST_IN_PROCESSES
 
 
 def test_the_daemons_processes_end_with_it() -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from memd.index.vectors.warm import MatrixBudget
+from memd.meter import METER
 from memd.search.question import Found, Question
 from memd.searchers.searcher import Searcher, SearcherGoneError
 
@@ -174,6 +175,8 @@ class Seat:
         if self._searcher is None or self._copies is None:
             return None
         try:
-            return await self._searcher.find(self._copies.index, question)
+            found = await self._searcher.find(self._copies.index, question)
         except SearcherGoneError:
             return None
+        METER.count("memd_searches_in_processes_total")
+        return found

@@ -274,8 +274,10 @@ def exact_names(text: str) -> list[str]:
 
 def _is_exact(name: str) -> bool:
     """Return whether a word is a name rather than prose."""
-    parts = _WORD_RUN.findall(name)
+    if name.isalpha():
+        return bool(camel_parts(name))
     if _NAME_SIGN.search(name) is not None:
+        parts = _WORD_RUN.findall(name)
         prose = all(part.isalpha() and len(part) == 1 for part in parts) and "&" not in name
         return not prose and all(part.lower() not in WORDS_OF["en"] or part.isupper() for part in parts)
     if name.isdigit():

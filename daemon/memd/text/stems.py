@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Set
 from importlib import import_module
 from typing import Any
@@ -161,8 +161,7 @@ def languages_of_text(words: Set[str], text: str) -> tuple[str, ...]:
     letters: Set[str] = frozenset() if text.isascii() else set(map(str.lower, letters_beyond_ascii(text)))
     if not letters and len(known) < least:
         return ()
-    scores, own = _score(sorted(known))
-    hits = Counter(each for word in known for each in _LANGUAGES_OF_WORD[word])
+    scores, hits, own = _score(sorted(known))
     # In an English text a café is no French, and a word or two beside it no proof.
     english = len(words & WORDS_OF["en"]) >= _ENGLISH_WORDS
     among = [each for each in LATIN if not english or hits[each] >= _WORDS_IN_ENGLISH]
@@ -186,11 +185,10 @@ def languages_of_question(words: Collection[str], text: str) -> tuple[tuple[str,
         English. A few words without grammar may be of any language: all are asked.
     """
     distinct = frozenset(words)
-    scores, _ = _score(sorted(distinct & _LANGUAGES_OF_WORD.keys()))
+    scores, hits, _ = _score(sorted(distinct & _LANGUAGES_OF_WORD.keys()))
     letters = defaultdict[str, float](float)
     beyond = letters_beyond_ascii(text.lower())
     _add_letters(letters, beyond)
-    hits = Counter(each for word in distinct for each in _LANGUAGES_OF_WORD.get(word, ()))
     for each in letters:
         scores[each] += letters[each]
     # One word is no proof: `son` may be a son, and asking for an article costs little.
@@ -290,21 +288,25 @@ def _without_particle(word: str) -> str:
     return word
 
 
-def _score(known: Iterable[str]) -> tuple[defaultdict[str, float], Counter[str]]:
-    """Return how much grammar words, in a fixed order, speak for each language, and how many for it alone."""
-    scores = defaultdict[str, float](float)
-    own: Counter[str] = Counter()
+def _score(
+    known: Iterable[str],
+) -> tuple[defaultdict[str, float], defaultdict[str, int], defaultdict[str, int]]:
+    """Return how much grammar words, in a fixed order, speak for each language, how many do, how many for it alone."""
+    scores, hits, own = defaultdict[str, float](float), defaultdict[str, int](int), defaultdict[str, int](int)
     for word in known:
         languages = _LANGUAGES_OF_WORD[word]
         for language in languages:
             scores[language] += 1 / len(languages)
+            hits[language] += 1
         if len(languages) == 1:
             own[languages[0]] += 1
-    return scores, own
+    return scores, hits, own
 
 
 def _add_letters(scores: defaultdict[str, float], letters: Set[str], among: Collection[str] = LATIN) -> None:
     """Add a point for two letters that a language has and English hasn't, and most of one for one."""
+    if not letters:
+        return
     for language in among:
         common = len(letters & LETTERS[language])
         if common:
@@ -312,7 +314,9 @@ def _add_letters(scores: defaultdict[str, float], letters: Set[str], among: Coll
 
 
 def _other_scripts(letters: Set[str], least: int) -> tuple[str, ...]:
-    """Return the languages that so many letters of their own tell."""
+    """Return the languages that so many letters of their own tell, one at least."""
+    if not letters:
+        return ()
     return tuple(language for language, script in _SCRIPTS.items() if len(script & letters) >= least)
 
 

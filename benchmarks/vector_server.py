@@ -115,7 +115,8 @@ class _Server(ThreadingHTTPServer):
 
 def main() -> None:
     """Serve until stdin closes."""
-    _encoded("base64")
+    for encoding in ("float", "base64"):
+        _encoded(encoding)
     with _Server(("127.0.0.1", 0), _Handler) as server:
         print(f"http://127.0.0.1:{server.server_address[1]}/v1", flush=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()

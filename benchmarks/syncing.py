@@ -58,7 +58,7 @@ class Size:
     repeats: int
 
 
-FULL: Final = Size(files=600, unchanged_files=1_300, rounds=3, repeats=40)
+FULL: Final = Size(files=600, unchanged_files=1_300, rounds=5, repeats=40)
 QUICK: Final = Size(files=150, unchanged_files=1_300, rounds=2, repeats=10)
 
 

@@ -23,8 +23,8 @@ import structlog
 import trio
 
 from memd import __version__, app
-from memd.config import DaemonSettings, load_daemon_settings
-from memd.openclaw import load_home
+from memd.config import DaemonSettings
+from memd.openclaw import load_settings
 from memd.paths import daemon_config_file, models_dir
 from memd.reload import InForce
 from memd.service.heap import bound_heap
@@ -72,8 +72,7 @@ def serve_forever() -> None:
     home_dir = Path.home()
 
     def load() -> InForce:
-        daemon, problems = load_daemon_settings(daemon_config_file(environ))
-        return InForce(load_home(environ, home_dir), daemon, problems)
+        return InForce(*load_settings(environ, home_dir))
 
     first = load()
     _start_logging(first.daemon)

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
-
-from memd_client.errors import ConfigInvalidError
 
 Source = Literal["memory", "sessions"]
 Fusion = Literal["normalized", "weighted", "rrf"]
@@ -266,60 +262,6 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_agent_files: AtLeast1 = 20_000
     max_agent_mb: AtLeast1 = 1024
     search_processes: AtLeast0 = 4
-
-
-def load_daemon_settings(path: Path) -> tuple[DaemonSettings, tuple[ConfigInvalidError, ...]]:
-    """Return the daemon's settings from `memd.toml`, and what is wrong with the file.
-
-    Args:
-        path: The file; one that isn't there means defaults.
-
-    Returns:
-        The settings, with the default in the place of every value that can't be used, and one problem for
-        each of those and for each key that is no setting. Nothing is raised.
-    """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return DaemonSettings(), ()
-    except OSError as error:
-        return DaemonSettings(), (_toml_problem(path, f"can't be read: {error.strerror}"),)
-    except UnicodeDecodeError as error:
-        return DaemonSettings(), (_toml_problem(path, f"is not UTF-8 (byte {error.start})"),)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return DaemonSettings(), (_toml_problem(path, f"is not TOML: {error}"),)
-    return _read_daemon_settings(document, path)
-
-
-def _read_daemon_settings(
-    document: Mapping[str, Any], path: Path
-) -> tuple[DaemonSettings, tuple[ConfigInvalidError, ...]]:
-    """Return the settings a parsed file holds, and its problems."""
-    known = {field.name: field for field in msgspec.structs.fields(DaemonSettings)}
-    values: dict[str, Any] = {}
-    problems: list[ConfigInvalidError] = []
-    for key, raw in document.items():
-        field = known.get(key)
-        if field is None:
-            problems.append(_toml_problem(path, f"`{key}` is not a setting of the daemon", key))
-            continue
-        try:
-            value = msgspec.convert(raw, field.type)
-        except (msgspec.ValidationError, OverflowError):
-            value = math.nan
-        if isinstance(value, float) and not math.isfinite(value):
-            expected = describe_type(field.type)
-            message = f"{key}: expected {expected}, found {describe_value(raw)}"
-            problems.append(_toml_problem(path, message, key, expected))
-            continue
-        values[key] = value
-    return DaemonSettings(**values), tuple(problems)
-
-
-def _toml_problem(path: Path, what: str, key: str = "", expected: str = "") -> ConfigInvalidError:
-    """Return the error for one thing that is wrong with `memd.toml`."""
-    facts = {"file": str(path), "key": key, "expected": expected}
-    return ConfigInvalidError(f"{path}: {what}", data={name: fact for name, fact in facts.items() if fact})
 
 
 KEY_KINDS = 'a string, or {source: "env", id: "NAME"}'

@@ -1,6 +1,7 @@
 """Settings of an agent's life beside its search: citations, the flush before compaction, session notes, facts.
 
-They stand where OpenClaw has them, among keys that are none of ours: only known keys are read.
+They are read in openclaw.json among OpenClaw's other keys, of which only known ones are looked at, and in memd's own places
+(`own_places`).
 """
 
 from __future__ import annotations
@@ -93,16 +94,32 @@ PLACES: dict[str, type[Settings]] = {
     "hooks.internal.entries.session-memory": SessionNote,
     "plugins.entries.memory-lancedb.config": Facts,
 }
-"""Where each stands in openclaw.json; what stands below `agents.defaults` may also stand in an agent's own entry."""
+"""Where each is in openclaw.json; what is below `agents.defaults` may also be in an agent's own entry."""
+
+OWN_GROUPS: dict[type[Settings], str] = {
+    OfMemory: "",
+    OfAgent: "",
+    OfCompaction: "compaction",
+    Flush: "compaction.memoryFlush",
+    SessionNote: "sessionNote",
+    Facts: "facts",
+}
+"""Where each is in memd's own places, for all agents and for one."""
 
 
-def resolve_life(document: object, entries: Sequence[tuple[str, object]], findings: Findings) -> Life:
+def resolve_life(
+    document: object,
+    entries: Sequence[tuple[str, object]],
+    findings: Findings,
+    own: Sequence[Layer] = (),
+) -> Life:
     """Return one agent's settings of its life.
 
     Args:
         document: What openclaw.json holds; any value at all.
         entries: The agent's own entries in it, each with its place; they win over the defaults.
         findings: Takes every value of the wrong type.
+        own: memd's own places, of all agents and of this one, lowest first.
 
     Returns:
         Settings within their bounds. Nothing is raised.
@@ -110,20 +127,26 @@ def resolve_life(document: object, entries: Sequence[tuple[str, object]], findin
     defaults = "agents.defaults"
     holders = [(defaults, _at(document, "agents", "defaults")), *entries]
 
-    def read(kind: type[S]) -> S:
+    def layers_of(kind: type[Settings]) -> list[Layer]:
         place = next(place for place, each in PLACES.items() if each is kind)
-        if not place.startswith(defaults):
-            return _known(kind, [Layer(place, _at(document, *place.split(".")), True)], findings)
-        keys = place.removeprefix(defaults).strip(".").split(".") if place != defaults else []
-        layers = [
-            Layer(".".join([name, *keys]), _at(holder, *keys), name == defaults) for name, holder in holders
-        ]
-        return _known(kind, layers, findings)
+        if place.startswith(defaults):
+            keys = [key for key in place.removeprefix(defaults).split(".") if key]
+            layers = [
+                Layer(".".join([name, *keys]), _at(holder, *keys), name == defaults)
+                for name, holder in holders
+            ]
+        else:
+            layers = [Layer(place, _at(document, *place.split(".")), True)]
+        layers += [layer.below(*filter(None, OWN_GROUPS[kind].split("."))) for layer in own]
+        return sorted(layers, key=lambda layer: not layer.shared)
+
+    def read(kind: type[S]) -> S:
+        return _known(kind, layers_of(kind), findings)
 
     floor = read(OfCompaction).floor
     return Life(
         citations=read(OfMemory).citations,
-        time_zone=_existing(read(OfAgent).user_timezone, findings),
+        time_zone=_existing(read(OfAgent).user_timezone, layers_of(OfAgent), findings),
         flush=msgspec.structs.replace(read(Flush), reserve_tokens_floor=floor),
         session_note=read(SessionNote),
         facts=read(Facts),
@@ -138,6 +161,7 @@ def _known(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
             layer.prefix,
             {key: _in_bytes(key, value) for key, value in layer.values.items() if key in names},
             layer.shared,
+            layer.file,
         )
         for layer in layers
     ]
@@ -159,8 +183,14 @@ def _at(holder: Any, *keys: str) -> Mapping[str, object]:
     return holder if isinstance(holder, Mapping) else {}
 
 
-def _existing(zone: str | None, findings: Findings) -> str | None:
-    """Return a time zone's name where it is one; else None, and a problem noted."""
+def _existing(zone: str | None, layers: Sequence[Layer], findings: Findings) -> str | None:
+    """Return a time zone's name if there is such a zone; else None, and a problem noted.
+
+    Args:
+        zone: The name.
+        layers: Where it is from, lowest first.
+        findings: Takes the problem.
+    """
     name = (zone or "").strip()
     if not name:
         return None
@@ -168,6 +198,10 @@ def _existing(zone: str | None, findings: Findings) -> str | None:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         expected = "the name of a time zone, as Europe/Prague"
-        findings.say("agents.defaults.userTimezone", f"expected {expected}", expected=expected, shared=True)
+        key = "userTimezone"
+        place = next(layer for layer in reversed(layers) if layer.values.get(key) == zone)
+        findings.say(
+            place.key(key), f"expected {expected}", expected=expected, shared=place.shared, file=place.file
+        )
         return None
     return name

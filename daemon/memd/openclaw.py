@@ -1,4 +1,4 @@
-"""openclaw.json of every era -> agents and their settings.
+"""openclaw.json of every era, and memd's own places for settings -> agents and their settings.
 
 `resolve` makes sense of what was read and touches no disk, so that it can be held against any document;
 `load_home` reads and hands on. Nothing here raises for what a user's file holds: a slip becomes a problem
@@ -14,8 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from memd.config import MemorySearch, ProviderEntry
+from memd.config import DaemonSettings, MemorySearch, ProviderEntry
 from memd.life_settings import Life, resolve_life
+from memd.memd_toml import MemdToml, load_memd_toml, read_daemon_settings
+from memd.openclaw_accepts import refused_keys
 from memd.openclaw_file import (
     find_config_path,
     find_state_dir,
@@ -24,6 +26,8 @@ from memd.openclaw_file import (
     read_provider_entries,
     workspace_of,
 )
+from memd.own_places import AGENTS, PLUGIN_CONFIG, SEARCH, check_names
+from memd.paths import daemon_config_file
 from memd.settings import (
     Findings,
     Layer,
@@ -40,9 +44,6 @@ DEFAULT_AGENT = "main"
 
 OPENCLAW_DATABASE = "openclaw-agent.sqlite"
 """OpenClaw's own database, which holds conversations: never an index of ours."""
-
-DEFAULTS_KEYS = ("agents.defaults", "memory.search")
-"""Where the settings of all agents stand."""
 
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _NOT_IN_AGENT_ID = re.compile(r"[^a-z0-9_-]+")
@@ -71,7 +72,8 @@ class OpenClawHome:
 
     `providers` are OpenClaw's `models.providers` by id. `problems` concern the file, or what it says for all
     agents. `readable` is false where the file could not be understood at all, so that agents were found by their
-    folders alone.
+    folders alone; `has_own` is false if `memd.toml` could not. `refused_keys` are those of our settings that OpenClaw
+    2026.9 refuses in its file.
     """
 
     state_dir: Path
@@ -81,6 +83,8 @@ class OpenClawHome:
     problems: tuple[ConfigInvalidError, ...] = ()
     unknown_keys: tuple[str, ...] = ()
     readable: bool = True
+    has_own: bool = True
+    refused_keys: tuple[str, ...] = ()
     providers: dict[str, ProviderEntry] = field(default_factory=dict)
 
 
@@ -100,12 +104,21 @@ def agent_id_of(raw: str) -> str | None:
     return mended if _AGENT_ID.fullmatch(mended) else None
 
 
-def load_home(environ: Mapping[str, str], home: Path) -> OpenClawHome:
+def load_settings(
+    environ: Mapping[str, str], home: Path
+) -> tuple[OpenClawHome, DaemonSettings, tuple[ConfigInvalidError, ...]]:
+    """Return all agents, the daemon's own settings, and what is wrong with the latter; see `load_home`."""
+    toml = load_memd_toml(daemon_config_file(environ))
+    return load_home(environ, home, toml), *read_daemon_settings(toml)
+
+
+def load_home(environ: Mapping[str, str], home: Path, toml: MemdToml | None = None) -> OpenClawHome:
     """Return all agents and their settings from the disk.
 
     Args:
         environ: `OPENCLAW_STATE_DIR` and `OPENCLAW_CONFIG_PATH` are looked at.
         home: The user's home directory.
+        toml: `memd.toml`, if its memory settings count.
 
     Returns:
         At least one agent. A file that can't be understood becomes a problem, and the agents are those of
@@ -130,49 +143,9 @@ def load_home(environ: Mapping[str, str], home: Path) -> OpenClawHome:
         home=home,
         agent_folders=folders,
         has_workspace=lambda agent_id: workspace_of(agent_id, state_dir, home).is_dir(),
+        toml=toml,
     )
     return replace(resolved, problems=(*problems, *resolved.problems), readable=document is not None)
-
-
-def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
-    """Return what is in force after the file changed: the last good settings where the new ones are bad.
-
-    Args:
-        previous: What was in force.
-        fresh: What the file says now.
-
-    Returns:
-        `fresh`, in which an agent with problems of its own, or every agent where the file or a default is
-        bad, stays as it was; so does an entry of `models.providers`. The problems are those of `fresh`.
-    """
-    if not fresh.readable:
-        return replace(
-            fresh,
-            agents=previous.agents,
-            default_agent=previous.default_agent,
-            providers=previous.providers,
-        )
-    keys = [str(error.data.get("key", "")) for error in fresh.problems]
-    defaults_bad = any(key.startswith(DEFAULTS_KEYS) for key in keys)
-    kept = {}
-    for agent_id, agent in fresh.agents.items():
-        before = previous.agents.get(agent_id)
-        if before is not None and (defaults_bad or agent.problems):
-            agent = replace(before, is_default=agent.is_default, problems=agent.problems)
-        kept[agent_id] = agent
-    return replace(fresh, agents=kept, providers=fresh.providers | _unspoilt(previous.providers, keys))
-
-
-def _unspoilt(entries: Mapping[str, ProviderEntry], bad: Iterable[str]) -> dict[str, ProviderEntry]:
-    """Return the earlier entries of `models.providers` that can't be read now, by the keys that are bad."""
-    spoilt = {f"{key}." for key in bad if key.startswith("models")}
-    whole = bool(spoilt & {"models.", "models.providers."})
-    places = {name: f"models.providers.{shown_key(name)}." for name in entries}
-    return {
-        name: entry
-        for name, entry in entries.items()
-        if whole or any(key.startswith(places[name]) for key in spoilt)
-    }
 
 
 def resolve(
@@ -183,8 +156,9 @@ def resolve(
     home: Path,
     agent_folders: Iterable[str] = (),
     has_workspace: Callable[[str], bool] = lambda _: False,
+    toml: MemdToml | None = None,
 ) -> OpenClawHome:
-    """Return the agents a document and the folders beside it describe.
+    """Return the agents that a document, the folders beside it and `memd.toml` describe.
 
     Args:
         document: What openclaw.json holds; any value at all.
@@ -193,16 +167,20 @@ def resolve(
         home: What `~` means.
         agent_folders: Names of the folders under `agents/`.
         has_workspace: Whether the folder OpenClaw makes for an agent beside the default one is there.
+        toml: `memd.toml`, if there is one.
 
     Returns:
         At least one agent. Nothing is raised.
     """
     read = _read_document(document, config_path)
     default = read.take_folders(agent_folders)
+    read.take_own(document, toml)
     agents: dict[str, AgentConfig] = {}
     for agent_id in sorted(read.drafts, key=lambda name: name != default):
         draft = read.drafts[agent_id]
-        layers = [*read.layers, *draft.layers]
+        own = [*read.own, *draft.own]
+        layers = [*read.layers, *draft.layers, *(layer.below(SEARCH) for layer in own)]
+        layers.sort(key=lambda layer: not layer.shared)
         settings = resolve_settings(layers, agent_id, state_dir=state_dir, home=home, findings=draft.findings)
         taken = {agent.settings.store.path for agent in agents.values()}
         settings = _with_own_index(settings, agent_id, taken, state_dir, draft.findings)
@@ -216,7 +194,7 @@ def resolve(
             index_path=Path(settings.store.path),
             earlier_index=earlier_index(settings.store.path, agent_id, state_dir),
             is_default=agent_id == default,
-            life=resolve_life(document, draft.entries, draft.findings),
+            life=resolve_life(document, draft.entries, draft.findings, own),
             problems=tuple(draft.findings.own.values()),
         )
     taken_paths = {agent.index_path for agent in agents.values()}
@@ -230,6 +208,8 @@ def resolve(
         default_agent=default,
         problems=tuple(read.findings.shared.values()),
         unknown_keys=tuple(sorted(read.findings.unknown)),
+        has_own=toml is None or toml.tables is not None,
+        refused_keys=refused_keys(document),
         providers=read.providers,
     )
 
@@ -259,6 +239,7 @@ class _Draft:
 
     findings: Findings
     layers: list[Layer] = field(default_factory=list)
+    own: list[Layer] = field(default_factory=list)
     entries: list[tuple[str, object]] = field(default_factory=list)
     workspace: str | None = None
 
@@ -269,6 +250,7 @@ class _Document:
 
     findings: Findings
     layers: list[Layer] = field(default_factory=list)
+    own: list[Layer] = field(default_factory=list)
     workspace: str | None = None
     default: str | None = None
     drafts: dict[str, _Draft] = field(default_factory=dict)
@@ -311,6 +293,24 @@ class _Document:
             self._draft(DEFAULT_AGENT)
         candidates = named or list(self.drafts)
         return self.default or (DEFAULT_AGENT if DEFAULT_AGENT in candidates else candidates[0])
+
+    def take_own(self, document: object, toml: MemdToml | None) -> None:
+        """Read memd's own places, lowest first: settings of all agents, and of those that are known by now."""
+        self.own = [Layer("", document if isinstance(document, Mapping) else {}, True).below(*PLUGIN_CONFIG)]
+        if toml is not None:
+            self.own.append(Layer("", toml.tables or {}, True, toml.path))
+        for root in self.own:
+            check_names(root, self.findings, is_root=True)
+            table = root.below(AGENTS, shared=False)
+            for name, values in table.values.items():
+                draft = self.drafts.get(agent_id_of(name) or "")
+                if draft is None:
+                    self.findings.add_unknown(table, shown_key(name))
+                elif not isinstance(values, Mapping):
+                    draft.findings.wrong(table, shown_key(name), "an object", values)
+                else:
+                    draft.own.append(table.below(name))
+                    check_names(draft.own[-1], draft.findings, is_root=False)
 
     def _take_list(self, raw: object) -> None:
         """Read `agents.list`; of two entries with one id the first counts, as in OpenClaw."""

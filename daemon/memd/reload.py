@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import structlog
 import trio
 
-from memd.config import DaemonSettings
-from memd.openclaw import AgentConfig, OpenClawHome, keep_last_good
+from memd.config import DaemonSettings, ProviderEntry
+from memd.openclaw import AgentConfig, OpenClawHome
+from memd.settings import shown_key
 from memd_client.errors import MemdError
 
 log = structlog.get_logger(__name__)
 
 LOOK_S = 2.0
 """How often the files are looked at: three stats. Events would be lost where an editor replaces a file's folder."""
+
+SHARED_KEYS = ("agents.defaults", "memory", "hooks", "plugins")
+"""How keys of openclaw.json begin that hold settings of all agents."""
 
 AT_START = ("socket",)
 """Settings of the daemon that take effect when it starts."""
@@ -117,6 +121,48 @@ class Reloader:
         return [_identity(file) for file in self._files]
 
 
+def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
+    """Return what is in force after a file changed: the last good settings where the new ones are bad.
+
+    Args:
+        previous: What was in force.
+        fresh: What the files say now.
+
+    Returns:
+        `fresh`, in which an agent with problems of its own, or every agent where the file or a default is
+        bad, stays as it was; so does an entry of `models.providers`. The problems are those of `fresh`.
+    """
+    if not (fresh.readable and fresh.has_own):
+        return replace(
+            fresh,
+            agents=previous.agents,
+            default_agent=previous.default_agent,
+            providers=previous.providers,
+        )
+    keys = [str(error.data.get("key", "")) for error in fresh.problems]
+    own = [error for error in fresh.problems if error.data.get("file") != str(fresh.config_path)]
+    defaults_bad = bool(own) or any(key.startswith(SHARED_KEYS) for key in keys)
+    kept = {}
+    for agent_id, agent in fresh.agents.items():
+        before = previous.agents.get(agent_id)
+        if before is not None and (defaults_bad or agent.problems):
+            agent = replace(before, is_default=agent.is_default, problems=agent.problems)
+        kept[agent_id] = agent
+    return replace(fresh, agents=kept, providers=fresh.providers | _unspoilt(previous.providers, keys))
+
+
+def _unspoilt(entries: Mapping[str, ProviderEntry], bad: Iterable[str]) -> dict[str, ProviderEntry]:
+    """Return the earlier entries of `models.providers` that can't be read now, by the keys that are bad."""
+    spoilt = {f"{key}." for key in bad if key.startswith("models")}
+    whole = bool(spoilt & {"models.", "models.providers."})
+    places = {name: f"models.providers.{shown_key(name)}." for name in entries}
+    return {
+        name: entry
+        for name, entry in entries.items()
+        if whole or any(key.startswith(places[name]) for key in spoilt)
+    }
+
+
 def _keep_last_good(
     before: DaemonSettings, fresh: DaemonSettings, problems: Sequence[MemdError]
 ) -> DaemonSettings:
@@ -157,6 +203,9 @@ def _changed_agent(old: AgentConfig, new: AgentConfig) -> Iterator[str]:
             yield f"agents.{new.id}.{name}"
     yield from _changed_settings(
         f"agents.{new.id}.memorySearch", msgspec.to_builtins(old.settings), msgspec.to_builtins(new.settings)
+    )
+    yield from _changed_settings(
+        f"agents.{new.id}", msgspec.to_builtins(old.life), msgspec.to_builtins(new.life)
     )
 
 

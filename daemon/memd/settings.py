@@ -1,8 +1,7 @@
 """Layers of `memorySearch` keys, lowest first -> one agent's typed and bounded settings.
 
-A layer is the object one place in openclaw.json holds: the defaults of all agents, or an agent's own
-overrides, of either era. A value of the wrong type is reported and the layer below keeps its word, so a
-slip costs one key of one agent and nothing else.
+A layer is the object one place of a settings file holds: the settings of all agents, or those of one. A value of the
+wrong type is reported and the layer below keeps its word, so a slip costs one key of one agent and nothing else.
 """
 
 from __future__ import annotations
@@ -62,11 +61,28 @@ NOT_FROM_FILE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The keys one place holds: `prefix` is its dotted name, `shared` says it applies to every agent."""
+    """The keys one place holds: `prefix` is its dotted name, `shared` says it applies to every agent.
+
+    `file` is the file it is in, None for openclaw.json.
+    """
 
     prefix: str
     values: Mapping[str, object]
     shared: bool
+    file: Path | None = None
+
+    def key(self, name: str) -> str:
+        """Return the dotted name of a key."""
+        return f"{self.prefix}.{name}" if self.prefix else name
+
+    def below(self, *names: str, shared: bool | None = None) -> Layer:
+        """Return the layer of an object some keys down; an empty one if there is no object."""
+        values: object = self.values
+        for name in names:
+            values = values.get(name) if isinstance(values, Mapping) else None
+        is_shared = self.shared if shared is None else shared
+        found = values if isinstance(values, Mapping) else {}
+        return Layer(self.key(".".join(names)) if names else self.prefix, found, is_shared, self.file)
 
 
 @dataclass(slots=True)
@@ -89,10 +105,22 @@ class Findings:
         """
         self.say(key, f"expected {expected}, found {describe_value(value)}", expected=expected, shared=shared)
 
-    def say(self, key: str, what: str, *, expected: str = "", shared: bool) -> None:
-        """Note anything else that is wrong with a key."""
-        message = f"{self.file}: {key}: {what}"
-        facts = {"file": str(self.file), "key": key}
+    def wrong(self, layer: Layer, name: str, expected: str, value: object) -> None:
+        """Note a value of the wrong type under a key of a layer."""
+        what = f"expected {expected}, found {describe_value(value)}"
+        self.say(layer.key(name), what, expected=expected, shared=layer.shared, file=layer.file)
+
+    def add_unknown(self, layer: Layer, name: str) -> None:
+        """Note a key of a layer that is no setting; outside openclaw.json the file is named."""
+        key = layer.key(name)
+        self.unknown.setdefault(key if layer.file is None else f"{layer.file.name}: {key}")
+
+    def say(
+        self, key: str, what: str, *, expected: str = "", shared: bool, file: Path | None = None
+    ) -> None:
+        """Note anything else that is wrong with a key, of openclaw.json unless another file is named."""
+        message = f"{file or self.file}: {key}: {what}"
+        facts = {"file": str(file or self.file), "key": key}
         error = ConfigInvalidError(message, data=facts | ({"expected": expected} if expected else {}))
         (self.shared if shared else self.own).setdefault(message, error)
 
@@ -210,7 +238,7 @@ def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S
     for layer in layers:
         for key in layer.values:
             if key not in fields:
-                findings.unknown.setdefault(f"{layer.prefix}.{shown_key(key)}")
+                findings.add_unknown(layer, shown_key(key))
     values: dict[str, Any] = {}
     for key, known in fields.items():
         inner = _struct_in(known.type)
@@ -221,7 +249,7 @@ def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S
             raw = layer.values.get(key)
             if raw is None:
                 continue
-            value = _read_leaf(known.name, known.type, raw, layer, f"{layer.prefix}.{key}", findings)
+            value = _read_leaf(known.name, known.type, raw, layer, key, findings)
             if value is not None:
                 values[known.name] = _join(known.name, values.get(known.name), value)
     if kind is Query:
@@ -245,15 +273,11 @@ def _struct_in(kind: Any) -> type[Settings] | None:
 
 def _below(layers: Sequence[Layer], key: str, findings: Findings) -> list[Layer]:
     """Return the layers one key further down."""
-    deeper = []
     for layer in layers:
         raw = layer.values.get(key)
-        name = f"{layer.prefix}.{key}"
-        if isinstance(raw, Mapping):
-            deeper.append(Layer(name, raw, layer.shared))
-        elif raw is not None:
-            findings.add(name, "an object", raw, shared=layer.shared)
-    return deeper
+        if raw is not None and not isinstance(raw, Mapping):
+            findings.wrong(layer, key, "an object", raw)
+    return [layer.below(key) for layer in layers]
 
 
 def _join(name: str, lower: Any, upper: Any) -> Any:
@@ -268,18 +292,20 @@ def _read_leaf(name: str, kind: Any, raw: object, layer: Layer, key: str, findin
     if name == "sources":
         return _read_sources(raw, layer, key, findings)
     if name == "api_key":
-        return take_key(raw, key, findings, shared=layer.shared)
+        if (text := key_text(raw)) is None:
+            findings.wrong(layer, key, KEY_KINDS, raw)
+        return text
     try:
         value = msgspec.convert(_floored(raw) if kind in WHOLE_NUMBERS else raw, kind)
     except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
         value = math.nan
     if isinstance(value, float) and not math.isfinite(value):
-        findings.add(key, describe_type(kind), raw, shared=layer.shared)
+        findings.wrong(layer, key, describe_type(kind), raw)
         return None
     if isinstance(value, int) and not isinstance(value, bool):
         return max(-MAX_COUNT, min(value, MAX_COUNT))
     if name in ("path", "model_path", "extension_path", "model_cache_dir") and not is_path_text(value or "."):
-        findings.add(key, "a path", raw, shared=layer.shared)
+        findings.wrong(layer, key, "a path", raw)
         return None
     return value
 
@@ -307,7 +333,7 @@ def _read_extra_paths(
 ) -> tuple[ExtraPath, ...] | None:
     """Return the usable entries of an `extraPaths` list, each once."""
     if not isinstance(raw, list):
-        findings.add(key, "a list of paths", raw, shared=layer.shared)
+        findings.wrong(layer, key, "a list of paths", raw)
         return None
     paths: dict[ExtraPath, None] = {}
     for position, item in enumerate(raw):
@@ -320,9 +346,9 @@ def _read_extra_paths(
             entry = ExtraPath(path=entry)
         elif isinstance(item, Mapping):
             for extra in sorted(item.keys() - {"path", "pattern"}):
-                findings.unknown.setdefault(f"{place}.{shown_key(extra)}")
+                findings.add_unknown(layer, f"{place}.{shown_key(extra)}")
         if not is_path_text(entry.path or "."):
-            findings.add(place, "a path, or an object with a path and a pattern", item, shared=layer.shared)
+            findings.wrong(layer, place, "a path, or an object with a path and a pattern", item)
         elif entry.path.strip():
             paths.setdefault(
                 ExtraPath(path=entry.path.strip(), pattern=(entry.pattern or "").strip() or None)
@@ -334,11 +360,11 @@ def _read_sources(raw: object, layer: Layer, key: str, findings: Findings) -> tu
     """Return the known sources of a `sources` list, in the order given."""
     known: tuple[Source, ...] = get_args(Source)
     if not isinstance(raw, list):
-        findings.add(key, "a list of sources", raw, shared=layer.shared)
+        findings.wrong(layer, key, "a list of sources", raw)
         return None
     for position, item in enumerate(raw):
         if item not in known:
-            findings.add(f"{key}[{position}]", describe_type(Source), item, shared=layer.shared)
+            findings.wrong(layer, f"{key}[{position}]", describe_type(Source), item)
     return tuple(source for item in raw for source in known if item == source)
 
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.config import DaemonSettings, MemorySearch, ProviderEntry, Remote, load_daemon_settings
+from memd.config import DaemonSettings, MemorySearch, ProviderEntry, Remote
+from memd.memd_toml import MemdToml, load_daemon_settings, read_daemon_settings
 
 
 def _load(folder: Path, text: str | bytes) -> tuple[DaemonSettings, list[str]]:
@@ -67,7 +68,7 @@ def test_settings_of_the_file_are_used(tmp_path: Path) -> None:
             "vector_cache_mb = -1",
             "vector_cache_mb: expected a whole number of at least 0, found the number -1",
         ),
-        ("colour = 1", "`colour` is not a setting of the daemon"),
+        ("colour = 1", "`colour` is not a setting"),
     ],
 )
 def test_a_bad_key_is_named_and_costs_only_itself(tmp_path: Path, line: str, problem: str) -> None:
@@ -140,9 +141,9 @@ _SCALARS = st.one_of(
 
 @given(st.dictionaries(st.sampled_from(DaemonSettings.__struct_fields__), _SCALARS))
 def test_whatever_a_key_holds_the_settings_are_valid(document: dict[str, Any]) -> None:
-    from memd.config import _read_daemon_settings
 
-    settings, problems = _read_daemon_settings(document, Path("memd.toml"))
+
+    settings, problems = read_daemon_settings(MemdToml(Path("memd.toml"), document))
 
     msgspec.convert(msgspec.to_builtins(settings), DaemonSettings)
     assert len(problems) <= len(document)

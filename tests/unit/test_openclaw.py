@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.config import ProviderEntry
-from memd.openclaw import OpenClawHome, agent_id_of, keep_last_good, load_home, resolve
+from memd.openclaw import OpenClawHome, agent_id_of, load_home, resolve
+from memd.reload import keep_last_good
 
 HOME = Path("/home/u")
 STATE = HOME / ".openclaw"

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memd.importing.vault import Agent
-from memd.openclaw import load_home
+from memd.openclaw import load_settings
 
 
 def load_agents(environ: Mapping[str, str], home: Path) -> list[Agent]:
     """Return the agents that have memory, the default one first.
 
     Args:
-        environ: `OPENCLAW_STATE_DIR` and `OPENCLAW_CONFIG_PATH` are looked at.
+        environ: `OPENCLAW_STATE_DIR`, `OPENCLAW_CONFIG_PATH` and `MEMD_CONFIG` are looked at.
         home: The user's home directory.
     """
-    loaded = load_home(environ, home)
+    loaded, _, _ = load_settings(environ, home)
     enabled = [each for each in loaded.agents.values() if each.settings.enabled]
     return [
         Agent(each.id, each.workspace, loaded.config_path, loaded.state_dir, home)

@@ -10,7 +10,6 @@ import contextlib
 import copy
 import json
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,15 +24,13 @@ from memd.config import ExtraPath
 from memd.importing.json5_text import NotFoundError, with_item_first
 from memd.importing.sources import LIMIT_BYTES, LeftOut
 from memd.openclaw import OpenClawHome, agent_id_of, resolve
+from memd.openclaw_accepts import NEWER_FROM, release_of
 from memd.openclaw_file import load_agent_folders, load_document, workspace_of
 from memd.settings import absolute_path
 from memd.sync.discover import discover
 from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingError, NoteUnwritableError
 
 NEW, SAME, BY_HAND = "new", "same", "by hand"
-
-NEWER_FROM = (2026, 9)
-"""Since this release OpenClaw has `memory.search`; before, `memorySearch`."""
 
 PATTERN = "**/*.md"
 """Keeps OpenClaw's own engine out of hidden folders such as `.obsidian` and `.trash`, into which memd never goes."""
@@ -238,12 +235,15 @@ def _places(document: Mapping[str, object], agent: Agent, vault: str) -> Iterato
     """
     agents = _map(document, "agents")
     named = agents.get("list")
+    newer = {"path": vault, "pattern": PATTERN}
+    is_stamped = (release_of(document) or (0, 0)) >= NEWER_FROM
     own: list[tuple[Keys, object]] = [
-        (("agents", "list", number, "memorySearch", "extraPaths"), vault)
+        (("agents", "list", number, "memory", "search", "extraPaths"), newer)
+        if is_stamped
+        else (("agents", "list", number, "memorySearch", "extraPaths"), vault)
         for number, each in enumerate(named if isinstance(named, list) else ())
         if isinstance(each, Mapping) and agent_id_of(str(each.get("id", ""))) == agent.id
     ]
-    newer = {"path": vault, "pattern": PATTERN}
     for name in _map(agents, "entries"):
         if agent_id_of(str(name)) == agent.id:
             own.append((("agents", "entries", name, "memory", "search", "extraPaths"), newer))
@@ -260,12 +260,10 @@ def _places(document: Mapping[str, object], agent: Agent, vault: str) -> Iterato
 def _is_newer(document: Mapping[str, object]) -> bool:
     """Return whether settings are written as today's OpenClaw has them."""
     agents = _map(document, "agents")
-    if "search" in _map(document, "memory") or "entries" in agents:
+    release = release_of(document)
+    if "search" in _map(document, "memory") or "entries" in agents or (release or (0, 0)) >= NEWER_FROM:
         return True
-    if "list" in agents or "memorySearch" in _map(agents, "defaults"):
-        return False
-    said = re.match(r"(\d{4})\.(\d+)", str(_map(document, "meta").get("lastTouchedVersion", "")))
-    return said is None or (int(said[1]), int(said[2])) >= NEWER_FROM
+    return release is None and not ("list" in agents or "memorySearch" in _map(agents, "defaults"))
 
 
 def _map(document: Mapping[str, object], key: str) -> Mapping[str, object]:

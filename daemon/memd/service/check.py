@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from memd import __version__
-from memd.config import load_daemon_settings
 from memd.embedding.choose import is_extra_installed
 from memd.index.database import connect, has_module
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.openclaw import OpenClawHome, load_home
+from memd.openclaw import OpenClawHome, load_settings
 from memd.paths import daemon_config_file, models_dir
 from memd.service.check_agents import check_index, describe_agents, describe_error, find_leftovers
 
@@ -38,9 +37,9 @@ def report(environ: Mapping[str, str], home_dir: Path) -> Report:
     Blocks for as long as the disk does.
     """
     toml = daemon_config_file(environ)
-    daemon, daemon_problems = load_daemon_settings(toml)
-    home = load_home(environ, home_dir)
+    home, daemon, daemon_problems = load_settings(environ, home_dir)
     models = models_dir(environ)
+    of_toml = [error for error in home.problems if error.data.get("file") == str(toml)]
     return {
         "version": __version__,
         "programs": _programs(home),
@@ -48,14 +47,15 @@ def report(environ: Mapping[str, str], home_dir: Path) -> Report:
             "path": str(home.config_path),
             "exists": home.config_path.exists(),
             "readable": home.readable,
-            "problems": [describe_error(error) for error in home.problems],
+            "problems": [describe_error(error) for error in home.problems if error not in of_toml],
             "unknown_keys": list(home.unknown_keys),
+            "refused_keys": list(home.refused_keys),
         },
         "daemon_config": {
             "path": str(toml),
             "exists": toml.exists(),
             "socket": daemon.socket or "",
-            "problems": [describe_error(error) for error in daemon_problems],
+            "problems": [describe_error(error) for error in (*daemon_problems, *of_toml)],
         },
         "folders": _folders(home, models),
         "agents": describe_agents(home, daemon, models, environ),
@@ -127,7 +127,7 @@ def report_indexes(environ: Mapping[str, str], home_dir: Path) -> Report:
 
     Only where no daemon has them open: what a writer is in the midst of is no fault.
     """
-    home = load_home(environ, home_dir)
+    home, _, _ = load_settings(environ, home_dir)
     agents = [agent for agent in home.agents.values() if agent.settings.enabled]
     return {"indexes": [{"agent": agent.id, **check_index(agent.index_path)} for agent in agents]}
 

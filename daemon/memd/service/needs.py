@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memd.config import load_daemon_settings
 from memd.config_keys import VARIABLES
 from memd.embedding.model.machine import load_memory_bytes
 from memd.memory_budget import MB, budget_of
-from memd.openclaw import OpenClawHome, load_home
-from memd.paths import daemon_config_file, models_dir
+from memd.openclaw import OpenClawHome, load_settings
+from memd.paths import models_dir
 
 CARRIED = (
     "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR", "MEMD_SOCKET", "HF_ENDPOINT",
@@ -40,8 +39,7 @@ def find_needs(environ: Mapping[str, str], home_dir: Path) -> dict[str, Any]:
         environ: The environment it is installed in.
         home_dir: The user's home directory.
     """
-    daemon, _ = load_daemon_settings(daemon_config_file(environ))
-    home = load_home(environ, home_dir)
+    home, daemon, _ = load_settings(environ, home_dir)
     carried = {name: environ[name] for name in CARRIED if environ.get(name, "").strip()}
     for name in FOLDERS:
         if name in carried:

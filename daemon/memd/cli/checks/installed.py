@@ -25,6 +25,11 @@ FIX_OF_LEFTOVER = {
     "unfinished model": "The next `memctl model pull` removes it.",
 }
 
+FIX_OF_REFUSED = (
+    "Move them to {toml}, below [search] for all agents or [agents.ID.search] for one, under the same names; "
+    "docs/configuration.md#where-settings-go has every place."
+)
+
 
 def check_programs(report: Report) -> list[Finding]:
     """Return how the programs are that memd stands on."""
@@ -66,9 +71,14 @@ def check_settings(report: Report) -> list[Finding]:
             found.append(Finding("settings", name, OK, text))
     unknown = report["config"]["unknown_keys"]
     if unknown:
-        text = f"{count(len(unknown), 'key')} in openclaw.json without meaning here: {first_of(unknown)}"
+        text = f"{count(len(unknown), 'key')} without meaning here: {first_of(unknown)}"
         fix = "Correct them where memory search is meant; docs/configuration.md has all keys."
         found.append(Finding("settings", "unknown keys", WARNING, text, fix))
+    refused = report["config"]["refused_keys"]
+    if refused:
+        text = f"OpenClaw 2026.9 doesn't start with {count(len(refused), 'key')} of openclaw.json: {first_of(refused)}"
+        toml = report["daemon_config"]["path"]
+        found.append(Finding("settings", "refused keys", WARNING, text, FIX_OF_REFUSED.format(toml=toml)))
     return found
 
 

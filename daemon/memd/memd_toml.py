@@ -1,0 +1,99 @@
+"""The file `memd.toml`: the daemon's own settings, and memory settings of agents (see `own_places`)."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from memd.config import DaemonSettings, describe_type, describe_value
+from memd.own_places import OWN_NAMES
+from memd.state_file import load_whole
+from memd_client.errors import ConfigInvalidError
+
+MAX_TOML_BYTES: Final = 1024 * 1024
+"""Larger files are refused: a real one has some kilobytes."""
+
+Problems = tuple[ConfigInvalidError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemdToml:
+    """What `memd.toml` holds: nothing if there is no file, None if it can't be used, with the reason."""
+
+    path: Path
+    tables: Mapping[str, object] | None
+    problem: ConfigInvalidError | None = None
+
+
+def load_memd_toml(path: Path) -> MemdToml:
+    """Return what the file holds. Nothing is raised; blocks as long as the disk does.
+
+    Args:
+        path: The file; a missing one holds nothing.
+    """
+    try:
+        text = load_whole(path, MAX_TOML_BYTES, through_link=True).decode("utf-8")
+        return MemdToml(path, tomllib.loads(text))
+    except FileNotFoundError:
+        return MemdToml(path, {})
+    except OSError as error:
+        what = f"can't be read: {error.strerror}"
+    except UnicodeDecodeError as error:
+        what = f"is not UTF-8 (byte {error.start})"
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        what = f"is not TOML: {error}"
+    except ValueError as error:
+        what = f"can't be read: {error}"
+    return MemdToml(path, None, _problem(path, what))
+
+
+def load_daemon_settings(path: Path) -> tuple[DaemonSettings, Problems]:
+    """Return the daemon's settings from a file, and what is wrong with them; see `read_daemon_settings`."""
+    return read_daemon_settings(load_memd_toml(path))
+
+
+def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
+    """Return the daemon's settings, and what is wrong with the file.
+
+    Args:
+        file: Its memory settings are not looked at here.
+
+    Returns:
+        The settings, with the default in the place of every value that can't be used, and one problem for
+        each of those and for each key that is no setting. Nothing is raised.
+    """
+    if file.problem is not None:
+        return DaemonSettings(), (file.problem,)
+    known = {field.name: field for field in msgspec.structs.fields(DaemonSettings)}
+    values: dict[str, Any] = {}
+    problems: list[ConfigInvalidError] = []
+    for key, raw in (file.tables or {}).items():
+        if key in OWN_NAMES:
+            continue
+        field = known.get(key)
+        if field is None:
+            problems.append(_problem(file.path, f"`{key}` is not a setting", key))
+            continue
+        try:
+            value = msgspec.convert(raw, field.type)
+        except (msgspec.ValidationError, OverflowError):
+            value = math.nan
+        if isinstance(value, float) and not math.isfinite(value):
+            expected = describe_type(field.type)
+            message = f"{key}: expected {expected}, found {describe_value(raw)}"
+            problems.append(_problem(file.path, message, key, expected))
+            continue
+        values[key] = value
+    return DaemonSettings(**values), tuple(problems)
+
+
+def _problem(path: Path, what: str, key: str = "", expected: str = "") -> ConfigInvalidError:
+    """Return the error for one thing that is wrong with `memd.toml`."""
+    facts = {"file": str(path), "key": key, "expected": expected}
+    return ConfigInvalidError(f"{path}: {what}", data={name: fact for name, fact in facts.items() if fact})

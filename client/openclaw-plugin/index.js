@@ -13,7 +13,7 @@ import { listen } from "./src/events.js";
 import { flushPlan } from "./src/flush.js";
 import { citesPlaces, promptSection } from "./src/prompt.js";
 import { searchRuntime } from "./src/search-runtime.js";
-import { hasMemory, PLUGIN_ID, readSettings } from "./src/settings.js";
+import { hasMemory, ownSetting, PLUGIN_ID, readSettings } from "./src/settings.js";
 import { makeTool, toolNames } from "./src/tools.js";
 
 const START_MS = 20_000; // a daemon that is started takes some seconds; nobody waits for it here
@@ -58,7 +58,8 @@ function registerCapability(api, parts) {
     deterministicRecallToolName: "memory_search",
     promptBuilder({ availableTools, citationsMode, agentId, agentSessionKey }) {
       if (!hasMemory(parts.config(), agentId)) return [];
-      const lines = promptSection(availableTools, citesPlaces(citationsMode, agentSessionKey));
+      const citations = ownSetting(parts.config(), agentId, (own) => own.citations) ?? citationsMode;
+      const lines = promptSection(availableTools, citesPlaces(citations, agentSessionKey));
       return lines.length === 0 ? [] : [...lines, ""];
     },
     flushPlanResolver: flushPlan,

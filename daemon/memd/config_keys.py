@@ -125,8 +125,12 @@ LIFE_KEYS: Final[dict[str, str]] = {
     "hooks.internal.entries.session-memory.slugModel": (
         "`provider/model` of `models.providers` that names the note; without one, the conversation's own words do."
     ),
-    "plugins.entries.memory-lancedb.config.autoCapture": "Whether facts are taken from what users say.",
-    "plugins.entries.memory-lancedb.config.autoRecall": "Whether facts are brought to a prompt.",
+    "plugins.entries.memory-lancedb.config.autoCapture": (
+        "Whether facts are taken from what users say; OpenClaw's plugin has an `autoCapture` of its own."
+    ),
+    "plugins.entries.memory-lancedb.config.autoRecall": (
+        "Whether facts are brought to a prompt; OpenClaw's plugin has an `autoRecall` of its own."
+    ),
     "plugins.entries.memory-lancedb.config.captureMaxChars": "Longest text a fact is taken from.",
     "plugins.entries.memory-lancedb.config.recallLimit": "Most facts brought to one prompt.",
     "plugins.entries.memory-lancedb.config.recallMinScore": "How near a fact must be to a prompt, 0 to 1.",

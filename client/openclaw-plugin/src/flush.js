@@ -5,6 +5,8 @@
 
 /** @import { FlushPlan, HostConfig } from "./types.js" */
 
+import { ownSetting } from "./settings.js";
+
 const SOFT_THRESHOLD_TOKENS = 4_000;
 const RESERVE_TOKENS = 20_000;
 const FORCE_FLUSH_BYTES = 2 * 1024 * 1024;
@@ -26,22 +28,24 @@ const SYSTEM =
  * @returns {FlushPlan | null}
  */
 export function flushPlan({ cfg, nowMs = Date.now(), contextWindowTokens } = {}) {
-  const compaction = cfg?.agents?.defaults?.compaction;
-  const flush = compaction?.memoryFlush;
-  if (flush?.enabled === false) return null;
-  const moment = localMoment(nowMs, cfg?.agents?.defaults?.userTimezone);
+  const defaults = cfg?.agents?.defaults;
+  const own = ownSetting(cfg, undefined, ({ compaction }) => compaction);
+  const compaction = { ...defaults?.compaction, ...own };
+  const flush = { ...defaults?.compaction?.memoryFlush, ...own?.memoryFlush };
+  if (flush.enabled === false) return null;
+  const moment = localMoment(nowMs, ownSetting(cfg, undefined, (each) => each.userTimezone) ?? defaults?.userTimezone);
   const path = `memory/${moment.date}.md`;
   const rules =
     `Write to \`${path}\` only, making it where it is missing. Append below what it holds; never overwrite or ` +
     "shorten it. Don't edit MEMORY.md, USER.md, AGENTS.md, SOUL.md, TOOLS.md or any other file at the top of the workspace.";
-  const user = withSilence(`${chosen(flush?.prompt, PROMPT, moment.date)}\n\n${rules}`);
-  const model = flush?.model?.trim();
+  const user = withSilence(`${chosen(flush.prompt, PROMPT, moment.date)}\n\n${rules}`);
+  const model = flush.model?.trim();
   return {
-    ...thresholds(flush?.softThresholdTokens, compaction?.reserveTokensFloor, contextWindowTokens),
-    forceFlushTranscriptBytes: bytes(flush?.forceFlushTranscriptBytes) ?? FORCE_FLUSH_BYTES,
+    ...thresholds(flush.softThresholdTokens, compaction.reserveTokensFloor, contextWindowTokens),
+    forceFlushTranscriptBytes: bytes(flush.forceFlushTranscriptBytes) ?? FORCE_FLUSH_BYTES,
     ...(model ? { model } : {}),
     prompt: user.includes("Current time:") ? user : `${user}\n\nCurrent time: ${moment.told}`,
-    systemPrompt: withSilence(`${chosen(flush?.systemPrompt, SYSTEM, moment.date)}\n\n${rules}`),
+    systemPrompt: withSilence(`${chosen(flush.systemPrompt, SYSTEM, moment.date)}\n\n${rules}`),
     relativePath: path,
   };
 }

@@ -2,7 +2,7 @@
  * The plugin's own settings, and what OpenClaw's say of an agent. Pure.
  */
 
-/** @import { HostConfig, Settings } from "./types.js" */
+/** @import { HostConfig, OwnSettings, Settings } from "./types.js" */
 
 /** @type {Settings} */
 const DEFAULTS = Object.freeze({
@@ -38,15 +38,33 @@ export function hasConversationAccess(cfg) {
 }
 
 /**
- * Whether an agent has memory: what stands in its own entry counts before what stands for all.
+ * Return a memory setting of the plugin's config: an agent's own, else that of all agents.
+ * @template T
+ * @param {HostConfig | undefined} cfg
+ * @param {string | undefined} agent
+ * @param {(own: OwnSettings) => T | undefined} pick
+ * @returns {T | undefined}
+ */
+export function ownSetting(cfg, agent, pick) {
+  const own = cfg?.plugins?.entries?.[PLUGIN_ID]?.config ?? {};
+  const one = agent === undefined ? undefined : own.agents?.[agent];
+  return (one === undefined ? undefined : pick(one)) ?? pick(own);
+}
+
+/**
+ * Whether an agent has memory: its own settings count before those of all agents, the plugin's config before OpenClaw's. What
+ * `memd.toml` says is the daemon's to answer.
  * @param {HostConfig | undefined} cfg
  * @param {string | undefined} agent
  */
 export function hasMemory(cfg, agent) {
   const entry = agent === undefined ? undefined : agentEntry(cfg, agent);
+  const own = cfg?.plugins?.entries?.[PLUGIN_ID]?.config;
   const said = [
+    agent === undefined ? undefined : own?.agents?.[agent]?.search?.enabled,
     entry?.memory?.search?.enabled,
     entry?.memorySearch?.enabled,
+    own?.search?.enabled,
     cfg?.memory?.search?.enabled,
     cfg?.agents?.defaults?.memorySearch?.enabled,
   ];

@@ -52,17 +52,7 @@ export interface HostConfig {
       memorySearch?: SearchSettings;
       userTimezone?: string;
       sandbox?: { sessionToolsVisibility?: string };
-      compaction?: {
-        reserveTokensFloor?: number;
-        memoryFlush?: {
-          enabled?: boolean;
-          softThresholdTokens?: number;
-          forceFlushTranscriptBytes?: number | string;
-          prompt?: string;
-          systemPrompt?: string;
-          model?: string;
-        };
-      };
+      compaction?: Compaction;
     };
     entries?: Record<string, AgentEntry>;
     list?: AgentEntry[];
@@ -71,7 +61,33 @@ export interface HostConfig {
   tools?: { sessions?: { visibility?: unknown } };
   session?: { mainKey?: string };
   hooks?: { internal?: { enabled?: boolean; entries?: Record<string, { enabled?: boolean }> } };
-  plugins?: { entries?: Record<string, { enabled?: boolean; hooks?: { allowConversationAccess?: boolean } }> };
+  plugins?: { entries?: Record<string, PluginEntry> };
+}
+
+export interface Compaction {
+  reserveTokensFloor?: number;
+  memoryFlush?: {
+    enabled?: boolean;
+    softThresholdTokens?: number;
+    forceFlushTranscriptBytes?: number | string;
+    prompt?: string;
+    systemPrompt?: string;
+    model?: string;
+  };
+}
+
+/** Memory settings in the plugin's config, as far as the plugin itself needs them. */
+export interface OwnSettings {
+  search?: SearchSettings;
+  citations?: string;
+  userTimezone?: string;
+  compaction?: Compaction;
+}
+
+export interface PluginEntry {
+  enabled?: boolean;
+  hooks?: { allowConversationAccess?: boolean };
+  config?: OwnSettings & { agents?: Record<string, OwnSettings> };
 }
 
 export interface SessionEntry {

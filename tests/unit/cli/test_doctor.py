@@ -54,6 +54,7 @@ REPORT: Report = {
         "readable": True,
         "problems": [],
         "unknown_keys": [],
+        "refused_keys": [],
     },
     "daemon_config": {"path": "/c/memd.toml", "exists": False, "socket": "", "problems": []},
     "folders": [
@@ -142,6 +143,17 @@ def test_a_slip_in_a_settings_file_is_wrong_and_an_unknown_key_a_warning() -> No
     ]
     assert "line 3, column 7" in findings[0].found
     assert "quarry" in findings[2].found
+
+
+def test_keys_that_openclaw_refuses_are_one_warning_that_says_where_they_go() -> None:
+    keys = ["memory.search.sync", "agents.defaults.memorySearch", "agents.entries.b.compaction", "d", "e"]
+    config = REPORT["config"] | {"refused_keys": keys}
+
+    (finding,) = [each for each in check_settings(report(config=config)) if each.state != OK]
+
+    assert (finding.name, finding.state) == ("refused keys", WARNING)
+    assert "5 keys of openclaw.json: memory.search.sync" in finding.found
+    assert finding.fix.startswith("Move them to /c/memd.toml, below [search] for all agents")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,137 @@
+"""Our settings in OpenClaw: every example of the docs is valid, and what the plugin's config holds reaches the daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import json5
+import pytest
+
+from memd.config_keys import AGENT_KEYS, LIFE_KEYS
+from memd.memd_toml import MemdToml
+from memd.openclaw import OpenClawHome as Settings
+from memd.openclaw import load_home
+from memd.openclaw_accepts import REFUSED_AGENT, REFUSED_DEFAULTS, is_refused
+from tests.support.doc_examples import examples
+from tests.support.homes import StateHome
+from tests.support.openclaw_home import OpenClawHome, plugin_folder, settings
+from tests.support.own_settings import SAMPLES, nested
+
+EXAMPLES = [*examples("json5")]
+
+
+@pytest.fixture(scope="module")
+def claw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClawHome]:
+    """OpenClaw with the plugin installed from its folder."""
+    with StateHome(settings("http://127.0.0.1:9")) as home:
+        openclaw = OpenClawHome(home)
+        openclaw.install(plugin_folder(tmp_path_factory.mktemp("plugin")))
+        yield openclaw
+
+
+@pytest.fixture
+def config(claw: OpenClawHome) -> Iterator[Path]:
+    """Its settings file, as it was before once a test is done."""
+    path = claw.home.state / "openclaw.json"
+    before = path.read_text()
+    yield path
+    path.write_text(before)
+
+
+def validated(claw: OpenClawHome) -> str:
+    """Return what OpenClaw says of its settings file; empty if it is valid and there is nothing to say."""
+    done = claw.run("config", "validate", ok=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def read(claw: OpenClawHome, toml: dict[str, Any] | None = None) -> Settings:
+    """Return what the daemon makes of the settings file, and of a memd.toml."""
+    own = MemdToml(claw.home.root / "memd.toml", toml or {})
+    return load_home({"OPENCLAW_STATE_DIR": str(claw.home.state)}, claw.home.root, own)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("page", "text"), EXAMPLES, ids=[page.name for page, _ in EXAMPLES])
+def test_openclaw_takes_every_example_of_its_settings_and_the_daemon_too(
+    claw: OpenClawHome, config: Path, page: Path, text: str
+) -> None:
+    example = json5.loads(text)
+    claw.change(example)
+
+    assert validated(claw) == ""
+    home = read(claw)
+    problems = [*home.problems, *(each for agent in home.agents.values() for each in agent.problems)]
+    assert (problems, home.unknown_keys, home.refused_keys) == ([], (), ())
+
+
+@pytest.mark.long
+def test_every_setting_in_the_plugins_config_is_valid_and_reaches_the_daemon(
+    claw: OpenClawHome, config: Path
+) -> None:
+    tables = nested(SAMPLES)
+    expected = {
+        name: read(claw, {"agents": {"main": tables}} if name == "one" else tables).agents["main"]
+        for name in ("all", "one")
+    }
+
+    for name, own in (("all", tables), ("one", {"agents": {"main": tables}})):
+        before = config.read_text()
+        claw.change({"plugins": {"entries": {"memd": {"config": own}}}})
+
+        assert validated(claw) == ""
+        assert read(claw).agents["main"] == expected[name]
+        config.write_text(before)
+
+
+@pytest.mark.long
+def test_openclaw_writing_its_file_sets_nothing_in_the_plugins_config(claw: OpenClawHome, config: Path) -> None:
+    claw.change({"plugins": {"entries": {"memd": {"config": {"search": {"query": {"maxResults": 9}}}}}}})
+    before = read(claw).agents
+
+    claw.run("config", "set", "memory.search.query.minScore", "0.5", "--strict-json")
+
+    written = json.loads(config.read_text())["plugins"]["entries"]["memd"]["config"]
+    assert written["search"] == {"query": {"maxResults": 9}}
+    after = read(claw).agents["main"]
+    assert after.settings.query.min_score == 0.5
+    assert after.settings.query.max_results == before["main"].settings.query.max_results == 9
+    assert after.life == before["main"].life
+
+
+@pytest.mark.long
+def test_what_the_plugins_schema_refuses_is_named(claw: OpenClawHome, config: Path) -> None:
+    own = {"search": {"query": {"hybrid": {"vectorWeight": "much"}}, "quarry": 1}, "agents": {"a": {"facts": {"x": 1}}}}
+    claw.change({"plugins": {"entries": {"memd": {"config": own}}}})
+
+    said = validated(claw)
+
+    for key in ("search.query.hybrid.vectorWeight", "quarry", "agents.a.facts"):
+        assert key in said
+
+
+@pytest.mark.long
+def test_what_we_say_openclaw_accepts_is_what_its_schema_has(claw: OpenClawHome) -> None:
+    schema = json.loads(claw.run("config", "schema").stdout)
+    agents = schema["properties"]["agents"]["properties"]
+    agent = agents["entries"]["additionalProperties"]
+    search = schema["properties"]["memory"]["properties"]["search"]
+
+    keys = [key for part in AGENT_KEYS.values() for key in part]
+    assert [key for key in keys if has(search, key) is is_refused(key)] == []
+    assert [key for key in keys if has(agent, f"memory.search.{key}") is is_refused(key)] == []
+    defaults = [key.removeprefix("agents.defaults.") for key in LIFE_KEYS if key.startswith("agents.defaults.")]
+    assert [key for key in defaults if has(agents["defaults"], key) is (key in REFUSED_DEFAULTS)] == []
+    assert [key for key in (*REFUSED_AGENT, *defaults) if has(agent, key)] == []
+    assert [key for key in REFUSED_DEFAULTS if has(agents["defaults"], key)] == []
+
+
+def has(schema: dict[str, Any], name: str) -> bool:
+    """Return whether a schema has a property under a dotted name."""
+    for key in name.split("."):
+        if key not in schema.get("properties", {}):
+            return False
+        schema = schema["properties"][key]
+    return True

@@ -1,4 +1,4 @@
-"""Writes tables of docs pages and memory settings of the plugin's manifest from the code; `scripts/config_doc` calls it.
+"""Writes tables of docs and the memory settings of the plugin's manifest from the code; `scripts/config_doc` calls it.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`; what is around it is written by hand. In the manifest
 the memory settings are the last properties of `configSchema`, after `dreaming`.
@@ -133,7 +133,9 @@ def _default(key: str, field: Field) -> str:
 
 # --- the plugin's manifest -----------------------------------------------------------------------------
 
-AGENT_SCHEMA = "Settings of single agents by their ids, under the same names; they win over those for all agents."
+AGENT_SCHEMA = (
+    "Settings of single agents by their ids, under the same names; they win over those for all agents."
+)
 
 READ_PIECE_BY_PIECE: dict[str, dict[str, Any]] = {
     "sources": {"type": "array", "items": {"enum": sorted(get_args(Source))}},
@@ -174,8 +176,8 @@ READ_PIECE_BY_PIECE: dict[str, dict[str, Any]] = {
 def plugin_properties() -> dict[str, Any]:
     """Return the JSON schema of every memory setting in the plugin's config, by its name.
 
-    Defaults are in the descriptions only: OpenClaw puts defaults of a schema into the config, in which they would win
-    over what `memory.search` says.
+    Defaults are in the descriptions only: OpenClaw puts defaults of a schema into the config that plugins see, where
+    they would win over what `memory.search` says.
     """
     root: dict[str, Any] = {"properties": {}}
     search = dict(fields_of(MemorySearch))
@@ -214,7 +216,9 @@ def _leaf(key: str, field: Field, meaning: str) -> dict[str, Any]:
 
 def render_manifest(text: str) -> str:
     """Return the manifest with its memory settings as the code has them."""
-    made = "".join(f",\n      {json.dumps(name)}: {_shown(schema, 6)}" for name, schema in plugin_properties().items())
+    made = "".join(
+        f",\n      {json.dumps(name)}: {_shown(schema, 6)}" for name, schema in plugin_properties().items()
+    )
     return IN_MANIFEST.sub(lambda found: found[1] + made + found[2], text)
 
 
@@ -223,7 +227,9 @@ def _shown(schema: dict[str, Any], indent: int) -> str:
     pad = " " * (indent + 2)
     agent = schema.get("additionalProperties")
     if "properties" in schema:
-        rows = (f"{json.dumps(key)}: {_shown(each, indent + 4)}" for key, each in schema["properties"].items())
+        rows = (
+            f"{json.dumps(key)}: {_shown(each, indent + 4)}" for key, each in schema["properties"].items()
+        )
         inner = "properties", "{" + ",".join(f"\n{pad}  {row}" for row in rows) + f"\n{pad}}}"
     elif isinstance(agent, dict) and "properties" in agent:
         inner = "additionalProperties", _shown(agent, indent + 2)

@@ -196,7 +196,7 @@ class MemoryDisabledError(MemdError):
     """The agent's settings turn memory search off."""
 
     code = "memory_disabled"
-    hint = "Set memorySearch.enabled to true for this agent."
+    hint = "Set search.enabled to true for this agent."
 
 
 class ConfigInvalidError(MemdError):

@@ -58,7 +58,7 @@ class ProviderModelError(ProviderFailedError):
     """The embedding provider has no such model."""
 
     code = "provider_model_unknown"
-    hint = "Correct memorySearch.model; for Ollama, run `ollama pull` with its name."
+    hint = "Correct search.model; for Ollama, run `ollama pull` with its name."
 
 
 class TextRefusedError(ProviderFailedError):

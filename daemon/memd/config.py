@@ -1,6 +1,6 @@
 """Typed settings: of an agent's memory search, and of the daemon itself. Every default stands here once.
 
-Keys are those of OpenClaw's `memorySearch`, camelCase in the file. Where a default is not stated by
+Keys are those of OpenClaw's `memory.search`, camelCase in the file. Where a default is not stated by
 OpenClaw's documentation it is ours, and its unit is in its name.
 """
 

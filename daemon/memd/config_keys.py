@@ -107,7 +107,7 @@ AGENT_KEYS: Final[dict[str, dict[str, str]]] = {
         ),
     },
 }
-"""`memorySearch` of an agent, by the chapter of docs/configuration.md that shows them."""
+"""Below `search`, of an agent, by the chapter of docs/configuration.md that shows them."""
 
 LIFE_KEYS: Final[dict[str, str]] = {
     "memory.citations": "Whether an agent's answers name their places: `auto` does so in direct chats.",

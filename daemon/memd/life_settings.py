@@ -1,7 +1,7 @@
 """Settings of an agent's life beside its search: citations, the flush before compaction, session notes, facts.
 
-They are read in openclaw.json among OpenClaw's other keys, of which only known ones are looked at, and in memd's own places
-(`own_places`).
+They are read in openclaw.json, among OpenClaw's other keys, of which only known ones are looked at, and in memd's own
+places (`own_places`).
 """
 
 from __future__ import annotations

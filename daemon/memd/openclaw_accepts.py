@@ -53,7 +53,9 @@ def refused_keys(document: object) -> tuple[str, ...]:
     found = [*_held(document, "memory.search", REFUSED_SEARCH)]
     found += _held(document, "agents.defaults", REFUSED_DEFAULTS)
     listed = _at(document, "agents.list")
-    agents = {f"agents.list[{at}]": each for at, each in enumerate(listed if isinstance(listed, list) else ())}
+    agents = {
+        f"agents.list[{at}]": each for at, each in enumerate(listed if isinstance(listed, list) else ())
+    }
     entries = _at(document, "agents.entries")
     if isinstance(entries, Mapping):
         agents |= {f"agents.entries.{shown_key(name)}": each for name, each in entries.items()}

@@ -55,4 +55,3 @@ def _check_group(layer: Layer, group: str, findings: Findings, *, is_root: bool)
                 _check_group(layer.below(key), name, findings, is_root=False)
         elif name not in LIFE_NAMES and not is_root:
             findings.add_unknown(layer, shown_key(key))
-

@@ -202,7 +202,7 @@ def _changed_agent(old: AgentConfig, new: AgentConfig) -> Iterator[str]:
         if getattr(old, name) != getattr(new, name):
             yield f"agents.{new.id}.{name}"
     yield from _changed_settings(
-        f"agents.{new.id}.memorySearch", msgspec.to_builtins(old.settings), msgspec.to_builtins(new.settings)
+        f"agents.{new.id}.search", msgspec.to_builtins(old.settings), msgspec.to_builtins(new.settings)
     )
     yield from _changed_settings(
         f"agents.{new.id}", msgspec.to_builtins(old.life), msgspec.to_builtins(new.life)

@@ -1,4 +1,4 @@
-"""Layers of `memorySearch` keys, lowest first -> one agent's typed and bounded settings.
+"""Layers of `search` keys, lowest first -> one agent's typed and bounded settings.
 
 A layer is the object one place of a settings file holds: the settings of all agents, or those of one. A value of the
 wrong type is reported and the layer below keeps its word, so a slip costs one key of one agent and nothing else.
@@ -115,9 +115,7 @@ class Findings:
         key = layer.key(name)
         self.unknown.setdefault(key if layer.file is None else f"{layer.file.name}: {key}")
 
-    def say(
-        self, key: str, what: str, *, expected: str = "", shared: bool, file: Path | None = None
-    ) -> None:
+    def say(self, key: str, what: str, *, expected: str = "", shared: bool, file: Path | None = None) -> None:
         """Note anything else that is wrong with a key, of openclaw.json unless another file is named."""
         message = f"{file or self.file}: {key}: {what}"
         facts = {"file": str(file or self.file), "key": key}

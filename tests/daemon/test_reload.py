@@ -59,8 +59,8 @@ def test_a_changed_setting_is_in_force_without_a_restart_and_its_key_is_named(ho
         said = reload(daemon)
 
         assert said["keys"] == [
-            "agents.main.memorySearch.query.maxResults",
-            "agents.work.memorySearch.query.maxResults",
+            "agents.main.search.query.maxResults",
+            "agents.work.search.query.maxResults",
         ]
         assert said["agents"] == ["main", "work"]
         assert len(client.search("apples").hits) == 1
@@ -136,6 +136,28 @@ def test_the_daemons_own_settings_change_too_and_what_needs_a_restart_is_said(ho
         reload(daemon)
         assert client.status().token_budget == 5
         assert any("memd.toml" in problem.message for problem in client.status().problems)
+
+
+def test_memory_settings_in_memd_toml_change_for_one_agent_without_touching_the_others(
+    home: StateHome,
+) -> None:
+    own = home.root / "memd.toml"
+    home.note("memory/more.md", "apples again\n")
+    with DaemonProcess(home) as daemon, daemon.client() as client:
+        own.write_text("[search.query]\nmaxResults = 1\n")
+        assert reload(daemon)["agents"] == ["main", "work"]
+        assert len(client.search("apples").hits) == 1
+
+        own.write_text("[search.query]\nmaxResults = 1\n[agents.main.search.query]\nmaxResults = 2\n")
+        said = reload(daemon)
+        assert (said["keys"], said["agents"]) == (["agents.main.search.query.maxResults"], ["main"])
+        assert len(client.search("apples").hits) == 2
+
+        own.write_text("[agents.main.search.query]\nmaxResults = 'many'\n")
+        reload(daemon)
+        problems = client.status().problems + client.status().agents[0].problems
+        assert any("memd.toml: agents.main.search.query.maxResults" in each.message for each in problems)
+        assert len(client.search("apples").hits) == 2
 
 
 def test_no_search_fails_while_settings_change_again_and_again(home: StateHome) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -17,8 +18,11 @@ from memd.cli.main import root
 from memd.config import DaemonSettings, MemorySearch, ProviderEntry
 from memd.config_keys import AGENT_KEYS, DAEMON_KEYS, DEFAULTS_IN_WORDS, LIFE_KEYS, PROVIDER_KEYS, VARIABLES
 from memd.embedding.catalog import KNOWN
+from memd.openclaw import load_settings
+from memd.own_places import OWN_NAMES
 from memd_client import messages, reports
 from memd_client.messages import REQUESTS
+from tests.support.doc_examples import examples
 from tests.support.scripts import load_script
 from tests.support.tree import ROOT, modules
 
@@ -124,6 +128,38 @@ def test_the_tables_are_those_of_the_code(page: Path) -> None:
     text = page.read_text()
 
     assert CONFIG_DOC.render(text) == text, "run scripts/config_doc"
+
+
+def test_the_manifest_has_the_memory_settings_of_the_code() -> None:
+    text = CONFIG_DOC.MANIFEST.read_text()
+
+    assert CONFIG_DOC.render_manifest(text) == text, "run scripts/config_doc"
+    assert CONFIG_DOC.plugin_properties().keys() >= OWN_NAMES
+
+
+EXAMPLES = [*examples("toml")]
+
+
+@pytest.mark.parametrize(("page", "text"), EXAMPLES, ids=[page.name for page, _ in EXAMPLES])
+def test_every_example_of_memd_toml_is_read_without_a_problem(page: Path, text: str, tmp_path: Path) -> None:
+    (tmp_path / "memd.toml").write_text(text)
+    for agent in ("main", "work"):
+        (tmp_path / "agents" / agent).mkdir(parents=True)
+    environ = {"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": str(tmp_path / "memd.toml")}
+
+    home, _, problems = load_settings(environ, tmp_path)
+
+    assert (problems, home.problems, home.unknown_keys) == ((), (), ())
+    assert [agent.problems for agent in home.agents.values()] == [(), ()]
+
+
+def test_examples_of_openclaws_settings_are_marked_as_json5() -> None:
+    texts = {page.name: json.loads(text) for page, text in examples("json") if text.startswith("{")}
+
+    ours = [name for name, example in texts.items() if example.keys() & {"agents", "memory", "plugins"}]
+    assert ours == [], "a `json5` block is held against OpenClaw's own validator"
+    assert len([*examples("json5")]) >= 3
+    assert len(EXAMPLES) >= 4
 
 
 def test_every_table_stands_on_a_page() -> None:

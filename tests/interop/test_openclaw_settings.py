@@ -1,4 +1,4 @@
-"""Our settings in OpenClaw: every example of the docs is valid, and what the plugin's config holds reaches the daemon."""
+"""Our settings in OpenClaw: the examples of the docs are valid, and the plugin's config reaches the daemon."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ def claw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClawHome]:
     """OpenClaw with the plugin installed from its folder."""
     with StateHome(settings("http://127.0.0.1:9")) as home:
         openclaw = OpenClawHome(home)
+        for agent in ("main", "work"):  # examples are of both
+            (home.state / "agents" / agent).mkdir(parents=True)
         openclaw.install(plugin_folder(tmp_path_factory.mktemp("plugin")))
         yield openclaw
 
@@ -87,12 +89,15 @@ def test_every_setting_in_the_plugins_config_is_valid_and_reaches_the_daemon(
 
 
 @pytest.mark.long
-def test_openclaw_writing_its_file_sets_nothing_in_the_plugins_config(claw: OpenClawHome, config: Path) -> None:
+def test_openclaw_adds_no_defaults_to_memory_settings_of_the_plugin(claw: OpenClawHome, config: Path) -> None:
     claw.change({"plugins": {"entries": {"memd": {"config": {"search": {"query": {"maxResults": 9}}}}}}})
     before = read(claw).agents
 
     claw.run("config", "set", "memory.search.query.minScore", "0.5", "--strict-json")
 
+    shown = claw.json("config", "get", "plugins.entries.memd.config")
+    assert shown["search"] == {"query": {"maxResults": 9}}
+    assert "agents" not in shown
     written = json.loads(config.read_text())["plugins"]["entries"]["memd"]["config"]
     assert written["search"] == {"query": {"maxResults": 9}}
     after = read(claw).agents["main"]
@@ -103,7 +108,10 @@ def test_openclaw_writing_its_file_sets_nothing_in_the_plugins_config(claw: Open
 
 @pytest.mark.long
 def test_what_the_plugins_schema_refuses_is_named(claw: OpenClawHome, config: Path) -> None:
-    own = {"search": {"query": {"hybrid": {"vectorWeight": "much"}}, "quarry": 1}, "agents": {"a": {"facts": {"x": 1}}}}
+    own = {
+        "search": {"query": {"hybrid": {"vectorWeight": "much"}}, "quarry": 1},
+        "agents": {"a": {"facts": {"x": 1}}},
+    }
     claw.change({"plugins": {"entries": {"memd": {"config": own}}}})
 
     said = validated(claw)
@@ -122,7 +130,9 @@ def test_what_we_say_openclaw_accepts_is_what_its_schema_has(claw: OpenClawHome)
     keys = [key for part in AGENT_KEYS.values() for key in part]
     assert [key for key in keys if has(search, key) is is_refused(key)] == []
     assert [key for key in keys if has(agent, f"memory.search.{key}") is is_refused(key)] == []
-    defaults = [key.removeprefix("agents.defaults.") for key in LIFE_KEYS if key.startswith("agents.defaults.")]
+    defaults = [
+        key.removeprefix("agents.defaults.") for key in LIFE_KEYS if key.startswith("agents.defaults.")
+    ]
     assert [key for key in defaults if has(agents["defaults"], key) is (key in REFUSED_DEFAULTS)] == []
     assert [key for key in (*REFUSED_AGENT, *defaults) if has(agent, key)] == []
     assert [key for key in REFUSED_DEFAULTS if has(agents["defaults"], key)] == []

@@ -9,7 +9,11 @@ from typing import Final
 
 from tests.support.tree import ROOT
 
-PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "client").glob("*/README.md")))
+PAGES: Final = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "client").glob("*/README.md")),
+)
 
 BLOCK: Final = re.compile(r"^[ ]*```(\w+)\n(.*?)^[ ]*```$", re.DOTALL | re.MULTILINE)
 

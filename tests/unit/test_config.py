@@ -142,7 +142,6 @@ _SCALARS = st.one_of(
 @given(st.dictionaries(st.sampled_from(DaemonSettings.__struct_fields__), _SCALARS))
 def test_whatever_a_key_holds_the_settings_are_valid(document: dict[str, Any]) -> None:
 
-
     settings, problems = read_daemon_settings(MemdToml(Path("memd.toml"), document))
 
     msgspec.convert(msgspec.to_builtins(settings), DaemonSettings)

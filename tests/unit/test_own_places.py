@@ -264,7 +264,13 @@ def test_the_log_names_settings_of_life_that_change() -> None:
 
 def test_keys_that_openclaw_refuses_are_found_in_files_of_its_present_releases() -> None:
     document: dict[str, Any] = {
-        "memory": {"search": {"provider": "none", "sync": {}, "query": {"maxResults": 3, "hybrid": {"enabled": True}}}},
+        "memory": {
+            "search": {
+                "provider": "none",
+                "sync": {},
+                "query": {"maxResults": 3, "hybrid": {"enabled": True}},
+            }
+        },
         "agents": {
             "defaults": {"memorySearch": {}, "compaction": {"memoryFlush": {"prompt": "x"}}},
             "list": [{"id": "a", "memorySearch": {}}, 3],
@@ -284,5 +290,11 @@ def test_keys_that_openclaw_refuses_are_found_in_files_of_its_present_releases()
     assert resolved(document).refused_keys == refused_keys(document)
     assert refused_keys(document | {"meta": {"lastTouchedVersion": "2026.9.6"}}) == refused_keys(document)
     assert refused_keys(document | {"meta": {"lastTouchedVersion": "2026.1.30"}}) == ()
-    for strange in (None, [], {"agents": 3}, {"agents": {"list": {}, "entries": []}}, {"memory": {"search": 1}}):
-        assert refused_keys(strange) == ()
+    strange: list[Any] = [
+        None,
+        [],
+        {"agents": 3},
+        {"agents": {"list": {}, "entries": []}},
+        {"memory": {"search": 1}},
+    ]
+    assert [refused_keys(each) for each in strange] == [()] * len(strange)

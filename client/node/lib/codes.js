@@ -22,7 +22,7 @@ export const HINTS = {
   provider_auth:
     "Correct the key (remote.apiKey, models.providers, or the environment of the daemon).",
   provider_model_unknown:
-    "Correct memorySearch.model; for Ollama, run `ollama pull` with its name.",
+    "Correct search.model; for Ollama, run `ollama pull` with its name.",
   text_refused:
     "The text stays findable by its words; every other text is unaffected.",
   token_budget_exhausted:
@@ -88,7 +88,7 @@ export const HINTS = {
   agent_unknown:
     "`memctl status` lists the agents.",
   memory_disabled:
-    "Set memorySearch.enabled to true for this agent.",
+    "Set search.enabled to true for this agent.",
   config_invalid:
     "Correct the named key; until then the last good settings or the defaults are in force.",
   query_empty:

@@ -61,5 +61,5 @@ def find_place(session: Session, wanted: str | None) -> Place:
         if each.id == name:
             return Place(each, away)
     if name in disabled:
-        raise MemoryDisabledError(f"Agent {name} has no memory: memorySearch.enabled is false.")
+        raise MemoryDisabledError(f"Agent {name} has no memory: search.enabled is false.")
     raise AgentUnknownError(f'No agent has the id "{wanted}".')

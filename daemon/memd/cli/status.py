@@ -154,7 +154,7 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         return lines
     lines.append(row("workspace", (agent.workspace, "path")))
     if not agent.enabled:
-        return [*lines, row("search", "off: memorySearch.enabled is false for this agent")]
+        return [*lines, row("search", "off: search.enabled is false for this agent")]
     lines += [
         row("indexed", *dotted(count(agent.files, "file"), count(agent.chunks, "chunk"), _vectors(agent))),
         row("pending", *_pending(agent)),

@@ -23,7 +23,7 @@ from memd_client.errors import ConfigInvalidError
 
 log = structlog.get_logger(__name__)
 
-REMOTE: Final = "memorySearch.remote"
+REMOTE: Final = "search.remote"
 """The dotted name of the settings of a remote provider, for messages."""
 
 AUTH_PROFILES: Final = "auth-profiles.json"

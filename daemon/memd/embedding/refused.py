@@ -130,7 +130,7 @@ class _Round:
         except TextRefusedError:
             raise ProviderFailedError(
                 f"{self._provider.id} refuses every text: {refusal.message}",
-                hint="Check memorySearch.model and remote.baseUrl; keyword search goes on.",
+                hint="Check search.model and remote.baseUrl; keyword search goes on.",
             ) from None
         self._is_sane = True
 

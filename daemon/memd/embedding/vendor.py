@@ -58,7 +58,7 @@ def vendor_of(name: str, entries: Mapping[str, ProviderEntry]) -> Vendor:
     if lowered in COMPATIBLE_NAMES:
         return Vendor(lowered, replace(KNOWN["compatible"], entry_names=COMPATIBLE_NAMES))
     raise ConfigInvalidError(
-        f"memorySearch names no provider: {shown_key(name)!r}",
+        f"search.provider names no provider: {shown_key(name)!r}",
         hint=f"Use auto, local, none, {', '.join(KNOWN)}, or an id of models.providers.",
     )
 
@@ -93,8 +93,8 @@ def model_of(vendor: Vendor, wanted: str) -> str:
     if not name:
         raise ConfigInvalidError(
             f"no model is named for the provider {shown_key(vendor.name)}",
-            hint="Set memorySearch.model to the name its server has for it.",
-            data={"key": "memorySearch.model"},
+            hint="Set search.model to the name its server has for it.",
+            data={"key": "search.model"},
         )
     return _without_prefixes(name, vendor.known.model_prefixes)
 

@@ -202,7 +202,7 @@ OUTAGE = Degraded(
     code="provider_failed",
     reason="The embedding provider openai answered 401.",
     since_ms=NOW_MS - 3 * 3_600_000,
-    hint="Correct memorySearch.remote.apiKey.",
+    hint="Correct search.remote.apiKey.",
 )
 
 

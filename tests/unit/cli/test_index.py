@@ -24,7 +24,7 @@ main
   problem     The index can't be written: no space left. (index_io)
               try: Free some space.
   degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
-              try: Correct memorySearch.remote.apiKey.
+              try: Correct search.remote.apiKey.
   skipped     1 file
               memory/link.md: symbolic link
 """

@@ -30,7 +30,7 @@ MEMORY.md:3-3  0.50  memory
 
 1 hit · keyword · 4.2 ms
 degraded: The embedding provider openai answered 401. (for 3 h, provider_failed)
-  try: Correct memorySearch.remote.apiKey.
+  try: Correct search.remote.apiKey.
 partial: time was up before everything was looked at
 pending: 1 changed file not read yet · 3 chunks still without a vector
 """

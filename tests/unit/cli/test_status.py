@@ -62,7 +62,7 @@ work  needs attention
   problem     memory/x.md is not UTF-8. (file_unreadable)
               try: Save it as UTF-8.
   degraded    The embedding provider openai answered 401. (for 3 h, provider_failed)
-              try: Correct memorySearch.remote.apiKey.
+              try: Correct search.remote.apiKey.
   workspace   /home/ann/work
   indexed     54 files · 1,300 chunks · 1 vector of 384 dimensions
   pending     2 files to read · 1,299 chunks to embed · the oldest for 4.0 s
@@ -86,7 +86,7 @@ work  needs attention
 
 idle  off
   workspace   /home/ann/.openclaw/workspace
-  search      off: memorySearch.enabled is false for this agent
+  search      off: search.enabled is false for this agent
 """
 
 

@@ -86,7 +86,7 @@ def test_space_around_a_key_is_no_part_of_it(tmp_path: Path) -> None:
 )
 def test_a_key_that_no_header_can_carry_is_named_by_its_place_alone(tmp_path: Path, key: str) -> None:
     for places, named in [
-        ({"remote": Remote(api_key=key)}, "memorySearch.remote.apiKey"),
+        ({"remote": Remote(api_key=key)}, "search.remote.apiKey"),
         ({"entry": ProviderEntry(id="openai", api_key=key)}, "models.providers.openai.apiKey"),
         ({"environ": {"OPENAI_API_KEY": key}}, "OPENAI_API_KEY"),
     ]:
@@ -126,7 +126,7 @@ def test_a_variable_that_is_not_set_is_named_with_its_setting(
     with pytest.raises(ConfigInvalidError) as caught:
         find(tmp_path, remote=Remote(api_key="sk-marker-${MY_KEY}"), environ=usual)
 
-    assert caught.value.data == {"key": "memorySearch.remote.apiKey", "variable": "MY_KEY"}
+    assert caught.value.data == {"key": "search.remote.apiKey", "variable": "MY_KEY"}
     assert "MY_KEY" in caught.value.message
     assert "MY_KEY" in caught.value.hint
     assert "marker" not in repr(caught.value)
@@ -136,8 +136,8 @@ def test_a_variable_that_is_not_set_is_named_with_its_setting(
     "headers", [{"X Team": "v"}, {"": "v"}, {"X-Team": "marker\r\nEvil: 1"}, {"X-Team": "märker-marker"}]
 )
 def test_a_header_that_can_not_be_sent_is_named_without_its_value(headers: dict[str, str]) -> None:
-    with pytest.raises(ConfigInvalidError, match=r"memorySearch\.remote\.headers") as caught:
-        usable_headers(headers, {}, "memorySearch.remote.headers")
+    with pytest.raises(ConfigInvalidError, match=r"search\.remote\.headers") as caught:
+        usable_headers(headers, {}, "search.remote.headers")
 
     assert "marker" not in str(caught.value.to_wire())
 

@@ -84,7 +84,7 @@ def test_a_provider_without_a_key_says_where_one_may_stand(name: str) -> None:
         plan(name, environ={})
 
     assert KNOWN[name].key_variables[0] in caught.value.hint
-    assert "memorySearch.remote.apiKey" in caught.value.hint
+    assert "search.remote.apiKey" in caught.value.hint
     assert f"models.providers.{KNOWN[name].entry_names[0]}.apiKey" in caught.value.hint
 
 
@@ -269,7 +269,7 @@ def test_a_compatible_server_is_described_by_remote_alone(name: str) -> None:
 )
 def test_an_address_that_can_not_be_used_is_named_and_not_repeated(base_url: str) -> None:
     for place, remote in [
-        ("memorySearch.remote.baseUrl", Remote(base_url=base_url)),
+        ("search.remote.baseUrl", Remote(base_url=base_url)),
         ("models.providers.openai.baseUrl", None),
     ]:
         entry = ProviderEntry(id="openai", base_url=base_url)

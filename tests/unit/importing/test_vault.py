@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Path:
 
 def agent_of(home: Path, name: str = "main") -> Agent:
     """Return an agent as the settings have it."""
-    return {each.id: each for each in load_agents({}, home)}[name]
+    return {each.id: each for each in load_agents({"MEMD_CONFIG": str(home / "memd.toml")}, home)}[name]
 
 
 def planned(home: Path, text: str | None, name: str = "main") -> VaultPlan:
@@ -65,6 +65,10 @@ def test_what_will_be_searched_is_counted_without_hidden_folders(home: Path) -> 
         ("{agents: {defaults: {memorySearch: {provider: 'none'}}}}", ("agents", "defaults", "memorySearch")),
         ("{agents: {entries: {Main: {}}}}", ("agents", "entries", "Main", "memory", "search")),
         ("{agents: {list: [{id: 'main'}]}}", ("agents", "list", 0, "memorySearch")),
+        (
+            "{meta: {lastTouchedVersion: '2026.9.6'}, agents: {list: [{id: 'main'}]}}",
+            ("agents", "list", 0, "memory", "search"),
+        ),
     ],
 )
 def test_the_entry_goes_where_this_era_has_it(

@@ -76,7 +76,7 @@ def _of_settings(row: Report) -> list[Finding]:
     area = _area(row["agent"])
     found = [Finding(area, "settings", WRONG, each["message"], each["hint"]) for each in row["problems"]]
     if not row["enabled"]:
-        return [*found, Finding(area, "search", OK, "off: memorySearch.enabled is false")]
+        return [*found, Finding(area, "search", OK, "off: search.enabled is false")]
     if row["workspace_missing"]:
         place = row["workspace"]
         fix = f"mkdir -p {shlex.quote(place)}, or correct `workspace` in openclaw.json"
@@ -124,7 +124,7 @@ def _of_daemon(agent: AgentStatus, row: Mapping[str, Any]) -> list[Finding]:
         if agent.degraded is None or each.message != agent.degraded.reason
     ]
     if not agent.enabled:
-        return [*found, Finding(area, "search", OK, "off: memorySearch.enabled is false")]
+        return [*found, Finding(area, "search", OK, "off: search.enabled is false")]
     if not agent.index_path:
         return found
     text = f"{count(agent.files, 'file')}, {count(agent.chunks, 'chunk')}, {count(agent.vectors, 'vector')}"

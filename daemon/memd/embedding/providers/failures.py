@@ -107,7 +107,7 @@ def _bad_request(endpoint: Endpoint, answered: str, status: int, problem: Proble
     if problem.is_dimensions() and endpoint.dims is not None:
         return ProviderFailedError(
             f"{answered}: the model {endpoint.model!r} can't return {endpoint.dims} dimensions",
-            hint="Correct or remove memorySearch.outputDimensionality.",
+            hint="Correct or remove search.outputDimensionality.",
         )
     if problem.is_no_model(by_words=True):
         return unknown_model(endpoint, answered)

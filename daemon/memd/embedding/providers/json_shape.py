@@ -104,7 +104,7 @@ def matrix(rows: Sequence[Row], count: int, endpoint: Endpoint) -> FloatArray:
     if endpoint.dims is not None and lengths != [endpoint.dims]:
         raise ProviderReplyError(
             f"{whose} answered with vectors of {lengths[0]} dimensions, asked for {endpoint.dims}",
-            hint="The model has no such size: correct or remove memorySearch.outputDimensionality.",
+            hint="The model has no such size: correct or remove search.outputDimensionality.",
         )
     with np.errstate(over="ignore"):
         vectors = np.array(exact, dtype=np.float32)

@@ -73,7 +73,7 @@ function freshness(agent) {
 /** @param {import("../kinds.js").AgentStatus} agent */
 function meaning(agent) {
   if (agent.provider === "none") {
-    return card("Meaning", html`<p class="quiet">Search by meaning is off; words are searched. Set <code>memorySearch.provider</code> to turn it on.</p>`);
+    return card("Meaning", html`<p class="quiet">Search by meaning is off; words are searched. Set <code>search.provider</code> to turn it on.</p>`);
   }
   const { filling } = agent;
   const covered = agent.chunks - agent.chunks_pending - agent.refused.length; // equal texts share a vector, so vectors are fewer

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from memd.text.tokens import UNITS_PER_TOKEN, WIDE_UNITS, has_wide, is_wide, weigh
@@ -79,6 +80,43 @@ def chunk_text(content: str, tokens: int, overlap: int) -> list[Chunk]:
             start = _fit_wide(pieces, ends, start, end, most)
         fresh = end
     return chunks
+
+
+def chunk_between(content: str, tokens: int, overlap: int, breaks: Collection[int]) -> list[Chunk]:
+    """Cut a content into chunks, as `chunk_text` does, none of which goes across some lines.
+
+    Args:
+        content: The whole text; lines end with a line feed.
+        tokens: Size of a chunk.
+        overlap: Carried over from one chunk to the next.
+        breaks: Lines, from 1, that a chunk starts at.
+
+    Returns:
+        Chunks in order; if there are breaks, blank chunks are left out.
+    """
+    lines = content.split("\n")
+    inner = sorted(line for line in breaks if 1 < line <= len(lines))
+    if not inner:
+        return chunk_text(content, tokens, overlap)
+    chunks: list[Chunk] = []
+    start = 0
+    for first, end in zip([1, *inner], [*inner, len(lines) + 1], strict=True):
+        part = "\n".join(lines[first - 1 : end - 1])
+        for chunk in chunk_text(part, tokens, overlap):
+            if chunk.text.strip():
+                chunks.append(_moved(chunk, first - 1, start))
+        start += len(part) + 1
+    return chunks
+
+
+def _moved(chunk: Chunk, lines: int, characters: int) -> Chunk:
+    """Return a chunk that is so many lines and characters further down."""
+    return replace(
+        chunk,
+        start_line=chunk.start_line + lines,
+        end_line=chunk.end_line + lines,
+        start=chunk.start + characters,
+    )
 
 
 def _cut_lines(content: str, most: int, wide: bool) -> _Pieces:

@@ -8,7 +8,7 @@ docs/ranking.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -48,14 +48,16 @@ class _Piece(NamedTuple):
     headings: tuple[str, ...]
     is_heading: bool
     is_blank: bool
+    is_break: bool
 
 
-def cut_passages(content: str, path: str) -> list[Chunk]:
+def cut_passages(content: str, path: str, breaks: Collection[int] = ()) -> list[Chunk]:
     """Cut a note into passages.
 
     Args:
         content: The whole text; lines end with a line feed.
         path: The file's path in the index; its name takes part in the context.
+        breaks: Lines, from 1, that a passage starts at and none goes across.
 
     Returns:
         Passages in order; nothing for a content of blanks. Each is at most `PASSAGE_UNITS` long, the blank lines at
@@ -63,7 +65,7 @@ def cut_passages(content: str, path: str) -> list[Chunk]:
         where the one before ends or within it, so that together they hold everything from the first line with a
         word on.
     """
-    pieces = list(_pieces(content))
+    pieces = list(_pieces(content, breaks))
     name = name_words(path)
     contexts: dict[tuple[str, ...], str] = {}
     chunks = []
@@ -98,7 +100,7 @@ def name_words(path: str) -> str:
     return " ".join(word for word in telling if word.lower() not in _UNTELLING)
 
 
-def _pieces(content: str) -> Iterator[_Piece]:
+def _pieces(content: str, breaks: Collection[int]) -> Iterator[_Piece]:
     """Yield the lines of a content, those too long in parts, each with the headings above it."""
     headings: list[tuple[int, str]] = []
     path: tuple[str, ...] = ()
@@ -120,7 +122,10 @@ def _pieces(content: str) -> Iterator[_Piece]:
             part = line[first:last]
             blank = not part or part.isspace()
             units = weigh(part) + 1
-            yield _Piece(start + first, start + last, number, units, path, heading is not None, blank)
+            at_break = first == 0 and number in breaks
+            yield _Piece(
+                start + first, start + last, number, units, path, heading is not None, blank, at_break
+            )
         if heading is not None and (text := _heading_text(line[heading.end() :])):
             headings.append((len(heading[1]), text))
             path = (*path, text)
@@ -176,6 +181,8 @@ def _end_of(pieces: list[_Piece], start: int) -> int:
     """Return behind which piece the passage from `start` ends."""
     units, end = 0, start
     while end < len(pieces) and (end == start or units + pieces[end].units - 1 <= PASSAGE_UNITS):
+        if end > start and pieces[end].is_break:
+            return end
         if pieces[end].is_heading and units >= SECTION_UNITS:
             break
         units += pieces[end].units
@@ -189,7 +196,9 @@ def _end_of(pieces: list[_Piece], start: int) -> int:
 
 def _next_start(pieces: list[_Piece], start: int, end: int, after: int) -> int:
     """Return where the next passage starts: some lines before the end, unless a section starts there."""
-    if after >= len(pieces) or any(pieces[at].is_heading for at in range(end, after + 1)):
+    if after >= len(pieces) or any(
+        pieces[at].is_heading or pieces[at].is_break for at in range(end, after + 1)
+    ):
         return after
     units, again = 0, after
     while again - 1 > start and not pieces[again - 1].is_heading:

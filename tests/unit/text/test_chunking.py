@@ -8,7 +8,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.chunking import Chunk, chunk_text
+from memd.text.chunking import Chunk, chunk_between, chunk_text
 from memd.text.tokens import has_wide, weigh
 
 LINES = st.lists(
@@ -120,3 +120,19 @@ def test_one_endless_line_takes_no_longer_than_many_lines() -> None:
 
     assert len(chunks) == 6250
     assert time.perf_counter() - started < 5
+
+
+@given(CONTENTS, TOKENS, OVERLAPS, st.sets(st.integers(1, 40), max_size=6))
+def test_no_chunk_goes_across_a_break_and_every_word_is_in_one(
+    content: str, tokens: int, overlap: int, breaks: set[int]
+) -> None:
+    chunks = chunk_between(content, tokens, overlap, breaks)
+
+    lines = content.split("\n")
+    for each in chunks:
+        assert content[each.start : each.start + len(each.text)] == each.text
+        assert each.start_line == content.count("\n", 0, each.start) + 1
+        assert not breaks & set(range(each.start_line + 1, each.end_line + 1))
+    held = {line for each in chunks for line in range(each.start_line, each.end_line + 1)}
+    assert {number for number, line in enumerate(lines, 1) if line.strip()} <= held
+    assert chunk_between(content, tokens, overlap, ()) == chunk_text(content, tokens, overlap)

@@ -310,3 +310,27 @@ def test_a_path_never_changes_what_is_cut(content: str, path: str) -> None:
 )
 def test_a_path_in_words(path: str, words: str) -> None:
     assert name_words(path) == words
+
+
+@given(CONTENTS, st.sets(st.integers(1, 60), max_size=8))
+def test_no_passage_goes_across_a_break_and_nothing_is_lost_at_one(content: str, breaks: set[int]) -> None:
+    lines = content.split("\n")
+    wanted = {line for line in breaks if line <= len(lines) and lines[line - 1].strip()}
+
+    passages = cut_passages(content, PATH, wanted)
+
+    for each in passages:
+        assert content[each.start : each.start + len(each.text)] == each.text
+        assert not wanted & set(range(each.start_line + 1, each.end_line + 1))
+    held = {line for each in passages for line in range(each.start_line, each.end_line + 1)}
+    assert {number for number, line in enumerate(lines, 1) if line.strip()} <= held
+    assert cut_passages(content, PATH, {1}) == cut_passages(content, PATH)
+
+
+def test_an_entry_of_its_own_keeps_the_headings_it_stands_under() -> None:
+    content = "# Kitchen\n- tea\n- milk\n- rye\n"
+
+    passages = cut_passages(content, PATH, {3, 4})
+
+    assert [(each.start_line, each.end_line) for each in passages] == [(1, 2), (3, 3), (4, 4)]
+    assert [each.context for each in passages] == ["plan", "plan > Kitchen", "plan > Kitchen"]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
+from memd.index.annotations import store_annotations
 from memd.index.database import Database, get_int
 from memd.index.keyword import Scope, insert_words_of_file, scope_sql
 from memd.index.meta import active_space, bump_generation
@@ -182,6 +183,7 @@ def forget_file(db: Database, path: str) -> Published:
     _delete_chunks(db, [key for key, _ in rows])
     db.execute("DELETE FROM files WHERE path = ?", (path,))
     db.execute("DELETE FROM transcripts WHERE path = ?", (path,))
+    store_annotations(db, path, ())
     leaving = _hashes_unused(db, {digest for _, digest in rows})
     return _follow(db, path, 0, len(rows), (), leaving)
 

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memd.index.annotations import AnnotatedFiles, FileAnnotations
 from memd.index.database import Database
 from memd.index.files import ChunkRow
 from memd.index.numbers import pack_json
 from memd.text.windows import Region
 
+NONE_ANNOTATED: AnnotatedFiles = {}
+
 _Part = tuple[int, int, int, str]
 """Where a chunk starts and ends in its file, its first line, and its text."""
 
 
-def load_regions(db: Database, passages: Sequence[tuple[ChunkRow, str]], reach: int) -> dict[int, Region]:
+def load_regions(
+    db: Database,
+    passages: Sequence[tuple[ChunkRow, str]],
+    reach: int,
+    annotated: AnnotatedFiles = NONE_ANNOTATED,
+) -> dict[int, Region]:
     """Return parts of files, put together from the chunks around some chunks.
 
     Args:
         db: A reader connection.
         passages: The chunks, each with its text.
         reach: How far to look on each side, in characters.
+        annotated: Annotated entries: each is shown alone, and never around another chunk.
 
     Returns:
         The part without gaps around each chunk, by its id; a chunk of which isn't known where it stands has none.
@@ -35,8 +44,15 @@ def load_regions(db: Database, passages: Sequence[tuple[ChunkRow, str]], reach: 
            ORDER BY wanted.key, c.start_char, c.end_char""",
         (pack_json(wanted),),
     ):
-        around[at].append(tuple(part))
+        row = placed[at][0]
+        if row.path not in annotated or _is_together(annotated[row.path], row.start_line, part[2]):
+            around[at].append(tuple(part))
     return {row.id: _join(row, text, parts) for (row, text), parts in zip(placed, around, strict=True)}
+
+
+def _is_together(file: FileAnnotations, line: int, other: int) -> bool:
+    """Return whether two lines may be shown together: in one annotated entry, or in none."""
+    return file.at(line) == file.at(other)
 
 
 def _join(row: ChunkRow, text: str, around: Sequence[_Part]) -> Region:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from memd.config import Chunking
 from memd.index.meta import ADOPTED
-from memd.text.chunking import Chunk, chunk_text
+from memd.text.chunking import Chunk, chunk_between
 from memd.text.passages import cut_passages
 
 PASSAGES = "passages 1"
@@ -19,8 +19,18 @@ class Cut:
     """A way to cut files; two of one name cut alike."""
 
     name: str
-    apply: Callable[[str, str], list[Chunk]]
-    """(text, path in the index) -> its chunks."""
+    cut: Callable[[str, str, Collection[int]], list[Chunk]]
+    """(text, path in the index, lines no chunk goes across) -> its chunks."""
+
+    def apply(self, text: str, path: str, breaks: Collection[int] = ()) -> list[Chunk]:
+        """Return the chunks of a text.
+
+        Args:
+            text: What is indexed of a file.
+            path: The file's path in the index.
+            breaks: Lines, from 1, that a chunk starts at and none goes across.
+        """
+        return self.cut(text, path, breaks)
 
 
 def choose_cut(chunking: Chunking, remembered: str | None) -> Cut:
@@ -40,4 +50,4 @@ def choose_cut(chunking: Chunking, remembered: str | None) -> Cut:
 
 def _by_size(name: str, tokens: int, overlap: int) -> Cut:
     """Return the reference's cut for some sizes, in tokens."""
-    return Cut(name, lambda text, _: chunk_text(text, tokens, overlap))
+    return Cut(name, lambda text, _, breaks: chunk_between(text, tokens, overlap, breaks))

@@ -12,6 +12,7 @@ import trio
 
 from memd.clock import Clock
 from memd.config import Chunking
+from memd.index.annotations import has_current_annotations, note_current_annotations, store_annotations
 from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, Published, forget_file, load_files, publish_file, touch_file
 from memd.index.meta import find_cut, set_cut
@@ -21,6 +22,7 @@ from memd.sync.cut import choose_cut
 from memd.sync.discover import Discovery, Found
 from memd.sync.read import FileText
 from memd.sync.sources import Sources
+from memd.text.annotations import AnnotatedEntry, find_annotated, hide_annotations
 from memd.text.chunking import Chunk
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import Skipped
@@ -53,6 +55,7 @@ class _Draft:
     row: FileRow
     file: FileText
     chunks: list[Chunk] | None
+    entries: Sequence[AnnotatedEntry] = ()
 
 
 class FileRows:
@@ -110,15 +113,25 @@ class FileRows:
         Args:
             anew: Cut what was adopted from OpenClaw our way, too.
         """
-        remembered = await self._index.read(find_cut)
+        remembered, is_current = await self._index.read(
+            lambda db: (find_cut(db), has_current_annotations(db))
+        )
         self._cut = choose_cut(self._chunking, None if anew else remembered)
-        return bool(self.by_path) and remembered != self._cut.name
+        return bool(self.by_path) and not (is_current and remembered == self._cut.name)
 
     async def remember_cut(self) -> None:
         """Note how the files are cut, once all are."""
         name = self._cut.name
-        if await self._index.read(find_cut) != name:
-            await self._index.write(lambda db: set_cut(db, name))
+
+        def is_noted(db: Database) -> bool:
+            return find_cut(db) == name and has_current_annotations(db)
+
+        def note(db: Database) -> None:
+            set_cut(db, name)
+            note_current_annotations(db)
+
+        if not await self._index.read(is_noted):
+            await self._index.write(note)
 
     def behind(self, disk: Discovery, *, force: bool = False) -> Changes:
         """Return how a disk differs from the rows as they are now; all of it with `force`."""
@@ -221,12 +234,13 @@ class FileRows:
             MemdError: It can't be read.
         """
         began_s, began_ms = time.monotonic(), self._clock()
-        file, chunks = self._read_and_chunk(found, force)
+        file = self._read(found)
+        chunks, entries = self._chunk(file, found, force)
         moment = self._moment(found.path, file, began_s, began_ms)
         row = FileRow(
             found.path, found.source, file.hash, file.mtime_ns, file.size, file.inode, file.ctime_ns, moment
         )
-        return _Draft(row, file, chunks)
+        return _Draft(row, file, chunks, entries)
 
     def _moment(self, path: str, file: FileText, began_s: float, began_ms: int) -> int:
         """Return when a file was indexed: when reading it began, unless its own time lies ahead of the clock.
@@ -253,16 +267,26 @@ class FileRows:
             return stamped_ms + CLOCK_GRAIN_MS + 1
         return began_ms
 
-    def _read_and_chunk(self, found: Found, force: bool) -> tuple[FileText, list[Chunk] | None]:
-        """Return a file's text and chunks; None for chunks where the text is what the index holds."""
+    def _read(self, found: Found) -> FileText:
+        """Return a file's text, unless it has just been emptied."""
         file = self._sources.load(found)
         row = self.by_path.get(found.path)
-        if row is None or row.hash != file.hash:
-            if not file.text.strip() and row is not None and row.size:
-                self._believe_empty(file, found.path)
-        elif not force:
-            return file, None
-        return file, self._cut.apply(file.text, found.path) if file.text.strip() else []
+        if row is not None and row.hash != file.hash and row.size and not file.text.strip():
+            self._believe_empty(file, found.path)
+        return file
+
+    def _chunk(
+        self, file: FileText, found: Found, force: bool
+    ) -> tuple[list[Chunk] | None, list[AnnotatedEntry]]:
+        """Return a file's chunks and its annotated entries; None for chunks if the index has the text."""
+        row = self.by_path.get(found.path)
+        if row is not None and row.hash == file.hash and not force:
+            return None, []
+        text, entries = file.text, []
+        if found.source == "memory":
+            text, entries = hide_annotations(file.text), find_annotated(file.text, found.path)
+        breaks = {line for entry in entries for line in (entry.start_line, entry.end_line + 1)}
+        return (self._cut.apply(text, found.path, breaks) if text.strip() else []), entries
 
     def _believe_empty(self, file: FileText, path: str) -> None:
         """Raise where a file has been without text for so short that somebody may be rewriting it."""
@@ -303,6 +327,7 @@ def _write(db: Database, draft: _Draft) -> Published | None:
         touch_file(db, row)
         return None
     published = publish_file(db, row, draft.chunks, row.indexed_at)
+    store_annotations(db, row.path, draft.entries)
     if file.line_map:
         store_transcript(db, row.path, file.line_map, file.redactions)
     return published

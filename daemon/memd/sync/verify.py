@@ -8,6 +8,7 @@ from collections.abc import Callable
 from memd.sync.changes import Changes
 from memd.sync.discover import Discovery, Found
 from memd.sync.read import FileText
+from memd.text.annotations import hide_annotations
 from memd_client.errors import MemdError
 from memd_client.messages import Hit
 
@@ -51,11 +52,12 @@ def check_by_name(workspace: str) -> Check:
 
 
 def _load(found: Found, load: Callable[[Found], FileText]) -> str | None:
-    """Return a changed file's text as it is now, or None where it can't be read."""
+    """Return what is indexed of a changed file's current text, or None if it can't be read."""
     try:
-        return load(found).text
+        text = load(found).text
     except MemdError:
         return None
+    return hide_annotations(text) if found.source == "memory" else text
 
 
 def _still_holds(hit: Hit, text: str | None) -> bool:

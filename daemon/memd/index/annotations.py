@@ -1,0 +1,96 @@
+"""What comments say of the entries of notes, as the index keeps it: one fact in `meta` for each note that has any.
+
+Nearly all notes have none, so a search reads a few rows, mostly not one.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from memd.index.database import Database
+from memd.index.meta import find_meta, set_meta
+from memd.text.annotations import AnnotatedEntry, Annotations
+
+PREFIX: Final = "annotations:"
+"""Begins the key of a note's fact; its path follows."""
+
+_END: Final = "annotations;"
+"""Sorts after every key with the prefix."""
+
+VERSION_KEY: Final = "annotations_version"
+VERSION: Final = "1"
+"""Counts the versions of `memd.text.annotations`: if an index has another one, all files are read again."""
+
+
+class FileAnnotations:
+    """The annotated entries of one note.
+
+    Args:
+        entries: In order.
+    """
+
+    def __init__(self, entries: Sequence[AnnotatedEntry]) -> None:
+        self._entries = entries
+        self._starts = [entry.start_line for entry in entries]
+
+    def at(self, line: int) -> AnnotatedEntry | None:
+        """Return the annotated entry that a line, from 1, belongs to."""
+        at = bisect_right(self._starts, line) - 1
+        return self._entries[at] if at >= 0 and line <= self._entries[at].end_line else None
+
+
+AnnotatedFiles: TypeAlias = Mapping[str, FileAnnotations]
+"""Annotated entries by the path of their note."""
+
+
+def load_annotations(db: Database) -> AnnotatedFiles:
+    """Return all annotated entries."""
+    rows = db.execute("SELECT key, value FROM meta WHERE key > ? AND key < ?", (PREFIX, _END))
+    return {str(key)[len(PREFIX) :]: _decoded(str(value)) for key, value in rows}
+
+
+def store_annotations(db: Database, path: str, entries: Sequence[AnnotatedEntry]) -> None:
+    """Replace what is known of one note's entries.
+
+    Args:
+        db: The writer, inside a transaction.
+        path: The note.
+        entries: Its annotated entries, in order; if there are none, nothing is kept.
+    """
+    if entries:
+        set_meta(db, PREFIX + path, _encoded(entries))
+    else:
+        db.execute("DELETE FROM meta WHERE key = ?", (PREFIX + path,))
+
+
+def has_current_annotations(db: Database) -> bool:
+    """Return whether the files of an index were read by the current version of `memd.text.annotations`."""
+    return find_meta(db, VERSION_KEY) == VERSION
+
+
+def note_current_annotations(db: Database) -> None:
+    """Note that all files were read by the current version."""
+    set_meta(db, VERSION_KEY, VERSION)
+
+
+def _encoded(entries: Sequence[AnnotatedEntry]) -> str:
+    """Return entries as JSON; white space and lone surrogates are kept."""
+    rows = [
+        (start, end, each.importance, each.triggers, each.projects, each.is_invalid)
+        for start, end, each in entries
+    ]
+    return json.dumps(rows)
+
+
+@lru_cache(maxsize=64)
+def _decoded(value: str) -> FileAnnotations:
+    return FileAnnotations(
+        [
+            AnnotatedEntry(start, end, Annotations(importance, tuple(triggers), tuple(projects), is_invalid))
+            for start, end, importance, triggers, projects, is_invalid in json.loads(value)
+        ]
+    )

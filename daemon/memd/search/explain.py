@@ -17,6 +17,7 @@ STEPS = {
     "neighbours": "the passage beside it was found as well",
     "days": "notes of the days in the question come first",
     "decay": "dated notes count less with age",
+    "annotations": "the importance or project of its entry",
     "exact": "the very names in the question come first",
 }
 """What changes a score after words and meaning are added, in this order, in words."""

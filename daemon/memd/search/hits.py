@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from memd.index.connection import Database
 from memd.index.copies import count_copies, find_copies
@@ -15,6 +16,7 @@ from memd.ranking.fusion import Ranked
 from memd.search.explain import explain_hits
 from memd.search.order import Order
 from memd.search.question import Question
+from memd.text.annotations import Annotations
 from memd.text.snippets import Snippet, cut_snippet, has_words
 from memd.text.windows import Region, Worth, grow_window
 from memd_client.messages import Hit
@@ -93,7 +95,7 @@ class HitCutter:
                 continue
             places = [row] if copies[row.hash] == 1 else find_copies(self._db, row.hash, self._question.scope)
             count = sum(copies[digest] for digest in alike[first])
-            for place in places:
+            for place in filter(self._may_be_shown, places):
                 region = (regions if place is row else self._load_regions([(place, text)])).get(place.id)
                 hit, span = self._cut_one(item, place, text, region, count)
                 if self._is_there(hit):
@@ -104,10 +106,21 @@ class HitCutter:
                         self._told.add(first)
                     break
 
+    def _annotations(self, row: ChunkRow) -> Annotations | None:
+        """Return what comments say of the entry a chunk belongs to."""
+        file = self._order.annotated.get(row.path)
+        entry = None if file is None else file.at(row.start_line)
+        return None if entry is None else entry.annotations
+
+    def _may_be_shown(self, row: ChunkRow) -> bool:
+        """Return whether it is known which projects a chunk is about."""
+        annotations = self._annotations(row)
+        return annotations is None or not annotations.is_invalid
+
     def _load_regions(self, passages: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:
         """Return what surrounds passages, where there is room to show any of it."""
         short = [(row, text) for row, text in passages if len(text) <= SNIPPET_CHARACTERS]
-        return load_regions(self._db, short, SNIPPET_CHARACTERS)
+        return load_regions(self._db, short, SNIPPET_CHARACTERS, self._order.annotated)
 
     def _cut_one(
         self, item: Ranked, row: ChunkRow, text: str, region: Region | None, copies: int
@@ -137,6 +150,7 @@ class HitCutter:
             source=row.source,
             citation=_citation(row.path, cut.start_line, cut.end_line),
             copies=copies,
+            annotations=_as_map(self._annotations(row)),
         )
         return hit, span
 
@@ -194,6 +208,17 @@ def cut_hits(
         explained = explain_hits(db, question, order, respelled, shown)
         hits = [replace(hit, explain=why) for hit, why in zip(hits, explained, strict=True)]
     return hits, [order.held.get(item.id, 0) for item, _ in cutter.shown]
+
+
+def _as_map(annotations: Annotations | None) -> dict[str, Any] | None:
+    """Return what comments say as replies carry it."""
+    if annotations is None:
+        return None
+    return {
+        "importance": annotations.importance,
+        "triggers": list(annotations.triggers),
+        "projects": list(annotations.projects),
+    }
 
 
 def _unshown(first: int, end: int, shown: Sequence[tuple[int, int]]) -> tuple[int, int]:

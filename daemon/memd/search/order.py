@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memd.config import Hybrid
+from memd.index.annotations import AnnotatedFiles, load_annotations
 from memd.index.connection import Database
 from memd.index.files import load_texts
 from memd.ranking.alike import Repeats
+from memd.ranking.annotated import annotation_weight, weigh_annotated
 from memd.ranking.decay import decay_candidates
 from memd.ranking.diversity import rerank_mmr
 from memd.ranking.fusion import (
@@ -58,6 +60,7 @@ class Order:
         fused: Scores by words and meaning alone, as `places` has them: what a text around a hit is worth.
         held: How many of the very names of the question each one holds, by id; those that hold none are left out.
         of_day: Candidates of the days the question names.
+        annotated: Entries of notes that comments say something of.
         steps: Scores after each step that changed them, by its name, where an explanation was asked for.
     """
 
@@ -70,6 +73,7 @@ class Order:
     fused: FloatArray = field(default_factory=lambda: np.zeros(0))
     held: dict[str | int, int] = field(default_factory=dict)
     of_day: set[int] = field(default_factory=set)
+    annotated: AnnotatedFiles = field(default_factory=dict)
     steps: dict[str, dict[int, float]] = field(default_factory=dict)
 
 
@@ -115,6 +119,11 @@ def order_candidates(
     if hybrid.temporal_decay.enabled:
         ranked = decay_candidates(ranked, question.now_ms, hybrid.temporal_decay.half_life_days)
         note("decay", ranked)
+    order.annotated = load_annotations(db)
+    weights = _annotation_weights(order.annotated, places, question.active_projects)
+    if weights:
+        ranked = note("annotations", weigh_annotated(ranked, weights))
+        order.of_day = {key for key in order.of_day if weights.get(key) != 0}
     if by_names:
         order.held = _count_held(question, located, contents, whole)
         ranked = note("exact", put_exact_first(ranked, order.held) if order.held else ranked)
@@ -127,6 +136,22 @@ def order_candidates(
     order.ids = ids_of(order.ranked)
     order.repeats = Repeats(order.ids, places.likeness[places.at(order.ids)], contents.load)
     return order
+
+
+def _annotation_weights(
+    annotated: AnnotatedFiles, places: Places, active_projects: Collection[str]
+) -> dict[int, float]:
+    """Return the weights of the candidates whose entry's comments change their score, by id."""
+    weights = {}
+    for path, entries in annotated.items():
+        number = places.file_numbers.find(path)
+        if number is None:
+            continue
+        for at in (places.files == number).nonzero()[0].tolist():
+            entry = entries.at(int(places.lines[at]))
+            if entry is not None:
+                weights[int(places.ids[at])] = annotation_weight(entry.annotations, active_projects)
+    return {key: weight for key, weight in weights.items() if weight != 1}
 
 
 class Texts:

@@ -39,6 +39,7 @@ class Question:
         lexicon: What is known of the index's words; None leaves errors of typing as they are.
         places: Where all chunks stand, as far as that is in memory; None reads what is needed.
         explain: Whether to say how each hit came by its place.
+        active_projects: Keys of the projects at work: entries about them count more, those about others less.
         days: Days the query names; filled in when it is read (`candidates.read_question`), as is what follows.
         plan: What the index is asked.
         names: What is meant letter by letter: a text that holds one comes before those that don't.
@@ -57,6 +58,7 @@ class Question:
     lexicon: Lexicon | None = None
     places: FollowedPlaces | None = None
     explain: bool = False
+    active_projects: tuple[str, ...] = ()
     days: tuple[DaySpan, ...] = ()
     plan: MatchPlan = NOTHING_ASKED
     names: tuple[str, ...] = ()

@@ -40,6 +40,7 @@ class Search(msgspec.Struct, tag="search"):
     space_id: str
     model: str
     explain: bool
+    active_projects: tuple[str, ...] = ()
 
 
 class Hold(msgspec.Struct, tag="hold"):
@@ -160,6 +161,7 @@ def search_of(number: int, index: str, question: Question) -> Search:
         space_id=question.space_id,
         model=question.model,
         explain=question.explain,
+        active_projects=question.active_projects,
     )
 
 
@@ -177,6 +179,7 @@ def question_of(request: Search) -> Question:
         model=request.model,
         notes_scope=request.notes_scope,
         explain=request.explain,
+        active_projects=request.active_projects,
     )
 
 

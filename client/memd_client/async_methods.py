@@ -36,6 +36,7 @@ class AsyncMethods:
     search = _sent(requests.search)
     get = _sent(requests.get)
     files = _sent(requests.files)
+    curated_entries = _sent(requests.curated_entries)
     index = _sent(requests.index)
     reset = _sent(requests.reset)
     vacuum = _sent(requests.vacuum)

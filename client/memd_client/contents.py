@@ -47,6 +47,48 @@ class FilesReply:
 
 
 @record
+class CuratedEntriesParams:
+    """Which entries of `MEMORY.md` and `USER.md` to list, the most important first.
+
+    `kind` is `triggers` (entries with triggers) or `projects` (entries about projects that are all active).
+    `active_projects` are keys of the projects at work; entries about others are left out. Without it `triggers` lists
+    entries of all projects, and `projects` none. `limit` left out is 512 for `triggers` and 48 for `projects`. `paths`
+    lists entries of these notes alone.
+    """
+
+    kind: str
+    agent: str | None = None
+    active_projects: list[str] | None = None
+    limit: int | None = None
+    paths: list[str] | None = None
+
+
+@record
+class CuratedEntry:
+    """An entry of a note, or a part of a long one: its text without comments, and what the comments say.
+
+    `importance` is from 1 to 10, None if no comment gives one. `mtime_ms` is when the note last changed.
+    """
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    importance: int | None
+    triggers: list[str]
+    projects: list[str]
+    mtime_ms: int
+
+
+@record
+class CuratedEntriesReply:
+    """Entries, the most important first."""
+
+    agent: str
+    entries: list[CuratedEntry]
+
+
+@record
 class ShowParams:
     """Whose memory the page shows: one agent's, and nothing of any other; or all agents'."""
 

@@ -70,6 +70,7 @@ def call_tool(
     session_kind: str | None = None,
     session_key: str = "",
     deadline_ms: int | None = None,
+    active_projects: Sequence[str] | None = None,
 ) -> Ask[CallToolReply]:
     """Carry out a model's call of a tool; whatever it wrote gets an answer it can go on by.
 
@@ -80,6 +81,7 @@ def call_tool(
         session_kind: Where the answer will be read, which decides about citations.
         session_key: Likewise.
         deadline_ms: Bounds a search.
+        active_projects: Keys of the projects at work, which a search prefers.
     """
     params = CallToolParams(
         name=name,
@@ -88,6 +90,7 @@ def call_tool(
         session_kind=session_kind,
         session_key=session_key,
         deadline_ms=deadline_ms,
+        active_projects=None if active_projects is None else list(active_projects),
     )
     least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
     return Ask("call_tool", params, CallToolReply, least_s=least_s)

@@ -6,6 +6,9 @@ daemon may add fields; `wire.from_wire` leaves out what this version doesn't kno
 
 from __future__ import annotations
 
+from memd_client.contents import CuratedEntriesParams as CuratedEntriesParams
+from memd_client.contents import CuratedEntriesReply as CuratedEntriesReply
+from memd_client.contents import CuratedEntry as CuratedEntry
 from memd_client.contents import FileRow as FileRow
 from memd_client.contents import FilesParams as FilesParams
 from memd_client.contents import FilesReply as FilesReply
@@ -102,7 +105,8 @@ class SearchParams:
     """A question to one agent's memory.
 
     `min_score` and `max_results` left out take the agent's settings. `path` keeps hits whose path starts
-    with it. `deadline_ms` bounds the whole request.
+    with it. `deadline_ms` bounds the whole request. `lexical_only` searches by keyword alone: nothing is embedded.
+    `active_projects` are keys of the projects at work: entries about them count more, those about others less.
     """
 
     query: str
@@ -113,6 +117,8 @@ class SearchParams:
     path: str | None = None
     deadline_ms: int | None = None
     explain: bool = False
+    lexical_only: bool = False
+    active_projects: list[str] | None = None
 
 
 @record
@@ -120,7 +126,8 @@ class Hit:
     """One place in memory: an exact slice of a file around what matched.
 
     In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` is how many places
-    hold this text, or nearly this text.
+    hold this text, or nearly this text. `annotations` is what comments say of its entry (`importance`, `triggers`,
+    `projects`), None without any.
     """
 
     path: str
@@ -134,6 +141,7 @@ class Hit:
     citation: str
     copies: int = 1
     explain: dict[str, Any] | None = None
+    annotations: dict[str, Any] | None = None
 
 
 @record
@@ -359,6 +367,7 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "search": (SearchParams, SearchReply),
     "get": (GetParams, GetReply),
     "files": (FilesParams, FilesReply),
+    "curated_entries": (CuratedEntriesParams, CuratedEntriesReply),
     "index": (IndexParams, IndexReply),
     "reset": (ResetParams, ResetReply),
     "vacuum": (VacuumParams, VacuumReply),

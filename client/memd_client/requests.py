@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from .ask import ENDLESS, REPLY_S, Ask, long
 from .events import SubscribeParams, SubscribeReply
 from .messages import (
+    CuratedEntriesParams,
+    CuratedEntriesReply,
     EmbedParams,
     EmbedReply,
     FilesParams,
@@ -78,6 +80,8 @@ def search(
     path: str | None = None,
     deadline_ms: int | None = None,
     explain: bool = False,
+    lexical_only: bool = False,
+    active_projects: Sequence[str] | None = None,
 ) -> Ask[SearchReply]:
     """Search an agent's memory; the parameters are those of `messages.SearchParams`."""
     params = SearchParams(
@@ -89,6 +93,8 @@ def search(
         path=path,
         deadline_ms=deadline_ms,
         explain=explain,
+        lexical_only=lexical_only,
+        active_projects=None if active_projects is None else list(active_projects),
     )
     least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
     return Ask("search", params, SearchReply, least_s=least_s)
@@ -111,6 +117,25 @@ def files(
     """List the files of an agent's memory, newest first; the parameters are those of `messages.FilesParams`."""
     wanted = None if sources is None else list(sources)
     return Ask("files", FilesParams(agent=agent, sources=wanted, offset=offset, limit=limit), FilesReply)
+
+
+def curated_entries(
+    kind: str,
+    *,
+    agent: str | None = None,
+    active_projects: Sequence[str] | None = None,
+    limit: int | None = None,
+    paths: Sequence[str] | None = None,
+) -> Ask[CuratedEntriesReply]:
+    """List entries of curated notes by their comments; the parameters are those of `CuratedEntriesParams`."""
+    params = CuratedEntriesParams(
+        kind=kind,
+        agent=agent,
+        active_projects=None if active_projects is None else list(active_projects),
+        limit=limit,
+        paths=None if paths is None else list(paths),
+    )
+    return Ask("curated_entries", params, CuratedEntriesReply)
 
 
 def index(

@@ -31,7 +31,7 @@ class CallToolParams:
     """A model's call of a tool. `arguments` is what it wrote: a map, or JSON as text.
 
     `session_kind` or `session_key` tell where the answer will be read, which decides about citations.
-    `deadline_ms` bounds a search.
+    `deadline_ms` bounds a search; `active_projects` are as in `SearchParams`.
     """
 
     name: str
@@ -40,6 +40,7 @@ class CallToolParams:
     session_kind: str | None = None
     session_key: str = ""
     deadline_ms: int | None = None
+    active_projects: list[str] | None = None
 
 
 @record

@@ -29,6 +29,7 @@ from memd.openclaw import AgentConfig
 from memd.recall import Recall
 from memd.report import describe_agent
 from memd.searchers.copies import Copies
+from memd.sync.curated import list_curated
 from memd.sync.discover import Discovery
 from memd.sync.healing import heal_writing
 from memd.sync.listing import list_memory
@@ -50,6 +51,8 @@ from memd_client.errors import (
 )
 from memd_client.messages import (
     AgentStatus,
+    CuratedEntriesParams,
+    CuratedEntriesReply,
     EmbedParams,
     EmbedReply,
     FilesParams,
@@ -224,6 +227,15 @@ class AgentMemory:
         """List the files this memory consists of, as the disk has them now."""
         self._require_enabled()
         return await list_memory(self.config.id, self.text, self.index_file, params)
+
+    async def curated_entries(self, params: CuratedEntriesParams) -> CuratedEntriesReply:
+        """List entries of the curated notes, as the disk has them now."""
+        self._require_enabled()
+        chunking = self.config.settings.chunking
+        entries = await trio.to_thread.run_sync(
+            list_curated, self.sources, chunking, params, limiter=self._disk
+        )
+        return CuratedEntriesReply(self.config.id, entries)
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring text and vectors up to date now.

@@ -20,7 +20,7 @@ class Ask:
     """One search under way: what its two threads have found, for whichever comes last.
 
     `words` is set only once the disk was looked at and holds nothing new, so who sees it may finish. `in_one` says
-    that one thread does everything.
+    that one thread does everything, `is_lexical` that vectors are not to be compared.
     """
 
     def __init__(
@@ -29,6 +29,7 @@ class Ask:
         self.question = question
         self.came_at = perf_counter()
         self.in_one = False
+        self.is_lexical = False
         self._text = text
         self._workspace = workspace
         self.budget_s = budget_s

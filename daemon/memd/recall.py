@@ -101,8 +101,11 @@ class Recall:
             raise QueryEmptyError("the query is empty")
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
         degraded, side = self._meaning.degraded(), self._meaning.answering
+        if params.lexical_only:  # asked for, and so no less than the whole
+            degraded = side = None
         question = self._prepare(params, side)
         ask = Ask(question, self._text, str(self._config.workspace), budget_s, side)
+        ask.is_lexical = params.lexical_only
         # One thread does everything, but for the one statement that looks up the words where a core is free: two on two
         # cores pass Python's lock to and fro so often that they are no faster, and take a sixth more of the processor.
         # While a question is embedded its words are looked up, and whichever comes last finishes. Where files changed
@@ -145,7 +148,7 @@ class Recall:
         """Find what words bring up beside what is near in meaning."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._ask_by_words, ask)
-            if self._warm.is_cold:
+            if self._warm.is_cold and not ask.is_lexical:
                 self._warm.searcher()  # makes room in the budget
                 nursery.start_soon(self._warm_up)
             if ask.side is not None:
@@ -173,6 +176,7 @@ class Recall:
             now_ms=self._clock(),
             notes_scope=self._notes_scope(sources, params.path),
             explain=params.explain,
+            active_projects=tuple(params.active_projects or ()),
             places=self._warm.places,
         )
 
@@ -188,7 +192,7 @@ class Recall:
             left_s = until - trio.current_time()
             if not await self._lines.is_relevant(look, vector, side.provider, left_s):
                 found.hits, found.abstained = [], True
-        if self._reranker is not None and found.hits:
+        if self._reranker is not None and found.hits and not ask.is_lexical:
             try:
                 settings = self._config.settings.query.rerank
                 await rerank(found, ask.question.query, self._reranker, settings, until - trio.current_time())
@@ -322,7 +326,7 @@ class Recall:
             return
         ask.is_cut = ask.behind is not None and count_behind(ask.behind, self._text.rows) > 0
         fill = self._meaning.fill if self._meaning.is_followed else None
-        if fill is None or not fill.pending or fill.health.degraded is not None:
+        if ask.is_lexical or fill is None or not fill.pending or fill.health.degraded is not None:
             return
         if not patient:
             until = min(until, trio.current_time() + EMBED_WAIT_S)

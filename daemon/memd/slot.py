@@ -19,6 +19,8 @@ from memd.sync.reconcile import ProgressSink
 from memd_client.errors import AgentReloadingError, IndexClosedError, IndexCorruptError, MemdError
 from memd_client.messages import (
     AgentStatus,
+    CuratedEntriesParams,
+    CuratedEntriesReply,
     EmbedParams,
     EmbedReply,
     FilesParams,
@@ -218,6 +220,10 @@ class AgentSlot:
     async def files(self, params: FilesParams) -> FilesReply:
         """List the files its memory consists of; see `AgentMemory.files`."""
         return await self._ask(lambda memory: memory.files(params))
+
+    async def curated_entries(self, params: CuratedEntriesParams) -> CuratedEntriesReply:
+        """List entries of the curated notes; see `AgentMemory.curated_entries`."""
+        return await self._ask(lambda memory: memory.curated_entries(params))
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring text and vectors up to date now; see `AgentMemory.index`."""

@@ -25,6 +25,7 @@ NO_COMMAND = {
     "flush_done": "an agent's runtime says it",
     "append_note": "people have an editor",
     "files": "people list the folder, or see it in `memctl show`",
+    "curated_entries": "an agent's runtime asks; people read MEMORY.md",
     "memory_edit": "people edit memory/facts.md, or use `memctl show`",
     "memory_store": "people edit memory/facts.md; `memctl facts` lists and imports",
     "memory_recall": "people say `memctl facts list`",

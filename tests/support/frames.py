@@ -30,6 +30,13 @@ FRAMES: Final = ROOT / "tests" / "conformance" / "frames.json"
 
 SESSION: Final = "agent:main:main"
 
+MEMORY: Final = """# Gateway
+
+The staging gateway listens on port 4711.
+
+- It restarts on Mondays. <!-- trigger: restart --> <!-- importance: 8 -->
+"""
+
 PARAMS: Final[dict[str, dict[str, Any]]] = {
     "status": {"deep": True},
     "metrics": {},
@@ -65,6 +72,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "recall_for": {"prompt": "I prefer dark mode in my editor", "force": True},
     "facts": {},
     "files": {},
+    "curated_entries": {"kind": "triggers", "active_projects": ["github.com/acme/anvil"]},
     "memory_edit": {"id": "theme", "text": "I prefer light mode", "was": "I prefer dark mode"},
     "memory_forget": {"id": "theme"},
     "capture_from": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},
@@ -185,7 +193,7 @@ def recorded_daemon() -> Iterator[DaemonProcess]:
         remote = {"baseUrl": server.url, "apiKey": server.key}
         memory = {"provider": "openai", "model": server.facts.model, "remote": remote}
         with StateHome({"agents": {"defaults": {"memorySearch": memory}}}) as state:
-            state.note("MEMORY.md", "# Gateway\n\nThe staging gateway listens on port 4711.\n")
+            state.note("MEMORY.md", MEMORY)
             state.note("memory/2026-01-15.md", "# 2026-01-15\n\nAnna's birthday is in May.\n")
             places = {
                 name: f"{home}/{name}" for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")

@@ -305,7 +305,8 @@ export interface MetricsReply {
  * A question to one agent's memory.
  *
  * `min_score` and `max_results` left out take the agent's settings. `path` keeps hits whose path starts
- * with it. `deadline_ms` bounds the whole request.
+ * with it. `deadline_ms` bounds the whole request. `lexical_only` searches by keyword alone: nothing is embedded.
+ * `active_projects` are keys of the projects at work: entries about them count more, those about others less.
  */
 export interface SearchParams {
   query: string;
@@ -316,13 +317,16 @@ export interface SearchParams {
   path?: string | null;
   deadline_ms?: number | null;
   explain?: boolean;
+  lexical_only?: boolean;
+  active_projects?: string[] | null;
 }
 
 /**
  * One place in memory: an exact slice of a file around what matched.
  *
  * In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` is how many places
- * hold this text, or nearly this text.
+ * hold this text, or nearly this text. `annotations` is what comments say of its entry (`importance`, `triggers`,
+ * `projects`), None without any.
  */
 export interface Hit {
   path: string;
@@ -336,6 +340,7 @@ export interface Hit {
   citation: string;
   copies: number;
   explain: Record<string, unknown> | null;
+  annotations: Record<string, unknown> | null;
 }
 
 /**
@@ -430,6 +435,46 @@ export interface FilesReply {
   files: FileRow[];
   total: number;
   skipped: Skipped[];
+}
+
+/**
+ * Which entries of `MEMORY.md` and `USER.md` to list, the most important first.
+ *
+ * `kind` is `triggers` (entries with triggers) or `projects` (entries about projects that are all active).
+ * `active_projects` are keys of the projects at work; entries about others are left out. Without it `triggers` lists
+ * entries of all projects, and `projects` none. `limit` left out is 512 for `triggers` and 48 for `projects`. `paths`
+ * lists entries of these notes alone.
+ */
+export interface CuratedEntriesParams {
+  kind: string;
+  agent?: string | null;
+  active_projects?: string[] | null;
+  limit?: number | null;
+  paths?: string[] | null;
+}
+
+/**
+ * An entry of a note, or a part of a long one: its text without comments, and what the comments say.
+ *
+ * `importance` is from 1 to 10, None if no comment gives one. `mtime_ms` is when the note last changed.
+ */
+export interface CuratedEntry {
+  path: string;
+  start_line: number;
+  end_line: number;
+  text: string;
+  importance: number | null;
+  triggers: string[];
+  projects: string[];
+  mtime_ms: number;
+}
+
+/**
+ * Entries, the most important first.
+ */
+export interface CuratedEntriesReply {
+  agent: string;
+  entries: CuratedEntry[];
 }
 
 /**
@@ -585,7 +630,7 @@ export interface ToolsReply {
  * A model's call of a tool. `arguments` is what it wrote: a map, or JSON as text.
  *
  * `session_kind` or `session_key` tell where the answer will be read, which decides about citations.
- * `deadline_ms` bounds a search.
+ * `deadline_ms` bounds a search; `active_projects` are as in `SearchParams`.
  */
 export interface CallToolParams {
   name: string;
@@ -594,6 +639,7 @@ export interface CallToolParams {
   session_kind?: string | null;
   session_key?: string;
   deadline_ms?: number | null;
+  active_projects?: string[] | null;
 }
 
 /**
@@ -1092,6 +1138,7 @@ export interface Requests {
   search: { params: SearchParams; reply: SearchReply };
   get: { params: GetParams; reply: GetReply };
   files: { params: FilesParams; reply: FilesReply };
+  curated_entries: { params: CuratedEntriesParams; reply: CuratedEntriesReply };
   index: { params: IndexParams; reply: IndexReply };
   reset: { params: ResetParams; reply: ResetReply };
   vacuum: { params: VacuumParams; reply: VacuumReply };

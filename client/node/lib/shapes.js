@@ -85,7 +85,7 @@ export const SHAPES = {
   },
   Hit: {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
-    defaults: {"copies": 1, "explain": null},
+    defaults: {"copies": 1, "explain": null, "annotations": null},
   },
   Pending: {
     defaults: {"files": 0, "chunks": 0, "oldest_ms": 0},
@@ -107,6 +107,13 @@ export const SHAPES = {
     needs: ["agent", "files", "total"],
     defaults: {"skipped": []},
     holds: {"files": ["FileRow", true], "skipped": ["Skipped", true]},
+  },
+  CuratedEntry: {
+    needs: ["path", "start_line", "end_line", "text", "importance", "triggers", "projects", "mtime_ms"],
+  },
+  CuratedEntriesReply: {
+    needs: ["agent", "entries"],
+    holds: {"entries": ["CuratedEntry", true]},
   },
   IndexedAgent: {
     needs: ["agent", "files", "chunks", "files_changed", "files_removed", "embedded", "reused", "took_ms"],
@@ -246,6 +253,7 @@ export const REPLIES = {
   search: "SearchReply",
   get: "GetReply",
   files: "FilesReply",
+  curated_entries: "CuratedEntriesReply",
   index: "IndexReply",
   reset: "ResetReply",
   vacuum: "VacuumReply",

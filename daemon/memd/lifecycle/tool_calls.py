@@ -26,7 +26,12 @@ _PLACE = re.compile(r"(?P<path>.+\.md)#L(?P<first>[0-9]{1,9})(?:-L?(?P<last>[0-9
 
 
 async def search(
-    host: Host, arguments: dict[str, Any], *, citations: bool, deadline_ms: int | None
+    host: Host,
+    arguments: dict[str, Any],
+    *,
+    citations: bool,
+    deadline_ms: int | None,
+    active_projects: list[str] | None = None,
 ) -> dict[str, Any] | Wrong:
     """Return what `memory_search` answers.
 
@@ -35,6 +40,7 @@ async def search(
         arguments: As `read_arguments` returns them.
         citations: Whether each excerpt names its place.
         deadline_ms: Bounds the search.
+        active_projects: Keys of the projects at work.
 
     Raises:
         MemdError: The memory can't answer; nothing the model wrote is the reason. Cancellation stops the search.
@@ -46,6 +52,7 @@ async def search(
                 max_results=arguments.get("maxResults"),
                 min_score=arguments.get("minScore"),
                 deadline_ms=deadline_ms,
+                active_projects=active_projects,
             )
         )
     except QueryEmptyError:

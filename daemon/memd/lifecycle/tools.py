@@ -86,7 +86,11 @@ class Tools:
         if params.name == SEARCH.name:
             citations = self._citations(None, params.session_kind, params.session_key)
             return await tool_calls.search(
-                self._host, arguments, citations=citations, deadline_ms=params.deadline_ms
+                self._host,
+                arguments,
+                citations=citations,
+                deadline_ms=params.deadline_ms,
+                active_projects=params.active_projects,
             )
         if params.name == GET.name:
             return await tool_calls.get(self._host, arguments)

@@ -20,6 +20,7 @@ LANES = {
     "search": "reading",
     "get": "reading",
     "files": "reading",
+    "curated_entries": "reading",
     "facts": "reading",
     "call_tool": "reading",
     "embed": "embedding",

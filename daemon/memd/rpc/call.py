@@ -21,6 +21,8 @@ from memd_client.errors import MemdError, PageUnavailableError
 from memd_client.messages import (
     AccountStatus,
     AgentStatus,
+    CuratedEntriesParams,
+    CuratedEntriesReply,
     DownloadStatus,
     FilesParams,
     FilesReply,
@@ -42,6 +44,9 @@ class AgentMemory(Host, Protocol):
 
     async def files(self, params: FilesParams) -> FilesReply:
         """List the files it consists of."""
+
+    async def curated_entries(self, params: CuratedEntriesParams) -> CuratedEntriesReply:
+        """List entries of the curated notes by their comments."""
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring the index up to date."""

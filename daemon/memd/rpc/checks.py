@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from memd_client.errors import BadParamsError
 
 MOST_COUNT = 2**53
 """What every client's numbers hold exactly, JavaScript's too."""
+
+
+MAX_PROJECTS = 64
+"""Projects at work at once; OpenClaw names four at most."""
+
+MAX_PROJECT_CHARACTERS = 4_096
+"""Of a project's key: a path's longest."""
 
 
 def wrong(request: str, field: str, reason: str) -> BadParamsError:
@@ -39,6 +46,16 @@ def check_count(request: str, field: str, number: int | None) -> None:
         raise wrong(request, field, "must not be negative")
     if (number or 0) > MOST_COUNT:
         raise wrong(request, field, "must be at most 2**53")
+
+
+def check_projects(request: str, keys: Sequence[str] | None) -> None:
+    """Raise where keys of active projects are too many, too long, or not text."""
+    if len(keys or ()) > MAX_PROJECTS:
+        raise wrong(request, "active_projects", f"must have at most {MAX_PROJECTS} keys")
+    for key in keys or ():
+        if not isinstance(key, str) or not 1 <= len(key) <= MAX_PROJECT_CHARACTERS:
+            expected = f"must be keys of 1 to {MAX_PROJECT_CHARACTERS} characters"
+            raise wrong(request, "active_projects", expected)
 
 
 def check_word(request: str, field: str, word: str | None, known: Collection[str]) -> None:

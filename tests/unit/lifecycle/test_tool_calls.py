@@ -70,6 +70,13 @@ def test_arguments_and_the_deadline_reach_the_search(host: ScriptedHost) -> None
     assert (asked.query, asked.max_results, asked.min_score, asked.deadline_ms) == ("x", 3, 0.2, 500)
 
 
+def test_active_projects_reach_the_search(host: ScriptedHost) -> None:
+    _call(host, "memory_search", {"query": "x"}, active_projects=["a"])
+    _call(host, "memory_search", {"query": "x"})
+
+    assert [asked.active_projects for asked in host.searched] == [["a"], None]
+
+
 def test_what_is_less_than_the_whole_is_said(host: ScriptedHost) -> None:
     host.reply = found(
         degraded=Degraded("provider_unreachable", "no route", 5, "check the network"),

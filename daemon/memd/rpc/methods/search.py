@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import wrong
+from memd.rpc.checks import check_projects, wrong
 from memd_client.messages import SearchParams, SearchReply
 
 MAX_RESULTS = 1000
@@ -29,4 +29,5 @@ async def handle(call: Call, params: SearchParams) -> SearchReply:
         raise wrong("search", "min_score", "must be a number")
     if params.sources is not None and (not params.sources or not set(params.sources) <= set(SOURCES)):
         raise wrong("search", "sources", f"must be one or more of {', '.join(SOURCES)}")
+    check_projects("search", params.active_projects)
     return await call.memory.agent(params.agent).search(params)

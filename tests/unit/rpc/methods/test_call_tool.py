@@ -32,7 +32,12 @@ def test_a_models_mistake_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "field"), [({"session_kind": "crowd"}, "session_kind"), ({"deadline_ms": 0}, "deadline_ms")]
+    ("params", "field"),
+    [
+        ({"session_kind": "crowd"}, "session_kind"),
+        ({"deadline_ms": 0}, "deadline_ms"),
+        ({"active_projects": [""]}, "active_projects"),
+    ],
 )
 def test_a_callers_mistake_is_named(tmp_path: Path, params: dict[str, Any], field: str) -> None:
     call = living_call(ScriptedHost(tmp_path))

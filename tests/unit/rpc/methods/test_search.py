@@ -29,6 +29,8 @@ def test_the_agent_meant_is_asked() -> None:
         ("min_score", SearchParams(query="x", min_score=math.nan)),
         ("sources", SearchParams(query="x", sources=[])),
         ("sources", SearchParams(query="x", sources=["memory", "mail"])),
+        ("active_projects", SearchParams(query="x", active_projects=["a"] * 65)),
+        ("active_projects", SearchParams(query="x", active_projects=["a" * 4_097])),
     ],
 )
 def test_a_value_out_of_range_is_named_before_anything_is_searched(field: str, params: SearchParams) -> None:

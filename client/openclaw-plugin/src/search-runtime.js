@@ -4,7 +4,9 @@
 
 /** @import { HostConfig, ManagerStatus, MemoryManager, MemoryRuntime, SearchRow, SessionEntries, Settings } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
+/** @import { OriginClass, SearchOptions } from "./types.js" */
 
+import { activeProjects, annotatedRows, CURATED_FILES, entryLimit, entryRow, originsOf, trustedPaths } from "./curated.js";
 import { codeOf, sentence } from "./daemon.js";
 import { visibleHits } from "./visibility.js";
 
@@ -17,8 +19,10 @@ const INDEX_MS = 10 * 60_000; // whoever asks for a sync by hand waits for a who
  */
 export function searchRuntime({ daemon, settings, entries }) {
   return {
-    async getMemorySearchManager({ agentId }) {
-      const manager = new AgentManager(daemon, settings, agentId);
+    async getMemorySearchManager({ cfg, agentId }) {
+      const manager = new AgentManager(daemon, settings, agentId, (workspaceDir, relativePaths) =>
+        originsOf(this, { cfg, agentId, workspaceDir, relativePaths }),
+      );
       try {
         await manager.refresh();
       } catch (error) {
@@ -45,13 +49,16 @@ class AgentManager {
   #daemon;
   #settings;
   #agent;
+  #classify;
 
   /**
    * @param {Daemon} daemon
    * @param {Settings} settings
    * @param {string} agent
+   * @param {(workspaceDir: string, paths: string[]) => Promise<Map<string, OriginClass>>} classify origins of notes
    */
-  constructor(daemon, settings, agent) {
+  constructor(daemon, settings, agent, classify) {
+    this.#classify = classify;
     this.#daemon = daemon;
     this.#settings = settings;
     this.#agent = agent;
@@ -64,22 +71,55 @@ class AgentManager {
 
   /**
    * @param {string} query
-   * @param {{ maxResults?: number, minScore?: number, sources?: string[], signal?: AbortSignal,
-   *           onDebug?: (debug: Record<string, unknown>) => void }} [options]
+   * @param {SearchOptions} [options]
    * @returns {Promise<SearchRow[]>}
    */
-  async search(query, { maxResults, minScore, sources, signal, onDebug } = {}) {
+  async search(query, { maxResults, minScore, sources, lexicalOnly, activeProjectKeys, signal, onDebug } = {}) {
     if (query.trim() === "") return [];
     const params = {
       query,
       ...(maxResults === undefined ? {} : { max_results: maxResults }),
       ...(minScore === undefined ? {} : { min_score: minScore }),
       ...(sources === undefined ? {} : { sources }),
+      ...(lexicalOnly === true ? { lexical_only: true } : {}),
+      ...activeProjects(activeProjectKeys),
     };
     const reply = await this.#ask("search", params, signal);
     const fallback = reply.degraded?.reason;
     onDebug?.({ backend: "builtin", effectiveMode: reply.mode, ...(fallback ? { fallback } : {}) });
-    return reply.hits.map(row);
+    const workspace = this.#said.workspace;
+    return annotatedRows(reply.hits.map(row), reply.hits, workspace, (paths) => this.#classify(workspace, paths));
+  }
+
+  /**
+   * Return entries of curated notes that have triggers, the most important first.
+   * @param {{ limit?: number, activeProjectKeys?: string[] }} [options]
+   */
+  async listTriggerCandidates({ limit, activeProjectKeys } = {}) {
+    return this.#entries("triggers", limit, activeProjectKeys);
+  }
+
+  /**
+   * Return entries of curated notes about projects that are all active, the most important first.
+   * @param {{ limit?: number, activeProjectKeys: string[] }} options
+   */
+  async listCuratedProjectCandidates({ limit, activeProjectKeys }) {
+    return activeProjectKeys.length === 0 ? [] : this.#entries("projects", limit, activeProjectKeys);
+  }
+
+  /**
+   * @param {"triggers" | "projects"} kind
+   * @param {number | undefined} limit
+   * @param {string[] | undefined} activeProjectKeys
+   * @returns {Promise<SearchRow[]>}
+   */
+  async #entries(kind, limit, activeProjectKeys) {
+    const origins = await this.#classify(this.#said.workspace, CURATED_FILES);
+    const paths = trustedPaths(origins);
+    if (paths.length === 0) return [];
+    const params = { agent: this.#agent, kind, limit: entryLimit(kind, limit), paths, ...activeProjects(activeProjectKeys) };
+    const reply = await this.#daemon.ask("curated_entries", params, { deadlineMs: this.#settings.hookDeadlineMs });
+    return reply.entries.map((/** @type {Record<string, any>} */ entry) => entryRow(entry, origins));
   }
 
   /** @param {{ relPath: string, from?: number, lines?: number }} asked */

@@ -6,6 +6,7 @@
 /** @import { HostConfig, SessionEntries, Settings, Tool, ToolContext, ToolDefinition, ToolResult } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
 
+import { activeProjects } from "./curated.js";
 import { DEFINITIONS, USUAL } from "./definitions.js";
 import { factsFailed, readFailed, searchUnavailable, toolResult } from "./results.js";
 import { agentOf } from "./sessions.js";
@@ -40,6 +41,7 @@ export function makeTool(name, context, { daemon, settings, entries }) {
         arguments: given ?? {},
         ...(agent === undefined ? {} : { agent }),
         session_key: context.sessionKey ?? "",
+        ...(name === "memory_search" ? activeProjects(context.activeProjectKeys) : {}),
       };
       try {
         const reply = await daemon.ask("call_tool", params, { deadlineMs: settings.toolDeadlineMs, signal });

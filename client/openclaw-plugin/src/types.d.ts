@@ -114,7 +114,13 @@ export interface SearchRow {
   snippet: string;
   source: "memory" | "sessions";
   citation?: string;
+  importance?: number;
+  triggers?: string;
+  projectKey?: string;
+  provenance?: { originClass: OriginClass; sessionKind: "unknown"; observedAt: number };
 }
+
+export type OriginClass = "owner" | "agent" | "untrusted" | "system";
 
 export interface ToolResult {
   content: Array<{ type: "text"; text: string }>;
@@ -140,6 +146,7 @@ export interface ToolContext {
   agentId?: string;
   sessionKey?: string;
   sandboxed?: boolean;
+  activeProjectKeys?: readonly string[];
 }
 
 export interface FlushPlan {
@@ -179,6 +186,8 @@ export type ReadResult =
 
 export interface MemoryManager {
   search(query: string, options?: SearchOptions): Promise<SearchRow[]>;
+  listTriggerCandidates(options?: { limit?: number; activeProjectKeys?: string[] }): Promise<SearchRow[]>;
+  listCuratedProjectCandidates(options: { limit?: number; activeProjectKeys: string[] }): Promise<SearchRow[]>;
   readFile(asked: { relPath: string; from?: number; lines?: number }): Promise<ReadResult>;
   status(): ManagerStatus;
   sync(asked?: { force?: boolean }): Promise<void>;
@@ -191,6 +200,8 @@ export interface SearchOptions {
   maxResults?: number;
   minScore?: number;
   sources?: string[];
+  lexicalOnly?: boolean;
+  activeProjectKeys?: string[];
   signal?: AbortSignal;
   onDebug?: (debug: Record<string, unknown>) => void;
 }

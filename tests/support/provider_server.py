@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
@@ -54,7 +54,8 @@ class ProviderServer:
     """One provider. Use `serving` to have one listen.
 
     Set `fault` at any moment; `models` are the names it knows; `latency_s` is how long each reply takes at least;
-    `one_at_a_time` refuses a second request while one is being answered, as some releases of Ollama do.
+    `rewrite`, if set, makes each reply another one; `one_at_a_time` refuses a second request while one is being
+    answered, as some releases of Ollama do.
 
     Args:
         dialect: Which provider's protocol it speaks.
@@ -70,6 +71,7 @@ class ProviderServer:
         self.models = {self.facts.model}
         self.url = ""
         self.latency_s = 0.0
+        self.rewrite: Callable[[Asked, Reply], Reply] | None = None
         self.one_at_a_time = False
         self.requests: list[Call] = []
         self.complaints: list[str] = []
@@ -145,6 +147,8 @@ class ProviderServer:
             with self._lock:
                 self.complaints.append(f"{asked.method} {asked.path}: {wrong}")
             reply, fault = refusal(self.dialect, wrong.why, wrong.detail), None
+        if self.rewrite is not None:
+            reply = self.rewrite(asked, reply)
         call.status = reply.status
         call.fault = fault.kind if fault is not None else None
         return reply, fault

@@ -11,8 +11,9 @@ import structlog
 import trio
 
 from memd.clock import Clock
-from memd.embedding.breaker import Breaker, count_of
+from memd.embedding.breaker import Breaker
 from memd.embedding.budget import Budget
+from memd.embedding.numbers import clamped_count
 from memd.embedding.retry import LONGEST_BACKOFF_S
 from memd.embedding.turns import Turns
 from memd_client.errors import ProviderFailedError, ProviderModelError, ProviderReplyError
@@ -282,8 +283,8 @@ class Account:
         """Take over what an earlier run knew; what can't be used of it is left out."""
         self._roll_over()
         if record.get("day") == self._day:
-            self._calls += count_of(record.get("calls"))
-            self._tokens += count_of(record.get("tokens"))
+            self._calls += clamped_count(record.get("calls"))
+            self._tokens += clamped_count(record.get("tokens"))
         if self._breaker.error is None:
             self._breaker = Breaker.from_record(record.get("breaker"))
         models = record.get("models")

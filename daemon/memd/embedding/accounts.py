@@ -17,8 +17,9 @@ from memd.clock import Clock
 from memd.embedding.account import Account as Account
 from memd.embedding.account import Call as Call
 from memd.embedding.accounts_file import load_records, replace_records
-from memd.embedding.breaker import Breaker, count_of
+from memd.embedding.breaker import Breaker
 from memd.embedding.budget import Budget
+from memd.embedding.numbers import clamped_count
 from memd.embedding.provider import BatchLimits
 from memd.embedding.providers.api import Endpoint
 from memd_client.reports import AccountStatus
@@ -139,7 +140,7 @@ class Accounts:
         except (OSError, ValueError, trio.TooSlowError) as error:
             log.warning("embedding.accounts_unreadable", path=str(path), error=_why(error))
             return
-        self._budget.restore(count_of(found.get("day")), count_of(found.get("spent")))
+        self._budget.restore(clamped_count(found.get("day")), clamped_count(found.get("spent")))
         records = found.get("accounts")
         for key, record in records.items() if isinstance(records, dict) else ():
             if not isinstance(record, dict):
@@ -187,9 +188,9 @@ def _tidy(record: Mapping[str, Any]) -> dict[str, Any]:
     }
     return {
         "provider": provider[:100] if isinstance(provider := record.get("provider"), str) else "",
-        "day": count_of(record.get("day")),
-        "calls": count_of(record.get("calls")),
-        "tokens": count_of(record.get("tokens")),
+        "day": clamped_count(record.get("day")),
+        "calls": clamped_count(record.get("calls")),
+        "tokens": clamped_count(record.get("tokens")),
         "breaker": Breaker.from_record(record.get("breaker")).to_record(),
         "models": {name: door for name, door in doors.items() if door},
     }

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from memd.embedding.numbers import clamped_count, clamped_time_ms
 from memd.embedding.provider import encodable
 from memd.embedding.retry import named_pause_s
 from memd_client.errors import (
@@ -43,9 +44,6 @@ TRIAL_MS: Final = 10 * 60_000
 
 TRIAL_LOOK_MS: Final = 1_000
 """How soon to look again while a trial is under way."""
-
-MOST: Final = 1 << 53
-"""A count or a time in a record beyond this is garbage."""
 
 MESSAGE_CHARACTERS: Final = 300
 """Most of a failure's message that is kept; it goes into status and a file."""
@@ -196,10 +194,10 @@ class Breaker:
         if not isinstance(record, Mapping):
             return breaker
         code, message, hint = (record.get(key) for key in ("code", "message", "hint"))
-        times = [record.get(key) for key in ("since_ms", "until_ms", "window_ms", "failures")]
+        since_ms, until_ms = (clamped_time_ms(record.get(key)) for key in ("since_ms", "until_ms"))
+        window, failures = (clamped_count(record.get(key)) for key in ("window_ms", "failures"))
         if not (isinstance(code, str) and isinstance(message, str) and isinstance(hint, str)):
             return breaker
-        since_ms, until_ms, window, failures = (count_of(time) for time in times)
         if not window or not failures:
             return breaker
         data = {"hint": encodable(hint)}
@@ -209,14 +207,9 @@ class Breaker:
         breaker.error = _copy(error, "", {})
         breaker.since_ms, breaker.failures = since_ms, failures
         breaker.window_ms = min(LONGEST_MS, window)
-        trial_ms = count_of(record.get("trial_ms"))
+        trial_ms = clamped_time_ms(record.get("trial_ms"))
         breaker.until_ms = max(until_ms, trial_ms + breaker.window_ms) if trial_ms else until_ms
         return breaker
-
-
-def count_of(value: object) -> int:
-    """Return a whole number that isn't negative and fits a reply; 0 for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST else 0
 
 
 def _copy(error: ProviderFailedError, suffix: str, data: Mapping[str, Any]) -> ProviderFailedError:

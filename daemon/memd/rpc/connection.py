@@ -16,6 +16,7 @@ from memd.rpc.call import Call, DaemonFacts, Memory
 from memd.rpc.counting import count_request
 from memd.rpc.dispatch import HANDLERS, dispatch, error_shape
 from memd.rpc.outbox import Outbox
+from memd.rpc.packing import encode_reply
 from memd_client.errors import (
     BadParamsError,
     DaemonBusyError,
@@ -320,7 +321,7 @@ class Connection:
                 self._token.run_sync_soon(self._tell, request, stage, done, total, detail)
 
         def notify(method: str, params: Mapping[str, Any]) -> bool:
-            frame = encode_frame([NOTIFICATION, method, {"id": request.id, **params}])
+            frame = encode_reply([NOTIFICATION, method, {"id": request.id, **params}])
             return not request.answered and self._outbox.offer(frame)
 
         return Call(self._memory, self._facts, progress, cancel, notify)
@@ -332,7 +333,7 @@ class Connection:
         if request.answered or (stage == request.stage and not over and now - request.told_at < PROGRESS_S):
             return
         progress = Progress(request.id, stage, done, total, detail[:MAX_DETAIL_CHARS])
-        if self._outbox.offer(encode_frame([NOTIFICATION, "progress", to_wire(progress)])):
+        if self._outbox.offer(encode_reply([NOTIFICATION, "progress", to_wire(progress)])):
             request.stage, request.told_at = stage, now
 
     async def _refuse(self, request: _Request, error: MemdError) -> None:
@@ -343,7 +344,7 @@ class Connection:
     async def _reply(self, request_id: int, error: Any, result: Any) -> None:
         """Queue a response; one that fits no frame becomes the error that says so."""
         try:
-            frame = encode_frame([RESPONSE, request_id, error, result], self._limits.frame_bytes)
+            frame = encode_reply([RESPONSE, request_id, error, result], self._limits.frame_bytes)
         except FrameTooBigError as failure:
             frame = encode_frame([RESPONSE, request_id, error_shape(failure), None])
         except (

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memd.embedding.bulk.api import BulkResults, of_one_size, of_these
 from memd.embedding.bulk.jobs import JobRecord, pieces, records_from_json, records_to_json, weight
+from memd.embedding.numbers import MAX_TIME_MS
 
 texts = st.lists(st.tuples(st.text(min_size=1, max_size=8), st.text(max_size=200)), max_size=40)
 
@@ -31,9 +32,10 @@ def test_pieces_hold_each_text_once_in_order_and_within_the_limits(
 
 
 names = st.text(min_size=1, max_size=20)
+times = st.integers(0, MAX_TIME_MS)
 
 
-@given(st.lists(st.builds(JobRecord, names, names, names, names, st.lists(names).map(tuple), st.integers(0))))
+@given(st.lists(st.builds(JobRecord, names, names, names, names, st.lists(names).map(tuple), times)))
 def test_records_come_back_as_they_were(records: list[JobRecord]) -> None:
     assert records_from_json(records_to_json(records)) == records
 

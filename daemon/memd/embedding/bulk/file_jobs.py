@@ -16,6 +16,7 @@ from memd.embedding.account import Account, Call
 from memd.embedding.bulk.api import BulkResults, BulkState
 from memd.embedding.bulk.calls import TRANSFER, UPLOAD_TRIES, Calls, Pause, finish
 from memd.embedding.bulk.harvest import Harvest
+from memd.embedding.numbers import clamped_count
 from memd.embedding.providers.api import EmbeddingApi
 from memd.embedding.providers.http import Http
 from memd_client.errors import ProviderFailedError
@@ -52,16 +53,10 @@ class _File(msgspec.Struct):
     id: str
 
 
-class _Counts(msgspec.Struct):
-    total: int = 0
-    completed: int = 0
-    failed: int = 0
-
-
 class _Batch(msgspec.Struct):
     id: str
     status: str
-    request_counts: _Counts | None = None
+    request_counts: Any = None
     input_file_id: str | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None
@@ -201,13 +196,16 @@ class FileJobs:
         batch = await self._batch(job_id)
         if batch is None:
             return BulkState("failed", 0, 0, "the provider does not know the job")
-        counts = batch.request_counts or _Counts()
-        done = counts.completed + counts.failed
+        counts = batch.request_counts if isinstance(batch.request_counts, dict) else {}
+        total, completed, failed = (
+            clamped_count(counts.get(name)) for name in ("total", "completed", "failed")
+        )
+        done = completed + failed
         if batch.status == "completed":
-            return BulkState("done", done, counts.total)
+            return BulkState("done", done, total)
         if batch.status in _ENDED:
-            return BulkState("failed", done, counts.total, _reason(batch))
-        return BulkState("running", done, counts.total)
+            return BulkState("failed", done, total, _reason(batch))
+        return BulkState("running", done, total)
 
     async def results(self, job_id: str, hashes: Sequence[str]) -> BulkResults:
         """Return what there is of a job: see `BulkApi`."""

@@ -13,6 +13,7 @@ from memd.embedding.account import Account
 from memd.embedding.bulk.api import BulkResults, BulkState
 from memd.embedding.bulk.calls import TRANSFER, Calls, Pause, finish
 from memd.embedding.bulk.harvest import Harvest
+from memd.embedding.numbers import clamped_count
 from memd.embedding.providers.api import EmbeddingApi
 from memd.embedding.providers.http import Http
 from memd_client.errors import ProviderFailedError
@@ -51,9 +52,9 @@ class _Status(msgspec.Struct):
 
 
 class _Stats(msgspec.Struct):
-    requestCount: int | str = 0  # noqa: N815 - names of the reply, here and below
-    successfulRequestCount: int | str = 0  # noqa: N815
-    failedRequestCount: int | str = 0  # noqa: N815
+    requestCount: Any = 0  # noqa: N815 - names of the reply, here and below
+    successfulRequestCount: Any = 0  # noqa: N815
+    failedRequestCount: Any = 0  # noqa: N815
 
 
 class _Metadata(msgspec.Struct):
@@ -167,8 +168,8 @@ class GeminiJobs:
         operation = await self._calls.beside(lambda: self._operation(body))
         metadata = operation.metadata or _Metadata()
         stats = metadata.batchStats or _Stats()
-        total = _whole(stats.requestCount)
-        done = _whole(stats.successfulRequestCount) + _whole(stats.failedRequestCount)
+        total = clamped_count(stats.requestCount)
+        done = clamped_count(stats.successfulRequestCount) + clamped_count(stats.failedRequestCount)
         state = (metadata.state or operation.state).rpartition("STATE_")[2]
         if operation.error is not None or state in ("FAILED", "CANCELLED", "EXPIRED"):
             self._ended[job_id] = body
@@ -266,11 +267,6 @@ def _fields(raw: msgspec.Raw) -> _Fields:
         return msgspec.json.decode(raw, type=_Fields)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-
-
-def _whole(count: int | str) -> int:
-    """Return a count; Google writes large numbers as text."""
-    return int(count) if isinstance(count, int) or count.isdecimal() else 0
 
 
 def _reason(state: str, error: _Status | None) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
 
+from memd.embedding.numbers import clamped_time_ms
+
 ENVELOPE_BYTES: Final = 512
 """What a text costs in a request beside itself: its hash, the model's name, names of fields. About 200 in fact."""
 
@@ -44,7 +46,7 @@ class JobRecord:
         if not isinstance(submitted_ms, int) or isinstance(submitted_ms, bool):
             return None
         identity, provider, space, account = (str(text) for text in texts)
-        return cls(identity, provider, space, account, tuple(hashes), submitted_ms)
+        return cls(identity, provider, space, account, tuple(hashes), clamped_time_ms(submitted_ms))
 
 
 def records_to_json(records: Sequence[JobRecord]) -> str:

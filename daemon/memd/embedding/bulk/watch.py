@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import structlog
@@ -12,6 +12,7 @@ import trio
 from memd.clock import Clock
 from memd.embedding.bulk.api import BulkApi, BulkResults, BulkState, of_these
 from memd.embedding.bulk.jobs import JobRecord
+from memd.embedding.numbers import clamped_count
 from memd_client.errors import (
     ProviderAuthError,
     ProviderFailedError,
@@ -109,8 +110,10 @@ class JobWatch:
 
     async def _look(self, job: Job) -> BulkState:
         """Return how far a job is. One that can't be asked for just now goes on: its deadline ends it."""
+        texts = len(job.record.hashes)
         try:
-            return await self._api.look(job.record.id)
+            state = await self._api.look(job.record.id)
+            return replace(state, done=clamped_count(state.done, texts), total=texts)
         except ProviderFailedError as error:
             if isinstance(error, ProviderAuthError) and not is_pause(error):
                 return BulkState("failed", job.state.done, job.state.total, error.wire_code)

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from memd import __version__
+from memd.embedding.numbers import MAX_DIMENSIONS, token_count_of
 from memd.embedding.provider import FloatArray
 from memd.embedding.providers.api import ApiRequest, Endpoint
 from memd_client.errors import ProviderReplyError
@@ -89,8 +90,8 @@ def matrix(rows: Sequence[Row], count: int, endpoint: Endpoint) -> FloatArray:
         float32 (count, dims), finite, no row zero.
 
     Raises:
-        ProviderReplyError: Another number of rows, rows of different lengths or of none, a number that isn't
-            finite in 32 bits, or a row of zeros.
+        ProviderReplyError: Another number of rows, rows of different lengths or of none, rows longer than
+            `MAX_DIMENSIONS`, a number that isn't finite in 32 bits, or a row of zeros.
     """
     whose = endpoint.provider
     if len(rows) != count:
@@ -101,6 +102,8 @@ def matrix(rows: Sequence[Row], count: int, endpoint: Endpoint) -> FloatArray:
         raise ProviderReplyError(
             f"{whose} answered with vectors of {' and '.join(map(str, lengths))} dimensions"
         )
+    if lengths[0] > MAX_DIMENSIONS:
+        raise ProviderReplyError(f"{whose} answered with vectors of more than {MAX_DIMENSIONS} dimensions")
     if endpoint.dims is not None and lengths != [endpoint.dims]:
         raise ProviderReplyError(
             f"{whose} answered with vectors of {lengths[0]} dimensions, asked for {endpoint.dims}",
@@ -126,11 +129,11 @@ def _numbers(row: Row, whose: str) -> list[float] | FloatArray:
 
 
 def token_count(usage: object, *names: str) -> int | None:
-    """Return how many tokens the provider counted, None where it doesn't say.
+    """Return how many tokens the provider counted, None if it names no plausible number.
 
     Args:
         usage: The part of the reply that would say so.
-        names: Where it stands there, the first that holds a number wins.
+        names: Its fields, the first that holds a plausible number wins.
     """
-    counts = [usage.get(name) for name in names] if isinstance(usage, Mapping) else []
-    return next((count for count in counts if type(count) is int and count >= 0), None)
+    counts = [token_count_of(usage.get(name)) for name in names] if isinstance(usage, Mapping) else []
+    return next((count for count in counts if count is not None), None)

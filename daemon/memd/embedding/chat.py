@@ -18,6 +18,7 @@ from memd.embedding.providers.api import ApiRequest, Endpoint
 from memd.embedding.providers.failures import failure_of
 from memd.embedding.providers.http import Http, Patience
 from memd.embedding.providers.json_shape import bearer, post_json
+from memd.embedding.redaction import WINDOW
 from memd.embedding.vendor import Vendor, checked_url, vendor_of
 from memd.settings import shown_key
 from memd_client.errors import ConfigInvalidError, ProviderReplyError
@@ -90,7 +91,10 @@ async def complete(http: Http, endpoint: Endpoint, prompt: str, *, patience: Pat
     reply = await http.send(request_for(endpoint, url, prompt), patience, max_bytes=MOST_BYTES)
     if not 200 <= reply.status < 300:
         raise failure_of(endpoint, url, reply.status, reply.headers, reply.body)
-    return answer_in(reply.body, endpoint.provider)
+    text = answer_in(reply.body, endpoint.provider)
+    if await trio.to_thread.run_sync(endpoint.redactor.shows, text, WINDOW):  # it becomes the name of a file
+        raise ProviderReplyError(f"{endpoint.provider} answered with the key or a header it was sent")
+    return text
 
 
 def request_for(endpoint: Endpoint, url: str, prompt: str) -> ApiRequest:

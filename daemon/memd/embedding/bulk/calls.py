@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final, Literal, TypeVar
 
@@ -13,6 +14,7 @@ from memd.embedding.account import Account, Call
 from memd.embedding.provider import BLANK, encodable
 from memd.embedding.providers.api import ApiRequest, EmbeddingApi
 from memd.embedding.providers.http import Http, Patience, Reply
+from memd.embedding.redaction import WINDOW
 from memd.embedding.retry import TRIES, backoff_s, is_transient, named_pause_s
 from memd.text.tokens import estimate_tokens
 from memd_client.errors import MemdError, ProviderFailedError, ProviderRateLimitedError, ProviderReplyError
@@ -37,6 +39,8 @@ UPLOAD_TRIES: Final = TRIES
 
 GONE: Final = (404, 410)
 """Statuses of what the provider doesn't have, or no longer has."""
+
+_ID: Final = re.compile(r"[!-~]{1,200}")
 
 _Result = TypeVar("_Result")
 
@@ -64,6 +68,7 @@ class Calls:
         self._pause = pause
         self._thread = trio.CapacityLimiter(1)
         self.plain = api.request(["."], "document")
+        self.redactor = self.plain.redactor
         self._headers = {
             name: text for name, text in self.plain.headers.items() if name.lower() != "content-type"
         }
@@ -112,9 +117,8 @@ class Calls:
             body: What is sent.
             kind: The body's content type, where there is a body.
         """
-        return ApiRequest(
-            method, url, {**self._headers, "Content-Type": kind} if body else self._headers, body
-        )
+        headers = {**self._headers, "Content-Type": kind} if body else self._headers
+        return ApiRequest(method, url, headers, body, self.redactor)
 
     def begin(self, tokens: int) -> Call:
         """Ask for permission to buy tokens: see `Account.begin`, which raises."""
@@ -178,6 +182,16 @@ class Calls:
         if 200 <= reply.status < 300:
             return reply
         raise self._api.failure(reply.status, reply.headers, reply.body)
+
+    def checked_id(self, found: str, what: str) -> str:
+        """Return an id the provider made: it is stored, logged and shown.
+
+        Raises:
+            ProviderReplyError: It is empty, too long, not plain ASCII, or repeats the key or a header.
+        """
+        if _ID.fullmatch(found) and not self.redactor.shows(found, WINDOW):
+            return found
+        raise self.nonsense(what)
 
     def nonsense(self, what: str) -> ProviderReplyError:
         """Return the error for a reply that isn't what is documented."""

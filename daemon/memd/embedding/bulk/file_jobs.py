@@ -19,6 +19,7 @@ from memd.embedding.bulk.harvest import Harvest
 from memd.embedding.numbers import clamped_count
 from memd.embedding.providers.api import EmbeddingApi
 from memd.embedding.providers.http import Http
+from memd.embedding.redaction import Redactor
 from memd_client.errors import ProviderFailedError
 
 MAX_TEXTS: Final = 2_500
@@ -145,7 +146,7 @@ class FileJobs:
             reply = await self._calls.send(call, request, TRANSFER, tries=UPLOAD_TRIES)
             if reply is None:
                 raise self._calls.absent()
-            return self._decoded(reply.body, _File, "a file").id
+            return self._calls.checked_id(self._decoded(reply.body, _File, "a file").id, "a file")
         except BaseException:
             call.abandoned()
             raise
@@ -163,7 +164,7 @@ class FileJobs:
         if reply is None:
             call.abandoned()
             raise self._calls.absent()
-        job_id = self._decoded(reply.body, _Batch, "a job").id
+        job_id = self._calls.checked_id(self._decoded(reply.body, _Batch, "a job").id, "a job")
         call.succeeded(call.tokens)
         self._files[job_id] = [file_id]
         return job_id
@@ -204,7 +205,7 @@ class FileJobs:
         if batch.status == "completed":
             return BulkState("done", done, total)
         if batch.status in _ENDED:
-            return BulkState("failed", done, total, _reason(batch))
+            return BulkState("failed", done, total, _reason(batch, self._calls.redactor))
         return BulkState("running", done, total)
 
     async def results(self, job_id: str, hashes: Sequence[str]) -> BulkResults:
@@ -217,7 +218,7 @@ class FileJobs:
             content = self._calls.request("GET", f"{self._file_url(file_id)}/content")
             reply = await self._calls.fetch(content, TRANSFER, MAX_REPLY_BYTES)
             if reply is not None:
-                await self._calls.beside(_reader(reply.body, harvest))
+                await self._calls.beside(_reader(reply.body, harvest, self._calls.redactor))
         return harvest.results()
 
     async def cancel(self, job_id: str) -> None:
@@ -242,7 +243,7 @@ class FileJobs:
             return None
         batch = self._decoded(reply.body, _Batch, "a job")
         ids = (batch.input_file_id, batch.output_file_id, batch.error_file_id)
-        self._files[job_id] = [file_id for file_id in ids if file_id]
+        self._files[job_id] = [self._calls.checked_id(file_id, "a job") for file_id in ids if file_id]
         return batch
 
     def _job_url(self, job_id: str) -> str:
@@ -258,7 +259,7 @@ class FileJobs:
             raise self._calls.nonsense(what) from None
 
 
-def _reader(body: bytes, harvest: Harvest) -> Callable[[], None]:
+def _reader(body: bytes, harvest: Harvest, redactor: Redactor) -> Callable[[], None]:
     """Return what reads a file of replies, line by line: the lock of the interpreter is let go in between."""
 
     def read() -> None:
@@ -273,8 +274,8 @@ def _reader(body: bytes, harvest: Harvest) -> Callable[[], None]:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue  # a text without a result is failed in the end
             answer = found.response
-            if answer is None or not answer.status_code:
-                harvest.failed(found.custom_id, _code(found.error))
+            if answer is None or not 100 <= answer.status_code <= 599:
+                harvest.failed(found.custom_id, _code(found.error, redactor))
             elif 200 <= answer.status_code < 300:
                 harvest.replied(found.custom_id, bytes(answer.body))
             else:
@@ -283,14 +284,15 @@ def _reader(body: bytes, harvest: Harvest) -> Callable[[], None]:
     return read
 
 
-def _reason(batch: _Batch) -> str:
+def _reason(batch: _Batch, redactor: Redactor) -> str:
     """Return why a job ended, in the provider's short codes."""
     errors = batch.errors.get("data") if isinstance(batch.errors, dict) else None
-    codes = [_code(error) for error in errors[:1]] if isinstance(errors, list) else []
+    codes = [_code(error, redactor) for error in errors[:1]] if isinstance(errors, list) else []
     return f"{batch.status}: {codes[0]}" if codes else batch.status
 
 
-def _code(error: object) -> str:
+def _code(error: object, redactor: Redactor) -> str:
     """Return the short code of an error; its message may repeat the text and is never shown."""
     code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, str) and _CODE.fullmatch(code) else "no reason given"
+    is_code = isinstance(code, str) and _CODE.fullmatch(code) and not redactor.shows(code)
+    return str(code) if is_code else "no reason given"

@@ -16,6 +16,7 @@ from memd.embedding.bulk.harvest import Harvest
 from memd.embedding.numbers import clamped_count
 from memd.embedding.providers.api import EmbeddingApi
 from memd.embedding.providers.http import Http
+from memd.embedding.redaction import Redactor
 from memd_client.errors import ProviderFailedError
 
 MAX_TEXTS: Final = 250
@@ -30,6 +31,9 @@ MAX_REPLY_BYTES: Final = 96 << 20
 
 INVALID_ARGUMENT: Final = frozenset({3, 400})
 """Codes of an error that lies in the text: Google's own, and HTTP's."""
+
+MAX_CODE: Final = 9_999
+"""The largest code of an error: Google's have 2 digits, HTTP's 3."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9_-]*){0,3}")
 _WORD: Final = re.compile(r"[A-Z_]{1,48}")
@@ -138,7 +142,7 @@ class GeminiJobs:
             if reply is None:
                 call.abandoned()
                 raise self._calls.absent()
-            name = self._operation(reply.body).name
+            name = self._calls.checked_id(self._operation(reply.body).name, "a job")
             if not _NAME.fullmatch(name):
                 raise self._calls.nonsense("the name of a job")
             call.succeeded(tokens)
@@ -173,7 +177,7 @@ class GeminiJobs:
         state = (metadata.state or operation.state).rpartition("STATE_")[2]
         if operation.error is not None or state in ("FAILED", "CANCELLED", "EXPIRED"):
             self._ended[job_id] = body
-            return BulkState("failed", done, total, _reason(state, operation.error))
+            return BulkState("failed", done, total, _reason(state, operation.error, self._calls.redactor))
         if operation.done or state == "SUCCEEDED":
             self._ended[job_id] = body
             return BulkState("done", done, total)
@@ -228,7 +232,7 @@ class GeminiJobs:
                 continue
             if item.error is not None:
                 note = harvest.refused if item.error.code in INVALID_ARGUMENT else harvest.failed
-                note(key, f"{self.provider}: {_reason('', item.error)}")
+                note(key, f"{self.provider}: {_reason('', item.error, self._calls.redactor)}")
             elif item.response is not None:
                 harvest.replied(key, b'{"embeddings":[%b]}' % bytes(item.response.embedding))
         return harvest.results()
@@ -269,8 +273,10 @@ def _fields(raw: msgspec.Raw) -> _Fields:
         return {}
 
 
-def _reason(state: str, error: _Status | None) -> str:
+def _reason(state: str, error: _Status | None, redactor: Redactor) -> str:
     """Return why something failed, in the provider's short codes; its message may repeat the text."""
     if error is None:
         return state.lower()
-    return error.status if _WORD.fullmatch(error.status) else f"error {error.code}"
+    if _WORD.fullmatch(error.status) and not redactor.shows(error.status):
+        return error.status
+    return f"error {clamped_count(error.code, MAX_CODE)}"

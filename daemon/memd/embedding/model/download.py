@@ -19,6 +19,7 @@ import structlog
 import trio
 
 from memd.embedding.model.stored import PART_SUFFIX, TAG_SUFFIX
+from memd.embedding.redaction import WINDOW, Redactor, redactor_of
 from memd.embedding.secret import Secret
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
 
@@ -45,8 +46,11 @@ SPARE_BYTES: Final = 256 * 1024 * 1024
 CHECK_BYTES: Final = 16 * BLOCK_BYTES
 """After so many bytes the room is looked at again."""
 
+MAX_TAG: Final = 256
+"""The longest ETag that is kept for going on later."""
+
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_RANGE: Final = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
+_RANGE: Final = re.compile(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(\d{1,18}|\*)", re.ASCII)
 _TOKEN: Final = re.compile(r"[!-~]+")
 _TOKEN_HINT: Final = "Correct or unset HF_TOKEN in the daemon's environment."
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -86,6 +90,11 @@ class _Wanted:
     def host(self) -> str:
         return urlsplit(self.url).hostname or "the server"
 
+    @property
+    def redactor(self) -> Redactor:
+        """What keeps the token, and passwords of proxies and addresses, out of messages and files."""
+        return redactor_of(self.token, url=self.url)
+
     def came(self) -> int:
         return self.part.stat().st_size if self.part.exists() else 0
 
@@ -95,21 +104,22 @@ class _Wanted:
 
 
 @contextlib.contextmanager
-def _mapped(host: str) -> Iterator[None]:
-    """Turn httpx's and the disk's exceptions into DownloadFailedError."""
+def _mapped(wanted: _Wanted) -> Iterator[None]:
+    """Turn httpx's and the disk's exceptions into DownloadFailedError; their text shows no token or password."""
+    host = wanted.host
     try:
         yield
     except httpx.ConnectError as error:
-        raise DownloadFailedError(f"{host} can't be reached: {error}") from None
+        raise DownloadFailedError(f"{host} can't be reached: {wanted.redactor.clean(str(error))}") from None
     except httpx.TimeoutException:
         raise DownloadFailedError(f"{host} did not answer in time") from None
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
         raise DownloadFailedError(
-            f"the download from {host} broke: {type(error).__name__}: {error}"
+            f"the download from {host} broke: {type(error).__name__}: {wanted.redactor.clean(str(error))}"
         ) from None
-    except (ImportError, ValueError) as error:  # a proxy in the environment that httpx can't use
+    except (ImportError, ValueError) as error:  # a proxy that httpx can't use; its text may hold a password
         raise DownloadFailedError(
-            f"the proxy settings in the environment can't be used: {error}",
+            f"the proxy settings in the environment can't be used ({type(error).__name__})",
             hint="Correct or unset ALL_PROXY, HTTPS_PROXY and HTTP_PROXY.",
         ) from None
     except OSError as error:
@@ -160,7 +170,7 @@ async def fetch_file(
     for attempt in range(1, TRIES + 1):
         before = wanted.came()
         try:
-            with _mapped(wanted.host):
+            with _mapped(wanted):
                 expected = await _fetch_rest(wanted)
             break
         except DownloadFailedError as error:
@@ -210,7 +220,7 @@ async def _fetch_rest(wanted: _Wanted) -> str | None:
             came = 0
         total = came + int(response.headers.get("Content-Length", 0))
         _check_room(wanted, total - came)
-        wanted.tag_file.write_text(_tag_of(response), encoding="ascii", errors="ignore")
+        wanted.tag_file.write_text(_tag_of(response, wanted.redactor), encoding="ascii", errors="ignore")
         file = await trio.to_thread.run_sync(wanted.part.open, "ab" if came else "wb")
         with file:
             came = await _append(wanted, response, file, came, total)
@@ -295,10 +305,14 @@ def _load_tag(path: Path) -> str:
     return path.read_text(encoding="ascii", errors="ignore").strip() if path.exists() else ""
 
 
-def _tag_of(response: httpx.Response) -> str:
-    """Return what `If-Range` may say of this version; a weak tag promises nothing about bytes."""
+def _tag_of(response: httpx.Response, redactor: Redactor) -> str:
+    """Return what `If-Range` may say of this version; a weak tag promises nothing about bytes.
+
+    It is kept in a file: empty if it is too long, or repeats what the server was sent.
+    """
     etag = str(response.headers.get("ETag", ""))
-    return str(response.headers.get("Last-Modified", "")) if not etag or etag.startswith("W/") else etag
+    tag = str(response.headers.get("Last-Modified", "")) if not etag or etag.startswith("W/") else etag
+    return tag if len(tag) <= MAX_TAG and not redactor.shows(tag, WINDOW) else ""
 
 
 def _hub_checksum(response: httpx.Response) -> str | None:

@@ -18,6 +18,7 @@ import structlog
 import trio
 
 from memd.embedding.model.download import Progress, load_sha256
+from memd.embedding.redaction import redactor_of
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
 
 log = structlog.get_logger(__name__)
@@ -109,7 +110,7 @@ async def _run_pip(command: list[str], work_dir: Path) -> str | None:
     if result.returncode == 0:
         return None
     lines = (result.stderr or result.stdout).decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:300] if lines else f"exit code {result.returncode}"
+    return redactor_of().clean(lines[-1], 300) if lines else f"exit code {result.returncode}"
 
 
 async def _watch_size(work_dir: Path, progress: Progress) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from memd.embedding.provider import FloatArray
+from memd.embedding.redaction import Redactor, redactor_of
 from memd.embedding.secret import Secret
 from memd_client.errors import ProviderFailedError
 
@@ -37,15 +38,21 @@ class Endpoint:
         """Whose quota is used: provider, address and the fingerprint of the key; the key itself is not in it."""
         return f"{self.provider}|{self.base_url}|{self.key.fingerprint() if self.key else '-'}"
 
+    @property
+    def redactor(self) -> Redactor:
+        """What keeps the key and the headers out of messages that repeat words of the provider."""
+        return redactor_of(self.key, self.headers, self.base_url)
+
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request ready to be sent. Headers may hold the key: they are not printed."""
+    """A request ready to be sent. Headers may hold the key: they are not printed, and `redactor` finds them."""
 
     method: Literal["GET", "POST", "DELETE"]
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(default=b"", repr=False)
+    redactor: Redactor = field(default_factory=redactor_of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from memd.embedding.providers.api import Endpoint
 from memd.embedding.providers.pauses import retry_after_s as retry_after_s
 from memd.embedding.providers.problems import Problem, read_problem
+from memd.embedding.redaction import Redactor
 from memd_client.errors import (
     ProviderAuthError,
     ProviderFailedError,
@@ -57,7 +58,7 @@ def failure_of(
     if status >= 500 or status in TRANSIENT:
         return ProviderFailedError(answered, data={"transient": True})
     if 300 <= status < 400:
-        return _moved(answered, headers)
+        return _moved(endpoint, answered, headers)
     if status in (400, 413, 422):
         return _bad_request(endpoint, answered, status, problem)
     if status == 405:
@@ -68,14 +69,13 @@ def failure_of(
 def answer(endpoint: Endpoint, status: int, problem: Problem) -> str:
     """Return the beginning of a message: who answered what, with the provider's first word of a code.
 
-    A code that has to do with the key is left out: some servers repeat what they were given.
+    A code that shows the key or a configured header is left out: some servers repeat what they were given.
     """
-    key = endpoint.key.reveal() if endpoint.key else ""
-    codes = [
-        code for code in problem.codes if not code.isdigit() and not (key and (code in key or key in code))
-    ]
-    codes += [code for code in problem.codes if code.isdigit() and code != str(status)]
-    return f"{endpoint.provider} answered {status}" + (f" ({codes[0]})" if codes else "")
+    words = [code for code in problem.codes if not code.isdigit()]
+    numbers = [code for code in problem.codes if code.isdigit() and code != str(status)]
+    redactor = endpoint.redactor
+    shown = next((code for code in words + numbers if not redactor.shows(code)), None)
+    return f"{endpoint.provider} answered {status}" + (f" ({shown})" if shown else "")
 
 
 def refused_text(answered: str) -> TextRefusedError:
@@ -119,7 +119,7 @@ def _bad_request(endpoint: Endpoint, answered: str, status: int, problem: Proble
 def _wrong_path(endpoint: Endpoint, answered: str, url: str) -> ProviderFailedError:
     """Return the error for an address with no embeddings behind it."""
     path = urlsplit(url).path
-    if endpoint.key and endpoint.key.reveal() in path:
+    if Redactor([endpoint.key.reveal()] if endpoint.key else []).shows(path):
         path = "this path"
     return ProviderFailedError(
         f"{answered}: there are no embeddings at {path}",
@@ -127,13 +127,13 @@ def _wrong_path(endpoint: Endpoint, answered: str, url: str) -> ProviderFailedEr
     )
 
 
-def _moved(answered: str, headers: Mapping[str, str]) -> ProviderFailedError:
+def _moved(endpoint: Endpoint, answered: str, headers: Mapping[str, str]) -> ProviderFailedError:
     """Return the error for a redirect, which is never followed: the key would go along."""
     try:
         host = urlsplit(headers.get("location", "")).hostname
     except ValueError:
         host = None
     return ProviderFailedError(
-        f"{answered}: it sends the request on" + (f" to {host}" if host else ""),
+        f"{answered}: it sends the request on" + (f" to {endpoint.redactor.clean(host)}" if host else ""),
         hint="Set remote.baseUrl to the address it ends at: with a key no redirect is followed.",
     )

@@ -13,6 +13,7 @@ import trio
 from memd.embedding.providers.api import ApiRequest
 from memd.embedding.providers.http_body import Body, Pieces
 from memd.embedding.providers.reply import Patience, Reply
+from memd.embedding.redaction import Redactor
 from memd_client.errors import ProviderAuthError, ProviderReplyError, ProviderUnreachableError
 
 
@@ -56,7 +57,7 @@ async def exchange(
     timeout = httpx.Timeout(
         connect=patience.connect_s, read=patience.read_s, write=patience.write_s, pool=patience.total_s
     )
-    with _mapped(host, patience):
+    with _mapped(host, patience, request.redactor):
         headers = httpx.Headers(dict(request.headers))
         headers["Accept-Encoding"] = "gzip"  # what is read here in bounded pieces
         url = httpx.URL(request.url)
@@ -81,7 +82,7 @@ async def exchange(
 
 
 @contextlib.contextmanager
-def _mapped(host: str, patience: Patience) -> Iterator[None]:
+def _mapped(host: str, patience: Patience, redactor: Redactor) -> Iterator[None]:
     """Turn what httpx and zlib raise into our errors. No text goes along that may hold a header or a URL."""
     try:
         yield
@@ -96,9 +97,11 @@ def _mapped(host: str, patience: Patience) -> Iterator[None]:
     except httpx.PoolTimeout:
         raise ProviderUnreachableError(f"no connection to {host} became free in time") from None
     except httpx.ProxyError as error:
-        raise ProviderUnreachableError(f"the proxy before {host} refused: {str(error)[:80]}") from None
+        raise ProviderUnreachableError(
+            f"the proxy before {host} refused: {redactor.clean(str(error))}"
+        ) from None
     except httpx.ConnectError as error:
-        raise ProviderUnreachableError(f"{host} can't be reached: {error}") from None
+        raise ProviderUnreachableError(f"{host} can't be reached: {redactor.clean(str(error))}") from None
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         raise ProviderUnreachableError(
             "the provider's address is no URL that can be asked",

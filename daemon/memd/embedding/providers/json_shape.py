@@ -53,7 +53,7 @@ def post_json(endpoint: Endpoint, url: str, own: Mapping[str, str], payload: Map
         payload: What is sent.
     """
     headers = headers_of(endpoint, {"Content-Type": "application/json", **own})
-    return ApiRequest("POST", url, headers, msgspec.json.encode(payload))
+    return ApiRequest("POST", url, headers, msgspec.json.encode(payload), endpoint.redactor)
 
 
 def decode(decoder: msgspec.json.Decoder[_Reply], body: bytes, whose: str) -> _Reply:

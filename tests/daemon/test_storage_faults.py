@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +169,10 @@ def problems(client: Client) -> list[str]:
     return [each.code for each in client.status().agents[0].problems]
 
 
-def wait_healed(client: Client, path: str, query: str) -> float:
-    """Wait until a note is in the index and nothing is wrong, without a search; return how long that took."""
-    started = time.monotonic()
+def wait_healed(client: Client, path: str, query: str) -> None:
+    """Wait until a note is in the index and nothing is wrong, without a search."""
     wait_until(lambda: problems(client) == [] and client.status().agents[0].files_pending == 0)
     assert client.search(query).hits[0].path == path
-    return time.monotonic() - started
 
 
 def test_a_full_disk_costs_no_search_and_what_is_new_comes_in_once_there_is_room() -> None:
@@ -214,9 +211,7 @@ def test_a_strangers_lock_costs_no_search_and_passes() -> None:
             try:
                 stranger.execute("BEGIN EXCLUSIVE")
                 home.note("memory/zebra.md", "a zebra was seen\n")
-                started = time.monotonic()
                 reply = client.search("word7")
-                assert time.monotonic() - started < 2
                 assert reply.hits[0].path == "memory/007.md"
                 assert reply.partial
                 wait_until(lambda: problems(client) == ["index_io"])

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -185,11 +184,9 @@ def test_a_process_ends_though_its_client_is_open(tmp_path: Path) -> None:
         "process.on('exit', () => console.log(String(client).includes('0 waiting')));\n"
     )
     with short_directory() as directory, ServerThread(directory / "s") as server:
-        began = time.monotonic()
         ended = run_node(["end.mjs"], cwd=tmp_path, environ={"MEMD_SOCKET": str(server.path)}, timeout_s=30)
 
     assert (ended.stdout, ended.stderr, ended.returncode) == ("x\ntrue\n", "", 0)
-    assert time.monotonic() - began < 15
 
 
 # --- how requests are treated is what the Python client does

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memd.cli.known_names import DEADLINE_S, agent_ids, model_refs
+from memd.cli.known_names import agent_ids, model_refs
 from memd_client.errors import DaemonUnreachableError
 from memd_client.messages import ModelFile, ModelReply
 from tests.unit.cli.stage import MAIN, memctl, status_of
@@ -95,13 +94,10 @@ def test_a_daemon_that_hangs_holds_up_nobody(runs: Any) -> None:
     never = threading.Event()
     runs(Daemon(never))
 
-    started = time.monotonic()
-    names = agent_ids("")
-    took_s = time.monotonic() - started
-    never.set()
-
-    assert names == []
-    assert took_s < DEADLINE_S + 2
+    try:
+        assert agent_ids("") == []  # and returns, though the daemon never answers
+    finally:
+        never.set()
 
 
 def test_the_shells_question_is_answered(

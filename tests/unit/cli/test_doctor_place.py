@@ -7,7 +7,6 @@ import fcntl
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,16 +104,13 @@ def test_a_daemon_that_hangs_is_given_up_and_may_be_killed(path: Path, listens: 
         if listens:
             silent.bind(str(path))
             silent.listen()
-        started = time.monotonic()
         place = check_place(str(path), hello_s=0.2)
-        took_s = time.monotonic() - started
 
     finding = last(place)
     assert (finding.state, finding.name) == (WRONG, "answers")
     assert ("hangs" if listens else "doesn't listen") in finding.found
     assert f"kill -9 {os.getpid()}" in finding.fix
     assert place.is_running
-    assert took_s < 5
 
 
 def test_a_disk_without_locks_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-import math
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -239,28 +236,3 @@ def test_a_good_reply_with_a_byte_changed_is_sound_or_refused(data: st.DataObjec
     except ProviderReplyError:
         return
     assert sound(parsed.vectors, 2)
-
-
-# --- the cost ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ADAPTERS)
-def test_reading_a_reply_costs_a_fraction_of_what_plain_json_does(name: str) -> None:
-    rows = np.random.default_rng(1).normal(0, 0.03, (100, 1536)).astype(np.float32)
-    spelled: Rows = [[float(f"{number:.9g}") for number in row] for row in rows]
-    if name == "openai":
-        spelled = [base64.b64encode(row.tobytes()).decode() for row in rows]
-    body = reply(name, spelled)
-    numbers_body = body if name != "openai" else reply("compatible", rows.tolist())
-
-    def best(call: Callable[[], object]) -> float:
-        took = math.inf
-        for _ in range(9):
-            begun = time.thread_time()  # not the clock's: it counts other programs' work too
-            call()
-            took = min(took, time.thread_time() - begun)
-        return took
-
-    api = adapter(name)
-    plain = best(lambda: json.loads(numbers_body))
-    assert best(lambda: api.parse(body, 100)) < plain / 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from array import array
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model.child import Interrupts, load_model
+from memd.embedding.model.child import MAX_NICENESS, NICENESS, Interrupts, load_model
 from memd.embedding.model.windows import UnusableModelError, averaged, cut_windows, packed
 
 NUMBERS = st.floats(-1e6, 1e6, width=32)
@@ -90,3 +91,30 @@ def test_a_missing_llama_cpp_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
     assert isinstance(reply, dict)
     assert (reply["kind"], reply["reason"]) == ("failed", "extra")
     assert "llama_cpp" in reply["message"]
+
+
+STEP_BACK = """
+import os, sys, threading
+from memd.embedding.model.child import step_back
+os.nice(int(sys.argv[1]))
+usual = os.getpriority(os.PRIO_PROCESS, 0)
+def work():
+    step_back()
+    step_back()  # a second time changes nothing
+    print(usual, os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+assert os.getpriority(os.PRIO_PROCESS, 0) == usual
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
+@pytest.mark.parametrize("added", [0, 5, 12, 19])
+def test_thread_that_steps_back_is_never_before_its_process(added: int) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STEP_BACK, str(added)], capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 0, ended.stderr
+    usual, behind = map(int, ended.stdout.split())
+    assert behind == min(MAX_NICENESS, usual + NICENESS)

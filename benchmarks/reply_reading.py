@@ -1,0 +1,57 @@
+"""What it costs to read a provider's reply, against `json.loads` of the same numbers, by processor time."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.part import Figure, at_most
+from memd.embedding.providers.api import EmbeddingApi, Endpoint
+from tests.support.remotes import APIS
+
+TEXTS: Final = 100
+DIMS: Final = 1_536
+BAR: Final = 0.5
+READS: Final = 9
+"""Reads of each round; the quickest counts."""
+
+
+def reading_figures(rounds: int) -> Iterator[Figure]:
+    """Yield a figure for each shape of reply: how much reading it takes of what plain JSON takes."""
+    rows = np.random.default_rng(1).normal(0, 0.03, (TEXTS, DIMS)).astype(np.float32)
+    spelled = [[float(f"{number:.9g}") for number in row] for row in rows]
+    encoded = [base64.b64encode(row.tobytes()).decode() for row in rows]
+    plain = json.dumps(spelled).encode()
+    bodies: dict[str, Any] = {
+        "openai": {"data": [{"index": at, "embedding": row} for at, row in enumerate(encoded)]},
+        "compatible": {"data": [{"index": at, "embedding": row} for at, row in enumerate(spelled)]},
+        "gemini": {"embeddings": [{"values": row} for row in spelled]},
+        "ollama": {"embeddings": spelled},
+    }
+    for name, value in bodies.items():
+        body, api = json.dumps(value).encode(), _api(name)
+        shares = [
+            _least_s(lambda api=api, body=body: api.parse(body, TEXTS)) / _least_s(lambda: json.loads(plain))  # type: ignore[misc]
+            for _ in range(rounds)
+        ]
+        what = f"reading a reply of {TEXTS} vectors, {name}, against plain JSON"
+        yield at_most(f"indexing.reading.{name}", what, shares, "times", BAR)
+
+
+def _api(name: str) -> EmbeddingApi:
+    return APIS[name](Endpoint(name, "a-model", "https://host.test/v1"))  # type: ignore[call-arg]
+
+
+def _least_s(run: Callable[[], object]) -> float:
+    """Return the least processor time of this thread that one of several runs takes, in seconds."""
+    least_s = float("inf")
+    for _ in range(READS):
+        began_s = time.thread_time()
+        run()
+        least_s = min(least_s, time.thread_time() - began_s)
+    return least_s

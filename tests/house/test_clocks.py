@@ -1,0 +1,94 @@
+"""No test asserts a speed: what took how long depends on the machine, and the tests must pass on every one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.growth import check_linear
+
+TESTS: Final = Path(__file__).parents[1]
+
+REAL: Final = frozenset({"monotonic", "monotonic_ns", "time", "time_ns"})
+STOPWATCHES: Final = frozenset({"perf_counter", "process_time", "thread_time"})
+"""Clocks that are good for nothing but measuring; with their `_ns` forms."""
+
+ALLOWED: Final = {
+    "support/growth.py": "compares the work for two sizes, with a wide margin, on one machine in one run",
+    "daemon/test_soak.py": "says when the soak's phases begin; what it compares is memory over time",
+    "unit/benchmarks/peers/test_child.py": "the measuring of processor time is what it tests",
+    "unit/embedding/test_owner.py": "a lower bound: a hung process is not killed before its deadline",
+    "unit/sync/watching/test_watcher.py": "the time that passed bounds a count: slower machines may count more",
+}
+
+
+def clock_of(node: ast.expr) -> str:
+    """Return the clock a call reads, such as `time.monotonic`; empty for anything else."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return ""
+    owner = node.func.value
+    return f"{owner.id}.{node.func.attr}" if isinstance(owner, ast.Name) else ""
+
+
+def elapsed_times(source: str) -> Iterator[int]:
+    """Yield the lines on which a test takes a stopwatch, or subtracts an earlier reading from a clock's.
+
+    The time that is left of a deadline (`deadline - time.monotonic()`) is no elapsed time. Trio's clock is a test's
+    own where it is a `MockClock`.
+    """
+    owns_trio = "MockClock" in source
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr.removesuffix("_ns") in STOPWATCHES:
+            yield node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module == "time":
+            yield node.lineno  # its clocks would go by bare names
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            owner, _, name = clock_of(node.left).partition(".")
+            if (owner == "time" and name in REAL) or (
+                (owner, name) == ("trio", "current_time") and not owns_trio
+            ):
+                yield node.lineno
+
+
+def test_no_test_measures_how_long_something_takes() -> None:
+    found = {
+        f"{path.relative_to(TESTS)}:{line}"
+        for path in sorted(TESTS.rglob("*.py"))
+        if str(path.relative_to(TESTS)) not in ALLOWED
+        for line in elapsed_times(path.read_text(encoding="utf-8"))
+    }
+    assert not found, "count steps, compare growth (tests.support.growth), or measure in benchmarks/"
+
+
+def test_exceptions_are_needed() -> None:
+    assert not [
+        name for name in ALLOWED if not list(elapsed_times((TESTS / name).read_text(encoding="utf-8")))
+    ]
+
+
+def test_elapsed_times_are_found_and_time_left_is_none() -> None:
+    for bad in (
+        "import time\ntime.perf_counter()",
+        "import time\nassert time.monotonic() - began < 5",
+        "from time import monotonic",
+        "import trio\ntook = trio.current_time() - began",
+    ):
+        assert list(elapsed_times(bad)), bad
+    for good in (
+        "time.monotonic() < deadline",
+        "deadline - time.monotonic()",
+        "# MockClock\ntrio.current_time() - a",
+    ):
+        assert not list(elapsed_times(good)), good
+
+
+def test_work_that_grows_with_the_square_of_its_input_is_told_from_linear_work() -> None:
+    check_linear(lambda size: "x" * size, lambda text: [one for one in text], 20_000)  # noqa: C416 - some work
+    with pytest.raises(AssertionError, match="4 times as much took"):
+        check_linear(
+            lambda size: "x" * size, lambda text: [text[at:].count("y") for at in range(len(text))], 10_000
+        )

@@ -38,5 +38,6 @@ def clamped_time_ms(value: object) -> int:
 
 def token_count_of(value: object) -> int | None:
     """Return a reply's number of tokens; None if it is no whole number, negative, or not plausible."""
-    is_plausible = type(value) is int and 0 <= value <= MAX_REPLY_TOKENS
-    return value if is_plausible else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value <= MAX_REPLY_TOKENS else None

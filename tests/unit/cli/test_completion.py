@@ -56,9 +56,9 @@ class Daemon:
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def runs(monkeypatch: pytest.MonkeyPatch, short_path: Path) -> Any:
     """Make a daemon run, of which one gets the given client."""
-    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "memd.sock"))
+    monkeypatch.setenv("MEMD_SOCKET", str(short_path / "memd.sock"))
 
     def start(daemon: Daemon) -> None:
         monkeypatch.setattr("memd.service.install.lock_holder.find_holder", lambda _: 42)
@@ -75,13 +75,13 @@ def test_agents_and_models_are_completed_from_the_daemon(runs: Any) -> None:
 
 
 def test_without_a_daemon_nothing_is_completed_and_none_is_started(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, short_path: Path
 ) -> None:
-    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "memd.sock"))
+    monkeypatch.setenv("MEMD_SOCKET", str(short_path / "memd.sock"))
     monkeypatch.setattr("memd_client.Client", lambda *_, **__: pytest.fail("a client connected"))
 
     assert agent_ids("") == []
-    assert list(tmp_path.iterdir()) == []
+    assert list(short_path.iterdir()) == []
 
 
 def test_a_daemon_that_fails_completes_nothing(runs: Any) -> None:

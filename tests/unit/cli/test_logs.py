@@ -293,11 +293,11 @@ def test_without_a_daemon_it_is_the_file_of_the_last_one(tmp_path: Path) -> None
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A log of this user's daemon, as `memctl` finds it."""
-    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "memd.sock"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    path = tmp_path / "memd.log"
+    monkeypatch.setenv("MEMD_SOCKET", str(short_path / "memd.sock"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(short_path / "config"))
+    path = short_path / "memd.log"
     path.write_text(
         f"{event('daemon.ready', agents=2)}\n{event('sync.pass_failed', 'warning')}\nnoise\x1b[2J\n"
     )
@@ -332,10 +332,10 @@ def test_following_ends_with_ctrl_c(place: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_log_that_is_nowhere_is_an_error_with_a_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "memd.sock"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("MEMD_SOCKET", str(short_path / "memd.sock"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(short_path))
 
     ran = memctl("logs")
 

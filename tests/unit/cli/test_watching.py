@@ -164,12 +164,11 @@ def test_q_leaves_and_other_keys_do_not(keys: tuple[bytes, ...], leaves: bool) -
         assert was_q_pressed(descriptor, 0.01) is leaves
 
 
-def test_a_watcher_never_starts_a_daemon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_watcher_never_starts_a_daemon(monkeypatch: pytest.MonkeyPatch, short_path: Path) -> None:
     def start(*_: object) -> None:
         raise AssertionError("a daemon was started")
 
-    tmp_path.chmod(0o700)
-    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "s"))
+    monkeypatch.setenv("MEMD_SOCKET", str(short_path / "s"))
     monkeypatch.delenv("MEMD_AUTOSTART", raising=False)
     monkeypatch.setattr("memd_client.discovery.start_and_wait", start)
 

@@ -199,7 +199,7 @@ def start_daemon(socket: str, command: Sequence[str] | None = None) -> subproces
     if "PYTHONPATH" in env:  # it may be relative, and the daemon runs elsewhere
         parts = env["PYTHONPATH"].split(os.pathsep)
         env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts if part)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not block
     try:
         log = os.open(log_path(socket), flags, 0o600)
         try:
@@ -322,8 +322,11 @@ def _start_failed(socket: str, what: str) -> MemdError:
 def log_tail(socket: str, size: int = 600) -> str:
     """Return the end of a started daemon's log, for an error message; empty where there is none."""
     try:
-        with open(log_path(socket), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
-            return file.read(size).decode("utf-8", "replace").strip()
+        log = os.open(log_path(socket), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            start = max(0, os.fstat(log).st_size - size)
+            return os.pread(log, size, start).decode("utf-8", "replace").strip()
+        finally:
+            os.close(log)
     except OSError:
         return ""

@@ -7,17 +7,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from memd.config import DaemonSettings, describe_type, describe_value
 from memd.own_places import OWN_NAMES
-from memd.state_file import load_whole
+from memd.state_file import UnreadableFileError, load_text
 from memd_client.errors import ConfigInvalidError
-
-MAX_TOML_BYTES: Final = 1024 * 1024
-"""Larger files are refused: a real one has some kilobytes."""
 
 Problems = tuple[ConfigInvalidError, ...]
 
@@ -38,18 +35,13 @@ def load_memd_toml(path: Path) -> MemdToml:
         path: The file; a missing one holds nothing.
     """
     try:
-        text = load_whole(path, MAX_TOML_BYTES, through_link=True).decode("utf-8")
-        return MemdToml(path, tomllib.loads(text))
+        return MemdToml(path, tomllib.loads(load_text(path)))
     except FileNotFoundError:
         return MemdToml(path, {})
-    except OSError as error:
-        what = f"can't be read: {error.strerror}"
-    except UnicodeDecodeError as error:
-        what = f"is not UTF-8 (byte {error.start})"
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except UnreadableFileError as error:
+        what = str(error)
+    except (ValueError, RecursionError) as error:
         what = f"is not TOML: {error}"
-    except ValueError as error:
-        what = f"can't be read: {error}"
     return MemdToml(path, None, _problem(path, what))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,13 @@ import msgspec
 
 from memd.config import ProviderEntry, describe_type, describe_value
 from memd.settings import Findings, absolute_path, shown_key, take_key
+from memd.state_file import MAX_SETTINGS_BYTES, UnreadableFileError, load_text
 from memd_client.errors import ConfigInvalidError
 
 STATE_FOLDER = ".openclaw"
 OLD_STATE_FOLDER = ".clawdbot"
 CONFIG_NAME = "openclaw.json"
 OLD_CONFIG_NAME = "clawdbot.json"
-
-MAX_CONFIG_BYTES = 4 * 1024 * 1024
-"""Larger settings files are refused: real ones are some kilobytes, and JSON5 is slow to parse."""
 
 _JSON5_PLACE = re.compile(r":(\d+) .* at column (\d+)$", re.DOTALL)
 
@@ -89,7 +86,7 @@ def load_agent_folders(state_dir: Path) -> list[str]:
 
 
 def load_document(
-    path: Path, *, required: bool = False, max_bytes: int = MAX_CONFIG_BYTES
+    path: Path, *, required: bool = False, max_bytes: int = MAX_SETTINGS_BYTES
 ) -> dict[str, object]:
     """Return what a settings file holds: JSON, or JSON5 where it isn't plain JSON.
 
@@ -102,20 +99,13 @@ def load_document(
         ConfigInvalidError: It can't be read or understood; names the file and, where known, line and column.
     """
     try:
-        facts = path.stat()
-        if not stat.S_ISREG(facts.st_mode):
-            raise _unusable(path, "is not a regular file")
-        if facts.st_size > max_bytes:
-            raise _unusable(path, f"is too big: {facts.st_size} bytes, the limit is {max_bytes}")
-        text = path.read_bytes().decode("utf-8-sig")
+        text = load_text(path, max_bytes)
     except FileNotFoundError:
         if required or path.is_symlink():
             raise _unusable(path, "does not exist") from None
         return {}
-    except OSError as error:
-        raise _unusable(path, f"can't be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise _unusable(path, f"is not UTF-8 (byte {error.start})") from error
+    except UnreadableFileError as error:
+        raise _unusable(path, str(error)) from error
     document = _parse(path, text)
     if not isinstance(document, dict):
         raise _unusable(path, f"must hold an object, found {describe_value(document)}")

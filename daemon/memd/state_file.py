@@ -3,37 +3,92 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
-import tempfile
 from pathlib import Path
+from typing import BinaryIO
+
+from memd.temp_files import remove_leftovers, temp_file
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""`O_NONBLOCK`: a FIFO in the place of the file must not block the reader."""
 
 
-def load_whole(path: Path, most_bytes: int, *, through_link: bool) -> bytes:
-    """Return what a plain file holds.
+MAX_SETTINGS_BYTES = 4 * 1024 * 1024
+"""Larger settings files are refused: real ones have some kilobytes, and JSON5 is slow to parse."""
+
+
+class NotRegularFileError(OSError):
+    """What is in the place of a file is a FIFO, a device, a socket or a folder."""
+
+
+class UnreadableFileError(ValueError):
+    """A file that can't be used as text; its message continues the file's name, and quotes nothing of the file."""
+
+
+def load_text(path: Path, most_bytes: int = MAX_SETTINGS_BYTES) -> str:
+    """Return the text of a regular file in UTF-8, without a byte order mark.
+
+    Args:
+        path: The file; links are followed.
+        most_bytes: A larger one is refused.
+
+    Raises:
+        FileNotFoundError: It isn't there.
+        UnreadableFileError: It is no regular file, too large, not UTF-8, or can't be read.
+    """
+    try:
+        return load_whole(path, most_bytes).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UnreadableFileError(f"can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(f"is not UTF-8 (byte {error.start})") from error
+    except ValueError as error:
+        raise UnreadableFileError(str(error)) from error
+
+
+def load_whole(path: Path, most_bytes: int, *, through_link: bool = True) -> bytes:
+    """Return what a regular file holds.
+
+    Settings, keys and state are read by this alone: a FIFO, a device, a socket or a folder in the place of the file is
+    an error at once, and no more than `most_bytes` are ever read.
 
     Args:
         path: The file.
-        most_bytes: A larger one is not ours.
+        most_bytes: A larger one is refused.
         through_link: Whether it may stand behind a symbolic link.
 
     Raises:
-        OSError: It isn't there, can't be read, or is a link where none may be.
-        ValueError: It is something else, or too large.
+        OSError: It isn't there, can't be read, is no regular file, or is a link where none may be.
+        ValueError: It is too large.
     """
-    # O_NONBLOCK: a FIFO in its place must not hang the reader.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if through_link else os.O_NOFOLLOW)
-    handle = os.open(path, flags)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is not a plain file")
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(most_bytes + 1)
-    finally:
-        os.close(handle)
-    if len(data) > most_bytes:
-        raise ValueError("it is too large")
+    with open_regular(path, through_link=through_link) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(most_bytes + 1) if size <= most_bytes else b""
+    if max(size, len(data)) > most_bytes:
+        raise ValueError(f"is too big: {max(size, len(data))} bytes, the limit is {most_bytes}")
     return data
+
+
+def open_regular(path: str | Path, *, through_link: bool = True) -> BinaryIO:
+    """Open a regular file for reading; never wait for it.
+
+    Args:
+        path: The file.
+        through_link: Whether it may stand behind a symbolic link.
+
+    Raises:
+        NotRegularFileError: A FIFO, a device, a socket or a folder.
+        OSError: It isn't there, can't be opened, or is a link where none may be.
+    """
+    handle = os.open(path, _READ | (0 if through_link else os.O_NOFOLLOW))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise NotRegularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+    return open(handle, "rb")
 
 
 def replace_whole(path: Path, data: bytes) -> None:
@@ -50,17 +105,9 @@ def replace_whole(path: Path, data: bytes) -> None:
         OSError: It can't be written; the old one stays, and nothing beside it.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.tmp")
-    beside.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with open(os.open(beside, flags, 0o600), "wb") as file:
-            file.write(data)
-        os.replace(beside, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise
+    with contextlib.suppress(OSError):
+        path.with_name(f"{path.name}.tmp").unlink()  # an earlier release wrote there, and was killed
+    _replace(path, data, 0o600, sync=False)
 
 
 def replace_synced(path: Path, data: bytes, mode: int) -> None:
@@ -69,22 +116,22 @@ def replace_synced(path: Path, data: bytes, mode: int) -> None:
     For what others read and nobody makes again: settings, the files of a service.
 
     Args:
-        path: The file; its directory is there.
+        path: The file; its directory is there. What an earlier writer that was killed left there is removed.
         data: All it will hold.
         mode: Its mode.
 
     Raises:
         OSError: It can't be written; the old one stays, and nothing beside it.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(handle, "wb") as file:
+    remove_leftovers(path.parent)
+    _replace(path, data, mode, sync=True)
+
+
+def _replace(path: Path, data: bytes, mode: int, *, sync: bool) -> None:
+    """Write a temporary file and move it to the path."""
+    with temp_file(path.parent, mode) as (handle, temp):
+        with open(handle, "wb", closefd=False) as file:
             file.write(data)
-            file.flush()
-            os.fchmod(handle, mode)
+        if sync:
             os.fsync(handle)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+        os.replace(temp, path)

@@ -62,14 +62,14 @@ def test_a_link_is_followed_only_where_it_may_be(tmp_path: Path, through_link: b
 def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path, tmp_path / "fifo"):
-        with pytest.raises(ValueError, match="plain file"):
+        with pytest.raises(OSError, match="not a regular file"):
             load_whole(path, 9, through_link=True)
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 10)
 
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(ValueError, match="too big"):
         load_whole(tmp_path / "large", 9, through_link=True)
 
 

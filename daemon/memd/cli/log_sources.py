@@ -13,6 +13,7 @@ from typing import Protocol
 
 from memd.cli.log_records import Record, journal_cursor, parse_journal, parse_line
 from memd.service.install.systemd import SERVICE
+from memd.state_file import open_regular
 from memd_client.discovery import log_path
 from memd_client.errors import LogUnavailableError
 
@@ -54,7 +55,7 @@ class FileLog:
         found: deque[Record] = deque()
         for place in range(FILES):
             name = f"{self.path}.{place}" if place else self.path
-            with contextlib.suppress(FileNotFoundError), open(name, "rb") as file:
+            with contextlib.suppress(FileNotFoundError), open_regular(name) as file:
                 octets = file.read()
                 if place == 0:
                     whole = octets.rfind(b"\n") + 1  # half a line is told when its end is there
@@ -73,7 +74,7 @@ class FileLog:
         rest = b""
         while True:
             try:
-                file = open(self.path, "rb")  # noqa: SIM115 - the loop below closes it
+                file = open_regular(self.path)
             except FileNotFoundError:
                 wait(POLL_S)
                 continue
@@ -109,7 +110,7 @@ class FileLog:
 
     def _rest_of(self, facts: os.stat_result, start: int, rest: bytes, wanted: Wanted) -> Iterator[Record]:
         """Yield what was still written to a file that has been rotated away since it was read."""
-        with contextlib.suppress(OSError), open(f"{self.path}.1", "rb") as file:
+        with contextlib.suppress(OSError), open_regular(f"{self.path}.1") as file:
             if os.path.samestat(facts, os.fstat(file.fileno())):
                 file.seek(start)
                 yield from filter(wanted, map(parse_line, _lines(rest + file.read())))
@@ -205,7 +206,7 @@ def find_log(socket: str, *, has_unit: bool, agent_log: str = "", processes: str
 def _standard_error(socket: str, processes: str) -> str:
     """Return where the standard error of the daemon that runs leads; empty where none runs or nobody tells."""
     try:
-        with open(f"{socket}.lock", encoding="ascii", errors="replace") as file:
+        with open_regular(f"{socket}.lock") as file:
             pid = int(file.read(32))
         with open(f"{processes}/{pid}/cmdline", "rb") as file:
             if b"memd" not in file.read():  # the number was given to another process since

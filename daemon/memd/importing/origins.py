@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memd.state_file import load_whole
 from memd_client.errors import FileMissingError, FileUnreadableError
 
 MAX_SETTINGS_BYTES = 1_048_576
@@ -102,8 +103,7 @@ def _memories_of_projects(root: Path) -> list[str]:
 def _auto_memory_folder(root: Path, around: Surroundings) -> Path | None:
     """Return the folder the user's settings keep auto memory in; None where they name none that is there."""
     try:
-        with open(root / "settings.json", "rb") as file:
-            settings = json.loads(file.read(MAX_SETTINGS_BYTES))
+        settings = json.loads(load_whole(root / "settings.json", MAX_SETTINGS_BYTES))
         named = settings["autoMemoryDirectory"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -10,7 +10,6 @@ import contextlib
 import copy
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,9 @@ from memd.openclaw import OpenClawHome, agent_id_of, resolve
 from memd.openclaw_accepts import NEWER_FROM, release_of
 from memd.openclaw_file import load_agent_folders, load_document, workspace_of
 from memd.settings import absolute_path
+from memd.state_file import MAX_SETTINGS_BYTES, load_whole
 from memd.sync.discover import discover
+from memd.temp_files import temp_file
 from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingError, NoteUnwritableError
 
 NEW, SAME, BY_HAND = "new", "same", "by hand"
@@ -106,9 +107,9 @@ def plan_vault(source: Path, agent: Agent) -> VaultPlan:
     facts: dict[str, Any] = {"files": len(looked.files), "size": size, "left_out": left}
     document = load_document(agent.config)
     try:
-        before: bytes | None = agent.config.read_bytes()
-    except FileNotFoundError:
-        before = None
+        before: bytes | None = _bytes_of(agent.config)
+    except (OSError, ValueError) as error:
+        raise _unwritable(agent.config, "it can't be read") from error
     now = _resolved(document, agent)
     mine = now.agents.get(agent.id)
     if mine is not None and any(_leads_to(each, agent, vault) for each in mine.settings.extra_paths):
@@ -142,28 +143,24 @@ def carry_out_vault(plan: VaultPlan, config: Path, stamp: str) -> Path | None:
         NoteUnwritableError: It can't be written, or somebody else wrote it since the plan was made.
     """
     real = Path(os.path.realpath(config))
-    spare = real.with_name(f".{real.name}.{secrets.token_hex(8)}.tmp")
     backup = real.with_name(f"{real.name}.before-import-{stamp}")
     try:
         real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _new_file(spare) as file:
-            file.write(plan.after.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        if _bytes_of(real) != plan.before:
-            raise _unwritable(config, "somebody has changed it since; import again")
-        if plan.before is not None:
-            with _new_file(backup) as file:
-                file.write(plan.before)
-                os.fsync(file.fileno())
-            shutil.copymode(real, backup)
-            shutil.copymode(real, spare)
-        os.replace(spare, real)
+        with temp_file(real.parent) as (handle, spare):
+            with open(handle, "wb", closefd=False) as file:
+                file.write(plan.after.encode())
+            os.fsync(handle)
+            if _bytes_of(real) != plan.before:
+                raise _unwritable(config, "somebody has changed it since; import again")
+            if plan.before is not None:
+                with _new_file(backup) as file:
+                    file.write(plan.before)
+                    os.fsync(file.fileno())
+                shutil.copymode(real, backup)
+                shutil.copymode(real, spare)
+            os.replace(spare, real)
     except OSError as error:
         raise _unwritable(config, error.strerror or type(error).__name__) from None
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(spare)
     return None if plan.before is None else backup
 
 
@@ -178,7 +175,7 @@ def _new_file(path: Path) -> Iterator[Any]:
 def _bytes_of(path: Path) -> bytes | None:
     """Return what a file holds, None where there is none."""
     try:
-        return path.read_bytes()
+        return load_whole(path, MAX_SETTINGS_BYTES)
     except FileNotFoundError:
         return None
 

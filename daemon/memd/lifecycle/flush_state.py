@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from memd.state_file import load_whole, replace_whole
+from memd.state_file import NotRegularFileError, load_whole, replace_whole
 
 log = structlog.get_logger(__name__)
 
@@ -116,6 +116,8 @@ class FlushState:
             return dict(list(held.sessions.items())[-MOST_SESSIONS:])
         except FileNotFoundError:
             pass
+        except NotRegularFileError as error:
+            self._set_aside(error)
         except OSError as error:
             log.warning("lifecycle.flush_state_unread", file=str(self.path), reason=_reason(error))
         except (ValueError, msgspec.MsgspecError, RecursionError) as error:

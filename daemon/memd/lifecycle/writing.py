@@ -11,7 +11,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memd.sync.descend import FILE_MODE, FOLDER_MODE, LinkOnTheWayError, open_below, open_folder
+from memd.temp_files import NAME, temp_name
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
 
 LIMIT_BYTES = 16 * 1024 * 1024
@@ -108,7 +108,7 @@ def create(root: Path, path: str, text: str) -> bool:
         PathRefusedError: As `read` says.
         NoteUnwritableError: It can't be written.
     """
-    with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name):
+    with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
         spare = _write_spare(folder, text.encode())
         try:
             os.link(spare, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -201,7 +201,7 @@ def _append_in(folder: int, name: str, data: bytes) -> None:
 
 def _write_spare(folder: int, data: bytes, mode: int = FILE_MODE) -> str:
     """Write bytes to a new file in an open folder, under a name no source has; return the name."""
-    name = f".memd-{secrets.token_hex(8)}.tmp"
+    name = temp_name()
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, mode, dir_fd=folder)
     try:
         with open(handle, "wb") as file:
@@ -219,7 +219,7 @@ def _write_spare(folder: int, data: bytes, mode: int = FILE_MODE) -> str:
 def _remove_left(folder: int, now_s: float) -> None:
     """Remove what writers that were killed left in an open folder."""
     for name in os.listdir(folder):
-        if name.startswith(".memd-") and name.endswith(".tmp"):
+        if NAME.fullmatch(name):
             with contextlib.suppress(FileNotFoundError):
                 if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < now_s - LEFT_S:
                     os.unlink(name, dir_fd=folder)

@@ -11,7 +11,7 @@ from typing import Any
 from memd.mcp import json_text, toml_text
 from memd.mcp.client_files import SERVER, McpClient
 from memd.mcp.text_edit import UnreadableTextError
-from memd.state_file import replace_synced
+from memd.state_file import load_whole, replace_synced
 from memd_client.errors import ConfigInvalidError
 
 NEW_FILE_MODE = 0o600
@@ -126,10 +126,9 @@ def _merged(held: Any, section: str, entry: dict[str, Any]) -> dict[str, Any]:
 def _read(path: Path) -> str | None:
     """Return a file's text with its line ends; None where there is no file."""
     try:
-        with path.open("rb") as file:
-            return file.read(MOST_BYTES).decode()
+        return load_whole(path, MOST_BYTES).decode()
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8, or too big"
         raise ConfigInvalidError(f"{path} can't be read: {reason}", hint="Nothing was changed.") from None

@@ -70,6 +70,8 @@ class LogStream:
             facts = os.fstat(self._descriptor)
             if stat.S_ISREG(facts.st_mode) and os.path.samestat(facts, os.stat(path)):
                 os.fchmod(self._descriptor, 0o600)
+                with contextlib.suppress(OSError):  # left by a daemon that was killed in `_turn`
+                    os.unlink(f"{os.fspath(path)}.new")
                 self._path, self._limit_bytes = os.fspath(path), limit_bytes
                 return True
         return False
@@ -119,7 +121,8 @@ class LogStream:
             return
         # The new file is open before the old one moves: where there is no room for it nothing has changed.
         fresh = f"{path}.new"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        flags |= os.O_NOFOLLOW | os.O_NONBLOCK  # a FIFO in its place must not block the daemon
         opened = os.open(fresh if is_there else path, flags if is_there else flags & ~os.O_TRUNC, 0o600)
         try:
             if is_there:

@@ -321,12 +321,13 @@ def test_a_writer_that_is_killed_leaves_nothing_half_written_that_is_memory(
 def test_what_a_killed_writer_left_goes_with_a_later_write(tmp_path: Path, write: Writer) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
-    for name, age_s in ((".memd-old.tmp", 120), (".memd-young.tmp", 0), (".theirs.tmp", 120)):
+    old, young = f".memd-{'0' * 16}.tmp", f".memd-{'1' * 16}.tmp"
+    for name, age_s in ((old, 120), (young, 0), (".memd-mine.tmp", 120), (".theirs.tmp", 120)):
         (memory / name).touch()
         made_s = (memory / name).stat().st_mtime
         os.utime(memory / name, (made_s - age_s, made_s - age_s))
     write(tmp_path, NOTE)
-    assert leftovers(tmp_path) == ["memory/.memd-young.tmp", "memory/.theirs.tmp", NOTE]
+    assert leftovers(tmp_path) == [f"memory/{young}", "memory/.memd-mine.tmp", "memory/.theirs.tmp", NOTE]
 
 
 # --- many at once -----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pathlib import Path
 from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
 from memd.service.install import launchd
 from memd.service.install.systemd import SERVICE, SOCKET, units_folder
+from memd.state_file import load_text
 
 SYSTEM_FOLDERS = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")
 INSTALL = "memctl service install"
@@ -87,8 +88,8 @@ def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.pl
 def _program_of(unit: Path) -> str:
     """Return the program a unit starts; empty where that isn't plain."""
     try:
-        line = re.search(r'^ExecStart=[-@:+!]*("[^"]+"|\S+)', unit.read_text(encoding="utf-8"), re.MULTILINE)
-    except (OSError, UnicodeDecodeError):
+        line = re.search(r'^ExecStart=[-@:+!]*("[^"]+"|\S+)', load_text(unit), re.MULTILINE)
+    except (OSError, ValueError):
         return ""
     program = line[1].strip('"') if line else ""
     return "" if "%" in program else program

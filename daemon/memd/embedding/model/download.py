@@ -21,6 +21,7 @@ import trio
 from memd.embedding.model.stored import PART_SUFFIX, TAG_SUFFIX
 from memd.embedding.redaction import WINDOW, Redactor, redactor_of
 from memd.embedding.secret import Secret
+from memd.state_file import load_whole
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
 
 log = structlog.get_logger(__name__)
@@ -39,6 +40,7 @@ RETRY_SECONDS: Final = 1.0
 """A connection that breaks in the middle is taken up again where it broke, after this pause, so often at
 most, and only while each try brings something."""
 
+TAG_BYTES: Final = 8 * 1024
 BLOCK_BYTES: Final = 1024 * 1024
 SPARE_BYTES: Final = 256 * 1024 * 1024
 """Room left on the disk: memory notes are written there too."""
@@ -302,7 +304,10 @@ def load_sha256(path: Path) -> str:
 
 
 def _load_tag(path: Path) -> str:
-    return path.read_text(encoding="ascii", errors="ignore").strip() if path.exists() else ""
+    try:
+        return load_whole(path, TAG_BYTES).decode("ascii", "ignore").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def _tag_of(response: httpx.Response, redactor: Redactor) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from memd.state_file import open_regular
 from memd_client.errors import ModelInvalidError, ModelMissingError
 
 MAGIC: Final = b"GGUF"
@@ -84,7 +85,7 @@ def load_header(path: Path) -> ModelHeader:
         ModelInvalidError: It is not a GGUF file.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
         raise ModelMissingError(f"the model file {path} can't be opened: {error.strerror}") from None
@@ -156,7 +157,7 @@ def has_rank_head(path: Path) -> bool:
         ModelMissingError: There is no such file, or it can't be read.
     """
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             marks = (struct.pack("<Q", len(name)) + name for name in RANK_TENSORS)
             return any(data.find(mark, 0, NAMES_BYTES) >= 0 for mark in marks)
     except (OSError, ValueError) as error:  # an empty file can't be mapped
@@ -175,7 +176,7 @@ def load_fingerprint(path: Path) -> str:
     size = load_stamp(path).size
     digest = hashlib.sha256(str(size).encode("ascii"))
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for offset in (0, size // 2, max(0, size - SAMPLE_BYTES)):
                 file.seek(offset)
                 digest.update(file.read(SAMPLE_BYTES))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from memd.embedding.model.reference import MINILM, MINILM_FILE, ModelReference, parse_reference
+from memd.state_file import load_whole
 from memd_client.errors import ConfigInvalidError, ModelMissingError, PathRefusedError
 
 REFERENCE_SUFFIX: Final = ".ref"
@@ -24,7 +25,7 @@ TAG_SUFFIX: Final = ".part.tag"
 SOURCE_DIR: Final = "minilm-source"
 """Below the models directory while `minilm` is made, and gone afterwards."""
 
-REFERENCE_CHARACTERS: Final = 2000
+REFERENCE_BYTES: Final = 8000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,7 @@ def _load_reference(path: Path) -> str:
         return MINILM
     note = path.with_name(path.name + REFERENCE_SUFFIX)
     try:
-        with note.open(encoding="utf-8") as file:
-            text = file.read(REFERENCE_CHARACTERS).strip()
+        text = load_whole(note, REFERENCE_BYTES).decode().strip()
         return text if parse_reference(text).file(path.parent) == path else ""
     except (OSError, ValueError, ConfigInvalidError):
         return ""

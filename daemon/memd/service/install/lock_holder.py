@@ -30,7 +30,7 @@ def find_holder(socket: str) -> int:
         socket: The socket's path; the lock is beside it.
     """
     try:
-        descriptor = os.open(f"{socket}.lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = os.open(f"{socket}.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return 0
     try:

@@ -10,10 +10,12 @@ import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from memd.service.install import launchd, systemd
 from memd.service.install.lock_holder import find_holder
 from memd.service.install.plan import Kind, Machine, Needs
+from memd.state_file import MAX_SETTINGS_BYTES, load_whole
 from memd_client.discovery import daemon_command, socket_path
 from memd_client.errors import ServiceFailedError, ServiceUnavailableError
 
@@ -180,12 +182,12 @@ def _machine(kind: Kind, folder: str, home: str, paths: Sequence[str]) -> Machin
 def _text_of(path: str) -> str | None:
     """Return a file's text, None where there is none."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        return load_whole(Path(path), MAX_SETTINGS_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise ServiceFailedError(f"can't read {path}: {error.strerror}", hint="Move it away.") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ServiceFailedError(f"can't read {path}: {reason}", hint="Move it away.") from error
 
 
 def _free_name(path: str) -> str:

@@ -21,7 +21,7 @@ from memd.embedding.model.machine import load_memory_bytes
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.rerank import make_reranker
 from memd.embedding.stored_space import space_of_stored
-from memd.index.connection import IndexFile
+from memd.index.agent_index import AgentIndexes
 from memd.index.database import limit_page_caches, page_cache_bytes
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.warm import MatrixBudget, WarmVectors
@@ -43,10 +43,6 @@ from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import AccountStatus, DownloadStatus, MemoryStatus, ModelReply, ModelStatus, Problem
 
 log = structlog.get_logger(__name__)
-
-UNREADABLE_TRIES = 6
-"""How often an index is tried whose bytes the disk doesn't give, a minute in all: a cable or a network may come back,
-a sector won't. Then it is set aside as damaged."""
 
 RELEASE_S = 30.0
 """How often it is looked for matrices nobody has searched for as long as a model is kept loaded."""
@@ -101,7 +97,7 @@ class Memory:
         self._right_of_way = RightOfWay(self._searchers)
         self._watcher = Watcher(self._hint, clock=clock)
         self._notes = KernelNotes()
-        self._space_of = partial(space_of_stored, models_dir)
+        self._indexes = AgentIndexes(home.state_dir, clock, partial(space_of_stored, models_dir))
         self._slots: dict[str, AgentSlot] = {}
 
     def __repr__(self) -> str:
@@ -250,6 +246,7 @@ class Memory:
                 nursery.start_soon(self._searchers.run)
                 nursery.start_soon(self._release_unused)
                 nursery.start_soon(self._power.run)
+                await self._indexes.reserve(self._home.agents.values())
                 await self._begin(self._home.agents.values())
                 task_status.started()
 
@@ -276,13 +273,14 @@ class Memory:
         self._share_memory(daemon)
         self._searchers.most = daemon.search_processes
         self._limits = limits_of(daemon)
+        await self._indexes.reserve(home.agents.values())
         gone = [slot for agent_id, slot in self._slots.items() if agent_id not in home.agents]
         new = [config for config in home.agents.values() if config.id not in self._slots]
         moved: list[str] = []
         async with trio.open_nursery() as nursery:
             for slot in gone:
                 del self._slots[slot.agent_id]
-                nursery.start_soon(slot.give_up)
+                nursery.start_soon(self._give_up, slot)
             for agent_id, slot in self._slots.items():
                 config = home.agents[agent_id]
                 if everyone or _is_other(slot.config, config):
@@ -310,6 +308,11 @@ class Memory:
             self._nursery.start_soon(slot.run)
         for slot in slots:
             await slot.wait_settled()
+
+    async def _give_up(self, slot: AgentSlot) -> None:
+        """Serve an agent no more; its index may be another's from then on."""
+        await slot.give_up()
+        self._indexes.release(slot.agent_id)
 
     async def _release_unused(self) -> None:
         """Give back the memory of matrices nobody searches any more, after the keep-alive of models."""
@@ -339,15 +342,8 @@ class Memory:
     async def _open(self, config: AgentConfig) -> AgentMemory:
         """Open one agent's index and put its memory together."""
         extension = self._extension(config)
-        index = await IndexFile.open(
-            config.index_path,
-            earlier=config.earlier_index,
-            extension=extension,
-            clock=self._clock,
-            space_of=self._space_of,
-            gives_up_reading=self._slots[config.id].failures >= UNREADABLE_TRIES,
-        )
-        copies = self._searchers.copies_of(config.index_path)
+        index = await self._indexes.open(config, extension, self._slots[config.id].failures)
+        copies = self._searchers.copies_of(index.path)
         warm = WarmVectors(extension, self._budget, copies)
         settings = config.settings
         sessions = None

@@ -100,7 +100,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     status = AgentStatus(
         agent=config.id,
         workspace=str(config.workspace),
-        index_path=str(config.index_path),
+        index_path=str(agent.index_file.path),
         enabled=config.settings.enabled,
         sources=list(config.settings.sources),
         files=counts.files,

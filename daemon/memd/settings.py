@@ -173,6 +173,12 @@ def usual_index(agent_id: str, state_dir: Path) -> Path:
     return state_dir / "memory" / f"{agent_id}.memd.sqlite"
 
 
+def is_usual_index(path: Path, agent_id: str, state_dir: Path) -> bool:
+    """Return whether memd chose an agent's path itself, for want of one in the settings or because it was taken."""
+    usual = usual_index(agent_id, state_dir)
+    return path in (usual, usual.with_name(f"{agent_id}.own.memd.sqlite"))
+
+
 def earlier_index(path: str, agent_id: str, state_dir: Path) -> Path | None:
     """Return where an index may be left of older releases of OpenClaw, or of memd.
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
 
+from memd.index.file_check import LOG_FILES, is_ours
 from memd_client.errors import IndexCorruptError
 
 log = structlog.get_logger(__name__)
 
-LOG_FILES = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a file; never of use without it."""
-
 CORRUPT_SUFFIX = ".corrupt-"
 """Ends the name of a damaged file, before the time. The newest one stays: its vectors are taken over. A larger one from
 before stays with it: where damage follows damage, the newest may never have been filled."""
+
+MOMENT = r"\d{8}T\d{6}Z"
+"""How a time is written in a name, as a pattern: a file of another name was not set aside by memd."""
 
 READ_BYTES = 1_048_576
 
@@ -100,18 +103,27 @@ def drop(path: Path, *, vectors: bool) -> None:
         path: The index.
         vectors: Whether its vectors go too; else the file waits under another name for them to be taken over.
     """
+    dropped = dropped_file(path)
+    if os.path.lexists(dropped) and not is_ours(dropped):
+        raise FileExistsError(errno.EEXIST, f"{dropped.name} is in the way", str(dropped))
     if vectors:
-        for other in (*corrupt_files(path), dropped_file(path), path):
+        for other in (*corrupt_files(path), dropped, path):
             other.unlink(missing_ok=True)
     else:
-        os.replace(path, dropped_file(path))
+        os.replace(path, dropped)
     remove_logs(path)
 
 
 def corrupt_files(path: Path) -> list[Path]:
     """Return the damaged files set aside for an index, oldest first."""
-    start = path.name + CORRUPT_SUFFIX
-    return sorted(entry for entry in path.parent.iterdir() if entry.name.startswith(start))
+    name = re.compile(re.escape(path.name + CORRUPT_SUFFIX) + MOMENT)
+    with os.scandir(path.parent) as entries:
+        found = [each.name for each in entries if name.fullmatch(each.name) and _is_file(each)]
+    return sorted(path.parent / each for each in found)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False)
 
 
 def dropped_file(path: Path) -> Path:

@@ -16,6 +16,7 @@ from memd.clock import Clock
 from memd.index.adopt import SpaceOf
 from memd.index.aside import drop, put_away
 from memd.index.beside import Beside
+from memd.index.claims import IndexClaim
 from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.mark import set_mark, write_mark
@@ -67,8 +68,8 @@ class IndexFile:
         fault: Why the latest write failed, while none has worked since: a full disk, a lock. It can be read.
     """
 
-    def __init__(self, path: Path, opened: Opened, extension: VectorExtension, clock: Clock) -> None:
-        self.path = path
+    def __init__(self, opened: Opened, extension: VectorExtension, clock: Clock) -> None:
+        path = self.path = opened.path
         self.set_aside = opened.set_aside
         self.adopted = opened.adopted.vectors if opened.adopted is not None else 0
         self._clock = clock
@@ -105,17 +106,19 @@ class IndexFile:
         space_of: SpaceOf,
         earlier: Path | None = None,
         gives_up_reading: bool = True,
+        is_own_path: bool = False,
+        claim: IndexClaim | None = None,
     ) -> IndexFile:
         """Open an index, making, migrating, adopting or replacing the file as its state asks.
 
         Args:
             extension: sqlite-vec, after `load` was tried.
-            path, clock, space_of, earlier, gives_up_reading: As in `open_writer`.
+            path, clock, space_of, earlier, gives_up_reading, is_own_path, claim: As in `open_writer`.
 
         Raises:
             IndexLostError: The disk doesn't give the file's bytes.
             IndexNewerError: A newer release wrote the file; it is untouched.
-            IndexIOError: It can't be read or written, or belongs to another program.
+            IndexIOError: It can't be read or written, or is no index of memd, or another agent's.
 
         Cancellation: waits until opening ended, then closes again.
         """
@@ -129,10 +132,12 @@ class IndexFile:
                     space_of=space_of,
                     earlier=earlier,
                     gives_up_reading=gives_up_reading,
+                    is_own_path=is_own_path,
+                    claim=claim,
                 )
 
         opened = await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1))
-        index = cls(path, opened, extension, clock)
+        index = cls(opened, extension, clock)
         try:
             await trio.lowlevel.checkpoint_if_cancelled()
         except trio.Cancelled:

@@ -148,7 +148,7 @@ def connect(path: Path | str, settings: Sequence[Setting]) -> Database:
     Raises:
         apsw.Error: As SQLite says; callers stand inside `map_errors`.
     """
-    return _with_settings(apsw.Connection(str(path)), settings)
+    return with_settings(apsw.Connection(str(path)), settings)
 
 
 def connect_read_only(path: Path) -> Database:
@@ -157,10 +157,10 @@ def connect_read_only(path: Path) -> Database:
     Raises:
         apsw.Error: As SQLite says.
     """
-    return _with_settings(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), FOREIGN)
+    return with_settings(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), FOREIGN)
 
 
-def _with_settings(db: Database, settings: Sequence[Setting]) -> Database:
+def with_settings(db: Database, settings: Sequence[Setting]) -> Database:
     """Apply settings, closing the connection where one fails."""
     try:
         for apply in settings:
@@ -191,6 +191,11 @@ def has_module(db: Database, name: str) -> bool:
     """Return whether a virtual table module is loaded on this connection."""
     row = db.execute("SELECT 1 FROM pragma_module_list WHERE name = ?", (name,)).fetchone()
     return row is not None
+
+
+def passes_check(db: Database) -> bool:
+    """Return whether a database is sound, by reading the whole of it."""
+    return db.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
 
 
 def get_int(db: Database, statement: str, values: Sequence[str | int] = ()) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import apsw
@@ -42,7 +43,7 @@ def opened(path: Path) -> tuple[IndexFile, Database]:
         return index
 
     index = trio.run(body)
-    return index, new_index(path)
+    return index, new_index(index.path)
 
 
 def test_text_and_vectors_are_taken_over(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_text_and_vectors_are_taken_over(tmp_path: Path) -> None:
     assert np.allclose(vectors_for(db, "openai/embed-1", ids[:1])[1][0], ROWS[1], atol=1e-6)
     assert broken_rules(db) == []
     db.close()
-    assert [entry.name for entry in tmp_path.iterdir()] == ["main.sqlite"]
+    assert sorted(os.listdir(tmp_path)) == ["main.memd.sqlite", "main.sqlite"]
 
 
 def test_the_cache_counts_too_and_its_newest_vector_wins(tmp_path: Path) -> None:
@@ -151,6 +152,7 @@ def test_a_log_left_by_openclaw_is_brought_in(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     assert (tmp_path / "main.sqlite-wal").stat().st_size > 0
     _, db = opened(path)
+    assert {name: (tmp_path / name).read_bytes() for name in copies} == copies
     assert set(load_files(db)) == {"MEMORY.md", "memory/late.md"}
     assert broken_rules(db) == []
     db.close()
@@ -167,7 +169,7 @@ def test_a_failure_before_the_move_leaves_openclaws_file_as_it_was(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("memd.index.opening.os.replace", fail)
+        patch.setattr("memd.index.taking_over.os.replace", fail)
         with pytest.raises(IndexIOError, match="No space left"):
             opened(path)
         patch.undo()
@@ -175,10 +177,11 @@ def test_a_failure_before_the_move_leaves_openclaws_file_as_it_was(
     index, db = opened(path)
     assert index.adopted == 3
     db.close()
-    assert [entry.name for entry in tmp_path.iterdir()] == ["main.sqlite"]
+    assert sorted(os.listdir(tmp_path)) == ["main.memd.sqlite", "main.sqlite"]
+    assert path.read_bytes() == before
 
 
-def test_a_damaged_openclaw_index_is_set_aside(tmp_path: Path) -> None:
+def test_a_damaged_openclaw_index_stays_and_an_empty_one_is_made_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     openclaw_index(
         path, [f"{number} " + "word " * 200 for number in range(100)], np.repeat(ROWS[:1], 100, 0)
@@ -187,10 +190,12 @@ def test_a_damaged_openclaw_index_is_set_aside(tmp_path: Path) -> None:
         for page in range(3, path.stat().st_size // 4096, 2):
             file.seek(page * 4096)
             file.write(b"\xa5" * 300)
+    before = path.read_bytes()
     index, db = opened(path)
-    assert index.set_aside is not None
+    assert (index.set_aside, index.adopted, index.path) == (None, 0, tmp_path / "main.memd.sqlite")
     assert load_files(db) == {}
     db.close()
+    assert path.read_bytes() == before
 
 
 def agent_database(path: Path, rows: list[tuple[str, str, str, str, bytes]], version: int = 23) -> None:

@@ -325,7 +325,9 @@ def test_an_opening_cancelled_meanwhile_leaves_nothing_open(tmp_path: Path) -> N
 
             garbage = tmp_path / "agent.sqlite"
             garbage.write_bytes(b"garbage")  # setting it aside asks the clock, in the midst of opening
-            await IndexFile.open(garbage, extension=EXTENSION, clock=cancel, space_of=lambda a, b: a + b)
+            await IndexFile.open(
+                garbage, extension=EXTENSION, clock=cancel, space_of=lambda a, b: a + b, is_own_path=True
+            )
         assert scope.cancelled_caught
 
     trio.run(test)

@@ -28,12 +28,12 @@ NOW_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z."""
 
 
-def open_and_close(path: Path, now_ms: int = NOW_MS) -> tuple[IndexFile, int]:
-    """Open and close an index; return it and how many chunks it held."""
+def open_and_close(path: Path, now_ms: int = NOW_MS, *, own: bool = True) -> tuple[IndexFile, int]:
+    """Open and close an index, at the path memd chose itself; return it and how many chunks it held."""
 
     async def body() -> tuple[IndexFile, int]:
         index = await IndexFile.open(
-            path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b
+            path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b, is_own_path=own
         )
         try:
             counts = await index.read(count_all)

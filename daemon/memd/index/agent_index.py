@@ -1,0 +1,67 @@
+"""The index of an agent as its settings want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import trio
+
+from memd.clock import Clock
+from memd.index.adopt import SpaceOf
+from memd.index.claims import IndexClaims
+from memd.index.connection import IndexFile
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.openclaw import AgentConfig
+from memd.settings import is_usual_index
+
+UNREADABLE_TRIES = 6
+"""How often an index is tried whose bytes the disk doesn't give, a minute in all: a cable or a network may come back,
+a sector won't. Then it is set aside as damaged."""
+
+
+class AgentIndexes:
+    """Opens the indexes of all agents, each for one agent alone.
+
+    Args:
+        state_dir: Where indexes are unless settings say otherwise.
+        clock: Wall time.
+        space_of: Gives the vector space of a provider and model.
+    """
+
+    def __init__(self, state_dir: Path, clock: Clock, space_of: SpaceOf) -> None:
+        self._state_dir = state_dir
+        self._clock = clock
+        self._space_of = space_of
+        self._claims = IndexClaims()
+
+    def __repr__(self) -> str:
+        return f"<AgentIndexes, {self._claims!r}>"
+
+    async def reserve(self, configs: Iterable[AgentConfig]) -> None:
+        """Let the first of several agents in the settings have an index that their paths have in common."""
+        places = [(config.id, config.index_path) for config in configs]
+        await trio.to_thread.run_sync(self._claims.reserve, places)
+
+    def release(self, agent_id: str) -> None:
+        """Leave the index of an agent that is gone to others."""
+        self._claims.release(agent_id)
+
+    async def open(self, config: AgentConfig, extension: VectorExtension, failures: int) -> IndexFile:
+        """Open an agent's index; see `IndexFile.open`.
+
+        Args:
+            config: The agent's resolved settings.
+            extension: sqlite-vec, after `load` was tried.
+            failures: How often in a row it could not be opened.
+        """
+        return await IndexFile.open(
+            config.index_path,
+            extension=extension,
+            clock=self._clock,
+            space_of=self._space_of,
+            earlier=config.earlier_index,
+            gives_up_reading=failures >= UNREADABLE_TRIES,
+            is_own_path=is_usual_index(config.index_path, config.id, self._state_dir),
+            claim=self._claims.of(config.id),
+        )

@@ -8,7 +8,7 @@ that names file and key, and costs no more than that key of that agent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -182,7 +182,7 @@ def resolve(
         layers = [*read.layers, *draft.layers, *(layer.below(SEARCH) for layer in own)]
         layers.sort(key=lambda layer: not layer.shared)
         settings = resolve_settings(layers, agent_id, state_dir=state_dir, home=home, findings=draft.findings)
-        taken = {agent.settings.store.path for agent in agents.values()}
+        taken = {agent.settings.store.path: agent.id for agent in agents.values()}
         settings = _with_own_index(settings, agent_id, taken, state_dir, draft.findings)
         beside = agent_id != default and has_workspace(agent_id)
         usual = workspace_of(agent_id if beside else None, state_dir, home)
@@ -215,13 +215,13 @@ def resolve(
 
 
 def _with_own_index(
-    settings: MemorySearch, agent_id: str, taken: Collection[str], state_dir: Path, findings: Findings
+    settings: MemorySearch, agent_id: str, taken: Mapping[str, str], state_dir: Path, findings: Findings
 ) -> MemorySearch:
     """Return the settings with an index file no other agent and no other program has."""
     path = settings.store.path
     if path not in taken and Path(path).name != OPENCLAW_DATABASE:
         return settings
-    owner = "another agent's index" if path in taken else "OpenClaw's own database"
+    owner = f"the index of agent {taken[path]}" if path in taken else "OpenClaw's own database"
     usual = usual_index(agent_id, state_dir)
     path = str(usual if str(usual) not in taken else usual.with_name(f"{agent_id}.own.memd.sqlite"))
     findings.say(

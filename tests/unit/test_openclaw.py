@@ -150,7 +150,7 @@ def test_agents_never_share_an_index_file() -> None:
 
     paths = [str(agent.index_path) for agent in home.agents.values()]
     assert paths == ["/data/all.sqlite", str(STATE / "memory" / "b.memd.sqlite"), "/x/c"]
-    assert "another agent's index" in _said(home, "b")[0]
+    assert "the index of agent a" in _said(home, "b")[0]
     assert all(agent.settings.store.path == str(agent.index_path) for agent in home.agents.values())
 
 

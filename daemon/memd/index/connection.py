@@ -384,8 +384,11 @@ class IndexFile:
         finally:
             self._writer.close(True)  # this, too, brings the log into the file
         set_mark(self.path, mark_ns)
-        if self._lost_by is not None and self._standing.is_in_place():
-            put_away(self.path, self._clock(), self._dropping, self._lost_by)
+        if self._lost_by is not None:
+            if self._standing.is_in_place():
+                put_away(self.path, self._clock(), self._dropping, self._lost_by)
+            else:
+                self._standing.remove_log()
 
     def _require_usable(self) -> None:
         """Raise where the index is closed, or serves no more."""

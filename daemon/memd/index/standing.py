@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from memd.index.aside import remove_logs
 from memd_client.errors import IndexCorruptError, IndexLostError
 
 _Identity = tuple[int, int]
@@ -73,6 +74,12 @@ class Standing:
     def is_in_place(self) -> bool:
         """Return whether what lies at the path is the file that was opened."""
         return _identity_of(self._path) == self._identity
+
+    def remove_log(self) -> None:
+        """Remove the log of a file that is gone: nothing can use it, and another file at the path must not."""
+        if self._log_identity is not None and _identity_of(self._log) == self._log_identity:
+            with suppress(OSError):
+                remove_logs(self._path)
 
     def _lost(self, how: str) -> IndexLostError:
         return IndexLostError(

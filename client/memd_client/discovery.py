@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from .errors import DaemonStartError, DaemonUnreachableError, MemdError, SocketPathError
+from .errors import ConfigInvalidError, DaemonStartError, DaemonUnreachableError, MemdError, SocketPathError
 
 TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
 if TYPE_CHECKING:
@@ -76,9 +76,61 @@ def socket_path(environ: Mapping[str, str] | None = None) -> str:
     return check_socket_path(path)
 
 
+def home_directory(environ: Mapping[str, str] | None = None) -> str:
+    """Return the user's home directory: `HOME`, or where the user database says if that is unset or empty.
+
+    Args:
+        environ: The environment; the process's own when left out.
+
+    Raises:
+        ConfigInvalidError: `HOME` is not an absolute path in UTF-8, or there is none at all.
+    """
+    home = (os.environ if environ is None else environ).get("HOME", "")
+    if not home:
+        import pwd
+
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            raise _no_home("HOME is not set, and the system knows no home directory of this user") from None
+    if not os.path.isabs(home):
+        raise _no_home(f"HOME is not an absolute path: {home!r}")
+    return require_utf8(home, "HOME")
+
+
+def require_utf8(path: str, name: str) -> str:
+    """Return a path whose bytes are UTF-8.
+
+    Raises:
+        ConfigInvalidError: They are not: such a path can't be sent or stored as text.
+    """
+    if not is_utf8(path):
+        raise ConfigInvalidError(
+            f"{name} is not UTF-8: {path!r}",
+            hint=f"Set {name} to a path in UTF-8, such as a link to that folder.",
+            data={"key": name},
+        )
+    return path
+
+
+def is_utf8(path: str) -> bool:
+    """Return whether a path's bytes are UTF-8; Python keeps others as half characters."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _no_home(message: str) -> ConfigInvalidError:
+    return ConfigInvalidError(
+        message, hint="Set HOME to the absolute path of your home directory.", data={"key": "HOME"}
+    )
+
+
 def _home_runtime(env: Mapping[str, str]) -> str:
     """Return the directory for the socket where the system has no runtime directory."""
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = home_directory(env)
     if sys.platform == "darwin":
         return os.path.join(home, "Library", "Caches", "TemporaryItems", "memd")
     state = env.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
@@ -92,6 +144,8 @@ def check_socket_path(path: str | os.PathLike[str]) -> str:
         SocketPathError: It is too long for the system, not absolute, or holds a NUL character.
     """
     text = os.fspath(path)
+    if not is_utf8(text):
+        raise SocketPathError(f"the socket path is not UTF-8: {text!r}")
     size = len(os.fsencode(text))
     if size > MAX_PATH_BYTES:
         raise SocketPathError(

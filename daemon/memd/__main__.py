@@ -31,7 +31,8 @@ from memd.service.heap import bound_heap
 from memd.service.lock import DaemonLock
 from memd.service.logfile import LogStream
 from memd.slot import first_error
-from memd_client.discovery import EXIT_ALREADY_RUNNING, log_path, socket_path
+from memd.temp_files import remove_leftovers
+from memd_client.discovery import EXIT_ALREADY_RUNNING, home_directory, log_path, socket_path
 from memd_client.errors import DaemonRunningError, MemdError
 
 LOG = LogStream()
@@ -66,10 +67,12 @@ def serve_forever() -> None:
     Raises:
         DaemonRunningError: Another daemon holds the lock; names its pid.
         SocketPathError: The socket can't be where it is wanted.
+        ConfigInvalidError: The home directory or the state directory can't be used.
     """
     os.umask(0o077)  # whatever is made from here on is the user's alone
+    home_dir = Path(home_directory())
+    os.environ["HOME"] = str(home_dir)  # what `~` means, wherever it is asked
     environ = dict(os.environ)
-    home_dir = Path.home()
 
     def load() -> InForce:
         return InForce(*load_settings(environ, home_dir))
@@ -83,6 +86,8 @@ def serve_forever() -> None:
     files = (daemon_config_file(environ), first.home.config_path, first.home.state_dir / "agents")
     with DaemonLock.acquire(socket):
         _bound_log(socket, home_dir)
+        for folder in (first.home.state_dir, first.home.state_dir / "memory", models_dir(environ)):
+            remove_leftovers(folder)
         trio.run(
             lambda: app.run(
                 first,

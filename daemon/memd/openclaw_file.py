@@ -15,6 +15,7 @@ import msgspec
 from memd.config import ProviderEntry, describe_type, describe_value
 from memd.settings import Findings, absolute_path, shown_key, take_key
 from memd.state_file import MAX_SETTINGS_BYTES, UnreadableFileError, load_text
+from memd_client.discovery import require_utf8
 from memd_client.errors import ConfigInvalidError
 
 STATE_FOLDER = ".openclaw"
@@ -34,7 +35,7 @@ def find_state_dir(environ: Mapping[str, str], home: Path) -> Path:
     """
     named = environ.get("OPENCLAW_STATE_DIR", "").strip()
     if named:
-        return absolute_path(named, base=Path.cwd(), home=home)
+        return _absolute(named, "OPENCLAW_STATE_DIR", home)
     new, old = home / STATE_FOLDER, home / OLD_STATE_FOLDER
     return old if old.is_dir() and not new.exists() else new
 
@@ -48,10 +49,19 @@ def find_config_path(environ: Mapping[str, str], home: Path) -> Path:
     """
     named = environ.get("OPENCLAW_CONFIG_PATH", "").strip()
     if named:
-        return absolute_path(named, base=Path.cwd(), home=home)
+        return _absolute(named, "OPENCLAW_CONFIG_PATH", home)
     state_dir = find_state_dir(environ, home)
     new, old = state_dir / CONFIG_NAME, state_dir / OLD_CONFIG_NAME
     return old if os.path.lexists(old) and not os.path.lexists(new) else new
+
+
+def _absolute(named: str, variable: str, home: Path) -> Path:
+    """Return the path that a variable holds.
+
+    Raises:
+        ConfigInvalidError: It is not UTF-8.
+    """
+    return Path(require_utf8(str(absolute_path(named, base=Path.cwd(), home=home)), variable))
 
 
 def workspace_of(agent_id: str | None, state_dir: Path, home: Path) -> Path:

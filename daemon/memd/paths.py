@@ -9,6 +9,8 @@ from pathlib import Path
 
 import platformdirs
 
+from memd_client.discovery import require_utf8
+
 ACCOUNTS_FILE = "memd-accounts.json"
 """Beside the indexes: what the accounts at providers were asked for, and which of them are paused."""
 
@@ -71,8 +73,14 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "the next one that is set aside: the newest is kept, and a larger one",
     ),
     WrittenPath(
+        "temporary file",
+        ".memd-<16 hex digits>.tmp beside the file it becomes: state, index, note, model, settings of MCP clients",
+        "memd.temp_files, memd.lifecycle.writing",
+        "its writer; after a kill the next start of the daemon, or the next write beside settings of MCP clients",
+    ),
+    WrittenPath(
         "accounts",
-        "<state>/memory/memd-accounts.json, and .tmp beside it while it is written",
+        "<state>/memory/memd-accounts.json",
         "memd.embedding.accounts_file",
         "the user: without it providers are asked once more, and the day's tokens count from 0",
     ),
@@ -121,4 +129,4 @@ def daemon_config_file(environ: Mapping[str, str] | None = None) -> Path:
 def _named(variable: str, environ: Mapping[str, str] | None) -> Path | None:
     """Return the absolute path a variable holds, `~` expanded; None where it is unset or blank."""
     text = (os.environ if environ is None else environ).get(variable, "").strip()
-    return Path(os.path.abspath(os.path.expanduser(text))) if text else None
+    return Path(require_utf8(os.path.abspath(os.path.expanduser(text)), variable)) if text else None

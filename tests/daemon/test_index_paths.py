@@ -1,4 +1,4 @@
-"""`store.path` may name anything: what is no index of memd, or another agent's, is refused, and heals by the settings."""
+"""`store.path` may name anything: what is no index of memd, or another agent's, is refused until the settings change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def settings(home: StateHome, **paths: str) -> dict[str, Any]:
         if agent["id"] in paths:
             agent["memorySearch"] = {"store": {"path": paths[agent["id"]]}}
     return {
-        "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}, "list": agents}
+        "agents": {
+            "defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}},
+            "list": agents,
+        }
     }
 
 
@@ -100,14 +103,14 @@ def test_two_paths_to_one_file_never_share_an_index_at_start_or_after_a_reload(h
         assert client.search("bananas", agent="work").hits
 
 
-def test_the_first_agent_in_the_settings_keeps_an_index_that_two_share_after_a_restart(home: StateHome) -> None:
+def test_the_first_agent_in_the_settings_keeps_an_index_that_two_share_after_a_restart(
+    home: StateHome,
+) -> None:
     (home.root / "alias").symlink_to("state")
     home.configure(settings(home, main=f"{home.state}/index.sqlite"))
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
-    home.configure(
-        settings(home, main=f"{home.state}/index.sqlite", work=f"{home.root}/alias/index.sqlite")
-    )
+    home.configure(settings(home, main=f"{home.state}/index.sqlite", work=f"{home.root}/alias/index.sqlite"))
     for _ in range(3):
         with DaemonProcess(home) as daemon, daemon.client() as client:
             assert is_fine(client, "main")
@@ -140,7 +143,9 @@ def test_an_index_at_store_path_that_is_removed_while_it_is_open_comes_back(home
 def test_reset_and_vacuum_touch_nothing_beside_an_index_at_store_path(home: StateHome) -> None:
     path = home.root / "elsewhere" / "index.sqlite"
     path.parent.mkdir()
-    beside = [path.with_name(f"index.sqlite{end}") for end in (".dropped", ".corrupt-mine", ".adopting", ".tmp")]
+    beside = [
+        path.with_name(f"index.sqlite{end}") for end in (".dropped", ".corrupt-mine", ".adopting", ".tmp")
+    ]
     for each in beside:
         each.write_text(NOTE)
     home.configure(settings(home, main=str(path)))

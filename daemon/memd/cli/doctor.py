@@ -46,8 +46,10 @@ def command(ctx: click.Context, session: Session, start: bool, as_json: bool) ->
     Works whether or not the daemon runs, and starts none unless told to. Ends with 1 where something is
     wrong; a warning alone is no reason for that.
     """
+    from memd_client.discovery import home_directory
+
     findings = _start(session) if start else []
-    findings += examine(os.environ, Path.home(), session.now_ms())
+    findings += examine(os.environ, Path(home_directory()), session.now_ms())
     wrong = [each for each in findings if each.state == WRONG]
     warnings = [each for each in findings if each.state == WARNING]
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -101,7 +102,11 @@ def import_facts(session: Session, path: str | None, model: str, agent: str | No
     from memd.cli.lancedb import PLACE, load_table
 
     with session.client() as client:
-        folder = Path(path).expanduser().absolute() if path else Path(client.status().state_dir) / PLACE
+        folder = (
+            Path(os.path.abspath(os.path.expanduser(path)))
+            if path
+            else Path(client.status().state_dir) / PLACE
+        )
         found = load_table(folder)
         if len(found) > MANY_FACTS and not as_json:
             session.output.note(f"{len(found):,} facts are compared with each other; that takes some minutes")

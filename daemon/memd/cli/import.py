@@ -12,6 +12,7 @@ import click
 
 from memd.cli.connect import Session
 from memd.cli.options import agent_option, examples, json_option, utf8
+from memd_client.discovery import home_directory
 
 if TYPE_CHECKING:
     from memd.cli.import_place import Place
@@ -63,7 +64,7 @@ def command(
     from memd.cli.import_place import find_place
     from memd.importing.origins import Surroundings
 
-    around = Surroundings(os.environ, Path.home(), Path.cwd())
+    around = Surroundings(os.environ, Path(home_directory()), Path.cwd())
     place = find_place(session, agent)
     if kind == OBSIDIAN:
         from memd.cli.import_vault import import_vault
@@ -104,7 +105,7 @@ def _copy(
     from memd.importing.origins import Surroundings, find_origins
     from memd.importing.plan import WRITTEN, make_plan
 
-    origins = find_origins(kind, source, Surroundings(os.environ, Path.home(), Path.cwd()))
+    origins = find_origins(kind, source, Surroundings(os.environ, Path(home_directory()), Path.cwd()))
     agent = place.agent
     rows = make_plan(origins, agent.workspace, keep_mine=keep_mine)
     if not quiet:

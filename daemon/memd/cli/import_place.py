@@ -11,6 +11,7 @@ import click
 from memd.cli.connect import Session
 from memd.importing.agents import load_agents
 from memd.importing.vault import Agent
+from memd_client.discovery import home_directory
 from memd_client.errors import AgentUnknownError, MemdError, MemoryDisabledError
 
 
@@ -36,7 +37,7 @@ def find_place(session: Session, wanted: str | None) -> Place:
     """
     away = ""
     disabled: set[str] = set()
-    home = Path.home()
+    home = Path(home_directory())
     try:
         with session.client() as client:
             status = client.status()

@@ -46,9 +46,11 @@ def command(session: Session, number: int, follow: bool, level: str, as_json: bo
     are no events, such as a traceback, are shown at every level. No daemon is started for this.
     """
     from memd.cli.checks.unit import find_launchd_log, has_systemd_unit
-    from memd_client.discovery import socket_path
+    from memd_client.discovery import home_directory, socket_path
 
-    source = find_log(socket_path(), has_unit=has_systemd_unit(), agent_log=find_launchd_log(Path.home()))
+    source = find_log(
+        socket_path(), has_unit=has_systemd_unit(), agent_log=find_launchd_log(Path(home_directory()))
+    )
 
     def is_wanted(record: Record) -> bool:
         return record.is_at_least(level)

@@ -13,6 +13,7 @@ from memd.cli.connect import Session
 from memd.cli.options import agent_option, examples, utf8
 from memd.cli.wording import stamp
 from memd.mcp.client_files import CLIENTS, McpClient
+from memd_client.discovery import home_directory
 
 PASSED_ON = ("MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR")
 """Variables that lead to another daemon than the usual one: a client's servers don't get the shell's."""
@@ -99,10 +100,10 @@ def _file_of(client: McpClient, project: str | None) -> Path:
         click.UsageError: The client knows no settings of a project, or there is no such folder.
     """
     if project is None:
-        return client.user_file(Path.home(), os.environ)
+        return client.user_file(Path(home_directory()), os.environ)
     if not client.project:
         raise click.UsageError(f"{client.title} has no settings of a project; leave --project out.")
-    folder = Path(project).expanduser().absolute()
+    folder = Path(os.path.abspath(os.path.expanduser(project)))
     if not folder.is_dir():
         raise click.UsageError(f"there is no folder {folder}.")
     return folder / client.project

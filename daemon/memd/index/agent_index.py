@@ -14,6 +14,7 @@ from memd.index.connection import IndexFile
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.openclaw import AgentConfig
 from memd.settings import is_usual_index
+from memd.temp_files import remove_leftovers, remove_leftovers_in_workspace
 
 UNREADABLE_TRIES = 6
 """How often an index is tried whose bytes the disk doesn't give, a minute in all: a cable or a network may come back,
@@ -55,6 +56,7 @@ class AgentIndexes:
             extension: sqlite-vec, after `load` was tried.
             failures: How often in a row it could not be opened.
         """
+        await trio.to_thread.run_sync(_remove_leftovers, config)
         return await IndexFile.open(
             config.index_path,
             extension=extension,
@@ -65,3 +67,9 @@ class AgentIndexes:
             is_own_path=is_usual_index(config.index_path, config.id, self._state_dir),
             claim=self._claims.of(config.id),
         )
+
+
+def _remove_leftovers(config: AgentConfig) -> None:
+    """Remove temporary files of writers that were killed: beside the index, and among the notes."""
+    remove_leftovers(config.index_path.parent)
+    remove_leftovers_in_workspace(config.workspace)

@@ -20,9 +20,12 @@ from memd import __version__
 from memd.embedding.choose import is_extra_installed
 from memd.index.database import connect, has_module
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.openclaw import OpenClawHome, load_settings
+from memd.openclaw import AgentConfig, OpenClawHome, load_settings
 from memd.paths import daemon_config_file, models_dir
 from memd.service.check_agents import check_index, describe_agents, describe_error, find_leftovers
+from memd.settings import is_usual_index
+from memd_client.discovery import home_directory
+from memd_client.errors import MemdError
 
 Report = dict[str, Any]
 
@@ -129,11 +132,19 @@ def report_indexes(environ: Mapping[str, str], home_dir: Path) -> Report:
     """
     home, _, _ = load_settings(environ, home_dir)
     agents = [agent for agent in home.agents.values() if agent.settings.enabled]
-    return {"indexes": [{"agent": agent.id, **check_index(agent.index_path)} for agent in agents]}
+
+    def own(agent: AgentConfig) -> bool:
+        return is_usual_index(agent.index_path, agent.id, home.state_dir)
+
+    return {
+        "indexes": [
+            {"agent": agent.id, **check_index(agent.index_path, is_own_path=own(agent))} for agent in agents
+        ]
+    }
 
 
-def main(arguments: list[str]) -> None:
-    """Print a report.
+def main(arguments: list[str]) -> int:
+    """Print a report; return the exit code.
 
     Args:
         arguments: `settings` or `indexes`.
@@ -148,8 +159,15 @@ def main(arguments: list[str]) -> None:
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
     make = report_indexes if arguments == ["indexes"] else report
-    sys.stdout.write(json.dumps(make(os.environ, Path.home())) + "\n")
+    try:
+        os.environ["HOME"] = home_directory()
+        told = make(os.environ, Path(os.environ["HOME"]))
+    except MemdError as error:  # `memctl doctor` shows it
+        sys.stderr.write(f"{error.message}. {error.hint}\n")
+        return 1
+    sys.stdout.write(json.dumps(told) + "\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    raise SystemExit(main(sys.argv[1:]))

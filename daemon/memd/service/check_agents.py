@@ -15,9 +15,12 @@ from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.stored import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.embedding.remote_choice import RemoteChoice
 from memd.index.database import connect_read_only, map_errors
-from memd.index.schema import APPLICATION_ID, VERSION
+from memd.index.file_check import FileKind, inspect
+from memd.index.schema import VERSION
+from memd.index.taking_over import is_openclaw_file
 from memd.openclaw import AgentConfig, OpenClawHome
 from memd.sync.discover import Discovery, discover
+from memd.temp_files import NAME
 from memd_client.errors import MemdError
 
 Report = dict[str, Any]
@@ -114,19 +117,22 @@ def _provider_problem(
     return None
 
 
-def check_index(path: Path) -> Report:
+def check_index(path: Path, *, is_own_path: bool = False) -> Report:
     """Return whether an index is sound, by reading all of it; nothing is written into it.
 
     Args:
-        path: The file; one that isn't there will be made.
+        path: The file; one that isn't there will be made. What is no index of memd isn't opened as a database.
+        is_own_path: Whether memd chose the path: what is no database there is set aside.
     """
-    if not path.exists() or not _size(path):
-        return {"path": str(path), "state": "missing", "detail": ""}
     try:
         with map_errors(path):
+            found = inspect(path)
+            if found.kind is not FileKind.OURS:
+                state = _state_of_other(path, found.kind, is_own_path)
+                return {"path": str(path), "state": state, "detail": ""}
             db = connect_read_only(path)
             try:
-                owner, release = db.pragma("application_id"), int(db.pragma("user_version"))
+                release = int(db.pragma("user_version"))
                 verdict = str(db.pragma("quick_check", 1))
             finally:
                 db.close(True)
@@ -134,9 +140,18 @@ def check_index(path: Path) -> Report:
         return {"path": str(path), "state": error.wire_code, "detail": error.message}
     if verdict != "ok":
         return {"path": str(path), "state": "index_corrupt", "detail": verdict}
-    if owner == APPLICATION_ID and release > VERSION:
+    if release > VERSION:
         return {"path": str(path), "state": "index_newer", "detail": f"version {release}, known is {VERSION}"}
-    return {"path": str(path), "state": "sound" if owner == APPLICATION_ID else "foreign", "detail": ""}
+    return {"path": str(path), "state": "sound", "detail": ""}
+
+
+def _state_of_other(path: Path, kind: FileKind, is_own_path: bool) -> str:
+    """Return the state of what is no index of memd."""
+    if kind is FileKind.MISSING or (is_own_path and kind is FileKind.EMPTY):
+        return "missing"
+    if is_own_path and kind is FileKind.OTHER:
+        return "index_corrupt"
+    return "foreign" if kind is FileKind.UNMARKED and is_openclaw_file(path) else "refused"
 
 
 def find_leftovers(home: OpenClawHome, models: Path) -> list[Report]:
@@ -163,7 +178,7 @@ def _index_leftover(name: str) -> str:
     """Return what kind of leftover a file beside indexes is; empty for none."""
     if ".sqlite.corrupt-" in name:
         return "damaged index"
-    return "unfinished adoption" if name.endswith(".adopting") else ""
+    return "unfinished adoption" if name.endswith(".adopting") or NAME.fullmatch(name) else ""
 
 
 def _model_leftover(name: str) -> str:

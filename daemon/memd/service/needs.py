@@ -18,6 +18,8 @@ from memd.embedding.model.machine import load_memory_bytes
 from memd.memory_budget import MB, budget_of
 from memd.openclaw import OpenClawHome, load_settings
 from memd.paths import models_dir
+from memd_client.discovery import home_directory
+from memd_client.errors import MemdError
 
 CARRIED = (
     "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR", "MEMD_SOCKET", "HF_ENDPOINT",
@@ -75,4 +77,9 @@ def _read(home: OpenClawHome) -> list[Path]:
 
 
 if __name__ == "__main__":
-    json.dump(find_needs(os.environ, Path.home()), sys.stdout)
+    try:
+        os.environ["HOME"] = home_directory()
+        json.dump(find_needs(os.environ, Path(os.environ["HOME"])), sys.stdout)
+    except MemdError as error:  # `memctl service install` shows it
+        sys.stderr.write(f"{error.message}. {error.hint}\n")
+        raise SystemExit(1) from None

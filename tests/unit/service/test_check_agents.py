@@ -13,6 +13,7 @@ from memd.index.schema import APPLICATION_ID, VERSION, migrate
 from memd.openclaw import OpenClawHome, resolve
 from memd.service.check import report_indexes
 from memd.service.check_agents import check_index, describe_agents, find_leftovers
+from tests.support.indexes import openclaw_index, unit
 
 
 def home_with(tmp_path: Path, **memory_search: object) -> OpenClawHome:
@@ -38,9 +39,13 @@ def test_an_index_is_sound_missing_newer_or_someone_elses(tmp_path: Path) -> Non
     foreign = make_index(tmp_path / "c.sqlite", owner=0)
     (tmp_path / "empty.sqlite").touch()
 
-    states = [check_index(path)["state"] for path in (sound, newer, foreign, tmp_path / "empty.sqlite")]
+    openclaw_index(tmp_path / "d.sqlite", ["walrus"], unit([[1.0, 0.0]])).close()
+    paths = (sound, newer, foreign, tmp_path / "d.sqlite", tmp_path / "empty.sqlite")
 
-    assert states == ["sound", "index_newer", "foreign", "missing"]
+    states = [check_index(path)["state"] for path in paths]
+
+    assert states == ["sound", "index_newer", "refused", "foreign", "refused"]
+    assert check_index(tmp_path / "empty.sqlite", is_own_path=True)["state"] == "missing"
     assert check_index(tmp_path / "none.sqlite")["state"] == "missing"
     assert not (tmp_path / "none.sqlite").exists()
 
@@ -53,7 +58,8 @@ def test_a_damaged_index_is_told_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "b.sqlite").write_bytes(b"no database at all" * 100)
 
     assert check_index(path)["state"] == "index_corrupt"
-    assert check_index(tmp_path / "b.sqlite")["state"] == "index_corrupt"
+    assert check_index(tmp_path / "b.sqlite", is_own_path=True)["state"] == "index_corrupt"
+    assert check_index(tmp_path / "b.sqlite")["state"] == "refused"
     assert path.read_bytes() == octets
 
 

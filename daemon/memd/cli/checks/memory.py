@@ -28,6 +28,7 @@ STATES_OF_INDEX = {
     "missing": (OK, "is made at the first start", ""),
     "sound": (OK, "is sound", ""),
     "foreign": (OK, "was written by OpenClaw; it is taken over at the first start", ""),
+    "refused": (WRONG, "is no index of memd; it is left as it is", "Set store.path to another file."),
     "index_corrupt": (WRONG, "is damaged", "Nothing to do: the next start sets it aside and rebuilds it."),
     "index_newer": (WRONG, "was written by a newer release", "Upgrade memd, or: mv {path} {path}.newer"),
     "index_io": (WRONG, "can't be read", "ls -l {path}"),

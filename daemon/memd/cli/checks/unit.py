@@ -13,6 +13,7 @@ from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
 from memd.service.install import launchd
 from memd.service.install.systemd import SERVICE, SOCKET, units_folder
 from memd.state_file import load_text
+from memd_client.discovery import home_directory
 
 SYSTEM_FOLDERS = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")
 INSTALL = "memctl service install"
@@ -33,7 +34,7 @@ def find_systemd_unit(environ: Mapping[str, str], home: Path) -> Path | None:
 
 def has_systemd_unit() -> bool:
     """Return whether a systemd service is installed for this user."""
-    return find_systemd_unit(os.environ, Path.home()) is not None
+    return find_systemd_unit(os.environ, Path(home_directory())) is not None
 
 
 def find_launchd_log(home: Path, platform: str = sys.platform) -> str:

@@ -7,7 +7,6 @@ whole or not at all: it is written under a temporary name beside it and renamed.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import struct
@@ -19,6 +18,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from memd.temp_files import temp_file
+
 ARCHITECTURE: Final = "bert"
 LAYERS: Final = 6
 """Transformer blocks; with the sizes below, facts of all-MiniLM-L6-v2 (its config.json)."""
@@ -28,9 +29,6 @@ FEED_FORWARD_WIDTH: Final = 1536
 CONTEXT_TOKENS: Final = 512
 NORM_EPSILON: Final = 1e-12
 TOKEN_TYPES: Final = 2
-
-TMP_SUFFIX: Final = ".tmp"
-"""What a half-written file ends with; `download.py` removes those a killed conversion left."""
 
 CONTROL_TOKENS: Final = {"[PAD]": "pad", "[UNK]": "unk", "[CLS]": "bos", "[SEP]": "sep", "[MASK]": "mask"}
 WORD_START: Final = "\u2581"
@@ -167,9 +165,8 @@ def convert_minilm(
     names = tensor_names()
     vocabulary = (source_dir / "vocab.txt").read_text(encoding="utf-8").splitlines()
     file_types = {"f16": 1, "bf16": 32, "f32": 0}
-    temporary = target.with_name(f".{target.name}.{os.getpid()}{TMP_SUFFIX}")
-    writer = gguf.GGUFWriter(temporary, ARCHITECTURE)
-    try:
+    with temp_file(target.parent) as (handle, temporary):
+        writer = gguf.GGUFWriter(temporary, ARCHITECTURE)
         _write_facts(writer, vocabulary, file_types[dtype])
         missing, done = set(names), 0
         for name, values in load_safetensors(source_dir / "model.safetensors"):
@@ -187,12 +184,8 @@ def convert_minilm(
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        os.fsync(handle)
         temporary.replace(target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
 
 
 def main(arguments: list[str]) -> int:

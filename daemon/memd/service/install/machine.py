@@ -16,7 +16,7 @@ from memd.service.install import launchd, systemd
 from memd.service.install.lock_holder import find_holder
 from memd.service.install.plan import Kind, Machine, Needs
 from memd.state_file import MAX_SETTINGS_BYTES, load_whole
-from memd_client.discovery import daemon_command, socket_path
+from memd_client.discovery import daemon_command, home_directory, socket_path
 from memd_client.errors import ServiceFailedError, ServiceUnavailableError
 
 COMMAND_S = 120.0
@@ -68,7 +68,7 @@ def look(environ: Mapping[str, str], run: Runner = run_command) -> Machine:
         ServiceUnavailableError: The service is installed for systemd, which doesn't answer this user.
         SocketPathError: The socket can't be where the environment says.
     """
-    home = environ.get("HOME") or os.path.expanduser("~")
+    home = home_directory(environ)
     on_mac = platform() == "darwin"
     machine = _look_at_launchd(home, run) if on_mac else _look_at_systemd(home, environ, run)
     return replace(machine, holder_pid=find_holder(socket_path(environ)))

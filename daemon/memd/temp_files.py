@@ -91,11 +91,8 @@ def remove_leftovers(folder: Path) -> int:
 def remove_leftovers_in_workspace(root: Path) -> int:
     """Do what `remove_leftovers` does in a workspace and everywhere below its `memory` folder; no link is followed."""
     removed = remove_leftovers(root)
-    with (
-        contextlib.suppress(OSError),
-        contextlib.closing(os.fwalk(root / "memory", follow_symlinks=False)) as walk,
-    ):
-        for path, _, _, handle in islice(walk, MAX_FOLDERS):
+    with contextlib.suppress(OSError):
+        for path, _, _, handle in islice(os.fwalk(root / "memory", follow_symlinks=False), MAX_FOLDERS):
             removed += _remove_in(handle, path)
     return removed
 

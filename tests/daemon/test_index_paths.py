@@ -1,4 +1,4 @@
-"""`store.path` may name anything: what is no index of memd, or another agent's, is refused until the settings change."""
+"""`store.path` may name anything: what is no index of memd, or is another agent's, is refused until it changes."""
 
 from __future__ import annotations
 

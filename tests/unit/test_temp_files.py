@@ -4,42 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from memd.temp_files import remove_leftovers, remove_leftovers_in_workspace, temp_file, temp_name
-
-WRITERS = {
-    "state": "from memd.state_file import replace_whole; replace_whole(Path(sys.argv[1]) / 's.json', b'x' * 9)",
-    "settings": "from memd.state_file import replace_synced; replace_synced(Path(sys.argv[1]) / 's.json', b'x', 0o600)",
-    "note": "from memd.lifecycle.writing import create; create(Path(sys.argv[1]), 'memory/a/n.md', 'x')",
-    "fact": "from memd.lifecycle.writing import change; change(Path(sys.argv[1]), 'memory/f.md', lambda _: 'x')",
-    "index": "from memd.index.claims import IndexClaims; from memd.index.taking_over import make_index; "
-    "make_index(Path(sys.argv[1]) / 'i.sqlite', IndexClaims().of('a'))",
-}
-"""Statements that write a file, by what it is."""
-
-STOP_BEFORE_THE_MOVE = """
-import os, sys, time
-from pathlib import Path
-def stop(*_, **__):
-    sys.stdout.write("written\\n"); sys.stdout.flush()
-    while True: time.sleep(60)
-os.replace = os.link = stop
-"""
-
-
-def stopped_writer(folder: Path, what: str) -> subprocess.Popen[str]:
-    """Start a process that writes a file, and return once its temporary file is whole and not moved yet."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", STOP_BEFORE_THE_MOVE + WRITERS[what], str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "written\n"
-    return process
+from tests.support.stopped_writers import WRITERS, stopped_writer
 
 
 def temporary_files(folder: Path) -> list[str]:

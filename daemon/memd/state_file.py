@@ -42,6 +42,8 @@ def load_text(path: Path, most_bytes: int = MAX_SETTINGS_BYTES) -> str:
         return load_whole(path, most_bytes).decode("utf-8-sig")
     except FileNotFoundError:
         raise
+    except NotRegularFileError as error:
+        raise UnreadableFileError("is not a regular file") from error
     except OSError as error:
         raise UnreadableFileError(f"can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

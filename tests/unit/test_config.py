@@ -100,7 +100,7 @@ def test_a_folder_in_the_files_place_is_a_problem(tmp_path: Path) -> None:
     settings, problems = load_daemon_settings(tmp_path)
 
     assert settings == DaemonSettings()
-    assert "can't be read" in problems[0].message
+    assert "is not a regular file" in problems[0].message
     assert problems[0].data["file"] == str(tmp_path)
 
 

@@ -30,7 +30,7 @@ class Manager:
 
 
 @pytest.fixture
-def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def environ(tmp_path: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A home of its own on a system whose `systemctl` is there and that wasn't started by systemd."""
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -39,7 +39,7 @@ def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setattr(machine, "BOOTED", str(tmp_path / "booted"))
     monkeypatch.setattr(machine, "platform", lambda: "linux")
-    return {"HOME": str(tmp_path / "home"), "MEMD_SOCKET": str(tmp_path / "s")}
+    return {"HOME": str(tmp_path / "home"), "MEMD_SOCKET": str(short_path / "s")}
 
 
 def _write_unit(environ: dict[str, str], text: str = "[Service]\n") -> Path:

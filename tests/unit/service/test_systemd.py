@@ -177,7 +177,7 @@ def test_what_systemd_says_of_a_service_is_read() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_systemd_accepts_the_filled_in_units(tmp_path: Path, namespaces: bool) -> None:
+def test_systemd_accepts_the_filled_in_units(tmp_path: Path, short_path: Path, namespaces: bool) -> None:
     command = tmp_path / "my apps" / "memd"
     command.parent.mkdir()
     command.write_text("#!/bin/sh\n")
@@ -189,7 +189,9 @@ def test_systemd_accepts_the_filled_in_units(tmp_path: Path, namespaces: bool) -
         environ=EVERYTHING_ODD.environ,
     )
     for path, text in written(systemd.install(wanted, systemd_machine(namespaces=namespaces))).items():
-        (tmp_path / Path(path).name).write_text(text)
+        unit = tmp_path / Path(path).name
+        unit.write_text(text)
+        unit.chmod(0o644)  # whatever the umask
 
     checked = subprocess.run(
         [
@@ -199,7 +201,7 @@ def test_systemd_accepts_the_filled_in_units(tmp_path: Path, namespaces: bool) -
             str(tmp_path / "memd.service"),
             str(tmp_path / "memd.socket"),
         ],
-        env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path)},
+        env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(short_path), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=60,

@@ -51,13 +51,13 @@ def test_the_released_package_carries_them() -> None:
 
 
 @needs_systemd_analyze
-def test_systemd_accepts_both_units(tmp_path: Path) -> None:
+def test_systemd_accepts_both_units(tmp_path: Path, short_path: Path) -> None:
     for path in (SERVICE, SOCKET):
         shutil.copy(path, tmp_path)
 
     checked = subprocess.run(
         ["systemd-analyze", "--user", "verify", str(tmp_path / SERVICE.name), str(tmp_path / SOCKET.name)],
-        env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path)},
+        env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(short_path), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=60,

@@ -63,7 +63,7 @@ function registerCapability(api, parts) {
       return lines.length === 0 ? [] : [...lines, ""];
     },
     flushPlanResolver: flushPlan,
-    runtime: searchRuntime(parts),
+    runtime: searchRuntime({ ...parts, logger: api.logger }),
     publicArtifacts: {
       listArtifacts: ({ cfg }) => listArtifacts(cfg, (agent) => api.runtime.agent.resolveAgentWorkspaceDir(cfg, agent)),
     },

@@ -2,22 +2,24 @@
  * Memory as OpenClaw itself asks for it: a manager for each agent, that searches, reads, and tells how the index stands.
  */
 
-/** @import { HostConfig, ManagerStatus, MemoryManager, MemoryRuntime, SearchRow, SessionEntries, Settings } from "./types.js" */
+/** @import { HostConfig, Logger, ManagerStatus, MemoryManager, MemoryRuntime, SearchRow, SessionEntries, Settings } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
 /** @import { OriginClass, SearchOptions } from "./types.js" */
 
 import { activeProjects, annotatedRows, CURATED_FILES, entryLimit, entryRow, originsOf, trustedPaths } from "./curated.js";
 import { codeOf, sentence } from "./daemon.js";
 import { visibleHits } from "./visibility.js";
+import { classifyWorkspaceMemoryPaths, provenanceReader } from "./workspace-memory.js";
 
 const INDEX_MS = 10 * 60_000; // whoever asks for a sync by hand waits for a whole index
 
 /**
  * Return the runtime of the memory capability.
- * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries }} parts
+ * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, logger: Logger }} parts
  * @returns {MemoryRuntime}
  */
-export function searchRuntime({ daemon, settings, entries }) {
+export function searchRuntime({ daemon, settings, entries, logger }) {
+  const readProvenance = provenanceReader(logger);
   return {
     async getMemorySearchManager({ cfg, agentId }) {
       const manager = new AgentManager(daemon, settings, agentId, (workspaceDir, relativePaths) =>
@@ -34,6 +36,8 @@ export function searchRuntime({ daemon, settings, entries }) {
     async authorizeSearchHits({ cfg, agentId, requesterSessionKey, sandboxed, hits }) {
       return visibleHits(hits, { cfg, agent: agentId, requester: requesterSessionKey, sandboxed, entries });
     },
+    supportsWorkspaceMemoryReadSources: true,
+    classifyWorkspaceMemoryPaths: (request) => classifyWorkspaceMemoryPaths(request, readProvenance),
     async closeMemorySearchManager() {},
     closeAllMemorySearchManagers: () => daemon.close(),
   };

@@ -219,9 +219,28 @@ export interface MemoryRuntime {
     sandboxed: boolean;
     hits: SearchRow[];
   }): Promise<SearchRow[]>;
+  supportsWorkspaceMemoryReadSources: true;
+  classifyWorkspaceMemoryPaths(
+    asked: WorkspacePathsRequest,
+  ): Promise<{ relativePath: string; originClass: MemoryOrigin }[]>;
   closeMemorySearchManager(): Promise<void>;
   closeAllMemorySearchManagers(): Promise<void>;
 }
+
+/** On whose behalf a memory file was written. OpenClaw trusts `owner` and `agent`. */
+export type MemoryOrigin = "owner" | "agent" | "untrusted" | "system";
+
+/** OpenClaw's request for the origins of files. With `readSources` the workspace is on another machine. */
+export interface WorkspacePathsRequest {
+  workspaceDir: string;
+  relativePaths: string[];
+  readSources?: { relativePath: string; canonicalRelativePath?: string }[];
+}
+
+export type ProvenanceReader = (file: {
+  workspaceDir: string;
+  relativePath: string;
+}) => Promise<{ originClass: MemoryOrigin } | undefined>;
 
 export interface MemoryCapability {
   deterministicRecallToolName: string;

@@ -97,6 +97,26 @@ class OpenClawHome:
         assert not ok or done.returncode == 0, f"{arguments}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done
 
+    def node(self, *arguments: str | Path) -> str:
+        """Run a script by OpenClaw's Node in its surroundings, and return what it printed."""
+        command = [self._package.node, *arguments]
+        done = subprocess.run(
+            command,
+            cwd=self.home.root,
+            env=self.environ(),
+            capture_output=True,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    @property
+    def package(self) -> Path:
+        """The folder of OpenClaw's package."""
+        return self._package.package
+
     def json(self, *arguments: str) -> Any:
         """Run a command that answers in JSON."""
         return json.loads(self.run(*arguments, "--json").stdout)

@@ -1,0 +1,209 @@
+"""The memory in OpenClaw's system prompts: the same bytes with memd in the memory slot as with memory-core.
+
+The memory context of a prompt is its stable part from the heading `## Workspace` on, which follows the section of the
+memory plugin itself: the notice of truncated files, `# Project Context`, and each file under its heading. One home and
+one path of the workspace serve both; only `plugins.slots.memory` differs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.openclaw_gateway import CHAT_COMPLETIONS, OpenClawGateway
+from tests.support.openclaw_home import OpenClawHome, plugin_folder, settings
+from tests.support.openclaw_model import ModelServer, Say, modelling
+from tests.support.openclaw_workspaces import CASES, Case, build, outside_folder
+
+Slot = Literal["memory-core", "memd"]
+SLOTS: Final[tuple[Slot, ...]] = ("memory-core", "memd")
+
+EXCLUDED: Final = "excluding automatic memory context"
+"""OpenClaw's log says so when the plugin in the slot can't tell it where a file comes from."""
+
+GREETING: Final = "Good morning."
+
+CURATED: Final = re.compile(r"(?:users/[^/]+/)?USER\.md|MEMORY\.md", re.IGNORECASE)
+
+RECORD: Final = """
+import { readdir } from "node:fs/promises";
+const dist = process.argv[2];
+const name = (await readdir(dist)).find((file) => /^memory-artifact-provenance-.*\\.mjs$/.test(file));
+const module = await import(`${dist}/${name}`);
+const record = Object.values(module).find((member) => member.name === "recordMemoryArtifactWriteProvenance");
+for (const [workspaceDir, relativePath, originClass] of JSON.parse(process.argv[3])) {
+  const text = { contentBefore: "", contentAfter: "written by a tool", observedAt: Date.now() };
+  await record({ workspaceDir, relativePath, originClass, ...text });
+}
+process.exit(0);
+"""
+"""Has OpenClaw's own function record who wrote files, as its file tools do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a gateway made of every case."""
+
+    contexts: dict[str, str]
+    log: str
+
+
+class Runs:
+    """Runs of a group of cases with a plugin in the slot, each made when it is first asked for."""
+
+    def __init__(self, claw: OpenClawHome, model: ModelServer) -> None:
+        self._claw = claw
+        self._model = model
+        self._done: dict[tuple[str, Slot], Run] = {}
+
+    def __getitem__(self, key: tuple[str, Slot]) -> Run:
+        group, slot = key
+        if key not in self._done:
+            self._done[key] = _run(self._claw, self._model, slot, GROUPS[group])
+        return self._done[key]
+
+
+GROUPS: Final = {
+    "main": tuple(case for case in CASES if case.agent == "main"),
+    "own-agents": tuple(case for case in CASES if case.agent != "main"),
+}
+"""A turn costs a third of a second in an agent that has run before, and three seconds in a new one."""
+
+MARKS: Final = {"main": (), "own-agents": (pytest.mark.long,)}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """Every run, in one home."""
+    folder = plugin_folder(tmp_path_factory.mktemp("plugin"))
+    with modelling(lambda _conversation: Say("Good.")) as model, StateHome(settings(model.url)) as home:
+        claw = OpenClawHome(home)
+        claw.change(CHAT_COMPLETIONS)
+        claw.change(_settings(home, folder))
+        yield Runs(claw, model)
+
+
+@pytest.mark.parametrize(
+    ("group", "slot"),
+    [pytest.param(group, slot, marks=MARKS[group]) for group in GROUPS for slot in SLOTS],
+)
+def test_openclaw_excludes_no_memory_for_lack_of_a_classifier(runs: Runs, group: str, slot: Slot) -> None:
+    log = runs[group, slot].log
+
+    assert "http server listening" in log
+    assert [line for line in log.splitlines() if EXCLUDED in line] == []
+
+
+@pytest.mark.parametrize(
+    ("group", "case"),
+    [
+        pytest.param(group, case, id=case.name, marks=MARKS[group])
+        for group, cases in GROUPS.items()
+        for case in cases
+    ],
+)
+def test_memory_context_with_memd_in_the_slot_is_that_of_memory_core(
+    runs: Runs, group: str, case: Case
+) -> None:
+    reference = runs[group, "memory-core"].contexts[case.name]
+
+    assert _loaded(reference) == case.loaded
+    assert runs[group, "memd"].contexts[case.name].encode() == reference.encode()
+
+
+def _settings(home: StateHome, folder: Path) -> dict[str, Any]:
+    """Return settings with an agent for each case that has records, and both plugins at hand."""
+    agents: dict[str, dict[str, Any]] = {
+        case.agent: {"workspace": str(home.workspace(case.agent))} for case in CASES
+    }
+    agents["main"]["default"] = True
+    return {
+        "gateway": {"bind": "loopback"},
+        "agents": {"entries": agents},
+        "memory": {"search": {"extraPaths": [str(outside_folder(home.workspace()))]}},
+        "plugins": {
+            "allow": list(SLOTS),
+            "load": {"paths": [str(folder)]},
+            "entries": {"memd": {"config": {"startDaemon": False}}},
+        },
+    }
+
+
+def _run(claw: OpenClawHome, model: ModelServer, slot: Slot, cases: Sequence[Case]) -> Run:
+    """Run cases with a plugin in the slot, from a state that holds nothing but settings."""
+    _forget(claw.home)
+    claw.change({"plugins": {"slots": {"memory": slot}}})
+    contexts: dict[str, str] = {}
+    with OpenClawGateway(claw) as gateway:
+        for state, group in groupby(cases, lambda case: case.daemon):
+            with _daemon(claw.home, state if slot == "memd" else "down"):
+                for case in group:
+                    contexts[case.name] = _context(claw, model, gateway, case)
+        return Run(contexts, gateway.log())
+
+
+def _forget(home: StateHome) -> None:
+    for entry in home.state.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != "openclaw.json":
+            entry.unlink()
+
+
+def _record(claw: OpenClawHome, case: Case) -> None:
+    """Have OpenClaw record the origins that a case names."""
+    workspace = str(claw.home.workspace(case.agent))
+    rows = [(workspace, path, origin) for path, origin in case.records.items()]
+    script = claw.home.root / "record.mjs"
+    script.write_text(RECORD)
+    claw.node(script, claw.package / "dist", json.dumps(rows))
+
+
+@contextmanager
+def _daemon(home: StateHome, state: str) -> Iterator[None]:
+    if state == "down":
+        yield
+        return
+    with DaemonProcess(home) as daemon:
+        if state == "hung":
+            os.kill(daemon.pid, signal.SIGSTOP)
+        yield
+
+
+def _context(claw: OpenClawHome, model: ModelServer, gateway: OpenClawGateway, case: Case) -> str:
+    """Run a case's turn, and return the memory context of its prompt."""
+    build(case, claw.home.workspace(case.agent))
+    if case.records:
+        _record(claw, case)
+    model.asked.clear()
+    gateway.turn(GREETING, case.agent)
+    system = next(asked.system for asked in model.asked if GREETING in asked.prompt)
+    stable, end, _ = system.partition("<!-- /openclaw:attempt:STABLE -->")
+    _, start, context = stable.partition("\n## Workspace\n")
+    assert start, system[-2000:]
+    assert end, system[-2000:]
+    return context
+
+
+def _loaded(context: str) -> tuple[str, ...]:
+    """Return the curated files whose text is in a context, in order."""
+    loaded = []
+    for section in context.split("\n## /")[1:]:
+        heading, _, text = section.partition("\n")
+        name = re.search(r"/workspace[^/]*/(.+)$", heading)
+        if name and CURATED.fullmatch(name[1]) and not text.startswith(("[MISSING]", "[UNREADABLE")):
+            loaded.append(name[1])
+    return tuple(loaded)

@@ -1,0 +1,237 @@
+"""Workspaces of OpenClaw agents with curated memory in every form, and what of it OpenClaw puts into a system prompt.
+
+`CASES` is the table of `docs/openclaw-plugin.md` (`table`), and what `tests/interop/test_openclaw_memory_context.py` runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A symbolic link, to a path in the workspace or, with `outside`, in a folder beside it."""
+
+    target: str
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HardLink:
+    """A second name of a file in the folder outside."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder under a file's name."""
+
+
+Entry = str | bytes | Link | HardLink | Folder
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One workspace.
+
+    Attributes:
+        name: The test's id.
+        about: The workspace in words, for the docs.
+        entries: What it holds, by path.
+        loaded: The curated files whose text is in the prompt.
+        records: The origins that OpenClaw recorded, by path.
+        root: How the workspace itself exists.
+        daemon: The state of memd's daemon during the turn.
+    """
+
+    name: str
+    about: str
+    entries: Mapping[str, Entry]
+    loaded: tuple[str, ...] = ()
+    records: Mapping[str, Literal["agent", "untrusted"]] = field(default_factory=dict)
+    root: Literal["folder", "link", "missing"] = "folder"
+    daemon: Literal["running", "hung", "down"] = "running"
+
+    @property
+    def agent(self) -> str:
+        """The agent whose workspace it is: one of its own if OpenClaw remembers how the workspace exists."""
+        return "main" if self.root == "folder" else self.name
+
+
+FACTS: Final = "# Facts\n\n- The staging gateway listens on port 8443.\n- Reviews are on Thursdays.\n"
+USER: Final = "# User\n\nAda, in Prague. Short replies.\n"
+NOTE: Final = "# 2026-03-04\n\nLunch was soup.\n"
+DREAM: Final = "# Dreams\n\nThe gateway was a marmalade jar.\n"
+AGENTS: Final = "# Agents\n\nBe brief.\n"
+BOTH: Final = {"MEMORY.md": FACTS, "USER.md": USER}
+LOADED_BOTH: Final = ("USER.md", "MEMORY.md")
+
+LARGE: Final = "# Facts\n\n" + "".join(f"- Fact {number} about the harbour.\n" for number in range(12_000))
+"""Far above what OpenClaw puts of one file into a prompt (20,000 characters), and below what it reads."""
+
+HUGE: Final = "# Facts\n" + "- One more fact about the harbour.\n" * 70_000
+"""Above the 2 MiB that OpenClaw reads of a file."""
+
+ANNOTATED: Final = (
+    "# Facts\n\n- <!-- importance: 5 --> The port is 8443.\n"
+    "- <!-- trigger: deploy; release --> Ask Grace before a release.\n"
+    "- <!-- project: example.org/harbour --> The crane's queue is in Redis.\n"
+)
+
+CASES: Final = (
+    Case("nothing", "no memory", {"AGENTS.md": AGENTS}),
+    Case("memory", "`MEMORY.md`", {"MEMORY.md": FACTS}, ("MEMORY.md",)),
+    Case("user", "`USER.md`", {"USER.md": USER}, ("USER.md",)),
+    Case("both", "`MEMORY.md` and `USER.md`", {"AGENTS.md": AGENTS, **BOTH}, LOADED_BOTH),
+    Case("lowercase", "`memory.md` alone", {"memory.md": FACTS}),
+    Case("two-cases", "`MEMORY.md` and `memory.md`", {"MEMORY.md": FACTS, "memory.md": NOTE}, ("MEMORY.md",)),
+    Case("other-cases", "`Memory.md` and `user.md`", {"Memory.md": FACTS, "user.md": USER}),
+    Case(
+        "profile",
+        "`MEMORY.md`, and `users/<id>/USER.md` of a person who isn't signed in",
+        {"MEMORY.md": FACTS, "users/grace/USER.md": USER},
+        ("MEMORY.md",),
+    ),
+    Case("empty", "both files, empty", {"MEMORY.md": "", "USER.md": ""}),
+    Case("large", "`MEMORY.md` of 340 kB, and `USER.md`", {**BOTH, "MEMORY.md": LARGE}, LOADED_BOTH),
+    Case("huge", "`MEMORY.md` above 2 MiB, and `USER.md`", {**BOTH, "MEMORY.md": HUGE}, ("USER.md",)),
+    Case("not-utf8", "`MEMORY.md` that is not UTF-8", {"MEMORY.md": b"# Facts\n\nCaf\xe9 \xff\xfe\n"}, ("MEMORY.md",)),
+    Case(
+        "bom",
+        "`MEMORY.md` with a byte order mark and CRLF",
+        {"MEMORY.md": b"\xef\xbb\xbf# Facts\r\n\r\nThe port is 8443.\r\n"},
+        ("MEMORY.md",),
+    ),
+    Case("annotated", "`MEMORY.md` with triggers, projects and importance", {"MEMORY.md": ANNOTATED}, ("MEMORY.md",)),
+    Case(
+        "link-inside",
+        "`MEMORY.md`, a link to `memory/curated.md`",
+        {**BOTH, "memory/curated.md": FACTS, "MEMORY.md": Link("memory/curated.md")},
+        ("USER.md",),
+    ),
+    Case(
+        "link-no-memory",
+        "`MEMORY.md`, a link to a file of the workspace that is no memory",
+        {**BOTH, "drafts/facts.md": FACTS, "MEMORY.md": Link("drafts/facts.md")},
+        ("USER.md",),
+    ),
+    Case(
+        "link-outside",
+        "`MEMORY.md`, a link out of the workspace",
+        {**BOTH, "MEMORY.md": Link("MEMORY.md", outside=True)},
+        ("USER.md",),
+    ),
+    Case("link-broken", "`MEMORY.md`, a broken link", {**BOTH, "MEMORY.md": Link("gone.md")}, ("USER.md",)),
+    Case("link-user", "`USER.md`, a link to `MEMORY.md`", {"MEMORY.md": FACTS, "USER.md": Link("MEMORY.md")}, ("MEMORY.md",)),
+    Case(
+        "link-dream",
+        "`MEMORY.md`, a link to a file of `memory/dreaming`",
+        {**BOTH, "memory/dreaming/deep.md": DREAM, "MEMORY.md": Link("memory/dreaming/deep.md")},
+        ("USER.md",),
+    ),
+    Case(
+        "linked-folder",
+        "`MEMORY.md`, and `memory` a link out of the workspace",
+        {"MEMORY.md": FACTS, "memory": Link("memory", outside=True)},
+        ("MEMORY.md",),
+    ),
+    Case("hard-link", "`MEMORY.md`, a hard link", {**BOTH, "MEMORY.md": HardLink("MEMORY.md")}, ("USER.md",)),
+    Case("folder", "`MEMORY.md`, a folder", {**BOTH, "MEMORY.md": Folder()}, ("USER.md",)),
+    Case(
+        "dreams",
+        "`MEMORY.md`, `DREAMS.md`, `memory/dreaming`, `memory/.dreams`",
+        {
+            "MEMORY.md": FACTS,
+            "DREAMS.md": DREAM,
+            "memory/dreaming/deep/2026-03-04.md": DREAM,
+            "memory/.dreams/short-term-recall.json": "{}",
+        },
+        ("MEMORY.md",),
+    ),
+    Case("daily-notes", "daily notes alone", {"memory/2026-03-04.md": NOTE, "memory/2026-03-05.md": NOTE}),
+    Case("notes-and-both", "daily notes and both files", {**BOTH, "memory/2026-03-04.md": NOTE}, LOADED_BOTH),
+    Case("extra-path", "no memory, and `MEMORY.md` in a folder of `extraPaths`", {"AGENTS.md": AGENTS}),
+    Case("hung", "both files, memd's daemon hung", BOTH, LOADED_BOTH, daemon="hung"),
+    Case("down", "both files, memd's daemon not running", BOTH, LOADED_BOTH, daemon="down"),
+    Case(
+        "poisoned",
+        "both files, `MEMORY.md` recorded as untrusted",
+        BOTH,
+        ("USER.md",),
+        {"MEMORY.md": "untrusted"},
+        daemon="down",
+    ),
+    Case(
+        "linked-workspace",
+        "both files in a workspace that is a link, `MEMORY.md` recorded as the agent's, `USER.md` as untrusted",
+        BOTH,
+        ("MEMORY.md",),
+        {"MEMORY.md": "agent", "USER.md": "untrusted"},
+        root="link",
+    ),
+    Case("missing-workspace", "a workspace that does not exist", {}, root="missing"),
+)
+
+
+def outside_folder(workspace: Path) -> Path:
+    """Return the folder beside a workspace that links lead to."""
+    return workspace.with_name(f"{workspace.name}-outside")
+
+
+def build(case: Case, workspace: Path) -> None:
+    """Make a workspace hold what a case says, and nothing else."""
+    outside = outside_folder(workspace)
+    _remove(workspace)
+    _remove(outside)
+    (outside / "memory").mkdir(parents=True)
+    (outside / "MEMORY.md").write_text(FACTS)
+    (outside / "memory" / "2026-03-04.md").write_text(NOTE)
+    if case.root == "missing":
+        return
+    if case.root == "link":
+        (outside / "workspace").mkdir()
+        workspace.symlink_to(outside / "workspace")
+    else:
+        workspace.mkdir(parents=True)
+    for name, entry in case.entries.items():
+        _write(workspace, name, entry, outside)
+
+
+def table() -> str:
+    """Return the table of the docs: both columns are the same, since the interop test holds them equal."""
+    rows = [("workspace", "memory-core", "memd"), ("---", "---", "---")]
+    for case in CASES:
+        loaded = ", ".join(f"`{name}`" for name in case.loaded) or "–"
+        rows.append((case.about, loaded, loaded))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows).replace("| --- | --- | --- |", "|---|---|---|")
+
+
+def _write(workspace: Path, name: str, entry: Entry, outside: Path) -> None:
+    place = workspace / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    match entry:
+        case str():
+            place.write_text(entry, encoding="utf-8")
+        case bytes():
+            place.write_bytes(entry)
+        case Link(target, outside=True):
+            place.symlink_to(outside / target)
+        case Link(target):
+            place.symlink_to(workspace / target)
+        case HardLink(target):
+            os.link(outside / target, place)
+        case Folder():
+            place.mkdir()
+
+
+def _remove(place: Path) -> None:
+    if place.is_symlink():
+        place.unlink()
+    else:
+        shutil.rmtree(place, ignore_errors=True)

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -24,9 +24,19 @@ import pytest
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.openclaw_gateway import CHAT_COMPLETIONS, OpenClawGateway
-from tests.support.openclaw_home import OpenClawHome, plugin_folder, settings
+from tests.support.openclaw_home import PLUGIN, OpenClawHome, plugin_folder, settings
 from tests.support.openclaw_model import ModelServer, Say, modelling
-from tests.support.openclaw_workspaces import CASES, Case, build, outside_folder
+from tests.support.openclaw_workspaces import (
+    CASES,
+    NOTE,
+    Case,
+    Entry,
+    Folder,
+    HardLink,
+    Link,
+    build,
+    outside_folder,
+)
 
 Slot = Literal["memory-core", "memd"]
 SLOTS: Final[tuple[Slot, ...]] = ("memory-core", "memd")
@@ -51,6 +61,66 @@ for (const [workspaceDir, relativePath, originClass] of JSON.parse(process.argv[
 process.exit(0);
 """
 """Has OpenClaw's own function record who wrote files, as its file tools do."""
+
+
+CLASSIFY: Final = """
+import { readdir } from "node:fs/promises";
+const [dist, plugin, request] = process.argv.slice(2);
+const name = (await readdir(dist)).find((file) => /^workspace-path-classifier-.*\\.mjs$/.test(file));
+const core = Object.values(await import(`${dist}/${name}`))[0];
+const { readMemoryArtifactProvenance } = await import(`${dist}/plugin-sdk/memory-core-host-runtime-core.js`);
+const { classifyWorkspaceMemoryPaths } = await import(`${plugin}/src/workspace-memory.js`);
+const origins = async (rows) => (await rows).map((row) => row.originClass);
+const asked = JSON.parse(request);
+const memd = classifyWorkspaceMemoryPaths(asked, readMemoryArtifactProvenance);
+console.log(JSON.stringify({ core: await origins(core(asked)), memd: await origins(memd) }));
+process.exit(0);
+"""
+"""Asks memory-core's own function and memd's for the origins of the same paths."""
+
+PATHS: Final[dict[str, Entry]] = {
+    **dict.fromkeys(("MEMORY.md", "memory.md", "USER.md", "Memory.md", "user.md", "AGENTS.md"), NOTE),
+    **dict.fromkeys(("DREAMS.md", "dreams.md", "Dreams.md", "MEMORY.MD", "notes/MEMORY.md"), NOTE),
+    **dict.fromkeys(("memory/2026-03-04.md", "memory/a/b.md", "memory/x.MD", "memory/x.txt"), NOTE),
+    **dict.fromkeys(("memory/dreaming/a.md", "memory/.dreams/a.json", "memory/dreaming.md"), NOTE),
+    **dict.fromkeys(("memory/.md", "Memory/a.md", "memory/poisoned.md", "memory/agent.md"), NOTE),
+    **dict.fromkeys(("users/ada/USER.md", "users/ada/user.md", "users/-a/USER.md", "users/USER.md"), NOTE),
+    **dict.fromkeys(("users/a.b/USER.md", f"users/{'a' * 128}/USER.md", f"users/{'a' * 129}/USER.md"), NOTE),
+    **dict.fromkeys(("..notes/a.md", "memory/a\\b.md", "memory/poisoned\\folder.md"), NOTE),
+    "links/inside.md": Link("memory/agent.md"),
+    "links/poisoned.md": Link("memory/poisoned.md"),
+    "links/dream.md": Link("memory/dreaming/a.md"),
+    "links/outside.md": Link("MEMORY.md", outside=True),
+    "links/broken.md": Link("gone.md"),
+    "links/folder": Link("memory"),
+    "memory/outside": Link("memory", outside=True),
+    "memory/hard.md": HardLink("MEMORY.md"),
+    "memory/folder.md": Folder(),
+}
+"""What the classifiers are asked for, beside paths that do not exist as such."""
+
+ODD_PATHS: Final = (
+    *(
+        "",
+        ".",
+        "..",
+        "memory",
+        "gone.md",
+        "../MEMORY.md",
+        "memory/../MEMORY.md",
+        "./USER.md",
+        "memory//a/b.md",
+    ),
+    *("links/folder/agent.md", "links/folder/dreaming/a.md", "links/folder/poisoned.md"),
+    *("memory/outside/2026-03-04.md", "../workspace/MEMORY.md", "/etc/hostname", "memory/a\0.md"),
+)
+RECORDS: Final[Mapping[str, Literal["agent", "untrusted"]]] = {
+    "memory/poisoned.md": "untrusted",
+    "memory/agent.md": "agent",
+    "memory/poisoned/folder.md": "untrusted",
+    "users/ada/USER.md": "untrusted",
+    "USER.md": "agent",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +192,30 @@ def test_memory_context_with_memd_in_the_slot_is_that_of_memory_core(
 
     assert _loaded(reference) == case.loaded
     assert runs[group, "memd"].contexts[case.name].encode() == reference.encode()
+
+
+@pytest.mark.parametrize("remote", [False, True], ids=["on disk", "read sources"])
+@pytest.mark.parametrize("root", ["folder", "link"])
+def test_every_path_has_the_origin_that_memory_core_gives_it(
+    root: Literal["folder", "link"], remote: bool
+) -> None:
+    paths = [*PATHS, *ODD_PATHS]
+    with StateHome() as home:
+        claw = OpenClawHome(home)
+        case = Case("main", "", PATHS, records=RECORDS, root=root)
+        workspace = home.workspace(case.agent)
+        build(case, workspace)
+        _record(claw, case)
+        request: dict[str, Any] = {"workspaceDir": str(workspace), "relativePaths": paths}
+        if remote:
+            sources = [{"relativePath": path, "canonicalRelativePath": path} for path in paths]
+            request["readSources"] = [{"relativePath": "USER.md"}, *sources, {"relativePath": "x"}]
+        script = home.root / "classify.mjs"
+        script.write_text(CLASSIFY)
+        origins = json.loads(claw.node(script, claw.package / "dist", PLUGIN, json.dumps(request)))
+
+    assert dict(zip(paths, origins["memd"], strict=True)) == dict(zip(paths, origins["core"], strict=True))
+    assert set(origins["core"]) == {"agent", "untrusted", "system"}
 
 
 def _settings(home: StateHome, folder: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tests.support.openclaw_home import PLUGIN, OpenClawHome, plugin_folder, set
 from tests.support.openclaw_model import Call, Conversation, ModelServer, Say, modelling
 
 NOTE = "# 2026-03-04\n\nThe staging gateway listens on port 8443.\n\nLunch was soup.\n"
+CURATED = "# Facts\n\nReviews are on Thursdays.\n"
 TYPES = ("typescript@7.0.2", "@types/node@26.6.6")
 
 
@@ -54,6 +55,7 @@ def claw(folder: Path, model: ModelServer) -> Iterator[OpenClawHome]:
     """OpenClaw with the plugin installed from its folder, its own memory turned off, and no daemon yet."""
     with StateHome(settings(model.url)) as home:
         home.note("memory/2026-03-04.md", NOTE)
+        home.note("MEMORY.md", CURATED)
         openclaw = OpenClawHome(home)
         openclaw.install(folder)
         openclaw.run("plugins", "disable", "memory-core")
@@ -130,7 +132,7 @@ def test_installed_from_its_folder_it_takes_the_memory_slot_and_is_healthy(claw:
     assert inspected["diagnostics"] == []
     assert "checks passed" in healthy
     assert f"answers at {claw.home.socket}" in status
-    assert "main: up to date, 1 files" in status
+    assert "main: up to date, 2 files" in status
 
 
 @pytest.mark.long
@@ -145,6 +147,7 @@ def test_an_agents_turn_searches_memory_and_reads_the_right_lines(
     first, _, last = model.asked
     assert {"memory_search", "memory_get"} <= set(first.tools)
     assert first.system.count("## Memory\n- Before you answer") == 1
+    assert first.system.count(CURATED.rstrip()) == 1
     found, read = (json.loads(result) for result in last.results)
     assert found["results"][0]["path"] == "memory/2026-03-04.md"
     assert found["results"][0]["citation"].startswith("memory/2026-03-04.md#L")
@@ -160,6 +163,7 @@ def test_with_the_daemon_stopped_a_turn_completes_and_says_why_memory_is_missing
     answer = claw.turn("And which port is it today?", session="agent:main:stopped")
 
     assert answer.startswith("I couldn't look it up. Memory search is unavailable:")
+    assert model.asked[0].system.count(CURATED.rstrip()) == 1
     assert str(claw.home.socket) in answer
     result = json.loads(model.asked[-1].results[0])
     assert (result["disabled"], result["unavailable"], result["code"]) == (True, True, "daemon_unreachable")

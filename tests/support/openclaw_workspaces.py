@@ -1,6 +1,6 @@
 """Workspaces of OpenClaw agents with curated memory in every form, and what of it OpenClaw puts into a system prompt.
 
-`CASES` is the table of `docs/openclaw-plugin.md` (`table`), and what `tests/interop/test_openclaw_memory_context.py` runs.
+`CASES` is the table of `docs/openclaw-plugin.md`; `tests/interop/test_openclaw_memory_context.py` runs every case.
 """
 
 from __future__ import annotations
@@ -99,50 +99,75 @@ CASES: Final = (
         ("MEMORY.md",),
     ),
     Case("empty", "both files, empty", {"MEMORY.md": "", "USER.md": ""}),
-    Case("large", "`MEMORY.md` of 340 kB, and `USER.md`", {**BOTH, "MEMORY.md": LARGE}, LOADED_BOTH),
+    Case("large", "`MEMORY.md` of 370 kB, and `USER.md`", {**BOTH, "MEMORY.md": LARGE}, LOADED_BOTH),
     Case("huge", "`MEMORY.md` above 2 MiB, and `USER.md`", {**BOTH, "MEMORY.md": HUGE}, ("USER.md",)),
-    Case("not-utf8", "`MEMORY.md` that is not UTF-8", {"MEMORY.md": b"# Facts\n\nCaf\xe9 \xff\xfe\n"}, ("MEMORY.md",)),
+    Case(
+        "not-utf8",
+        "`MEMORY.md` that is not UTF-8",
+        {"MEMORY.md": b"# Facts\n\nCaf\xe9 \xff\xfe\n"},
+        ("MEMORY.md",),
+    ),
     Case(
         "bom",
         "`MEMORY.md` with a byte order mark and CRLF",
         {"MEMORY.md": b"\xef\xbb\xbf# Facts\r\n\r\nThe port is 8443.\r\n"},
         ("MEMORY.md",),
     ),
-    Case("annotated", "`MEMORY.md` with triggers, projects and importance", {"MEMORY.md": ANNOTATED}, ("MEMORY.md",)),
+    Case(
+        "annotated",
+        "`MEMORY.md` with triggers, projects and importance",
+        {"MEMORY.md": ANNOTATED},
+        ("MEMORY.md",),
+    ),
     Case(
         "link-inside",
-        "`MEMORY.md`, a link to `memory/curated.md`",
+        "`USER.md`, and `MEMORY.md` as a link to `memory/curated.md`",
         {**BOTH, "memory/curated.md": FACTS, "MEMORY.md": Link("memory/curated.md")},
         ("USER.md",),
     ),
     Case(
         "link-no-memory",
-        "`MEMORY.md`, a link to a file of the workspace that is no memory",
+        "`USER.md`, and `MEMORY.md` as a link to another file of the workspace",
         {**BOTH, "drafts/facts.md": FACTS, "MEMORY.md": Link("drafts/facts.md")},
         ("USER.md",),
     ),
     Case(
         "link-outside",
-        "`MEMORY.md`, a link out of the workspace",
+        "`USER.md`, and `MEMORY.md` as a link out of the workspace",
         {**BOTH, "MEMORY.md": Link("MEMORY.md", outside=True)},
         ("USER.md",),
     ),
-    Case("link-broken", "`MEMORY.md`, a broken link", {**BOTH, "MEMORY.md": Link("gone.md")}, ("USER.md",)),
-    Case("link-user", "`USER.md`, a link to `MEMORY.md`", {"MEMORY.md": FACTS, "USER.md": Link("MEMORY.md")}, ("MEMORY.md",)),
+    Case(
+        "link-broken",
+        "`USER.md`, and `MEMORY.md` as a broken link",
+        {**BOTH, "MEMORY.md": Link("gone.md")},
+        ("USER.md",),
+    ),
+    Case(
+        "link-user",
+        "`MEMORY.md`, and `USER.md` as a link to it",
+        {"MEMORY.md": FACTS, "USER.md": Link("MEMORY.md")},
+        ("MEMORY.md",),
+    ),
     Case(
         "link-dream",
-        "`MEMORY.md`, a link to a file of `memory/dreaming`",
+        "`USER.md`, and `MEMORY.md` as a link into `memory/dreaming`",
         {**BOTH, "memory/dreaming/deep.md": DREAM, "MEMORY.md": Link("memory/dreaming/deep.md")},
         ("USER.md",),
     ),
     Case(
         "linked-folder",
-        "`MEMORY.md`, and `memory` a link out of the workspace",
+        "`MEMORY.md`, and `memory` as a link out of the workspace",
         {"MEMORY.md": FACTS, "memory": Link("memory", outside=True)},
         ("MEMORY.md",),
     ),
-    Case("hard-link", "`MEMORY.md`, a hard link", {**BOTH, "MEMORY.md": HardLink("MEMORY.md")}, ("USER.md",)),
-    Case("folder", "`MEMORY.md`, a folder", {**BOTH, "MEMORY.md": Folder()}, ("USER.md",)),
+    Case(
+        "hard-link",
+        "`USER.md`, and `MEMORY.md` as a hard link",
+        {**BOTH, "MEMORY.md": HardLink("MEMORY.md")},
+        ("USER.md",),
+    ),
+    Case("folder", "`USER.md`, and `MEMORY.md` as a folder", {**BOTH, "MEMORY.md": Folder()}, ("USER.md",)),
     Case(
         "dreams",
         "`MEMORY.md`, `DREAMS.md`, `memory/dreaming`, `memory/.dreams`",

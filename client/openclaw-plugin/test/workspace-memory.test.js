@@ -271,8 +271,8 @@ test("the plugin's runtime classifies with the daemon hung, and fails closed out
   const host = await register(new FakeHost(), client);
   const { runtime } = host.capability;
 
-  const relativePaths = ["MEMORY.md", "DREAMS.md"];
-  const rows = await runtime.classifyWorkspaceMemoryPaths({ cfg: {}, agentId: "main", workspaceDir: workspace, relativePaths });
+  const request = { cfg: {}, agentId: "main", workspaceDir: workspace, relativePaths: ["MEMORY.md", "DREAMS.md"] };
+  const rows = await runtime.classifyWorkspaceMemoryPaths(request);
 
   assert.equal(runtime.supportsWorkspaceMemoryReadSources, true);
   assert.deepEqual(

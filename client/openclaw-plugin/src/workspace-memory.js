@@ -56,8 +56,8 @@ export function provenanceReader(logger, load = loadProvenance) {
 
 const NO_PROVENANCE =
   "memd: agents run WITHOUT their MEMORY.md and USER.md: this OpenClaw doesn't offer plugins " +
-  "`readMemoryArtifactProvenance` of openclaw/plugin-sdk/memory-core-host-runtime-core, so memd can't tell trusted files " +
-  "from poisoned ones and leaves out both. Update memd's plugin to one made for this OpenClaw, or set " +
+  "`readMemoryArtifactProvenance` of openclaw/plugin-sdk/memory-core-host-runtime-core, so memd can't tell trusted " +
+  "files from poisoned ones and leaves out both. Update memd's plugin to one made for this OpenClaw, or set " +
   '`plugins.slots.memory` to "memory-core" until there is one';
 
 /**

@@ -93,7 +93,9 @@ describe("files in the workspace", () => {
   }
 
   test("a missing file, the workspace itself and its parent are untrusted", async () => {
-    for (const name of ["MEMORY.md", "", ".", "..", "../MEMORY.md"]) assert.equal(await origin(name), "untrusted", name);
+    for (const name of ["MEMORY.md", "", ".", "..", "../MEMORY.md"]) {
+      assert.equal(await origin(name), "untrusted", name);
+    }
   });
 
   test("a missing workspace is untrusted", async () => {

@@ -159,6 +159,7 @@ def session_ended(
     slug: str | None = None,
     source: str | None = None,
     reason: str = "new",
+    next_session_id: str | None = None,
 ) -> Ask[SessionEndedReply]:
     """Say that a session ended: what was said last is kept as a note.
 
@@ -170,6 +171,7 @@ def session_ended(
         slug: What to name the note by.
         source: Where the conversation took place.
         reason: `new` or `reset`.
+        next_session_id: The session that follows; the same id where the transcript goes on after a reset.
     """
     params = SessionEndedParams(
         session_key=session_key,
@@ -179,6 +181,7 @@ def session_ended(
         slug=slug,
         source=source,
         reason=reason,
+        next_session_id=next_session_id,
     )
     return Ask("session_ended", params, SessionEndedReply, least_s=30.0)  # a model may be asked for its name
 

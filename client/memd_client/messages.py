@@ -107,6 +107,7 @@ class SearchParams:
     `min_score` and `max_results` left out take the agent's settings. `path` keeps hits whose path starts
     with it. `deadline_ms` bounds the whole request. `lexical_only` searches by keyword alone: nothing is embedded.
     `active_projects` are keys of the projects at work: entries about them count more, those about others less.
+    `exclude_session` is the key of the session that asks: its conversation since the last reset is no hit.
     """
 
     query: str
@@ -119,6 +120,7 @@ class SearchParams:
     explain: bool = False
     lexical_only: bool = False
     active_projects: list[str] | None = None
+    exclude_session: str | None = None
 
 
 @record

@@ -14,7 +14,8 @@ class SessionEndedParams:
 
     `session_id` or `transcript` (a file in the agent's folder of sessions) say which conversation it was; without
     both the newest is taken. `slug` names the note; without one it is named by a model or by what was talked about.
-    `source` is where the conversation took place. `reason` is `new` or `reset`.
+    `source` is where the conversation took place. `reason` is `new` or `reset`. `next_session_id` is the session that
+    follows; the same id says that the transcript goes on, and that the conversation ended at its last reset.
     """
 
     session_key: str
@@ -24,6 +25,7 @@ class SessionEndedParams:
     slug: str | None = None
     source: str | None = None
     reason: str = "new"
+    next_session_id: str | None = None
 
 
 @record

@@ -82,6 +82,7 @@ def search(
     explain: bool = False,
     lexical_only: bool = False,
     active_projects: Sequence[str] | None = None,
+    exclude_session: str | None = None,
 ) -> Ask[SearchReply]:
     """Search an agent's memory; the parameters are those of `messages.SearchParams`."""
     params = SearchParams(
@@ -95,6 +96,7 @@ def search(
         explain=explain,
         lexical_only=lexical_only,
         active_projects=None if active_projects is None else list(active_projects),
+        exclude_session=exclude_session,
     )
     least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
     return Ask("search", params, SearchReply, least_s=least_s)

@@ -103,7 +103,7 @@ class Recall:
         degraded, side = self._meaning.degraded(), self._meaning.answering
         if params.lexical_only:  # asked for, and so no less than the whole
             degraded = side = None
-        question = self._prepare(params, side)
+        question = self._prepare(params, side, await self._asking_talk(params))
         ask = Ask(question, self._text, str(self._config.workspace), budget_s, side)
         ask.is_lexical = params.lexical_only
         # One thread does everything, but for the one statement that looks up the words where a core is free: two on two
@@ -159,10 +159,23 @@ class Recall:
         with suppress(MemdError):  # the search itself meets it again
             await self._index.read(self._warm.warm_up)
 
-    def _prepare(self, params: SearchParams, side: Side | None) -> Question:
+    async def _asking_talk(self, params: SearchParams) -> str | None:
+        """Return the transcript of the session that asks, where it could be found; None leaves nothing out."""
+        key, searched = params.exclude_session, params.sources or self._config.settings.sources
+        if not key or "sessions" not in searched or "sessions" not in self._config.settings.sources:
+            return None
+
+        def look(_: Database) -> str | None:
+            return self._text.sources.transcript_of(key)
+
+        with suppress(MemdError):  # the search itself meets it again
+            return await self._index.read(look)
+        return None
+
+    def _prepare(self, params: SearchParams, side: Side | None, asking_talk: str | None) -> Question:
         """Return the search as the index wants it, settings filled in."""
         query = self._config.settings.query
-        filtered = params.sources is not None or params.path is not None
+        filtered = params.sources is not None or params.path is not None or asking_talk is not None
         sources = tuple(params.sources) if params.sources is not None else None
         return Question(
             query=params.query,
@@ -172,7 +185,7 @@ class Recall:
             settings=query,
             max_results=max(self._wanted(params), query.rerank.candidates if self._reranker else 0),
             min_score=params.min_score,
-            scope=Scope(sources, params.path) if filtered else None,
+            scope=Scope(sources, params.path, asking_talk) if filtered else None,
             now_ms=self._clock(),
             notes_scope=self._notes_scope(sources, params.path),
             explain=params.explain,

@@ -72,6 +72,12 @@ def header(session_id: str) -> str:
     return json.dumps({"type": "session", "version": 3, "id": session_id, "timestamp": moment(START_MS)})
 
 
+def reset(first_kept: str = "") -> str:
+    """Return the record between two conversations of one session; the later one goes on with a record of the other."""
+    kept = {"firstKeptEntryId": first_kept} if first_kept else {}
+    return json.dumps({"type": "reset", "id": "r", "timestamp": moment(START_MS), "reason": "new", **kept})
+
+
 def conversation(session_id: str, turns: int, words: str = "") -> list[str]:
     """Return the records of a conversation: questions, what a tool printed, and answers.
 

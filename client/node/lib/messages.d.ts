@@ -307,6 +307,7 @@ export interface MetricsReply {
  * `min_score` and `max_results` left out take the agent's settings. `path` keeps hits whose path starts
  * with it. `deadline_ms` bounds the whole request. `lexical_only` searches by keyword alone: nothing is embedded.
  * `active_projects` are keys of the projects at work: entries about them count more, those about others less.
+ * `exclude_session` is the key of the session that asks: its conversation since the last reset is no hit.
  */
 export interface SearchParams {
   query: string;
@@ -319,6 +320,7 @@ export interface SearchParams {
   explain?: boolean;
   lexical_only?: boolean;
   active_projects?: string[] | null;
+  exclude_session?: string | null;
 }
 
 /**
@@ -722,7 +724,8 @@ export interface SessionStartedReply {
  *
  * `session_id` or `transcript` (a file in the agent's folder of sessions) say which conversation it was; without
  * both the newest is taken. `slug` names the note; without one it is named by a model or by what was talked about.
- * `source` is where the conversation took place. `reason` is `new` or `reset`.
+ * `source` is where the conversation took place. `reason` is `new` or `reset`. `next_session_id` is the session that
+ * follows; the same id says that the transcript goes on, and that the conversation ended at its last reset.
  */
 export interface SessionEndedParams {
   session_key: string;
@@ -732,6 +735,7 @@ export interface SessionEndedParams {
   slug?: string | null;
   source?: string | null;
   reason?: string;
+  next_session_id?: string | null;
 }
 
 /**

@@ -27,11 +27,13 @@ RANK = "bm25(1.0, 0.4, 0.6)"
 class Scope:
     """What a search is limited to; None means everything.
 
-    `path_prefix` is the beginning of the index path, character by character (`memory/2026-`).
+    `path_prefix` is the beginning of the index path, character by character (`memory/2026-`). `except_talk` is the
+    path of a transcript whose last conversation is left out.
     """
 
     sources: tuple[str, ...] | None = None
     path_prefix: str | None = None
+    except_talk: str | None = None
 
 
 def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
@@ -54,12 +56,18 @@ def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
         terms.append(f"{alias}.path >= :prefix AND {alias}.path < :prefix_end")
         values["prefix"] = scope.path_prefix
         values["prefix_end"] = scope.path_prefix + LAST_CHARACTER
+    if scope is not None and scope.except_talk is not None:
+        terms.append(
+            f"NOT ({alias}.path = :talk AND {alias}.start_line >= "
+            "coalesce((SELECT last_from FROM transcripts WHERE path = :talk), 1))"
+        )
+        values["talk"] = scope.except_talk
     return " AND ".join(terms), values
 
 
 def narrow(db: Database, scope: Scope | None) -> Scope | None:
     """Return a scope without what limits nothing here, or None where nothing is left of it."""
-    if scope is None or scope.path_prefix:
+    if scope is None or scope.path_prefix or scope.except_talk is not None:
         return scope
     if scope.sources is None:
         return None

@@ -140,11 +140,18 @@ def _tell_passages(db: Database) -> None:
         insert_words(db, int(str(key)), str(path), "", str(text))
 
 
+def _part_conversations(db: Database) -> None:
+    """Keep where the last conversation of a transcript begins; all transcripts are read and cut once more."""
+    db.execute("ALTER TABLE transcripts ADD COLUMN last_from INTEGER NOT NULL DEFAULT 1")
+    db.execute("UPDATE files SET hash = '', mtime_ns = 0 WHERE source = 'sessions'")
+
+
 STEPS: tuple[Callable[[Database], None], ...] = (
     _create,
     _follow_transcripts,
     _note_refused_texts,
     _tell_passages,
+    _part_conversations,
 )
 """Step n brings a file from `user_version` n to n + 1."""
 

@@ -20,7 +20,9 @@ class TranscriptCounts:
     redactions: int = 0
 
 
-def store_transcript(db: Database, path: str, line_map: Sequence[int], redactions: int) -> None:
+def store_transcript(
+    db: Database, path: str, line_map: Sequence[int], redactions: int, last_from: int = 1
+) -> None:
     """Write down where a transcript's lines came from.
 
     Args:
@@ -28,15 +30,16 @@ def store_transcript(db: Database, path: str, line_map: Sequence[int], redaction
         path: Its path in the index.
         line_map: For each indexed line the line (or event number) of the transcript.
         redactions: How many secrets were left out.
+        last_from: The indexed line with which its last conversation begins.
     """
     packed = array("q", line_map)
     if sys.byteorder == "big":
         packed.byteswap()
     db.execute(
-        """INSERT INTO transcripts (path, messages, redactions, line_map) VALUES (?, ?, ?, ?)
+        """INSERT INTO transcripts (path, messages, redactions, line_map, last_from) VALUES (?, ?, ?, ?, ?)
            ON CONFLICT (path) DO UPDATE SET messages = excluded.messages, redactions = excluded.redactions,
-           line_map = excluded.line_map""",
-        (path, len(line_map), redactions, packed.tobytes()),
+           line_map = excluded.line_map, last_from = excluded.last_from""",
+        (path, len(line_map), redactions, packed.tobytes(), last_from),
     )
 
 

@@ -7,13 +7,14 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from memd.sync.descend import open_unlinked
 from memd.sync.discover import Found
+from memd.sync.read import FileText, Reset
 from memd.sync.sessions.jsonl import find_session_id
 from memd.sync.sessions.session_source import PREFIX, path_of
 from memd.sync.sessions.talk import Talk
@@ -111,6 +112,23 @@ def transcripts_of(found: Mapping[str, Found], name: str | None, session_id: str
     return list(dict.fromkeys(wanted))[:MOST_TRIED]
 
 
+def conversation_in(talk: str, resets: Sequence[Reset], *, goes_on: bool) -> str:
+    """Return the lines of the conversation that ended.
+
+    Args:
+        talk: The text of a transcript, one line a message.
+        resets: Where one conversation of it ends and the next begins.
+        goes_on: Whether the transcript goes on after the conversation, which then ended at the last reset.
+    """
+    if not resets:
+        return talk
+    lines = talk.split("\n") if talk else []
+    before = resets[:-1] if goes_on else resets
+    first = before[-1].first_line if before else 1
+    end = resets[-1].end_line if goes_on else len(lines) + 1
+    return "\n".join(lines[first - 1 : end - 1])
+
+
 def last_said(talk: str, most: int) -> tuple[Said, ...]:
     """Return the last messages of a transcript, commands of the chat left out.
 
@@ -139,13 +157,16 @@ def one_line(text: str) -> str:
     return _MARKUP.sub("< ", " ".join(shown.split()))
 
 
-def read_ended(wanted: list[Found], load: Callable[[Found], str], most: int) -> Ended | None:
+def read_ended(
+    wanted: list[Found], load: Callable[[Found], FileText], most: int, *, goes_on: bool = False
+) -> Ended | None:
     """Return the end of the first transcript somebody said something in. Blocks for as long as the disk does.
 
     Args:
         wanted: Transcripts, the likeliest first.
         load: Returns a transcript's whole talk; asked for those that are no plain files.
         most: How many messages.
+        goes_on: As `conversation_in` takes it.
 
     Returns:
         None without a transcript.
@@ -157,7 +178,11 @@ def read_ended(wanted: list[Found], load: Callable[[Found], str], most: int) -> 
     for found in wanted:
         try:
             is_file = not found.location.endswith(_NO_PLAIN_FILE)
-            messages = _read_end(found, most) if is_file else last_said(load(found), most)
+            if is_file:
+                messages = _read_end(found, most, goes_on=goes_on)
+            else:
+                file = load(found)
+                messages = last_said(conversation_in(file.text, file.resets, goes_on=goes_on), most)
         except FileMissingError:
             continue
         session_id = find_session_id(found.path.removeprefix(PREFIX)) or ""
@@ -167,8 +192,8 @@ def read_ended(wanted: list[Found], load: Callable[[Found], str], most: int) -> 
     return ended
 
 
-def _read_end(found: Found, most: int) -> tuple[Said, ...]:
-    """Return the last messages of a transcript that is a file, reading no more of its end than it takes.
+def _read_end(found: Found, most: int, *, goes_on: bool) -> tuple[Said, ...]:
+    """Return the last messages of a conversation in a file, reading no more of the file's end than it takes.
 
     Raises:
         FileMissingError: It is gone.
@@ -182,8 +207,10 @@ def _read_end(found: Found, most: int) -> tuple[Said, ...]:
             room = _END_BYTES
             while True:
                 start = max(0, facts.st_size - room)
-                said = _said_in(os.pread(file.fileno(), room, start), is_whole=start == 0, most=most)
-                if start == 0 or len(said) == most:
+                talk = _talk_in(os.pread(file.fileno(), room, start), is_whole=start == 0)
+                said = last_said(conversation_in(talk.text, talk.resets, goes_on=goes_on), most)
+                has_begun = len(talk.resets) > goes_on or (len(said) == most and len(talk.resets) == goes_on)
+                if start == 0 or has_begun:
                     return said
                 room *= 4
     except FileNotFoundError:
@@ -195,14 +222,14 @@ def _read_end(found: Found, most: int) -> tuple[Said, ...]:
         ) from None
 
 
-def _said_in(data: bytes, *, is_whole: bool, most: int) -> tuple[Said, ...]:
-    """Return the last messages in the end of a transcript; its first line, where it isn't whole, is none."""
+def _talk_in(data: bytes, *, is_whole: bool) -> Talk:
+    """Return the talk in the end of a transcript; its first line, where it isn't whole, is none."""
     lines = data.split(b"\n")
     records: list[tuple[int, str]] = []
     for number, line in enumerate(lines if is_whole else lines[1:]):
         with contextlib.suppress(UnicodeDecodeError):
             records.append((number, line.decode()))
-    return last_said(Talk().with_records(records).text, most)
+    return Talk().with_records(records)
 
 
 def _newest(found: Mapping[str, Found], beginning: str) -> list[Found]:

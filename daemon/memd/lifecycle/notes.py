@@ -147,7 +147,8 @@ class Notes:
         name = None if not params.transcript else name_in_folder(self._folder, params.transcript)
         try:
             wanted = transcripts_of(self._sessions.find().found, name, params.session_id)
-            return read_ended(wanted, lambda each: self._sessions.load(each).text, most)
+            goes_on = params.next_session_id is not None and params.next_session_id == params.session_id
+            return read_ended(wanted, self._sessions.load, most, goes_on=goes_on)
         finally:
             self._sessions.close()  # sessions end seldom; it opens again by itself
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from memd.config import Chunking
 from memd.index.meta import ADOPTED
@@ -46,6 +46,40 @@ def choose_cut(chunking: Chunking, remembered: str | None) -> Cut:
         tokens, overlap = remembered.split()[1:]
         return _by_size(remembered, int(tokens), int(overlap))
     return Cut(PASSAGES, cut_passages)
+
+
+def cut_conversations(
+    text: str, first_lines: Sequence[int], cut: Callable[[str], list[Chunk]]
+) -> list[Chunk]:
+    """Return the chunks of a transcript; none holds lines of two conversations.
+
+    Offsets of each conversation are one character further on than in the text, so that what is shown around a chunk
+    ends where its conversation does: its neighbour doesn't follow without a gap.
+
+    Args:
+        text: The whole text.
+        first_lines: The lines with which later conversations begin.
+        cut: Cuts a text.
+    """
+    if not first_lines:
+        return cut(text)
+    lines = text.split("\n")
+    starts = sorted({0, *(line - 1 for line in first_lines if line <= len(lines))})
+    chunks: list[Chunk] = []
+    offset = 0
+    for number, (first, end) in enumerate(zip(starts, [*starts[1:], len(lines)], strict=True)):
+        part = "\n".join(lines[first:end])
+        chunks += [
+            replace(
+                chunk,
+                start_line=chunk.start_line + first,
+                end_line=chunk.end_line + first,
+                start=chunk.start + offset + number,
+            )
+            for chunk in cut(part)
+        ]
+        offset += len(part) + 1
+    return chunks
 
 
 def _by_size(name: str, tokens: int, overlap: int) -> Cut:

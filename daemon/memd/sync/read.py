@@ -11,6 +11,7 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memd.sync.descend import LinkOnTheWayError, NoWayDownError, open_file
 from memd.sync.discover import NO_DESCRIPTOR, Found
@@ -20,6 +21,19 @@ READ_TRIES = 3
 """A file that moves under the reader is read again this often before it is left for the next sync."""
 
 
+class Reset(NamedTuple):
+    """Where a transcript was reset: one conversation ends, the next goes on under the same session id.
+
+    Attributes:
+        end_line: The line of the text before which the earlier conversation ends; one past the last line when nothing
+            follows.
+        first_line: The line with which the later one begins: `end_line`, or an earlier line that it goes on with.
+    """
+
+    end_line: int
+    first_line: int
+
+
 @dataclass(frozen=True, slots=True)
 class FileText:
     """A file's text with the hash of its bytes and the stat it was read at.
@@ -27,6 +41,7 @@ class FileText:
     Attributes:
         line_map: For a transcript, the line (or event number) that each line of `text` came from; else empty.
         redactions: For a transcript, how many secrets were left out of `text`.
+        resets: For a transcript, where one conversation ends and the next begins, in order.
     """
 
     text: str
@@ -37,6 +52,7 @@ class FileText:
     ctime_ns: int
     line_map: tuple[int, ...] = ()
     redactions: int = 0
+    resets: tuple[Reset, ...] = ()
 
 
 def read_file(found: Found, max_bytes: int) -> FileText:

@@ -18,7 +18,7 @@ from memd.index.files import FileRow, Published, forget_file, load_files, publis
 from memd.index.meta import find_cut, set_cut
 from memd.index.transcripts import store_transcript
 from memd.sync.changes import CLOCK_GRAIN_MS, Changes, compare
-from memd.sync.cut import choose_cut
+from memd.sync.cut import choose_cut, cut_conversations
 from memd.sync.discover import Discovery, Found
 from memd.sync.read import FileText
 from memd.sync.sources import Sources
@@ -282,9 +282,12 @@ class FileRows:
         row = self.by_path.get(found.path)
         if row is not None and row.hash == file.hash and not force:
             return None, []
-        text, entries = file.text, []
-        if found.source == "memory":
-            text, entries = hide_annotations(file.text), find_annotated(file.text, found.path)
+        if not file.text.strip():
+            return [], []
+        if found.source != "memory":
+            first_lines = [reset.first_line for reset in file.resets]
+            return cut_conversations(file.text, first_lines, lambda part: self._cut.apply(part, found.path)), []
+        text, entries = hide_annotations(file.text), find_annotated(file.text, found.path)
         breaks = {line for entry in entries for line in (entry.start_line, entry.end_line + 1)}
         return (self._cut.apply(text, found.path, breaks) if text.strip() else []), entries
 
@@ -329,5 +332,6 @@ def _write(db: Database, draft: _Draft) -> Published | None:
     published = publish_file(db, row, draft.chunks, row.indexed_at)
     store_annotations(db, row.path, draft.entries)
     if file.line_map:
-        store_transcript(db, row.path, file.line_map, file.redactions)
+        last_from = file.resets[-1].first_line if file.resets else 1
+        store_transcript(db, row.path, file.line_map, file.redactions, last_from)
     return published

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,9 @@ from memd.sync.journal import Journal
 from memd.sync.read import FileText, read_file
 from memd.sync.sessions.session_source import SessionSource, Transcripts
 from memd_client.errors import FileMissingError
+
+_RECALL_RUN = re.compile(r":active-memory:[0-9a-f]{12}\Z", re.IGNORECASE)
+"""What OpenClaw adds to a session's key for the run that looks into memory before a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,16 @@ class Sources:
             raise
         finally:
             self._journal.end()
+
+    def transcript_of(self, session_key: str) -> str | None:
+        """Return the path of a session's transcript, or None where there is none (blocking).
+
+        Args:
+            session_key: OpenClaw's; that of a recall run beside a conversation means the conversation.
+        """
+        if self._sessions is None:
+            return None
+        return self._sessions.find().by_key.get(_RECALL_RUN.sub("", session_key.strip()))
 
     def load(self, found: Found) -> FileText:
         """Return the text of something found (blocking).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from memd.text.scaffolding import SCHEDULED, SUBAGENT, is_heartbeat, without_headers, without_scaffolding
 from memd.text.spaces import WHITESPACE
@@ -26,6 +26,22 @@ def _refuse(constant: str) -> object:
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse).decode
+
+
+class Record(NamedTuple):
+    """What one record of a transcript says.
+
+    Attributes:
+        line: One line with who said it, or None where it is no message or holds no text.
+        id: Its id, "" without one.
+        is_reset: Whether a conversation ended here and another one goes on in the same transcript.
+        first_kept: Of a reset, the id of the first earlier record that the new conversation goes on with, else "".
+    """
+
+    line: str | None
+    id: str = ""
+    is_reset: bool = False
+    first_kept: str = ""
 
 
 def flatten_transcript(jsonl: str) -> tuple[str, list[int]]:
@@ -55,12 +71,21 @@ def flatten_record(record: str) -> str | None:
     Args:
         record: A line of a `.jsonl` file, or an event of the database; anything else gives None.
     """
-    message = _message_of(_parse(record))
-    if message is None:
-        return None
-    role = message["role"]
-    text = _text_of(message.get("content"), role)
-    return f"{_SPEAKERS[role]}: {text}" if text else None
+    return _line_of(_parse(record))
+
+
+def read_record(record: str) -> Record:
+    """Return what one record of a transcript says.
+
+    Args:
+        record: As `flatten_record` takes it.
+    """
+    value = _parse(record)
+    if not isinstance(value, dict):
+        return Record(None)
+    is_reset = value.get("type") == "reset"
+    first_kept = _text(value.get("firstKeptEntryId")) if is_reset else ""
+    return Record(_line_of(value), _text(value.get("id")), is_reset, first_kept)
 
 
 def kind_of_key(session_key: str) -> str | None:
@@ -126,6 +151,21 @@ def _parse(record: str) -> Any:
         return _decode(record)
     except (ValueError, RecursionError):
         return None
+
+
+def _line_of(value: Any) -> str | None:
+    """Return what a record's value says as one line, or None."""
+    message = _message_of(value)
+    if message is None:
+        return None
+    role = message["role"]
+    text = _text_of(message.get("content"), role)
+    return f"{_SPEAKERS[role]}: {text}" if text else None
+
+
+def _text(value: object) -> str:
+    """Return a text as it is, and "" for anything else."""
+    return value if isinstance(value, str) else ""
 
 
 def _message_of(record: Any) -> dict[str, Any] | None:

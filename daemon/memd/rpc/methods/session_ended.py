@@ -7,7 +7,14 @@ from memd.rpc.checks import check_filled, check_length, check_word
 from memd_client.notes import SessionEndedParams, SessionEndedReply
 
 REASONS = ("new", "reset")
-MOST_CHARACTERS = {"session_key": 512, "session_id": 512, "transcript": 4096, "slug": 512, "source": 512}
+MOST_CHARACTERS = {
+    "session_key": 512,
+    "session_id": 512,
+    "next_session_id": 512,
+    "transcript": 4096,
+    "slug": 512,
+    "source": 512,
+}
 
 
 async def handle(call: Call, params: SessionEndedParams) -> SessionEndedReply:

@@ -66,6 +66,9 @@ class AgentSessions:
                 del every.found[row.path]
             every.found.update({found.path: found for found in its_files})
             from_files += len(its_files)
+        every.by_key = {
+            key: path for key, path in (files.by_key | rows.by_key).items() if path in every.found
+        }
         every.eras = {"jsonl": from_files, "sqlite": len(every.found) - from_files}
         return every
 

@@ -106,6 +106,10 @@ class JsonlSessions:
                 check_descriptors(error)
                 transcripts.skip("sessions", f"folder can't be listed: {error.strerror}")
             self._kinds.forget_all_but(names)
+            listed = self._kinds.by_key().items()
+        transcripts.by_key = {
+            key: PREFIX + name for key, name in listed if PREFIX + name in transcripts.found
+        }
         transcripts.eras["jsonl"] = len(transcripts.found)
         return transcripts
 
@@ -139,6 +143,7 @@ class JsonlSessions:
             after.st_ctime_ns,
             tuple(talk.numbers),
             talk.redactions,
+            talk.resets,
         )
 
     def last_written_ms(self, found: Found) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,6 +29,13 @@ class _Entry(msgspec.Struct):
     sessionFile: object = None  # noqa: N815
     spawnedBy: object = None  # noqa: N815
     heartbeatIsolatedBaseSessionKey: object = None  # noqa: N815
+
+
+class _Listed(NamedTuple):
+    """What OpenClaw's list says: the kind of each session and file, and the file of each session key."""
+
+    kinds: dict[str, str | None]
+    by_key: dict[str, str]
 
 
 _decode_list = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -54,7 +62,7 @@ class SessionKinds:
     def __init__(self, folder: str) -> None:
         self._list_path = os.path.join(folder, LIST_FILE)
         self._list_identity: tuple[int, int, int, int] | None = None
-        self._listed: dict[str, str | None] = {}
+        self._listed = _Listed({}, {})
         self._openings: dict[str, _Opening] = {}
 
     def refresh(self) -> None:
@@ -65,8 +73,12 @@ class SessionKinds:
         except OSError:
             identity = None
         if identity != self._list_identity:
-            self._listed = _read_list(self._list_path) if identity is not None else {}
+            self._listed = _read_list(self._list_path) if identity is not None else _Listed({}, {})
             self._list_identity = identity
+
+    def by_key(self) -> dict[str, str]:
+        """Return the file's name of each session key that OpenClaw lists."""
+        return dict(self._listed.by_key)
 
     def find(self, session_id: str, name: str, location: str, facts: os.stat_result) -> str | None:
         """Return what kind of session it is that is no memory, or None for a conversation.
@@ -78,8 +90,8 @@ class SessionKinds:
             facts: Its stat.
         """
         for listed in (session_id, name):
-            if listed in self._listed:
-                return self._listed[listed]
+            if listed in self._listed.kinds:
+                return self._listed.kinds[listed]
         opening = self._openings.get(name)
         if opening is None or opening.inode != facts.st_ino or facts.st_size < opening.size:
             opening = None
@@ -93,16 +105,17 @@ class SessionKinds:
             self._openings = {name: known for name, known in self._openings.items() if name in names}
 
 
-def _read_list(path: str) -> dict[str, str | None]:
-    """Return the kind of each session, and of each file, that OpenClaw lists.
+def _read_list(path: str) -> _Listed:
+    """Return what OpenClaw lists.
 
     One that is listed as a conversation is one, whatever else it is listed as.
     """
     try:
         entries = _decode_list.decode(_read(path, _LARGEST_LIST))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return {}
+        return _Listed({}, {})
     kinds: dict[str, str | None] = {}
+    by_key: dict[str, str] = {}
     for key, raw in entries.items():
         try:
             entry = _decode_entry.decode(raw)
@@ -117,7 +130,8 @@ def _read_list(path: str) -> dict[str, str | None]:
             if isinstance(named, str) and named:
                 name = named.replace("\\", "/").rpartition("/")[2]
                 kinds[name] = kinds.get(name, kind) and kind
-    return kinds
+                by_key[key] = name if name.endswith(".jsonl") else f"{name}.jsonl"
+    return _Listed(kinds, by_key)
 
 
 def _read_opening(location: str, facts: os.stat_result) -> _Opening:

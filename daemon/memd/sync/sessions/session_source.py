@@ -25,6 +25,7 @@ class Transcripts:
         problems: What is wrong with a whole store of transcripts, each with the way out.
         eras: How many transcripts are found in each era, `jsonl` and `sqlite`; none is counted twice.
         kinds: The sessions that are no memory, by their id: `cron`, `heartbeat`, `subagent`, `dreaming`, `internal`.
+        by_key: By session key, the path of the transcript that was written last under it.
         complete: Whether that is all there is; not, where a store can't be looked at just now. Then what isn't found
             isn't gone.
     """
@@ -35,6 +36,7 @@ class Transcripts:
     problems: list[Problem] = field(default_factory=list)
     eras: dict[str, int] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    by_key: dict[str, str] = field(default_factory=dict)
     complete: bool = True
 
     def leave_out(self, session_id: str, kind: str) -> None:

@@ -63,6 +63,7 @@ class SqliteSessions:
                 list(listed.problems),
                 {"sqlite": len(listed.found)},
                 dict(listed.kinds),
+                dict(listed.by_key),
             )
             if error is not None:
                 found.problems.append(self._problem(error))
@@ -86,6 +87,7 @@ class SqliteSessions:
             fresh.ctime_ns,
             tuple(reading.talk.numbers),
             reading.talk.redactions,
+            reading.talk.resets,
         )
 
     def close(self) -> None:
@@ -139,6 +141,9 @@ class SqliteSessions:
                 listed.skip(path, "its cold history can't be found")
             else:
                 listed.found[path] = found
+                last = listed.found.get(listed.by_key.get(row.session_key, ""))
+                if row.session_key and (last is None or found.mtime_ns >= last.mtime_ns):
+                    listed.by_key[row.session_key] = path
         self._known = seen
         if lost:
             listed.problems.append(

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Generic, TypeVar
 
+from memd.sync.read import Reset
 from memd.text.secrets import redact
-from memd.text.transcripts import flatten_record
+from memd.text.transcripts import read_record
 
 State = TypeVar("State")
 
@@ -27,11 +28,15 @@ class Talk:
         text: One line a message.
         numbers: For each line, the number of the record it came from.
         redactions: How many secrets were cut out.
+        resets: Where one conversation ends and the next begins, in order.
+        record_lines: For each record of the last conversation that has an id, its line, or the next one.
     """
 
     text: str = ""
     numbers: array[int] = field(default_factory=lambda: array("q"))
     redactions: int = 0
+    resets: tuple[Reset, ...] = ()
+    record_lines: dict[str, int] = field(default_factory=dict)
 
     def with_records(self, records: Iterable[tuple[int, str]]) -> Talk:
         """Return the talk with some more records; this one stays as it is.
@@ -42,14 +47,22 @@ class Talk:
         lines = [self.text] if self.numbers else []
         numbers = self.numbers[:]
         redactions = self.redactions
+        resets, record_lines = list(self.resets), dict(self.record_lines)
         for number, record in records:
-            line = flatten_record(record)
+            line, record_id, is_reset, first_kept = read_record(record)
+            next_line = len(numbers) + 1
+            if is_reset:
+                first = record_lines.get(first_kept, next_line)
+                resets.append(Reset(next_line, first))
+                record_lines = {each: at for each, at in record_lines.items() if at >= first}
+            elif record_id:
+                record_lines[record_id] = next_line
             if line is not None:
                 line, count = redact(line)
                 lines.append(line)
                 numbers.append(number)
                 redactions += count
-        return Talk("\n".join(lines), numbers, redactions)
+        return Talk("\n".join(lines), numbers, redactions, tuple(resets), record_lines)
 
 
 class Recent(Generic[State]):

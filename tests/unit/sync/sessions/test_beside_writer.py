@@ -8,6 +8,7 @@ import pytest
 from memd.index import openclaw_sessions
 from memd.index.openclaw_sessions import OpenClawSessions
 from memd.sync.sessions.sqlite import SqliteSessions
+from memd.text.transcripts import Record
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import (
     OpenClawDatabase,
@@ -41,12 +42,12 @@ def test_a_commit_in_the_middle_of_a_read_is_not_hindered(
     (found,) = source.find().found.values()
     busy: list[object] = []
 
-    def flatten(record: str) -> str | None:
+    def read(record: str) -> Record:
         openclaw.append("b", [record])
         busy.append(openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0])
-        return None
+        return Record(None)
 
-    monkeypatch.setattr("memd.sync.sessions.talk.flatten_record", flatten)
+    monkeypatch.setattr("memd.sync.sessions.talk.read_record", read)
     source.load(found)
     assert busy == [0] * 16
 

@@ -16,7 +16,7 @@ from memd.sync.sessions import talk
 from memd.sync.sessions.jsonl import JsonlSessions, find_session_id
 from memd.sync.sessions.kinds import OPENING_BYTES
 from memd.text.secrets import redact
-from memd.text.transcripts import flatten_transcript
+from memd.text.transcripts import Record, flatten_transcript
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import STAMP, TranscriptHome, conversation, header, message
 
@@ -252,15 +252,15 @@ def test_a_line_that_is_not_written_to_its_end_waits(home: TranscriptHome) -> No
 def test_only_what_was_added_is_flattened(home: TranscriptHome, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def flatten(record: str) -> str | None:
+    def read(record: str) -> Record:
         seen.append(record)
-        return None
+        return Record(None)
 
     home.write_file("a", conversation("a", 50))
     source = source_of(home)
     (found,) = source.find().found.values()
     source.load(found)
-    monkeypatch.setattr(talk, "flatten_record", flatten)
+    monkeypatch.setattr(talk, "read_record", read)
     home.append_file("a", ["added"])
     source.load(found)
     assert seen == ["added"]

@@ -12,6 +12,9 @@ from memd.lifecycle.tool_definitions import FORGET, GET, RECALL, SEARCH, STORE
 MOST_CHARACTERS = 1_200
 """What the section may take with every tool available."""
 
+SESSIONS_SEARCH, SESSIONS_HISTORY = SESSION_TOOLS = ("sessions_search", "sessions_history")
+"""OpenClaw's own tools for conversations, to which an excerpt of one leads."""
+
 
 def recall_section(tools: Collection[str], *, citations: bool) -> str:
     """Return the section, "" where none of the tools is memory's.
@@ -20,7 +23,7 @@ def recall_section(tools: Collection[str], *, citations: bool) -> str:
         tools: Names of the tools the model can call.
         citations: Whether its replies name the places they rest on.
     """
-    lines = [*_looking_up(tools), *_facts(tools)]
+    lines = [*_looking_up(tools), *_following_up(tools), *_facts(tools)]
     if not lines:
         return ""
     if SEARCH.name in tools or GET.name in tools:
@@ -50,6 +53,22 @@ def _looking_up(tools: Collection[str]) -> list[str]:
             "MEMORY.md or memory/ with `memory_get`; if nothing is, say so."
         ]
     return []
+
+
+def _following_up(tools: Collection[str]) -> list[str]:
+    """Return how an excerpt of a conversation leads to the conversation."""
+    if SEARCH.name not in tools:
+        return []
+    if SESSIONS_SEARCH not in tools:
+        then = "use `sessions_history` with a small limit."
+        return [_READ_ON + then] if SESSIONS_HISTORY in tools else []
+    then = "call `sessions_search` with telling words of it"
+    if SESSIONS_HISTORY in tools:
+        then += ", then `sessions_history` with the sessionKey, messageId and sessionId it returns"
+    return [f"{_READ_ON}{then}."]
+
+
+_READ_ON = "To read on from an excerpt of source `sessions`, "
 
 
 def _facts(tools: Collection[str]) -> list[str]:

@@ -21,6 +21,22 @@ MOST_TEXT_CHARS = 50_000
 MOST_LINE = 2**31 - 1
 """No file has a line beyond it."""
 
+_UNAVAILABLE: dict[str, dict[str, Any]] = {
+    "sessions": {
+        "disabled": True,
+        "unavailable": True,
+        "error": "transcripts are not indexed for this agent",
+        "warning": "Past conversations can't be searched for this agent.",
+        "action": "Tell the user. To index them, set memory.search.experimental.sessionMemory to true and add "
+        '"sessions" to memory.search.sources.',
+    },
+    "wiki": {
+        "corpora": [{"corpus": "wiki", "outcome": "not-registered"}],
+        "warning": "No wiki is registered; nothing was searched.",
+    },
+}
+"""What a search answers in a corpus that isn't there, beside its empty results."""
+
 _PLACE = re.compile(r"(?P<path>.+\.md)#L(?P<first>[0-9]{1,9})(?:-L?(?P<last>[0-9]{1,9}))?", re.IGNORECASE)
 """A citation: models hand it back as a path."""
 
@@ -32,6 +48,7 @@ async def search(
     citations: bool,
     deadline_ms: int | None,
     active_projects: list[str] | None = None,
+    session_key: str = "",
 ) -> dict[str, Any] | Wrong:
     """Return what `memory_search` answers.
 
@@ -41,18 +58,24 @@ async def search(
         citations: Whether each excerpt names its place.
         deadline_ms: Bounds the search.
         active_projects: Keys of the projects at work.
+        session_key: The session that asks; its own conversation is no result.
 
     Raises:
         MemdError: The memory can't answer; nothing the model wrote is the reason. Cancellation stops the search.
     """
+    corpus = arguments.get("corpus")
+    if corpus == "wiki" or (corpus == "sessions" and corpus not in host.config.settings.sources):
+        return {"results": [], **_UNAVAILABLE[corpus]}
     try:
         reply = await host.search(
             SearchParams(
                 query=arguments["query"],
                 max_results=arguments.get("maxResults"),
                 min_score=arguments.get("minScore"),
+                sources=[corpus] if corpus in ("memory", "sessions") else None,
                 deadline_ms=deadline_ms,
                 active_projects=active_projects,
+                exclude_session=session_key or None,
             )
         )
     except QueryEmptyError:
@@ -71,9 +94,14 @@ async def get(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
         MemdError: As in `search`.
     """
     path, first, lines = _place(arguments)
+    missing = {"status": "not_found", "path": path, "text": ""}
+    if arguments.get("corpus") == "wiki":
+        return missing  # the daemon has no wiki; a plugin that knows one reads it itself
     try:
         reply = await host.get(GetParams(path=path, from_line=first, lines=lines))
-    except (FileMissingError, FileUnreadableError, PathRefusedError) as error:
+    except FileMissingError:
+        return missing
+    except (FileUnreadableError, PathRefusedError) as error:
         return _refused(path, error)
     text, count = reply.text, reply.lines
     if len(text) > MOST_TEXT_CHARS:
@@ -151,7 +179,7 @@ def _place(arguments: dict[str, Any]) -> tuple[str, int, int | None]:
     return path, min(first or 1, MOST_LINE), None if lines is None else min(lines, MOST_LINE)
 
 
-def _refused(path: str, error: FileMissingError | FileUnreadableError | PathRefusedError) -> Wrong:
+def _refused(path: str, error: FileUnreadableError | PathRefusedError) -> Wrong:
     """Return why a file can't be read, so that a model asks for another one."""
     expected = "a path as memory_search names it: MEMORY.md, USER.md or a Markdown file below memory/"
     if path.startswith("sessions/"):

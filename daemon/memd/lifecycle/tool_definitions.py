@@ -75,6 +75,12 @@ SEARCH = Tool(
             "maximum": 1,
             "description": "Leave out what scores lower. 0 gives the nearest notes even where none is relevant.",
         },
+        "corpus": {
+            "type": "string",
+            "enum": ["memory", "sessions", "wiki", "all"],
+            "description": "Where to look: memory (notes), sessions (past conversations), wiki (wikis of other "
+            "plugins) or all. Notes and what is indexed of conversations if left out.",
+        },
     },
     ("query",),
     {"query": "what did we decide about the release date", "maxResults": 5},
@@ -92,6 +98,11 @@ GET = Tool(
             "type": "integer",
             "minimum": 1,
             "description": "How many lines; all that follow if left out.",
+        },
+        "corpus": {
+            "type": "string",
+            "enum": ["memory", "wiki", "all"],
+            "description": "memory (notes) if left out; wiki for the path of a wiki result; all tries both.",
         },
     },
     ("path",),

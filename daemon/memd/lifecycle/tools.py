@@ -11,7 +11,7 @@ from memd.life_settings import Citations
 from memd.lifecycle import tool_calls
 from memd.lifecycle.citations import wants_citations
 from memd.lifecycle.host import Host
-from memd.lifecycle.prompt import recall_section
+from memd.lifecycle.prompt import SESSION_TOOLS, recall_section
 from memd.lifecycle.session_kinds import settle_kind
 from memd.lifecycle.tool_arguments import Run as Run
 from memd.lifecycle.tool_arguments import Wrong, read_arguments, unknown_tool
@@ -91,6 +91,7 @@ class Tools:
                 citations=citations,
                 deadline_ms=params.deadline_ms,
                 active_projects=params.active_projects,
+                session_key=params.session_key,
             )
         if params.name == GET.name:
             return await tool_calls.get(self._host, arguments)
@@ -100,12 +101,14 @@ class Tools:
         """Return what the system prompt says of the tools the model has.
 
         Args:
-            params: Checked: `citations` and `session_kind` are known words. Tools that aren't memory's don't count.
+            params: Checked: `citations` and `session_kind` are known words. Of tools that aren't memory's only those
+                that read conversations count.
         """
         citations = self._citations(params.citations, params.session_kind, params.session_key)
         available = self.available()
         tools = USUAL if params.tools is None else params.tools
-        text = recall_section([name for name in available if name in tools], citations=citations)
+        beside = SESSION_TOOLS if available else ()
+        text = recall_section([name for name in (*available, *beside) if name in tools], citations=citations)
         return PromptSectionReply(self._host.agent_id, text, "on" if citations else "off")
 
     def _citations(self, mode: str | None, kind: str | None, session_key: str) -> bool:

@@ -286,7 +286,9 @@ class FileRows:
             return [], []
         if found.source != "memory":
             first_lines = [reset.first_line for reset in file.resets]
-            return cut_conversations(file.text, first_lines, lambda part: self._cut.apply(part, found.path)), []
+            return cut_conversations(
+                file.text, first_lines, lambda part: self._cut.apply(part, found.path)
+            ), []
         text, entries = hide_annotations(file.text), find_annotated(file.text, found.path)
         breaks = {line for entry in entries for line in (entry.start_line, entry.end_line + 1)}
         return (self._cut.apply(text, found.path, breaks) if text.strip() else []), entries

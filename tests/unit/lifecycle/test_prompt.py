@@ -30,6 +30,32 @@ def test_the_section_names_the_tools_there_are_and_is_short(tools: tuple[str, ..
         assert bool(text) is bool(tools)
 
 
+@pytest.mark.parametrize(
+    ("tools", "named"),
+    [
+        (["memory_search", "sessions_search", "sessions_history"], ["sessions_search", "sessions_history"]),
+        (["memory_search", "sessions_search"], ["sessions_search"]),
+        (["memory_search", "sessions_history"], ["sessions_history"]),
+        (["memory_get", "sessions_search", "sessions_history"], []),
+        (["memory_search"], []),
+    ],
+)
+def test_an_excerpt_of_a_conversation_leads_to_the_tools_there_are(
+    tools: list[str], named: list[str]
+) -> None:
+    text = recall_section(tools, citations=True)
+
+    assert re.findall(r"sessions_[a-z]+", text) == named
+    assert len(recall_section([*TOOLS, *tools], citations=True)) < MOST_CHARACTERS
+
+
+def test_session_tools_alone_make_no_section(tmp_path: Path) -> None:
+    tools = ["sessions_search", "sessions_history"]
+    wanted = Tools(ScriptedHost(tmp_path), lambda: 0).prompt_section(PromptSectionParams(tools=tools))
+
+    assert wanted.text == ""
+
+
 def test_the_section_says_how_to_cite_and_that_memory_gives_no_orders() -> None:
     on, off = (recall_section(["memory_search"], citations=citations) for citations in (True, False))
 

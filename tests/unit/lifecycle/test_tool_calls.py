@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.config import MemorySearch
 from memd.life_settings import Life
 from memd.lifecycle.tool_calls import MOST_TEXT_CHARS, as_json
 from memd.lifecycle.tools import Tools
@@ -75,6 +77,50 @@ def test_active_projects_reach_the_search(host: ScriptedHost) -> None:
     _call(host, "memory_search", {"query": "x"})
 
     assert [asked.active_projects for asked in host.searched] == [["a"], None]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "sources"), [("memory", ["memory"]), ("sessions", ["sessions"]), ("all", None), (None, None)]
+)
+def test_a_corpus_names_the_sources_that_are_searched(
+    host: ScriptedHost, corpus: str | None, sources: list[str] | None
+) -> None:
+    host.config = replace(host.config, settings=MemorySearch(sources=("memory", "sessions")))
+
+    assert _call(host, "memory_search", {"query": "x", "corpus": corpus}).ok
+
+    assert host.searched[0].sources == sources
+
+
+@pytest.mark.parametrize("corpus", ["sessions", "wiki"])
+def test_a_corpus_that_is_not_there_is_not_searched_and_said_so(host: ScriptedHost, corpus: str) -> None:
+    reply = _call(host, "memory_search", {"query": "x", "corpus": corpus})
+
+    assert reply.ok
+    assert reply.result["results"] == []
+    assert reply.result["warning"]
+    assert host.searched == []
+
+
+def test_an_unknown_corpus_is_answered_with_those_there_are(host: ScriptedHost) -> None:
+    reply = _call(host, "memory_search", {"query": "x", "corpus": "web"})
+
+    assert not reply.ok
+    assert "one of memory, sessions, wiki, all" in reply.result["error"]
+
+
+def test_a_wiki_page_is_not_found_in_the_notes(host: ScriptedHost) -> None:
+    host.text = "a note"
+
+    assert _call(host, "memory_get", {"path": "x.md", "corpus": "wiki"}).result["status"] == "not_found"
+    assert "status" not in _call(host, "memory_get", {"path": "x.md", "corpus": "all"}).result
+
+
+def test_the_session_that_asks_is_left_out(host: ScriptedHost) -> None:
+    _call(host, "memory_search", {"query": "x"}, session_key=GROUP)
+    _call(host, "memory_search", {"query": "x"})
+
+    assert [asked.exclude_session for asked in host.searched] == [GROUP, None]
 
 
 def test_what_is_less_than_the_whole_is_said(host: ScriptedHost) -> None:
@@ -200,16 +246,22 @@ def test_a_citation_will_do_for_a_path(host: ScriptedHost, arguments: Any, asked
     assert (host.read[0].path, host.read[0].from_line, host.read[0].lines) == asked
 
 
-@pytest.mark.parametrize(
-    "error", [FileMissingError("there is no memory/x.md"), PathRefusedError("'../etc' is refused")]
-)
-def test_a_path_that_is_no_memory_is_answered(host: ScriptedHost, error: Any) -> None:
-    host.failure = error
+def test_a_file_that_is_missing_is_not_found(host: ScriptedHost) -> None:
+    host.failure = FileMissingError("there is no memory/x.md")
+
+    reply = _call(host, "memory_get", {"path": "memory/x.md"})
+
+    assert reply.ok
+    assert reply.result == {"status": "not_found", "path": "memory/x.md", "text": ""}
+
+
+def test_a_path_that_is_no_memory_is_answered(host: ScriptedHost) -> None:
+    host.failure = PathRefusedError("'../etc' is refused")
 
     reply = _call(host, "memory_get", {"path": "memory/x.md"})
 
     assert not reply.ok
-    assert reply.result["error"] == f"memory_get: {error}"
+    assert reply.result["error"] == "memory_get: '../etc' is refused"
     assert "memory_search" in reply.result["expected"]
     assert reply.result["example"]["path"] == "memory/2026-01-16.md"
 

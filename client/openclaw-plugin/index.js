@@ -15,14 +15,16 @@ import { citesPlaces, promptSection } from "./src/prompt.js";
 import { searchRuntime } from "./src/search-runtime.js";
 import { hasMemory, ownSetting, PLUGIN_ID, readSettings } from "./src/settings.js";
 import { makeTool, toolNames } from "./src/tools.js";
+import { listSupplements } from "./src/wiki.js";
 
 const START_MS = 20_000; // a daemon that is started takes some seconds; nobody waits for it here
 
 /**
  * Return the plugin.
  * @param {MakeClient} makeClient how it gets a client of the daemon
+ * @param {import("./src/types.js").ListSupplements} [supplements] what other plugins add to memory
  */
-export function createPlugin(makeClient) {
+export function createPlugin(makeClient, supplements = listSupplements) {
   return {
     id: PLUGIN_ID,
     name: "memd",
@@ -40,7 +42,7 @@ export function createPlugin(makeClient) {
       const parts = { daemon, settings, entries, config };
       registerCapability(api, parts);
       for (const name of toolNames(settings)) {
-        api.registerTool((context) => makeTool(name, context, parts), { names: [name] });
+        api.registerTool((context) => makeTool(name, context, { ...parts, supplements }), { names: [name] });
       }
       listen(api, parts);
       api.registerService(service(api, daemon, config));
@@ -56,6 +58,7 @@ export function createPlugin(makeClient) {
 function registerCapability(api, parts) {
   api.registerMemoryCapability({
     deterministicRecallToolName: "memory_search",
+    supportsPrivateTranscriptRecall: true,
     promptBuilder({ availableTools, citationsMode, agentId, agentSessionKey }) {
       if (!hasMemory(parts.config(), agentId)) return [];
       const citations = ownSetting(parts.config(), agentId, (own) => own.citations) ?? citationsMode;

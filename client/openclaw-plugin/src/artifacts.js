@@ -9,7 +9,8 @@ import { join, posix } from "node:path";
 
 import { agentIds, hasMemory } from "./settings.js";
 
-const ROOTS = new Set(["MEMORY.md", "memory.md", "USER.md"]);
+const ROOT = "MEMORY.md"; // USER.md is about a person: OpenClaw's own memory doesn't show it either
+const REPORTS = "memory/dreaming/";
 
 /**
  * Return the artifacts of all agents with memory; agents that share a workspace share its files.
@@ -28,7 +29,7 @@ export async function listArtifacts(cfg, workspaceOf) {
   for (const [workspaceDir, agents] of owners) {
     for (const relativePath of await memoryFiles(workspaceDir)) {
       artifacts.push({
-        kind: ROOTS.has(relativePath) ? "memory-root" : "daily-note",
+        kind: kindOf(relativePath),
         workspaceDir,
         relativePath,
         absolutePath: join(workspaceDir, relativePath),
@@ -45,8 +46,14 @@ export async function listArtifacts(cfg, workspaceOf) {
  * @param {string} workspace
  */
 async function memoryFiles(workspace) {
-  const top = (await entries(workspace)).filter((entry) => entry.isFile() && ROOTS.has(entry.name));
-  return [...top.map((entry) => entry.name).sort(), ...(await below(workspace, "memory"))];
+  const hasRoot = (await entries(workspace)).some((entry) => entry.isFile() && entry.name === ROOT);
+  return [...(hasRoot ? [ROOT] : []), ...(await below(workspace, "memory"))];
+}
+
+/** @param {string} path in the workspace */
+function kindOf(path) {
+  if (path === ROOT) return "memory-root";
+  return path.startsWith(REPORTS) ? "dream-report" : "daily-note";
 }
 
 /**

@@ -1,73 +1,206 @@
 /**
- * `openclaw memory`, also called `openclaw memd`: how memory stands, and a search, from OpenClaw's own command line.
- * `memctl` does the rest.
+ * `openclaw memory`, also called `openclaw memd`: status, indexing, reset and search from OpenClaw's own command line, with the
+ * options of its own memory. `memctl` does the rest.
  */
 
 /** @import { Command, Settings } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
 
-import { sentence } from "./daemon.js";
+import { createInterface } from "node:readline/promises";
 
-const DESCRIPTION = "The memory of OpenClaw's agents in memd: status and search";
+import { codeOf, sentence, told } from "./daemon.js";
+
+const DESCRIPTION = "The memory of OpenClaw's agents in memd: status, index, reset and search";
+
+const INDEX_MS = 60 * 60_000; // a whole index of a large memory, embedded by a slow provider
+const PROBE_MS = 60_000;
 
 /** What OpenClaw shows of the command before it loads the plugin. */
 export const DESCRIPTORS = ["memory", "memd"].map((name) => ({ name, description: DESCRIPTION, hasSubcommands: true }));
 
 /**
+ * What commands write to, and how they ask.
+ * @typedef {{ daemon: Daemon, settings: Settings, write: (text: string) => void, complain: (text: string) => void,
+ *             confirm: (question: string) => Promise<boolean | undefined> }} Parts `confirm` gives undefined without a terminal
+ */
+
+/** @typedef {{ agent?: string, json?: boolean, verbose?: boolean }} Common */
+
+/**
  * Add the commands to OpenClaw's.
  * @param {Command} program
- * @param {{ daemon: Daemon, settings: Settings, write?: (text: string) => void }} parts
+ * @param {Partial<Parts> & Pick<Parts, "daemon" | "settings">} parts
  */
-export function addCommands(program, { daemon, settings, write = (text) => void process.stdout.write(text) }) {
-  for (const { name } of DESCRIPTORS) addGroup(program.command(name).description(DESCRIPTION), { daemon, settings, write });
+export function addCommands(program, parts) {
+  const whole = {
+    write: (/** @type {string} */ text) => void process.stdout.write(text),
+    complain: (/** @type {string} */ text) => void process.stderr.write(text),
+    confirm: confirmOnTerminal,
+    ...parts,
+  };
+  for (const { name } of DESCRIPTORS) addGroup(program.command(name).description(DESCRIPTION), whole);
 }
 
 /**
  * @param {Command} group
- * @param {{ daemon: Daemon, settings: Settings, write: (text: string) => void }} parts
+ * @param {Parts} parts
  */
-function addGroup(group, { daemon, settings, write }) {
-  const ask = (/** @type {string} */ method, /** @type {Record<string, unknown>} */ params) =>
-    daemon.ask(method, params, { deadlineMs: settings.toolDeadlineMs });
-  const run = async (/** @type {() => Promise<void>} */ action) => {
-    try {
-      await action();
-    } catch (error) {
-      write(`memd: ${sentence(error)}\n`);
-      process.exitCode = 1;
-    } finally {
-      await daemon.close();
-    }
-  };
-  group
-    .command("status")
-    .description("Whether the daemon answers, and what it holds of each agent")
-    .option("--agent <id>", "one agent")
-    .option("--json", "the daemon's reply as it is")
-    .action((/** @type {{ agent?: string, json?: boolean }} */ { agent, json }) =>
-      run(async () => {
-        const reply = await ask("status", agent === undefined ? {} : { agent });
-        write(json ? `${JSON.stringify(reply, null, 2)}\n` : statusLines(reply));
-      }),
-    );
-  group
-    .command("search <query>")
-    .description("Search an agent's memory")
-    .option("--agent <id>", "the agent; else the default one")
-    .option("--max-results <n>", "how many at most", Number)
-    .option("--json", "the daemon's reply as it is")
-    .action((/** @type {string} */ query, /** @type {{ agent?: string, maxResults?: number, json?: boolean }} */ options) =>
-      run(async () => {
-        const { agent, maxResults, json } = options;
-        const asked = { ...(agent ? { agent } : {}), ...(maxResults ? { max_results: maxResults } : {}) };
-        const reply = await ask("search", { query, ...asked });
-        write(json ? `${JSON.stringify(reply, null, 2)}\n` : hitLines(reply));
-      }),
-    );
+function addGroup(group, parts) {
+  common(group.command("status"), "Show how memory stands: files, chunks and what is missing")
+    .option("--deep", "Probe embeddings, vectors, the keyword index and files")
+    .option("--index", "Index what changed first (implies --deep)")
+    .option("--verbose", "Also show where the index is, its sources and what was left out")
+    .action((/** @type {Common & { deep?: boolean, index?: boolean }} */ given) => run(given, parts, () => status(given, parts)));
+  common(group.command("index"), "Index what changed")
+    .option("--force", "Read, chunk and embed everything again")
+    .option("--verbose", "Also show providers, models and sources")
+    .action((/** @type {Common & { force?: boolean }} */ given) => run(given, parts, () => index(given, parts)));
+  common(group.command("reset"), "Drop the index and build it anew from the files; notes and sessions stay")
+    .option("--vectors", "Drop the vectors too, so that every text is embedded again")
+    .option("--yes", "Skip the confirmation")
+    .action((/** @type {Common & { vectors?: boolean, yes?: boolean }} */ given) => run(given, parts, () => reset(given, parts)));
+  common(group.command("search [query]"), "Search an agent's memory")
+    .option("--query <text>", "The query, in place of the argument")
+    .option("--max-results <n>", "Most results", Number)
+    .option("--min-score <n>", "Lowest score", Number)
+    .action((/** @type {string | undefined} */ query, /** @type {Common & { query?: string, maxResults?: number,
+      minScore?: number }} */ given) => run(given, parts, () => search(given.query ?? query, given, parts)));
 }
 
-/** @param {Record<string, any>} reply */
-function statusLines(reply) {
+/**
+ * @param {Command} command
+ * @param {string} description
+ */
+function common(command, description) {
+  return command
+    .description(description)
+    .option("--agent <id>", "One agent; for a search else the default one, else all")
+    .option("--json", "The daemon's reply as it is");
+}
+
+/**
+ * Run a command; what fails is said, in JSON where that was asked for, and ends OpenClaw with 1.
+ * @param {Common} given
+ * @param {Parts} parts
+ * @param {() => Promise<void>} action
+ */
+async function run({ json }, { daemon, write, complain }, action) {
+  try {
+    await action();
+  } catch (error) {
+    const { message, hint } = told(error);
+    if (json) write(asText({ ok: false, error: { type: "cli_error", code: codeOf(error), message, ...(hint ? { hint } : {}) } }));
+    else complain(`memd: ${sentence(error)}\n`);
+    process.exitCode = 1;
+  } finally {
+    await daemon.close();
+  }
+}
+
+/**
+ * @param {Common & { deep?: boolean, index?: boolean }} given
+ * @param {Parts} parts
+ */
+async function status({ agent, json, verbose, deep, index: sync }, { daemon, settings, write, complain }) {
+  const which = agent === undefined ? {} : { agent };
+  if (sync) failedAgents(await daemon.ask("index", which, { deadlineMs: INDEX_MS }), complain);
+  const probe = deep === true || sync === true;
+  const deadlineMs = probe ? Math.max(PROBE_MS, settings.toolDeadlineMs) : settings.toolDeadlineMs;
+  const reply = await daemon.ask("status", probe ? { ...which, deep: true } : which, { deadlineMs });
+  write(json ? asText(reply) : statusLines(reply, verbose === true));
+}
+
+/**
+ * @param {Common & { force?: boolean }} given
+ * @param {Parts} parts
+ */
+async function index({ agent, json, verbose, force }, { daemon, settings, write, complain }) {
+  const which = agent === undefined ? {} : { agent };
+  if (verbose && !json) {
+    const { agents } = await daemon.ask("status", which, { deadlineMs: settings.toolDeadlineMs });
+    write(agents.map((/** @type {any} */ each) => `${each.agent}: ${details(each)}\n`).join(""));
+  }
+  const reply = await daemon.ask("index", { ...which, force: force === true }, { deadlineMs: INDEX_MS });
+  indexed(reply, json, { write, complain });
+}
+
+/**
+ * @param {Common & { vectors?: boolean, yes?: boolean }} given
+ * @param {Parts} parts
+ */
+async function reset({ agent, json, vectors, yes }, { daemon, write, complain, confirm }) {
+  const whose = agent === undefined ? "all agents" : agent;
+  if (!yes) {
+    const said = await confirm(`Drop the index of ${whose} and build it anew? Notes and sessions stay. [y/N] `);
+    if (said === undefined) throw new Error("memory reset needs a confirmation: without a terminal, run it with --yes");
+    if (!said) return write("Nothing was reset.\n");
+  }
+  const params = { ...(agent === undefined ? {} : { agent }), vectors: vectors === true };
+  indexed(await daemon.ask("reset", params, { deadlineMs: INDEX_MS }), json, { write, complain });
+}
+
+/**
+ * @param {string | undefined} query
+ * @param {Common & { maxResults?: number, minScore?: number }} given
+ * @param {Parts} parts
+ */
+async function search(query, { agent, json, maxResults, minScore }, { daemon, settings, write }) {
+  if (!query) throw new Error("memory search needs a query: give it as an argument or with --query");
+  if (maxResults !== undefined && !(Number.isInteger(maxResults) && maxResults > 0)) {
+    throw new Error("--max-results must be a positive integer");
+  }
+  if (minScore !== undefined && !Number.isFinite(minScore)) throw new Error("--min-score must be a number");
+  const asked = {
+    ...(agent === undefined ? {} : { agent }),
+    ...(maxResults === undefined ? {} : { max_results: maxResults }),
+    ...(minScore === undefined ? {} : { min_score: minScore }),
+  };
+  const reply = await daemon.ask("search", { query, ...asked }, { deadlineMs: settings.toolDeadlineMs });
+  write(json ? asText(reply) : hitLines(reply));
+}
+
+/** @param {unknown} reply */
+function asText(reply) {
+  return `${JSON.stringify(reply, null, 2)}\n`;
+}
+
+/**
+ * Say what became of each agent's index; an error of one ends OpenClaw with 1.
+ * @param {Record<string, any>} reply
+ * @param {boolean | undefined} json
+ * @param {Pick<Parts, "write" | "complain">} parts
+ */
+function indexed(reply, json, { write, complain }) {
+  if (json) write(asText(reply));
+  else if (reply.agents.length === 0) write("No agents to index.\n");
+  else {
+    for (const each of reply.agents) {
+      const { agent, files, chunks, files_changed: changed, files_removed: removed, embedded } = each;
+      if (each.error) continue;
+      write(`${agent}: ${files} files, ${chunks} chunks; ${changed} changed, ${removed} removed, ${embedded} embedded\n`);
+      if (each.degraded) write(`  ${each.degraded.reason}\n`);
+    }
+  }
+  failedAgents(reply, json ? () => {} : complain);
+}
+
+/**
+ * @param {Record<string, any>} reply
+ * @param {(text: string) => void} complain
+ */
+function failedAgents(reply, complain) {
+  for (const { agent, error } of reply.agents) {
+    if (!error) continue;
+    complain(`memd: ${agent}: ${sentence(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/**
+ * @param {Record<string, any>} reply
+ * @param {boolean} verbose
+ */
+function statusLines(reply, verbose) {
   const lines = [`memd ${reply.version} answers at ${reply.socket}`];
   for (const agent of reply.agents) {
     const pending = agent.files_pending + agent.chunks_pending;
@@ -75,13 +208,38 @@ function statusLines(reply) {
     const meaning = agent.provider === "none" ? "words alone" : `${agent.provider} ${agent.model}`;
     lines.push(`${agent.agent}: ${state}, ${agent.files} files, ${agent.chunks} chunks, searched by ${meaning}`);
     if (agent.degraded) lines.push(`  ${agent.degraded.reason}`);
+    if (verbose) lines.push(`  ${details(agent)}`, `  index: ${agent.index_path}`);
+    for (const { name, ok, detail } of agent.checks ?? []) lines.push(`  ${name}: ${ok ? "ok" : "FAILED"}, ${detail}`);
+    if (verbose) for (const { path, reason } of agent.skipped ?? []) lines.push(`  left out: ${path}: ${reason}`);
+    for (const { message, hint } of agent.problems ?? []) lines.push(`  problem: ${message} (${hint})`);
   }
   for (const { message, hint } of reply.problems) lines.push(`problem: ${message} (${hint})`);
   return `${lines.join("\n")}\n`;
 }
 
+/** @param {Record<string, any>} agent of a status */
+function details(agent) {
+  const model = agent.model ? ` ${agent.model}` : "";
+  return `provider ${agent.provider}${model}, sources ${agent.sources.join(", ") || "none"}, workspace ${agent.workspace}`;
+}
+
 /** @param {Record<string, any>} reply */
 function hitLines(reply) {
-  if (reply.hits.length === 0) return "Nothing found.\n";
-  return reply.hits.map((/** @type {any} */ hit) => `${hit.citation}  ${hit.score.toFixed(3)}\n${hit.snippet}\n\n`).join("");
+  const less = reply.degraded ? `${reply.degraded.reason}\n` : "";
+  if (reply.hits.length === 0) return `${less}No relevant results.\n`;
+  return less + reply.hits.map((/** @type {any} */ hit) => `${hit.citation}  ${hit.score.toFixed(3)}\n${hit.snippet}\n\n`).join("");
+}
+
+/**
+ * Ask on the terminal; undefined where there is none.
+ * @param {string} question
+ */
+async function confirmOnTerminal(question) {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(?:es)?$/iu.test((await terminal.question(question)).trim());
+  } finally {
+    terminal.close();
+  }
 }

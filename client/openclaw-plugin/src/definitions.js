@@ -34,6 +34,13 @@ export const DEFINITIONS = [
           maximum: 1,
           description: "Leave out what scores lower. 0 gives the nearest notes even where none is relevant.",
         },
+        corpus: {
+          type: "string",
+          enum: ["memory", "sessions", "wiki", "all"],
+          description:
+            "Where to look: memory (notes), sessions (past conversations), wiki (wikis of other plugins) or all. " +
+            "Notes and what is indexed of conversations if left out.",
+        },
       },
       required: ["query"],
       additionalProperties: false,
@@ -50,6 +57,11 @@ export const DEFINITIONS = [
         path: text("The file as memory_search names it, such as memory/2026-01-16.md; relative to the workspace."),
         from: { ...LINES, description: "First line, counted from 1." },
         lines: { ...LINES, description: "How many lines; all that follow if left out." },
+        corpus: {
+          type: "string",
+          enum: ["memory", "wiki", "all"],
+          description: "memory (notes) if left out; wiki for the path of a wiki result; all tries both.",
+        },
       },
       required: ["path"],
       additionalProperties: false,

@@ -94,7 +94,13 @@ function noteOf(event, context) {
   const reason = OVER.get(event.reason ?? "");
   const key = event.sessionKey ?? context.sessionKey;
   if (reason === undefined || !key) return undefined;
-  return { ...whose({ ...context, sessionKey: key }), session_key: key, session_id: event.sessionId, reason };
+  return {
+    ...whose({ ...context, sessionKey: key }),
+    session_key: key,
+    session_id: event.sessionId,
+    ...(event.nextSessionId ? { next_session_id: event.nextSessionId } : {}),
+    reason,
+  };
 }
 
 /**

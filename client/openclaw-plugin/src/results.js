@@ -2,7 +2,7 @@
  * Results of tools in OpenClaw's shape: the same map as JSON for the model and as `details` for the host. Pure.
  */
 
-/** @import { ToolResult } from "./types.js" */
+/** @import { CorpusOutcome, ToolResult } from "./types.js" */
 
 import { codeOf, isAbsent, told } from "./daemon.js";
 
@@ -48,6 +48,19 @@ export function searchUnavailable(error) {
     action,
     debug: { warning, action, error: message },
   };
+}
+
+/**
+ * Return what became of the corpora that were asked for, and what a model has to tell of it.
+ * @param {CorpusOutcome[]} corpora
+ * @returns {{ corpora: CorpusOutcome[], warning?: string }}
+ */
+export function corporaOf(corpora) {
+  const warnings = corpora.flatMap(({ corpus, outcome, error }) => {
+    if (outcome === "unavailable") return [`The corpus ${corpus} is unavailable: ${error}.`];
+    return outcome === "not-registered" && corpora.length === 1 ? [`The corpus ${corpus} is not registered.`] : [];
+  });
+  return { corpora, ...(warnings.length === 0 ? {} : { warning: warnings.join(" ") }) };
 }
 
 /**

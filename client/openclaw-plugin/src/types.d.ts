@@ -96,6 +96,45 @@ export interface SessionEntry {
   spawnedBy?: string | null;
   parentSessionKey?: string | null;
   ownerSessionKey?: string | null;
+  chatType?: string | null;
+  delivery?: { kind?: string; origin?: { chatType?: string } };
+}
+
+/** For which conversation OpenClaw looks into others before a reply. */
+export interface ConversationRecall {
+  anchorSessionKey: string;
+  scope: string;
+  corpus: string;
+}
+
+export interface WikiRow {
+  corpus: string;
+  path: string;
+  score: number;
+  snippet: string;
+  [key: string]: unknown;
+}
+
+export interface WikiPage {
+  corpus: string;
+  path: string;
+  content: string;
+  [key: string]: unknown;
+}
+
+/** What another plugin adds to memory. */
+export interface Supplement {
+  search(asked: Record<string, unknown>): Promise<WikiRow[]>;
+  get(asked: Record<string, unknown>): Promise<WikiPage | null>;
+}
+
+export type ListSupplements = () => Promise<Array<{ pluginId: string; supplement: Supplement }>>;
+
+/** What became of a corpus that was asked for. */
+export interface CorpusOutcome {
+  corpus: "memory" | "wiki";
+  outcome: "ok" | "unavailable" | "not-registered";
+  error?: string;
 }
 
 /** Lists the sessions of an agent. */
@@ -147,6 +186,7 @@ export interface ToolContext {
   sessionKey?: string;
   sandboxed?: boolean;
   activeProjectKeys?: readonly string[];
+  conversationRecall?: ConversationRecall;
 }
 
 export interface FlushPlan {
@@ -244,6 +284,7 @@ export type ProvenanceReader = (file: {
 
 export interface MemoryCapability {
   deterministicRecallToolName: string;
+  supportsPrivateTranscriptRecall: boolean;
   promptBuilder(asked: {
     availableTools: Set<string>;
     citationsMode?: string;
@@ -273,6 +314,7 @@ export interface SessionStartEvent {
 
 export interface SessionEndEvent extends SessionStartEvent {
   reason?: string;
+  nextSessionId?: string;
 }
 
 export interface PromptEvent {

@@ -78,7 +78,7 @@ function isChild(entry, requester) {
  * @param {string} path
  * @param {Array<{ key: string, entry: SessionEntry }>} sessions
  */
-function keysOf(path, sessions) {
+export function keysOf(path, sessions) {
   const name = path.split("/").at(-1) ?? "";
   const id = /^(.+?)(?:-topic-[^.]*)?\.jsonl(?:$|\.)/u.exec(name)?.[1];
   if (id === undefined) return [];
@@ -94,7 +94,7 @@ function baseName(path) {
  * @param {SessionEntries} entries
  * @param {string} agent
  */
-function listed(entries, agent) {
+export function listed(entries, agent) {
   try {
     return entries(agent).map(({ sessionKey, entry }) => ({ key: sessionKey, entry }));
   } catch {

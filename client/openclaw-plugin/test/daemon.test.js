@@ -38,7 +38,7 @@ test("tools are defined as the daemon defines them", async () => {
 });
 
 test("the prompt says what the daemon's section says, whatever tools a model has", async () => {
-  const names = DEFINITIONS.map(({ name }) => name);
+  const names = [...DEFINITIONS.map(({ name }) => name), "sessions_search", "sessions_history"];
   for (let choice = 0; choice < 2 ** names.length; choice += 1) {
     const tools = names.filter((_name, at) => choice & (1 << at));
     for (const citations of ["on", "off"]) {
@@ -67,6 +67,19 @@ test("a search finds the note, and a read gives its lines", async () => {
   assert.equal(citations, "on");
   const read = await call("memory_get", { path: results[0].path, from: 3, lines: 1 });
   assert.deepEqual([read.status, read.text.trim(), read.from, read.lines], ["ok", "The staging gateway listens on port 8443.", 3, 1]);
+});
+
+test("a corpus limits a search, a file that is missing is not found, and a wiki there is none", async () => {
+  const { call } = plugged();
+  const query = { query: "marmalade tasting or staging gateway", minScore: 0 };
+  const sources = async (corpus) => new Set((await call("memory_search", { ...query, corpus })).results.map(({ source }) => source));
+  assert.deepEqual(await sources("sessions"), new Set(["sessions"]));
+  assert.deepEqual(await sources("memory"), new Set(["memory"]));
+  assert.deepEqual(await sources("all"), new Set(["memory", "sessions"]));
+  assert.deepEqual(await call("memory_get", { path: "memory/none.md" }), { status: "not_found", path: "memory/none.md", text: "" });
+  const { corpora, warning } = await call("memory_search", { ...query, corpus: "all" });
+  assert.equal(corpora[0].outcome, "ok");
+  assert.match(warning, /wiki is unavailable/u); // outside of OpenClaw there is no interface to ask
 });
 
 test("a transcript is found by a session that may see it, and by no other", async () => {

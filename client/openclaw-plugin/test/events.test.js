@@ -35,6 +35,13 @@ test("a conversation that is over leaves a note, one that goes on or is deleted 
   ]);
 });
 
+test("a conversation that ends within its session says that the session goes on", async () => {
+  const { api, client } = await host({});
+  const event = { sessionId: "4f1c", nextSessionId: "4f1c", sessionKey: WHO.sessionKey, messageCount: 0, reason: "new" };
+  await api.fire("session_end", event, WHO);
+  assert.equal(client.asked[0].params.next_session_id, "4f1c");
+});
+
 test("no second note is written where OpenClaw's hook writes one, or the settings want none", async () => {
   const own = { hooks: { internal: { entries: { "session-memory": { enabled: true } } } } };
   for (const [settings, config] of [[{}, own], [{ sessionNotes: false }, {}]]) {

@@ -75,8 +75,8 @@ export function failure(code, message = code, hint = "the way out") {
 }
 
 /** The plugin registered with a host, and a client in place of the daemon's. */
-export async function register(host, client) {
+export async function register(host, client, supplements = async () => []) {
   const { createPlugin } = await import("../index.js");
-  createPlugin(() => client).register(host);
+  createPlugin(() => client, supplements).register(host);
   return host;
 }

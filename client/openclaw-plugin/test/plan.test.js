@@ -45,7 +45,11 @@ test("the Markdown of each workspace is public, with the agents it belongs to; l
   const workspace = await mkdtemp(join(tmpdir(), "memd-artifacts-"));
   t.after(() => rm(workspace, { recursive: true, force: true }));
   await mkdir(join(workspace, "memory", "topics"), { recursive: true });
-  for (const path of ["MEMORY.md", "SOUL.md", "memory/2026-01-16.md", "memory/topics/a.md", "memory/b.txt"]) {
+  await mkdir(join(workspace, "memory", "dreaming"), { recursive: true });
+  await mkdir(join(workspace, "users", "ada"), { recursive: true });
+  const paths = ["MEMORY.md", "USER.md", "SOUL.md", "users/ada/USER.md", "memory/2026-01-16.md", "memory/topics/a.md", "memory/b.txt",
+    "memory/dreaming/2026-01-16.md"];
+  for (const path of paths) {
     await writeFile(join(workspace, path), "x");
   }
   await symlink("/etc/hostname", join(workspace, "memory", "link.md"));
@@ -54,6 +58,7 @@ test("the Markdown of each workspace is public, with the agents it belongs to; l
   assert.deepEqual(found.map(({ kind, relativePath }) => [kind, relativePath]), [
     ["memory-root", "MEMORY.md"],
     ["daily-note", "memory/2026-01-16.md"],
+    ["dream-report", "memory/dreaming/2026-01-16.md"],
     ["daily-note", "memory/topics/a.md"],
   ]);
   assert.deepEqual(found[0].agentIds, ["main", "work"]);
@@ -101,13 +106,14 @@ class Program {
   }
 }
 
-async function command(words, given, client) {
+async function command(words, given, client, said) {
   const actions = new Map();
   const written = [];
   const log = { info() {}, warn() {} };
   const settings = readSettings({});
   const daemon = new Daemon(settings, log, () => client);
-  addCommands(new Program(actions), { daemon, settings, write: (text) => written.push(text) });
+  const write = (text) => written.push(text);
+  addCommands(new Program(actions), { daemon, settings, write, complain: write, confirm: async () => said });
   await actions.get(words)(...given);
   return written.join("");
 }
@@ -132,6 +138,79 @@ test("a command that can't reach the daemon says why, and fails", async () => {
   assert.equal(await command("memory status", [{}], client), "memd: nobody answers (start memd)\n");
   assert.equal(process.exitCode, 1);
   process.exitCode = 0;
+});
+
+const INDEXED = { agent: "main", files: 3, chunks: 4, files_changed: 1, files_removed: 0, embedded: 2, degraded: null, error: null };
+const BROKEN = { ...INDEXED, agent: "work", error: { code: "index_unwritable", message: "disk full", hint: "free some room" } };
+
+/** Run what may end OpenClaw with a code, and return the code. */
+async function endedWith(run) {
+  process.exitCode = 0;
+  const written = await run();
+  const code = process.exitCode;
+  process.exitCode = 0;
+  return [written, code];
+}
+
+test("index says what became of each agent, and fails where one failed", async () => {
+  const client = new FakeClient({ index: { agents: [INDEXED, BROKEN] } });
+  const [written, code] = await endedWith(() => command("memory index", [{ force: true }], client));
+  assert.equal(written, "main: 3 files, 4 chunks; 1 changed, 0 removed, 2 embedded\nmemd: work: disk full (free some room)\n");
+  assert.equal(code, 1);
+  assert.deepEqual(client.asked[0].params, { force: true });
+  assert.ok(client.asked[0].options.deadlineMs > 600_000);
+  const json = await endedWith(() => command("memory index", [{ agent: "main", json: true }], new FakeClient({ index: { agents: [INDEXED] } })));
+  assert.deepEqual([JSON.parse(json[0]), json[1]], [{ agents: [INDEXED] }, 0]);
+});
+
+test("index with --verbose shows providers and sources first", async () => {
+  const agent = { agent: "main", provider: "local", model: "m", sources: ["memory"], workspace: "/w" };
+  const client = new FakeClient({ status: { agents: [agent] }, index: { agents: [INDEXED] } });
+  assert.match(await command("memory index", [{ verbose: true }], client), /^main: provider local m, sources memory, workspace \/w\nmain: 3 files/u);
+});
+
+test("reset asks first, and without a terminal wants --yes", async () => {
+  const client = new FakeClient({ reset: { agents: [INDEXED] } });
+  const [refused, code] = await endedWith(() => command("memory reset", [{}], client, undefined));
+  assert.match(refused, /--yes/u);
+  assert.equal(code, 1);
+  assert.equal(await command("memory reset", [{}], client, false), "Nothing was reset.\n");
+  assert.equal(client.asked.length, 0);
+  assert.match(await command("memory reset", [{ agent: "main" }], client, true), /^main: 3 files/u);
+  await command("memory reset", [{ yes: true, vectors: true }], client);
+  assert.deepEqual(client.asked.map(({ params }) => params), [{ agent: "main", vectors: false }, { vectors: true }]);
+});
+
+test("a deep status probes, and with --index it indexes first", async () => {
+  const agent = { agent: "main", enabled: true, files_pending: 0, chunks_pending: 0, files: 3, chunks: 4, provider: "none",
+    checks: [{ name: "embeddings", ok: false, detail: "no vector within 5 s" }] };
+  const client = new FakeClient({ status: { version: "1", socket: "/s", agents: [agent], problems: [] }, index: { agents: [INDEXED] } });
+  assert.match(await command("memory status", [{ deep: true }], client), /\n {2}embeddings: FAILED, no vector within 5 s\n$/u);
+  await command("memory status", [{ index: true, agent: "main" }], client);
+  assert.deepEqual(client.asked.map(({ method, params }) => [method, params]), [
+    ["status", { deep: true }],
+    ["index", { agent: "main" }],
+    ["status", { agent: "main", deep: true }],
+  ]);
+});
+
+test("a search takes its query either way, and refuses what can't be one", async () => {
+  const client = new FakeClient({ search: { hits: [] } });
+  assert.equal(await command("memory search", [undefined, { query: "port", minScore: 0.2, maxResults: 3 }], client), "No relevant results.\n");
+  assert.deepEqual(client.asked[0].params, { query: "port", max_results: 3, min_score: 0.2 });
+  for (const given of [[undefined, {}], ["port", { maxResults: 0 }], ["port", { minScore: NaN }]]) {
+    assert.equal((await endedWith(() => command("memory search", given, client)))[1], 1);
+  }
+  assert.equal(client.asked.length, 1);
+});
+
+test("an error in JSON is JSON", async () => {
+  const client = new FakeClient({ status: failure("daemon_unreachable", "nobody answers", "start memd") });
+  const [written, code] = await endedWith(() => command("memory status", [{ json: true }], client));
+  assert.deepEqual(JSON.parse(written), {
+    ok: false, error: { type: "cli_error", code: "daemon_unreachable", message: "nobody answers", hint: "start memd" },
+  });
+  assert.equal(code, 1);
 });
 
 test("the settings reach the client", async () => {

@@ -108,6 +108,8 @@ def kind_of_key(session_key: str) -> str | None:
         return "heartbeat"
     if "subagent" in parts[:-1]:
         return "subagent"
+    if "active-memory" in parts[:-1]:  # OpenClaw's look into memory before a reply
+        return "internal"
     return _KEY_KINDS.get(parts[0])
 
 

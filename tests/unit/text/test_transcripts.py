@@ -107,6 +107,8 @@ def test_one_record_is_one_line_or_nothing() -> None:
         ("agent:main:dreaming-narrative-light-1", "dreaming"),
         ("dreaming-narrative-1", "dreaming"),
         ("agent:main:internal:x", "internal"),
+        ("agent:main:telegram:direct:7:active-memory:0123456789ab", "internal"),
+        ("agent:main:active-memory", None),
     ],
 )
 def test_a_key_says_what_is_no_conversation(key: str, kind: str | None) -> None:

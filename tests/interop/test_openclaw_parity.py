@@ -1,13 +1,13 @@
-"""What OpenClaw's own memory does and a slot owner has to do as well, in the real OpenClaw: conversations parted by `/new`,
-wikis, recall across conversations, its doctor and its commands."""
+"""What a plugin in the memory slot has to do as OpenClaw's own memory does, in the real OpenClaw.
+
+Conversations parted by `/new`, wikis, recall across conversations, the doctor and the commands.
+"""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +25,7 @@ TALKS = ["TALK of the heron", "TALK of the stork", "TALK of the crane"]
 
 
 def script(conversation: Conversation) -> Say | Call:
-    """Search when asked to, also as the look into memory before a reply; read what a wiki has; else say something short."""
+    """Search when asked to, and as the look into memory before a reply; read what a wiki has; else say little."""
     results = [json.loads(result) for result in conversation.results]
     if "SEARCH everything" in conversation.prompt:
         if not results:
@@ -68,14 +68,6 @@ def claw(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield openclaw
 
 
-def wait_for(what: Callable[[], Any]) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + WAIT_S
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def test_three_conversations_with_new_between_leave_three_notes_each_its_own(
     claw: OpenClawHome, model: ModelServer
 ) -> None:
@@ -88,7 +80,7 @@ def test_three_conversations_with_new_between_leave_three_notes_each_its_own(
         for number, said in enumerate(TALKS, start=1):
             claw.turn(said, local=False)
             gateway.call("sessions.reset", key="agent:main:main", reason="new")
-            wait_for(lambda number=number: len(notes()) == number)
+            daemon.wait_for(lambda _, number=number: len(notes()) == number, WAIT_S)
         hits = memory.search("TALK of the stork", sources=["sessions"], min_score=0).hits
 
     for talk in TALKS:
@@ -115,10 +107,12 @@ def test_a_private_conversation_recalls_another_one_and_wikis_are_searched(
     def send(key: str, text: str) -> None:
         params = json.dumps({"sessionKey": key, "message": text, "idempotencyKey": f"{key} {text}"})
         claw.json("gateway", "call", "chat.send", "--params", params, "--timeout", "90000")
-        wait_for(lambda: any(text in asked.prompt and not is_recall(asked) for asked in model.asked))
+        daemon.wait_for(
+            lambda _: any(text in asked.prompt and not is_recall(asked) for asked in model.asked), WAIT_S
+        )
 
     try:
-        with DaemonProcess(claw.home), OpenClawGateway(claw) as gateway:
+        with DaemonProcess(claw.home) as daemon, OpenClawGateway(claw) as gateway:
             send("agent:main:main", REMEMBERED)
             send("agent:main:telegram:direct:8", "Where does the heron gauge stand, do you remember?")
             claw.turn("SEARCH everything", session="agent:main:x", local=False)

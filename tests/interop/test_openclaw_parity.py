@@ -128,7 +128,7 @@ def test_a_private_conversation_recalls_another_one_and_wikis_are_searched(
     assert "does not support protected private transcript recall" not in logged
     found, read = (json.loads(result) for result in model.asked[-1].results)
     assert {"corpus": "wiki", "outcome": "ok"} in found["corpora"]
-    assert {row["corpus"] for row in found["results"]} == {"sessions", "wiki"}
+    assert {row["corpus"] for row in found["results"]} >= {"sessions", "wiki"}
     assert (read["status"], "made of brass" in read["text"]) == ("ok", True)
 
 

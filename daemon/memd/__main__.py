@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+from memd.descriptors import open_missing_descriptors
 from memd.lean import import_leanly
 
+open_missing_descriptors()
 import_leanly()
 
 # Before NumPy is imported anywhere: its threads spin while they wait for work, which takes the core from the
@@ -14,6 +16,7 @@ import_leanly()
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import atexit
 import contextlib
 import logging
 import resource
@@ -51,6 +54,8 @@ def main() -> None:
     )
     parser.add_argument("--version", action="version", version=f"memd {__version__}")
     parser.parse_args()
+    sys.stderr = LOG.as_stderr()
+    atexit.register(LOG.drain)
     code = 0
     try:
         serve_forever()

@@ -12,6 +12,7 @@ import click
 from memd.cli.connect import Session, real_session
 from memd.cli.options import examples
 from memd.cli.output import OutputFailedError, ReaderGoneError
+from memd.descriptors import open_missing_descriptors
 from memd_client.errors import MemdError
 
 EXIT_OK = 0
@@ -155,4 +156,5 @@ def _usage_hint(error: click.ClickException) -> str:
 
 def main() -> None:
     """Run the command of this process."""
+    open_missing_descriptors()
     sys.exit(run(sys.argv[1:], real_session()))

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, TextIO, cast
 
 import anyio
 import mcp.types as types
@@ -23,6 +25,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import McpError
 from pydantic import AnyUrl
 
+from memd.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 from memd.mcp import resources
 from memd.mcp.calls import OnProgress, carry_out
 from memd.mcp.definitions import INSTRUCTIONS, TOOLS, Tool
@@ -67,6 +70,7 @@ def serve(agent: str | None, *, autostart: bool) -> None:
     """
     logging.disable(logging.CRITICAL)  # the SDK logs requests it can't read, and memory is in them
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread waits for input, and would be waited for
+    _queue_stderr()
     try:
         asyncio.run(_serve(agent, autostart))
     except* BrokenPipeError:
@@ -84,6 +88,13 @@ async def _serve(agent: str | None, autostart: bool) -> None:
                 tasks.start_soon(served.tell_of_changes)
                 await served.server.run(relayed, outgoing, served.introduction())
                 tasks.cancel_scope.cancel()
+
+
+def _queue_stderr() -> None:
+    """Let no write to standard error wait: many clients start servers and never read what they say there."""
+    writer = LineWriter(2)
+    sys.stderr = cast(TextIO, QueuedText(lambda text: writer.put(text.encode("utf-8", "backslashreplace"))))
+    atexit.register(writer.drain, EXIT_DRAIN_S)
 
 
 def _own_output() -> TextIOWrapper:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from memd.descriptors import open_missing_descriptors
 from memd.index.database import MAPPING_READER, Database, connect, limit_page_caches, reading
 from memd.index.followed_places import FollowedPlaces
 from memd.index.vectors.matrix import MatrixSearch
@@ -154,6 +155,7 @@ def main(arguments: Sequence[str]) -> int:
     Args:
         arguments: What SQLite may hold in memory, in bytes.
     """
+    open_missing_descriptors()
     limit_page_caches(int(arguments[0]))
     replies = os.dup(1)
     os.dup2(2, 1)  # whatever prints, prints no frames

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import stat
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO, cast
@@ -19,6 +18,7 @@ from typing import TextIO, cast
 import structlog
 
 from memd.clock import Clock, wall_clock_ms
+from memd.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 
 LIMIT_BYTES = 5_000_000
 """A file of the log is followed by the next at this size."""
@@ -31,9 +31,9 @@ STDERR = 2
 
 
 class LogStream:
-    """What the logger writes to. It never raises: a full disk costs lines of the log, and nothing else.
+    """What the logger writes to. It never blocks and never raises: a thread writes, what doesn't fit is counted.
 
-    Safe to be used by any number of threads. Blocks as long as the write does.
+    Safe to be used by any number of threads.
 
     Args:
         descriptor: Where the log goes; stays the caller's.
@@ -43,14 +43,12 @@ class LogStream:
     def __init__(self, descriptor: int = STDERR, *, clock: Clock = wall_clock_ms) -> None:
         self._descriptor = descriptor
         self._clock = clock
-        self._lock = threading.RLock()  # a finalizer may log in the midst of a write
-        self._path: str | None = None
-        self._limit_bytes = LIMIT_BYTES
-        self._lost = 0
-        self._is_torn = False
+        self._file: tuple[str, int] | None = None
+        self._writer = LineWriter(descriptor, loss_line=self._line_of_loss, prepare=self._prepare)
 
     def __repr__(self) -> str:
-        return f"<LogStream {self._path or f'descriptor {self._descriptor}'}, {self._lost} lines lost>"
+        name = self._file[0] if self._file else f"descriptor {self._descriptor}"
+        return f"<LogStream {name}, {self._writer.lost} lines lost>"
 
     def logger_factory(self) -> structlog.WriteLoggerFactory:
         """Return what structlog makes loggers with."""
@@ -66,43 +64,37 @@ class LogStream:
         Returns:
             False where the log goes elsewhere: it is left to whoever reads it there.
         """
-        with self._lock, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
             facts = os.fstat(self._descriptor)
             if stat.S_ISREG(facts.st_mode) and os.path.samestat(facts, os.stat(path)):
                 os.fchmod(self._descriptor, 0o600)
                 with contextlib.suppress(OSError):  # left by a daemon that was killed in `_turn`
                     os.unlink(f"{os.fspath(path)}.new")
-                self._path, self._limit_bytes = os.fspath(path), limit_bytes
+                self._file = (os.fspath(path), limit_bytes)
                 return True
         return False
 
     def write(self, text: str) -> int:
-        """Write whole lines; what can't be written is counted and lost."""
-        octets = text.encode("utf-8", "backslashreplace")
-        with self._lock:
-            if self._path is not None:
-                with contextlib.suppress(OSError):  # the file there is goes on, however long
-                    self._turn(self._path, len(octets))
-            if self._put(octets) and self._lost:
-                lost, self._lost = self._lost, 0
-                self._put(self._line_of_loss(lost))
+        """Queue whole lines; what can't be queued or written is counted and lost."""
+        self._writer.put(text.encode("utf-8", "backslashreplace"))
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: every line is handed to the system at once."""
+        """Do nothing: the thread hands every line to the system at once."""
 
-    def _put(self, octets: bytes) -> bool:
-        """Write to the descriptor; return whether all of it arrived. A torn line is ended before the next."""
-        rest = b"\n" + octets if self._is_torn else octets
-        try:
-            while rest:
-                written = os.write(self._descriptor, rest)
-                rest = rest[written:]
-                self._is_torn = bool(rest)
-        except OSError:
-            self._lost += 1
-            return False
-        return True
+    def drain(self, timeout_s: float = EXIT_DRAIN_S) -> bool:
+        """Wait until everything queued so far was written or lost; return False after the time."""
+        return self._writer.drain(timeout_s)
+
+    def as_stderr(self) -> TextIO:
+        """Return a stream for `sys.stderr`: tracebacks and warnings go the same way as the log."""
+        return cast(TextIO, QueuedText(self.write, self._descriptor))
+
+    def _prepare(self, coming: int) -> None:
+        """Make room in the file for a line, in the thread that writes."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # the file there is goes on, however long
+                self._turn(*self._file, coming)
 
     def _line_of_loss(self, lost: int) -> bytes:
         """Return the line that stands where others are missing."""
@@ -110,14 +102,14 @@ class LogStream:
         event = {"lines": lost, "event": "service.log_lines_lost", "level": "warning", "timestamp": moment}
         return json.dumps(event).encode() + b"\n"
 
-    def _turn(self, path: str, coming: int) -> None:
+    def _turn(self, path: str, limit_bytes: int, coming: int) -> None:
         """Begin the next file where this one is full, or was removed or moved under our hands."""
         facts = os.fstat(self._descriptor)
         try:
             is_there = os.path.samestat(facts, os.stat(path))
         except FileNotFoundError:
             is_there = False
-        if is_there and (facts.st_size + coming <= self._limit_bytes or not facts.st_size):
+        if is_there and (facts.st_size + coming <= limit_bytes or not facts.st_size):
             return
         # The new file is open before the old one moves: where there is no room for it nothing has changed.
         fresh = f"{path}.new"

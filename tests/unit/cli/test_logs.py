@@ -153,12 +153,22 @@ def _followed(source: FileLog, steps: Steps) -> list[str]:
     return found
 
 
+class WrittenLog(LogStream):
+    """A log whose lines are in the file when `write` returns."""
+
+    def write(self, text: str) -> int:
+        """Write, and wait for the thread that does."""
+        size = super().write(text)
+        assert self.drain()
+        return size
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[tuple[Path, LogStream]]:
     """A log that begins its next file at 300 bytes."""
     path = tmp_path / "memd.log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    stream = LogStream(descriptor)
+    stream = WrittenLog(descriptor)
     stream.keep_in(path, limit_bytes=300)
     yield path, stream
     os.close(descriptor)

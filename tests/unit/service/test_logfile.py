@@ -33,6 +33,7 @@ def test_a_full_file_is_followed_by_the_next_and_two_are_kept(log: tuple[Path, i
 
     for number in range(50):
         stream.write(f"{number:099d}\n")
+    assert stream.drain()
 
     files = [path, path.with_name("memd.log.1"), path.with_name("memd.log.2")]
     assert sorted(path.parent.iterdir()) == files
@@ -46,6 +47,7 @@ def test_every_file_of_the_log_is_its_users_alone(log: tuple[Path, int]) -> None
 
     for _ in range(5):
         stream.write(LINE)
+    assert stream.drain()
 
     assert {stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()} == {0o600}
 
@@ -59,6 +61,7 @@ def test_a_file_that_is_not_ours_is_never_rotated(log: tuple[Path, int], tmp_pat
     assert not stream.keep_in(other, limit_bytes=150)
     for _ in range(5):
         stream.write(LINE)
+    assert stream.drain()
 
     assert path.read_text() == LINE * 5
 
@@ -68,9 +71,11 @@ def test_a_log_that_was_removed_begins_anew(log: tuple[Path, int]) -> None:
     stream = LogStream(descriptor)
     stream.keep_in(path)
     stream.write("gone\n")
+    assert stream.drain()
 
     path.unlink()
     stream.write("here\n")
+    assert stream.drain()
 
     assert path.read_text() == "here\n"
 
@@ -83,6 +88,7 @@ def test_a_log_that_can_not_be_rotated_goes_on_in_its_file(log: tuple[Path, int]
 
     for _ in range(5):
         stream.write(LINE)
+    assert stream.drain()
 
     assert path.read_text() == LINE * 5
 
@@ -93,10 +99,12 @@ def test_a_full_disk_costs_lines_and_says_so_when_there_is_room_again(tmp_path: 
     stream = LogStream(full, clock=lambda: 1_800_000_000_000)
     stream.write("lost\n")
     stream.write("lost too\n")
+    assert stream.drain()
     with path.open("wb") as room:
         os.dup2(room.fileno(), full)
 
         stream.write("kept\n")
+        assert stream.drain()
 
     os.close(full)
     kept, told = path.read_text().splitlines()
@@ -123,6 +131,7 @@ def test_a_torn_line_does_not_spoil_the_next(monkeypatch: pytest.MonkeyPatch, lo
     monkeypatch.setattr(os, "write", write)
     stream.write("first line\n")
     stream.write("second line\n")
+    assert stream.drain()
 
     assert path.read_text().splitlines()[:2] == ["fir", "second line"]
 
@@ -137,6 +146,7 @@ structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_fac
 log = structlog.get_logger("x")
 for number in range(30):
     log.info("test.line", number=number, fill="y" * 80)
+stream.drain()
 os.write(1, b"a word of a library\\n")
 raise RuntimeError("the end")
 """

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, Final
 
+from memd.descriptors import open_missing_descriptors
 from memd.embedding.model import wire
 from memd.embedding.model.binding import LoadedFile, load_binding
 from memd.embedding.model.fit import lane_count
@@ -333,6 +334,7 @@ def _follow(requests: BinaryIO, waiting: queue.SimpleQueue[wire.Message], interr
 
 def main(arguments: list[str]) -> int:
     """Serve until stdin closes; return the exit code where the model can't be loaded."""
+    open_missing_descriptors()
     die_with_parent()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -1,0 +1,245 @@
+"""Whatever standard error is, the daemon answers, ends when it is told to, and writes its log nowhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memd_client import Client
+from memd_client.errors import AgentUnknownError, MemdError
+from tests.support.disks import fill_up, small_disk
+from tests.support.homes import StateHome
+from tests.support.mcp_session import COMMAND, GREETED, HELLO
+
+READY_S = 60.0
+EXIT_S = 20.0
+"""Far more than an exit takes; a daemon that waits for its log never ends."""
+
+REQUESTS = 1500
+"""Each leaves a line of some 100 bytes in the log at level debug: more than a pipe of 64 KiB has room for."""
+
+LEFT_AS_THEY_ARE = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+CLOSED = "import os, sys; os.closerange(0, 3); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+
+
+@pytest.fixture
+def home() -> Iterator[StateHome]:
+    settings = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+    with StateHome(settings) as made:
+        made.note("MEMORY.md", "# Lease\n\nThe lease ends in May.\n")
+        (made.root / "memd.toml").write_text('log_level = "debug"\n')
+        yield made
+
+
+@contextlib.contextmanager
+def daemon(
+    home: StateHome, stderr: int, launcher: str = LEFT_AS_THEY_ARE
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a daemon with a given standard error."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", launcher, "-m", "memd"],
+        env={**os.environ, **home.environ()},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_ready(home: StateHome, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + READY_S
+    while True:
+        try:
+            with Client(home.socket, autostart=False) as client:
+                client.hello()
+                return
+        except MemdError:
+            assert process.poll() is None, f"the daemon ended with {process.returncode}"
+            assert time.monotonic() < deadline, "the daemon is not ready"
+            threading.Event().wait(0.05)
+
+
+def fill_the_log(home: StateHome) -> None:
+    """Have the daemon log more than any reader that doesn't read leaves room for."""
+    for _ in range(REQUESTS):
+        with Client(home.socket, autostart=False) as client:
+            client.hello()
+
+
+def assert_serves_and_ends(home: StateHome, process: subprocess.Popen[bytes]) -> None:
+    wait_ready(home, process)
+    fill_the_log(home)
+    with Client(home.socket, autostart=False) as client:
+        assert [hit.path for hit in client.search("lease").hits] == ["MEMORY.md"]
+        with pytest.raises(AgentUnknownError):
+            client.search("lease", agent="nobody")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(EXIT_S) == 0
+    assert not home.socket.exists()
+
+
+def full_pipe() -> tuple[int, Callable[[], None]]:
+    """Return the end of a pipe that nobody reads, as full as it can be."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write, b"x" * 4096)
+    os.set_blocking(write, True)
+    return write, lambda: os.close(read)
+
+
+def full_socket() -> tuple[int, Callable[[], None]]:
+    """Return an end of a pair of sockets that nobody reads, as full as it can be."""
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            near.send(b"x" * 4096)
+    near.setblocking(True)
+    return near.detach(), far.close
+
+
+def full_terminal() -> tuple[int, Callable[[], None]]:
+    """Return a terminal that nobody reads, as full as it can be."""
+    master, slave = pty.openpty()
+    os.set_blocking(slave, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(slave, b"x" * 256)
+    os.set_blocking(slave, True)
+    return slave, lambda: os.close(master)
+
+
+@pytest.mark.parametrize("make", [full_pipe, full_socket, full_terminal])
+def test_standard_error_that_nobody_reads_holds_up_nothing(
+    home: StateHome, make: Callable[[], tuple[int, Callable[[], None]]]
+) -> None:
+    stderr, close = make()
+    try:
+        with daemon(home, stderr) as process:
+            assert_serves_and_ends(home, process)
+    finally:
+        os.close(stderr)
+        close()
+
+
+def test_standard_error_whose_reader_died_costs_the_log_alone(home: StateHome) -> None:
+    read, write = os.pipe()
+    with daemon(home, write) as process:
+        os.close(write)
+        wait_ready(home, process)
+        os.close(read)
+        assert_serves_and_ends(home, process)
+
+
+def test_a_full_disk_under_the_log_costs_the_log_alone(home: StateHome, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, "1m"), (disk / "daemon.log").open("ab") as log:
+        fill_up(disk)
+        with daemon(home, log.fileno()) as process:
+            assert_serves_and_ends(home, process)
+
+
+def test_closed_standard_descriptors_are_dev_null_in_the_daemon(home: StateHome) -> None:
+    with daemon(home, subprocess.DEVNULL, CLOSED) as process:
+        wait_ready(home, process)
+        opened = [os.readlink(f"/proc/{process.pid}/fd/{number}") for number in range(3)]
+        assert opened == ["/dev/null"] * 3
+        assert_serves_and_ends(home, process)
+
+
+OPENS_AND_COMPLAINS = """
+import os, sys
+from memd.cli import main
+name = sys.argv[1]
+def run(arguments, session):
+    for _ in range(3):
+        os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(2, b"a word of a library")
+    print("a warning", file=sys.stderr)
+    raise RuntimeError("a traceback")
+main.run = run
+main.main()
+"""
+
+
+def test_memctl_without_standard_descriptors_writes_into_no_file_it_opens(tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSED, "-c", OPENS_AND_COMPLAINS, str(opened)], check=False, timeout=60
+    )
+
+    assert done.returncode == 1
+    assert opened.read_bytes() == b""
+
+
+def test_a_client_without_standard_descriptors_starts_a_daemon(home: StateHome) -> None:
+    program = (
+        "import sys; from memd_client import Client; Client(sys.argv[1], autostart=True).search('lease')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSED, "-c", program, str(home.socket)],
+        env={**os.environ, **home.environ()},
+        check=False,
+        timeout=READY_S,
+    )
+
+    assert done.returncode == 0
+    with Client(home.socket, autostart=False) as client:
+        pid = client.status().pid
+    try:
+        assert os.readlink(f"/proc/{pid}/fd/2") == str(home.socket.with_name("memd.log"))
+    finally:
+        os.kill(pid, signal.SIGTERM)
+
+
+def test_an_mcp_server_whose_standard_error_nobody_reads_answers_and_ends(home: StateHome) -> None:
+    stderr, close = full_pipe()
+    server = subprocess.Popen(
+        [sys.executable, *COMMAND],
+        env={**os.environ, **home.environ(), "MEMD_AUTOSTART": "0"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+    )
+    try:
+        tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        said = b"".join(json.dumps(each).encode() + b"\n" for each in (HELLO, GREETED, tools))
+        assert server.stdin is not None
+        assert server.stdout is not None
+        watch = threading.Timer(READY_S, server.kill)
+        watch.start()
+        server.stdin.write(b"this is no JSON\n" * 3 + said)
+        server.stdin.flush()
+        answers = [server.stdout.readline() for _ in range(2)]
+        server.stdin.close()
+        code = server.wait(EXIT_S)
+        watch.cancel()
+    finally:
+        server.kill()
+        server.wait()
+        if server.stdout is not None:
+            server.stdout.close()
+        os.close(stderr)
+        close()
+
+    assert [json.loads(line)["id"] for line in answers] == [0, 1]
+    assert code == 0

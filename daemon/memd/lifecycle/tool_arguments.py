@@ -14,6 +14,7 @@ import msgspec
 
 from memd.lifecycle.tool_definitions import TOOLS, Tool
 from memd.lifecycle.visible import on_one_line
+from memd.search.question import MAX_QUERY_CHARS
 
 MOST_ECHO_CHARS = 60
 """What a model wrote is cut here where an answer repeats it."""
@@ -136,6 +137,8 @@ def _fit(value: object, facts: Mapping[str, Any]) -> tuple[Any, str]:
     """Return a value as its argument's type, and why it can't be where it can't."""
     fitting: Any = value
     if facts["type"] == "string":
+        if isinstance(value, str) and len(value) > MAX_QUERY_CHARS:
+            return None, f"must have at most {facts.get('maxLength', MAX_QUERY_CHARS)} characters"
         fits = isinstance(value, str) and value.strip() and len(value) <= facts.get("maxLength", math.inf)
         if not fits or value not in facts.get("enum", [value]):
             return None, f"must be {_described(facts)}"

@@ -34,12 +34,6 @@ def check_filled(request: str, field: str, text: str) -> None:
         raise wrong(request, field, "must not be empty")
 
 
-def check_length(request: str, field: str, text: str | None, most: int) -> None:
-    """Raise where a text has more characters than it may."""
-    if len(text or "") > most:
-        raise wrong(request, field, f"must have at most {most} characters")
-
-
 def check_count(request: str, field: str, number: int | None) -> None:
     """Raise where a number that is given is negative, or so large that one more would not fit the wire."""
     if (number or 0) < 0:

@@ -44,6 +44,7 @@ from memd.rpc.methods import (
     tools,
     vacuum,
 )
+from memd.rpc.param_bounds import check_bounds
 from memd_client.errors import BadParamsError, MemdError, MethodUnknownError
 from memd_client.messages import REQUESTS
 from memd_client.wire import to_wire
@@ -119,10 +120,11 @@ def decode_params(name: str, params: Any) -> Any:
     """Return a request's parameters as their type. Keys this version doesn't know are ignored.
 
     Raises:
-        BadParamsError: Names the parameter and the type it needs.
+        BadParamsError: Names the parameter, and the type it needs or how long it may be.
     """
     if not isinstance(params, dict):
         raise BadParamsError(f"{name}: params must be a map, not {_type_name(params)}")
+    check_bounds(name, params)
     try:
         return msgspec.convert(params, REQUESTS[name][0], strict=True)
     except msgspec.ValidationError as error:

@@ -17,6 +17,9 @@ from memd.text.days.find import DaySpan
 from memd.text.keywords import MatchPlan
 from memd_client.messages import Hit
 
+MAX_QUERY_CHARS = 8_000
+"""A query asks about notes; a whole note is not one. What a search does with a query is measured up to here."""
+
 NOTHING_ASKED = MatchPlan(None, None, ())
 """The plan of a question that wasn't read yet."""
 

@@ -37,7 +37,7 @@ MALFORMED: list[Any] = [None, [], "SECRET", {b"bytes": 1}]
 
 CASES: list[tuple[str, Any, str]] = [
     *[
-        (name, {**params, "agent": "nobody" * 100}, "agent_unknown")
+        (name, {**params, "agent": "nobody" * 40}, "agent_unknown")
         for name, params in RIGHT.items()
         if "agent" in REQUESTS[name][0].__dataclass_fields__
     ],
@@ -58,7 +58,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("search", {"query": "x", "agent": "off"}, "memory_disabled"),
     ("get", {"path": "MEMORY.md", "from_line": 0}, "bad_params"),
     ("get", {"path": "MEMORY.md", "lines": 0}, "bad_params"),
-    ("get", {"path": "../" * 2000}, "path_refused"),
+    ("get", {"path": "../" * 1000}, "path_refused"),
     ("embed", {"texts": []}, "bad_params"),
     ("embed", {"texts": ["x"], "kind": "SECRET"}, "bad_params"),
     ("model", {"ref": " "}, "bad_params"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.flush_state import MOST_KEY_CHARS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_count, check_length
+from memd.rpc.checks import check_count
 from memd_client.sessions import CompactionDoneParams, CompactionDoneReply
 
 
@@ -12,11 +11,9 @@ async def handle(call: Call, params: CompactionDoneParams) -> CompactionDoneRepl
     """Count the compaction of a session, start a sync and don't wait for it.
 
     Raises:
-        BadParamsError: A text is too long, or the count negative.
+        BadParamsError: The count is negative.
         AgentUnknownError: There is no such agent.
         MemoryDisabledError: The agent's memory is turned off.
     """
-    for name in ("session_key", "session_id"):
-        check_length("compaction_done", name, getattr(params, name), MOST_KEY_CHARS)
     check_count("compaction_done", "compaction_count", params.compaction_count)
     return await call.life(params.agent).flushes.compaction_done(params)

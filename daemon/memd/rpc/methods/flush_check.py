@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from memd.lifecycle.flush import ACCESSES
-from memd.lifecycle.flush_state import MOST_KEY_CHARS
 from memd.lifecycle.session_kinds import KINDS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_count, check_filled, check_length, check_word
+from memd.rpc.checks import check_count, check_filled, check_word
 from memd_client.sessions import FlushCheckParams, FlushCheckReply
 
 FIGURES = (
@@ -22,12 +21,10 @@ async def handle(call: Call, params: FlushCheckParams) -> FlushCheckReply:
     """Decide, and prepare the turn where one is due.
 
     Raises:
-        BadParamsError: The session key is empty, a text too long, a figure negative, or a word unknown.
+        BadParamsError: The session key is empty, a figure negative, or a word unknown.
         AgentUnknownError: There is no such agent.
     """
     check_filled("flush_check", "session_key", params.session_key)
-    for name in ("session_key", "session_id"):
-        check_length("flush_check", name, getattr(params, name), MOST_KEY_CHARS)
     for name in FIGURES:
         check_count("flush_check", name, getattr(params, name))
     check_word("flush_check", "kind", params.kind, KINDS)

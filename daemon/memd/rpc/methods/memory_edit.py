@@ -6,23 +6,19 @@ from memd.rpc.call import Call
 from memd.rpc.checks import check_filled, check_word, wrong
 from memd_client.facts import CATEGORIES, MemoryEditParams, MemoryEditReply
 
-MAX_CHARS = 4_000
-"""As long as a fact may be that is stored."""
-
 
 async def handle(call: Call, params: MemoryEditParams) -> MemoryEditReply:
     """Return where the fact stands, or which one says the same already.
 
     Raises:
-        BadParamsError: The text is blank or too long, or another parameter is out of its range.
+        BadParamsError: The text is blank, or another parameter is out of its range.
         AgentUnknownError: There is no such agent.
         MemoryDisabledError: The agent's memory is turned off.
         FactMissingError, FactChangedError: It isn't there, or isn't what the caller knows.
         PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
     """
     check_filled("memory_edit", "id", params.id)
-    if not params.text.strip() or len(params.text) > MAX_CHARS:
-        raise wrong("memory_edit", "text", f"must have from 1 to {MAX_CHARS} characters")
+    check_filled("memory_edit", "text", params.text)
     if params.importance is not None and not 0 <= params.importance <= 1:
         raise wrong("memory_edit", "importance", "must be from 0 to 1")
     check_word("memory_edit", "category", params.category, CATEGORIES)

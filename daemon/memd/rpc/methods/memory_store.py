@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from memd.lifecycle.fact_lines import ID_LETTERS, LAST_MS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_word, wrong
+from memd.rpc.checks import check_filled, check_word, wrong
 from memd_client.facts import CATEGORIES, MemoryStoreParams, MemoryStoreReply
-
-MAX_VECTOR_BYTES = 64 * 1024
-"""A vector beyond 16,384 dimensions is none."""
-
-MAX_CHARS = 4_000
-"""A fact is a sentence or two; what is longer belongs into a note."""
 
 
 async def handle(call: Call, params: MemoryStoreParams) -> MemoryStoreReply:
     """Return where the fact stands, or its twin.
 
     Raises:
-        BadParamsError: The text is blank or too long, or another parameter is out of its range.
+        BadParamsError: The text is blank, or another parameter is out of its range.
         AgentUnknownError: There is no such agent.
         MemoryDisabledError: The agent's memory is turned off.
         PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
     """
-    if not params.text.strip() or len(params.text) > MAX_CHARS:
-        raise wrong("memory_store", "text", f"must have from 1 to {MAX_CHARS} characters")
+    check_filled("memory_store", "text", params.text)
     if params.importance is not None and not 0 <= params.importance <= 1:
         raise wrong("memory_store", "importance", "must be from 0 to 1")
     check_word("memory_store", "category", params.category, CATEGORIES)
@@ -32,6 +25,6 @@ async def handle(call: Call, params: MemoryStoreParams) -> MemoryStoreReply:
         raise wrong("memory_store", "id", "must be 1 to 64 letters, digits, hyphens or underscores")
     if params.created_ms is not None and not 0 <= params.created_ms <= LAST_MS:
         raise wrong("memory_store", "created_ms", "must be a moment from 1970 to 9999 in milliseconds")
-    if params.vector is not None and not 4 <= len(params.vector) <= MAX_VECTOR_BYTES:
-        raise wrong("memory_store", "vector", f"must be float32 numbers, {MAX_VECTOR_BYTES} bytes at most")
+    if params.vector is not None and len(params.vector) < 4:
+        raise wrong("memory_store", "vector", "must be float32 numbers")
     return await call.life(params.agent).facts.store(params)

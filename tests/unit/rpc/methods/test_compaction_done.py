@@ -28,8 +28,6 @@ def test_the_agent_meant_syncs_and_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("params", "field"),
     [
-        ({"session_key": "k" * 513}, "session_key"),
-        ({"session_id": "k" * 513}, "session_id"),
         ({"compaction_count": -1}, "compaction_count"),
     ],
 )

@@ -28,7 +28,6 @@ def test_an_edit_goes_to_the_facts_of_the_agent_meant() -> None:
     [
         ("id", MemoryEditParams(" ", "tea")),
         ("text", MemoryEditParams("01A", "\n")),
-        ("text", MemoryEditParams("01A", "x" * 4_001)),
         ("importance", MemoryEditParams("01A", "tea", importance=1.5)),
         ("category", MemoryEditParams("01A", "tea", category="drink")),
     ],

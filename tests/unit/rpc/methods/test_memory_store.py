@@ -27,7 +27,6 @@ def test_a_fact_goes_to_the_agent_meant() -> None:
     ("name", "value"),
     [
         ("text", " \n"),
-        ("text", "x" * 4_001),
         ("importance", -0.1),
         ("importance", 1.1),
         ("importance", float("nan")),

@@ -1,0 +1,125 @@
+"""How long each text and list among the parameters of a request may be: one table, checked before any method runs.
+
+A parameter that is new needs a line here; tests/house/test_param_bounds.py finds the one that has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memd.lifecycle.daily import MOST_BYTES as MAX_NOTE_ENTRY_BYTES
+from memd.lifecycle.flush_state import MOST_KEY_CHARS
+from memd.rpc.checks import wrong
+from memd.search.question import MAX_QUERY_CHARS
+
+MAX_PATH_CHARS = 4_096
+"""PATH_MAX: no system opens a longer one."""
+
+MAX_FACT_CHARS = 4_000
+"""A fact is a sentence or two; longer text belongs in a note."""
+
+MAX_PROMPT_CHARS = 1_000_000
+"""Of a prompt that facts are wanted for. Only its beginning is compared; the rest costs its transfer."""
+
+MAX_TEXTS_CHARS = 4_000_000
+"""Of all texts together in a request that carries many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a parameter may hold.
+
+    Attributes:
+        chars: Of a text (bytes of binary data); of all texts together in a list or a map.
+        items: Of a list or a map, those inside of it counted; 0 where neither may be long.
+    """
+
+    chars: int
+    items: int = 0
+
+
+_AGENT = Bound(256)
+_WORD = Bound(64)
+_KEY = Bound(MOST_KEY_CHARS)
+_NAMES = Bound(4_096, items=64)
+
+COMMON: Mapping[str, Bound] = {
+    "agent": _AGENT,
+    "kind": _WORD,
+    "category": _WORD,
+    "session_key": _KEY,
+    "session_id": _KEY,
+    "session_kind": _WORD,
+    "query": Bound(MAX_QUERY_CHARS),
+    "path": Bound(MAX_PATH_CHARS),
+    "sources": _NAMES,
+    "id": Bound(128),
+}
+"""Parameters that mean the same in every request that has them."""
+
+BOUNDS: Mapping[str, Mapping[str, Bound]] = {
+    "hello": {"client": Bound(256), "version": Bound(256)},
+    "embed": {"texts": Bound(MAX_TEXTS_CHARS, items=10_000)},
+    "model": {"ref": Bound(MAX_PATH_CHARS), "action": _WORD},
+    "tools": {"shape": _WORD, "include": _NAMES},
+    "call_tool": {"name": Bound(256), "arguments": Bound(65_536, items=1_000)},
+    "prompt_section": {"tools": _NAMES, "citations": _WORD},
+    "session_ended": {"transcript": Bound(MAX_PATH_CHARS), "slug": _KEY, "source": _KEY, "reason": _WORD},
+    "flush_check": {"workspace_access": _WORD},
+    "append_note": {"text": Bound(MAX_NOTE_ENTRY_BYTES), "date": _WORD, "key": Bound(128)},
+    "memory_store": {
+        "text": Bound(MAX_FACT_CHARS),
+        "vector": Bound(64 * 1024),
+        "vector_model": Bound(MAX_PATH_CHARS),
+    },
+    "memory_edit": {"text": Bound(MAX_FACT_CHARS), "was": Bound(MAX_FACT_CHARS)},
+    "recall_for": {"prompt": Bound(MAX_PROMPT_CHARS)},
+    "capture_from": {"messages": Bound(MAX_TEXTS_CHARS, items=100_000)},
+    "subscribe": {"kinds": _NAMES},
+}
+"""The other parameters, by request."""
+
+
+def bound_of(request: str, field: str) -> Bound | None:
+    """Return what a parameter may hold; None for one that has no bound."""
+    return BOUNDS.get(request, {}).get(field) or COMMON.get(field)
+
+
+def check_bounds(request: str, params: Mapping[Any, Any]) -> None:
+    """Raise where a parameter holds more than it may; numbers and unknown parameters are not looked at.
+
+    Raises:
+        BadParamsError: Names the parameter and its limit.
+    """
+    for field, value in params.items():
+        if not isinstance(value, str | bytes | list | dict):
+            continue
+        bound = bound_of(request, field) if isinstance(field, str) else None
+        if bound is None:
+            continue
+        if isinstance(value, str) and len(value) > bound.chars:
+            raise wrong(request, field, f"must have at most {bound.chars} characters")
+        if isinstance(value, bytes) and len(value) > bound.chars:
+            raise wrong(request, field, f"must have at most {bound.chars} bytes")
+        if isinstance(value, list | dict):
+            _check_inside(request, field, value, bound)
+
+
+def _check_inside(request: str, field: str, value: list[Any] | dict[Any, Any], bound: Bound) -> None:
+    """Raise where a list or map is too long, or the texts inside of it are together."""
+    left: list[Any] = [value]
+    items = chars = 0
+    while left:
+        each = left.pop()
+        if isinstance(each, str | bytes):
+            chars += len(each)
+        elif isinstance(each, list | dict):
+            items += len(each)
+            if items <= bound.items:
+                left.extend(each if isinstance(each, list) else (*each.keys(), *each.values()))
+        if items > bound.items:
+            raise wrong(request, field, f"must hold at most {bound.items} values")
+        if chars > bound.chars:
+            raise wrong(request, field, f"must hold at most {bound.chars} characters in all")

@@ -34,11 +34,14 @@ from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.right_of_way import RightOfWay
 from memd.sync.verify import check_against
-from memd_client.errors import MemdError, QueryEmptyError, ShuttingDownError
+from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError, ShuttingDownError
 from memd_client.messages import Degraded, SearchParams, SearchReply
 
 EMBED_WAIT_S = 0.04
 """How long a search without a deadline of its own waits for new vectors: words find the new text already."""
+
+DEADLINE_SLACK_S = 0.5
+"""How long after its own deadline a search is given up: what it has to wait for keeps to the deadline itself."""
 
 RESERVE = 0.2
 """Share of a request's deadline that is kept for finding what the catch-up brought in."""
@@ -95,7 +98,16 @@ class Recall:
 
         Raises:
             QueryEmptyError: The question holds no word.
+            DeadlineExceededError: The request's own deadline is over. Threads end their work soon after.
         """
+        deadline_ms = params.deadline_ms
+        limit_s = math.inf if deadline_ms is None else deadline_ms / 1000 + DEADLINE_SLACK_S
+        with trio.move_on_after(limit_s):
+            return await self._search(params)
+        raise DeadlineExceededError(f"the search did not end within its {deadline_ms} ms")
+
+    async def _search(self, params: SearchParams) -> SearchReply:
+        """Answer a question, however long it takes."""
         started = trio.current_time()
         if not params.query.strip():
             raise QueryEmptyError("the query is empty")

@@ -12,6 +12,7 @@ import apsw
 import structlog
 import trio
 
+from memd.cancellation import cancelled_by
 from memd.clock import Clock
 from memd.index.adopt import SpaceOf
 from memd.index.aside import drop, put_away
@@ -195,7 +196,8 @@ class IndexFile:
             self._standing.check()
             with self._readers.lend(read) as db:
                 db.execute("BEGIN")
-                return fn(db)
+                with cancelled_by(read.is_stopped):
+                    return fn(db)
 
     def beside(self, db: Database, fn: Callable[[Database], T]) -> Beside[T]:
         """Return another read, which goes on beside one that runs already, in a thread of its own.

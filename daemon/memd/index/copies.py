@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,12 @@ from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
 from memd.index.numbers import pack_ids, pack_json, unpack_ids
+
+READ_AT_ONCE = 400
+"""Chunks whose hashes are read together; mostly the first are enough."""
+
+COPIES_AT_ONCE = 8
+"""Copies of one text that are read at first; each further time eight times as many."""
 
 MOST_COPIES = 6400
 """How many matches are looked through for different texts: beyond that a search would take its time for copies."""
@@ -43,12 +49,11 @@ def find_distinct(
     """
     rows = {} if rows is None else rows
     found = find_keyword(db, match, limit, scope) if found is None else found
-    asked = limit
     # Copies have exactly equal scores, so a list of different scores holds none.
-    while len(found) == asked and _count_distinct(db, found, rows, places) < limit and asked < MOST_COPIES:
-        asked = min(asked * 4, MOST_COPIES)
-        found = find_keyword(db, match, asked, scope)
-    return found if asked == limit else _first_of_each(db, found, limit)
+    if len(found) < limit or _count_distinct(db, found, rows, places) >= limit:
+        return found
+    # All at once: FTS5 scores every match, however few of them are wanted.
+    return _first_of_each(db, find_keyword(db, match, max(limit, MOST_COPIES), scope), limit)
 
 
 def _count_distinct(
@@ -74,12 +79,14 @@ def _count_distinct(
 
 def _first_of_each(db: Database, found: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
     """Return the first chunk of each text."""
-    hashes = hashes_of(db, [key for key, _ in found])
     firsts: dict[str, tuple[int, float]] = {}
-    for key, score in found:
-        firsts.setdefault(hashes[key], (key, score))
-        if len(firsts) == limit:
-            break
+    for start in range(0, len(found), READ_AT_ONCE):
+        part = found[start : start + READ_AT_ONCE]
+        hashes = hashes_of(db, [key for key, _ in part])
+        for key, score in part:
+            firsts.setdefault(hashes[key], (key, score))
+            if len(firsts) == limit:
+                return list(firsts.values())
     return list(firsts.values())
 
 
@@ -93,17 +100,25 @@ def hashes_of(db: Database, ids: Collection[int]) -> dict[int, str]:
     return dict(zip(unpack_ids(row[0]), json.loads(str(row[1])), strict=True))
 
 
-def find_copies(db: Database, digest: str, scope: Scope | None) -> list[ChunkRow]:
-    """Return the chunks in scope with one text, the one that stands for all first: a note's before a transcript's,
+def find_copies(db: Database, digest: str, scope: Scope | None) -> Iterator[ChunkRow]:
+    """Yield the chunks in scope with one text, the one that stands for all first: a note's before a transcript's,
     the last path's (dated notes sort by their date, so that is the newest one).
+
+    Read as they are wanted: mostly the first is enough, and one text may stand in ten thousand places.
     """
     condition, values = scope_sql(scope)
-    found = db.execute(
-        f"""SELECT c.id FROM chunks AS c WHERE c.hash = :hash AND {condition}
-            ORDER BY c.source <> 'memory', c.path DESC, c.id""",
-        {**values, "hash": digest},
-    )
-    return chunks_by_id(db, [int(row[0]) for row in found])
+    start, count = 0, COPIES_AT_ONCE
+    while True:
+        found = db.execute(
+            f"""SELECT c.id FROM chunks AS c WHERE c.hash = :hash AND {condition}
+                ORDER BY c.source <> 'memory', c.path DESC, c.id LIMIT :count OFFSET :start""",
+            {**values, "hash": digest, "count": count, "start": start},
+        )
+        ids = [int(row[0]) for row in found]
+        yield from chunks_by_id(db, ids)
+        if len(ids) < count:
+            return
+        start, count = start + count, count * 8
 
 
 def count_copies(db: Database, hashes: Collection[str], scope: Scope | None) -> dict[str, int]:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import apsw
 
+from memd.cancellation import WorkCancelledError
 from memd_client.errors import (
     DeadlineExceededError,
     IndexClosedError,
@@ -272,7 +273,7 @@ def map_errors(path: Path) -> Iterator[None]:
         raise damaged(path) from error
     except (apsw.ConnectionClosedError, apsw.CursorClosedError) as error:
         raise IndexClosedError(f"the index {path} is closed") from error
-    except apsw.InterruptError as error:
+    except (apsw.InterruptError, WorkCancelledError) as error:
         raise DeadlineExceededError("the index took longer than the request allowed") from error
     except apsw.FullError as error:
         raise io_error(path, "there is no space left for it") from error

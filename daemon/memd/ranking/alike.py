@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memd.cancellation import check_cancelled
 from memd.text.tokens import folded_words
 
 MOST_BITS = 14
@@ -59,6 +60,7 @@ class Repeats:
             pending = {better for key in pending for better in self._better_near(key)} - wanted
             wanted |= pending
         for at in sorted(wanted - self._first.keys(), key=self._place.__getitem__):
+            check_cancelled()
             better = self._better_near(at)
             alike = (each for each in better if self._first[each] == each and self._are_alike(each, at))
             self._first[at] = next(alike, at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memd.cancellation import check_cancelled
 from memd.ranking.fusion import Ranked, best_first
 from memd.text.tokens import folded_words
 
@@ -35,6 +36,7 @@ def rerank_mmr(items: Sequence[Ranked], lambda_: float, limit: int | None = None
     waiting = list(range(len(left)))
     order: list[int] = []
     while waiting and (limit is None or len(order) < limit):
+        check_cancelled()
         # `waiting` is in order of relevance, and the first of equals wins.
         chosen = max(waiting, key=lambda at: lambda_ * relevance[at] - (1 - lambda_) * likeness[at])
         waiting.remove(chosen)

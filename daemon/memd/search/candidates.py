@@ -26,6 +26,9 @@ CANDIDATES = 100
 """Candidates of each kind. It never depends on how many results are asked for, so that the first k of
 k+1 results are the k results; on the evaluation set 100 find what 400 find, and 50 half a point less."""
 
+MOST_NAMES = 64
+"""Names of a question that are looked for letter by letter, each in every candidate's text."""
+
 MOST_READ = 50_000
 """Chunks up to which all texts are read for a name made of signs."""
 
@@ -44,7 +47,7 @@ def read_question(db: Database, question: Question) -> int:
     languages = question.lexicon.languages(db, now) if question.lexicon is not None else None
     question.days = find_days(question.query, datetime.fromtimestamp(question.now_ms / 1000).date())
     question.plan = plan_match(without_days(question.query, question.days), languages)
-    question.names = tuple(dict.fromkeys([*question.plan.exact, *find_literals(question.query)]))
+    question.names = tuple(dict.fromkeys([*question.plan.exact, *find_literals(question.query)]))[:MOST_NAMES]
     return now
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from memd.cancellation import check_cancelled
 from memd.index.connection import Database
 from memd.index.keyword import count_chunks, count_matches
 from memd.search.question import Question
@@ -53,6 +54,7 @@ def weigh_words(
     total = count_chunks(db)
     words = []
     for term in _words(question.plan.terms):
+        check_cancelled()
         chunks, holding = count_matches(db, term.match, ids)
         taken_for = respelled.get(term.word, ())
         if not chunks and taken_for:

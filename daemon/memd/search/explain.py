@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memd.cancellation import check_cancelled
 from memd.index.connection import Database
 from memd.ranking.fusion import Ranked
 from memd.search.evidence import AskedWord, weigh_words
@@ -57,7 +58,9 @@ def explain_hits(
     by_meaning = _places({int(item.id): item.vector_score for item in order.ranked})
     by_words = _places({int(item.id): item.text_score for item in order.ranked})
     explained = []
+    parts = _containing(asked)
     for item, where, copies in shown:
+        check_cancelled()
         key = int(item.id)
         row = order.rows[key]
         exact = [name for name in question.names if count_held([name], where)]
@@ -65,7 +68,7 @@ def explain_hits(
         explained.append(
             {
                 "because": [
-                    *_words_said(asked, key),
+                    *_words_said(asked, key, parts),
                     *_found_said(item, by_words.get(key), by_meaning.get(key)),
                     *_steps_said(steps),
                     *([f"it holds {' and '.join(exact)} itself"] if exact else []),
@@ -100,12 +103,19 @@ def _word(word: AskedWord, key: int) -> dict[str, Any]:
     return told | ({"taken_for": list(word.taken_for)} if word.taken_for else {})
 
 
-def _words_said(asked: Sequence[AskedWord], key: int) -> list[str]:
-    """Return which words of the question the hit holds, and which it doesn't."""
+def _words_said(asked: Sequence[AskedWord], key: int, parts: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return which words of the question the hit holds, and which it doesn't.
+
+    Args:
+        asked: The words of the question.
+        key: The hit's chunk.
+        parts: From `_containing`.
+    """
     held_words = [word for word in asked if key in word.held_by]
     lost_words = [word for word in asked if key not in word.held_by]
-    held = [_spelled(word) for word in asked if key in word.held_by and not _is_part(word, held_words)]
-    missing = [word.word for word in lost_words if not _is_part(word, lost_words)]
+    of_held, of_lost = ({word.word for word in words} for words in (held_words, lost_words))
+    held = [_spelled(word) for word in held_words if parts[word.word].isdisjoint(of_held)]
+    missing = [word.word for word in lost_words if parts[word.word].isdisjoint(of_lost)]
     said = [f"it holds {', '.join(held)}"] if held else ["it holds none of the words"] if asked else []
     return [f"{said[0]}; not {', '.join(missing)}"] if held and missing else said
 
@@ -115,10 +125,14 @@ def _spelled(word: AskedWord) -> str:
     return f"{' or '.join(word.taken_for)} (for {word.word})" if word.taken_for else word.word
 
 
-def _is_part(word: AskedWord, asked: Sequence[AskedWord]) -> bool:
-    """Return whether a word only repeats a part of another one: `358` of `POL-358`."""
-    parts = re.compile(rf"(?<!\w){re.escape(word.word)}(?!\w)")
-    return any(word.word != other.word and parts.search(other.word) is not None for other in asked)
+def _containing(asked: Sequence[AskedWord]) -> dict[str, frozenset[str]]:
+    """Return for each word the words of which it only repeats a part: `POL-358` for `358`."""
+    containing: dict[str, frozenset[str]] = {}
+    words = {word.word for word in asked}
+    for word in words:
+        part = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+        containing[word] = frozenset(other for other in words if other != word and part.search(other))
+    return containing
 
 
 def _copies_said(others: int) -> str:

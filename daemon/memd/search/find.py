@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
+from memd.cancellation import check_cancelled
 from memd.index.connection import Database
 from memd.index.files import generation
 from memd.index.vectors.vector_search import VectorSearch
@@ -86,6 +87,7 @@ def _find_hits(
     is_there: Callable[[Hit], bool],
 ) -> Steps[Found]:
     """Do what `find_hits` does, in steps."""
+    check_cancelled()
     now = generation(db)
     by_meaning = search is not None and question.vector is not None
     by_words = question.settings.hybrid.enabled or not by_meaning
@@ -104,6 +106,7 @@ def _find_hits(
         known = Known(words.rows, meaning.rows, all_places(db, question, now))
         order = order_candidates(db, question, words.scores, meaning.scores, of_day, known, whole=words.whole)
     yield
+    check_cancelled()
     with spent:
         sure = bool(of_day) or any(order.held.values())
         verdict = judge(db, question, words, meaning, order.ids, sure=sure)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from memd.cancellation import check_cancelled
 from memd.index.connection import Database
 from memd.index.copies import count_copies, find_copies
 from memd.index.files import ChunkRow
@@ -88,6 +89,7 @@ class HitCutter:
         regions = self._load_regions([(row, contents[row.id]) for row in left])
         items = {int(item.id): item for item in page}
         for row in left:
+            check_cancelled()
             if len(self._hits) >= wanted:
                 return
             item, first, text = items[row.id], firsts[row.id], contents[row.id]

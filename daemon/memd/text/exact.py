@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from memd.cancellation import check_cancelled
 from memd.text.tokens import is_cjk
 
 ALONE = 2
@@ -49,6 +50,7 @@ def find_held(names: Sequence[str], texts: Mapping[int, str]) -> dict[str | int,
         parts = [_fold(text) for text in texts.values()]
     held: dict[str | int, int] = {}
     for key, folded in zip(texts, parts, strict=True):
+        check_cancelled()
         count = 0
         for name, words, longest in told:
             if longest in folded and all(word in folded for word in words):

@@ -35,6 +35,12 @@ MOST_TERMS = 64
 """Most terms of one MATCH expression. A longer question is a pasted text: its first words find its subject, and
 each further term costs every search."""
 
+MOST_PHRASES = 640
+"""Phrases of one MATCH expression: a term has several, its forms and its pieces. FTS5 looks up each."""
+
+MOST_CHARACTERS = 2000
+"""How much of a question is read for its terms: more than `MOST_TERMS` take."""
+
 # What MATCH cannot take (NUL ends the expression early) or UTF-8 cannot spell.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 _TOKEN = re.compile(r"\w+")
@@ -77,19 +83,19 @@ def plan_match(raw: str, stemmed: Collection[str] | None = None) -> MatchPlan:
     Returns:
         The plan. Nothing of it can be a syntax error to FTS5.
     """
-    speakable = _UNSPEAKABLE.sub(" ", raw)
+    speakable = _UNSPEAKABLE.sub(" ", raw[:MOST_CHARACTERS])
     text = without_wide_forms(speakable)
     question = Question(text, stemmed)
     pieces = question.pieces()
     telling = [piece for piece in pieces if piece.terms] or question.grammar(pieces)
     phrases = [phrase_term(phrase) for phrase in quoted_phrases(text) if len(_TOKEN.findall(phrase)) > 1]
-    terms = _distinct_terms([*phrases, *(term for piece in telling for term in piece.terms)])[:MOST_TERMS]
-    strict = [piece.strict for piece in telling]
+    terms = _affordable(_distinct_terms([*phrases, *(term for piece in telling for term in piece.terms)]))
+    strict = " AND ".join(piece.strict for piece in telling) if len(telling) <= MOST_TERMS else ""
     return MatchPlan(
-        strict=" AND ".join(strict) if 0 < len(strict) <= MOST_TERMS else None,
+        strict=strict if strict and _count_phrases(strict) <= MOST_PHRASES else None,
         any=" OR ".join(term.match for term in terms) or None,
         words=tuple(dict.fromkeys(word for term in terms for word in term.shown)),
-        exact=tuple(dict.fromkeys([*quoted_phrases(speakable), *exact_names(speakable)])),
+        exact=tuple(dict.fromkeys([*quoted_phrases(speakable), *exact_names(speakable)]))[:MOST_TERMS],
         terms=tuple(terms),
     )
 
@@ -140,6 +146,22 @@ def _distinct_terms(terms: Iterable[Term]) -> list[Term]:
     for term in terms:
         seen.setdefault(term.word.lower(), term)
     return list(seen.values())
+
+
+def _affordable(terms: Sequence[Term]) -> list[Term]:
+    """Return the first terms, as many as one MATCH expression may have."""
+    taken, phrases = list[Term](), 0
+    for term in terms[:MOST_TERMS]:
+        phrases += _count_phrases(term.match)
+        if taken and phrases > MOST_PHRASES:
+            break
+        taken.append(term)
+    return taken
+
+
+def _count_phrases(match: str) -> int:
+    """Return how many phrases a MATCH expression has."""
+    return match.count('"') // 2
 
 
 def _distinct(words: Iterable[str]) -> list[str]:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from memd.cancellation import check_cancelled
 from memd.text.tokens import CJK_CLASS, is_cjk
 
 TOGETHER = 1.5
@@ -101,6 +102,7 @@ def _best_window(text: str, spots: list[_Spot], limit: int) -> tuple[int, int]:
     worth = [0.0, *accumulate(_worth(spots, places, *unit) ** TOGETHER for unit in units)]
 
     def value(window: tuple[int, int]) -> tuple[float, int, int]:
+        check_cancelled()
         start, end = units[window[0]][0], units[window[1]][1]
         seen = _worth(spots, places, start, end) + worth[window[1] + 1] - worth[window[0]]
         # Rounded, lest the order of additions decide between equals.

@@ -7,8 +7,9 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
+from memd.cancellation import check_cancelled
 from memd.text.identifiers import (
     camel_parts,
     find_symbols,
@@ -34,6 +35,15 @@ COMPOUND_FROM = 6
 LONGEST_TITLE = 8
 """Words of the longest question of grammar alone that may be a title: The Who, To be or not to be."""
 
+MOST_PHRASES = 64
+"""Phrases of one term, and parts of one run: a run of 2,000 letters has as many pairs, each costing every search."""
+
+MOST_RUN_TERMS = 4 * MOST_PHRASES
+"""Terms of one run that are looked at; of those that are left, distinct ones, a question has fewer."""
+
+MOST_TOKENS = 64
+"""Words of one phrase, of CJK letters: the first of a longer phrase tell a text as well as all do."""
+
 SHOWN_FROM = 4
 """Letters of the shortest stem that a snippet is looked through for."""
 
@@ -47,6 +57,7 @@ _SIGNS = r"[-./:@_+#'’&~\\\u2010\u2011]"
 # Either a run of CJK, or words with nothing but signs between them: `POL-358`, `user@example.com`, `don't`.
 _PIECE = re.compile(rf"(?P<cjk>[{CJK_CLASS}]+)|(?P<words>{_WORD}(?:{_SIGNS}{{1,3}}{_WORD})*)")
 _PART = re.compile(_WORD)
+_TOKEN = re.compile(r"\w+")
 _LETTERS_ONLY = re.compile(r"[^\W\d_]+")
 _ENDINGS = frozenset({"s", "d", "m", "ll", "re", "ve"})
 _ELISIONS = frozenset("l d j m n s t c qu jusqu lorsqu puisqu dell all nell dall sull quell un gl".split())
@@ -121,6 +132,7 @@ class Question:
             pieces.append(Piece(name, f"({match})", (Term(name, match, (name.lower(),)),), start, end))
             text = text[:start] + " " * (end - start) + text[end:]
         for found in _PIECE.finditer(text):
+            check_cancelled()
             read = self._run if found["cjk"] else self._words
             pieces.append(read(found[0], found.start(), found.end()))
         pieces.sort(key=lambda piece: piece.start)
@@ -149,10 +161,12 @@ class Question:
 
     def _run(self, run: str, start: int, end: int) -> Piece:
         """Return a run of CJK as a piece: all of it means the whole run, or all that isn't grammar."""
-        terms = tuple(_run_term(word, phrases) for word, phrases in run_terms(run, japanese=self._japanese))
+        found = run_terms(run, japanese=self._japanese)[:MOST_RUN_TERMS]
+        terms = tuple(_run_term(word, phrases) for word, phrases in found)
+        first = terms[:MOST_PHRASES]  # each is compared with each
         # A whole that is asked in pairs as well would have to occur whole.
         parts = [
-            term for term in terms if not any(each.word in term.word for each in terms if each is not term)
+            term for term in first if not any(each.word in term.word for each in first if each is not term)
         ]
         whole = _phrase(run)
         strict = " AND ".join(f"({term.match})" for term in parts)
@@ -253,6 +267,7 @@ def phrase_term(words: str) -> Term:
 
 def _run_term(word: str, phrases: Sequence[str]) -> Term:
     """Return the term of a word of CJK."""
+    phrases = phrases[:MOST_PHRASES]
     return Term(
         word, _any_of(phrases), (phrases[0].lower(), *(word for word in phrases[1:] if len(word) > 1))
     )
@@ -264,10 +279,14 @@ def _beginnings(stems: Iterable[str], letters: int) -> Iterator[str]:
 
 
 def _phrase(words: str) -> str:
-    """Return words as the index keeps them, quoted."""
-    return '"' + index_text(words.replace('"', " ")) + '"'
+    """Return words as the index keeps them, quoted; of a long phrase its first words."""
+    text = index_text(words.replace('"', " "))
+    if len(text) > 2 * MOST_TOKENS:
+        ends = [found.end() for found in islice(_TOKEN.finditer(text), MOST_TOKENS)]
+        text = text[: ends[-1]] if len(ends) == MOST_TOKENS else text
+    return f'"{text}"'
 
 
 def _any_of(phrases: Iterable[str]) -> str:
     """Return the expression that any of some phrases fulfils."""
-    return " OR ".join(dict.fromkeys(map(_phrase, phrases)))
+    return " OR ".join(islice(dict.fromkeys(map(_phrase, phrases)), MOST_PHRASES))

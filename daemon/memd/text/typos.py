@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memd.cancellation import check_cancelled
 from memd.text.tokens import CJK_CLASS
 
 ONE_ERROR_FROM, TWO_ERRORS_FROM = 4, 8
@@ -119,6 +120,7 @@ def similar_words(word: str, vocabulary: Vocabulary, limit: int, errors: int | N
         return []
     found = []
     for other, count in vocabulary.candidates(word, allowed):
+        check_cancelled()
         distance = _distance(word, other, allowed)
         if 0 < distance <= allowed and _digits(word) == _digits(other):
             found.append((distance, other[0] != word[0], -count, other))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from memd.index.copies import count_copies, find_distinct, hashes_of
+import apsw
+
+from memd.index.copies import COPIES_AT_ONCE, MOST_COPIES, count_copies, find_copies, find_distinct, hashes_of
 from memd.index.keyword import Scope
 from tests.support.indexes import hash_of, new_index, publish
 
@@ -39,3 +41,29 @@ def test_copies_are_counted_within_the_scope() -> None:
     assert count_copies(db, [digest], None) == {digest: 4}
     assert count_copies(db, [digest], Scope(("memory",))) == {digest: 3}
     assert count_copies(db, [digest], Scope(None, "memory/1")) == {digest: 1}
+
+
+def test_of_ten_thousand_copies_few_are_read_and_all_matches_are_scored_twice_at_most() -> None:
+    # given: more copies than are looked through, and one other text
+    db = new_index(extension=False)
+    publish(db, "memory/many.md", ["the deploy key rotates"] * (MOST_COPIES + 100))
+    publish(db, "memory/other.md", ["a deploy of the service, and more words"])
+    statements: list[str] = []
+    db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: statements.append(event["sql"]))
+    # when
+    found = find_distinct(db, '"deploy"', 10)
+    copies = find_copies(db, hash_of("the deploy key rotates"), None)
+    first = [next(copies) for _ in range(3)]
+    # then
+    assert len(found) == 1
+    assert sum("MATCH" in sql for sql in statements) <= 2
+    assert [row.id for row in first] == sorted(row.id for row in first)
+    assert sum("c.hash = :hash" in sql for sql in statements) == 1
+
+
+def test_all_copies_come_in_order_however_many() -> None:
+    db = new_index(extension=False)
+    for number in range(3 * COPIES_AT_ONCE):
+        publish(db, f"memory/{number:03d}.md", ["same", f"other {number}"])
+    found = [row.path for row in find_copies(db, hash_of("same"), None)]
+    assert found == [f"memory/{number:03d}.md" for number in reversed(range(3 * COPIES_AT_ONCE))]

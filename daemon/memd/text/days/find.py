@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
+from memd.cancellation import check_cancelled
 from memd.text.days import turns, written, written_cjk
 from memd.text.days.links import OLDEST, Found, link
 from memd.text.days.patterns import Form, Reader, compiled
@@ -106,6 +107,7 @@ def _found(question: str, text: str, today: datetime.date) -> Iterator[Found]:
     """Yield everything that reads as days, overlaps and all."""
     cut = compiled(_CUT)
     for pattern, read in _LATIN if text.isascii() else _ALL:
+        check_cancelled()
         for match in compiled(pattern).finditer(text):
             named = match.groupdict()
             if named.get("capital") == "may" and not question[match.start("capital")].isupper():

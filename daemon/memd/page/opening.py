@@ -35,6 +35,7 @@ class Opening:
         self.limits = limits
         self._keys = Keys(limits, trio.current_time)
         self._watching = 0
+        self._answers_bytes = 0
         self._since = trio.current_time()
         self._news = trio.Event()
 
@@ -79,6 +80,16 @@ class Opening:
         finally:
             self._watching -= 1
             self._note_use()
+
+    @contextmanager
+    def room_for(self, size: int) -> Iterator[bool]:
+        """Take room for an answer of so many bytes inside the block, and say whether there is any."""
+        has_room = not self._answers_bytes or self._answers_bytes + size <= self.limits.answers_bytes
+        self._answers_bytes += size if has_room else 0
+        try:
+            yield has_room
+        finally:
+            self._answers_bytes -= size if has_room else 0
 
     async def wait_unwatched(self) -> None:
         """Return once nobody has looked for `unwatched_s`."""

@@ -12,6 +12,8 @@ class PageLimits:
     connections: open at once. A browser opens six for one page; beyond them one that has shown no session gives way.
     header_bytes: of a request's line and headers. A browser sends less than two thousand.
     body_bytes: of a request's body: the longest fact, spelled out in JSON escapes, is a tenth of it.
+    answers_bytes: replies on their way to all browsers together; one more is answered with `daemon_busy`. One alone
+        always fits.
     request_s: from connecting, or from a request's first byte, until it is whole.
     idle_s: between requests of a connection that has shown its session. Longer than browsers keep one open unused.
     send_s: what a browser may take to accept one piece of an answer.
@@ -25,6 +27,7 @@ class PageLimits:
     connections: int = 32
     header_bytes: int = 16 * 1024
     body_bytes: int = 256 * 1024
+    answers_bytes: int = 64 * 1024 * 1024
     request_s: float = 10
     idle_s: float = 120
     send_s: float = 15

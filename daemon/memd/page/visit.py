@@ -14,7 +14,7 @@ from memd.page.guard import PAGE, Head, cookie_of, why_foreign, why_no_call
 from memd.page.http import BadRequestError, HttpConnection, PeerGoneError
 from memd.page.keys import Session
 from memd.page.opening import Opening
-from memd_client.errors import MemdError
+from memd_client.errors import DaemonBusyError, MemdError
 
 log = structlog.get_logger(__name__)
 
@@ -109,7 +109,7 @@ class Visit:
                 return await self._http.send(answers.refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE), last=True)
             body = await self._http.receive_body()
             request = head.path.removeprefix(API)
-            return await self._http.send(
+            return await self._send_reply(
                 await self._http.while_there(lambda: self._ask(session, request, body))
             )
         if head.method != "GET":
@@ -134,6 +134,12 @@ class Visit:
             return answers.result(await self._opening.gateway.ask(session.agent, request, body))
         except MemdError as error:
             return answers.failure(error)
+
+    async def _send_reply(self, reply: Answer) -> bool:
+        """Send a reply, unless those to browsers that don't read take all the room there is."""
+        with self._opening.room_for(len(reply.body)) as has_room:
+            busy = DaemonBusyError(f"{self._limits.answers_bytes} bytes of answers wait for browsers already")
+            return await self._http.send(reply if has_room else answers.failure(busy))
 
     async def _tell_session(self, session: Session) -> Answer:
         """Return whom the page shows."""

@@ -17,6 +17,7 @@ from memd.lifecycle.lives import AgentLife, Lives
 from memd.meter import METER, Meter
 from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
+from memd.rpc.outbox import Backlog
 from memd_client.errors import MemdError, PageUnavailableError
 from memd_client.messages import (
     AccountStatus,
@@ -127,7 +128,7 @@ class DaemonFacts:
 
     started: `time.monotonic()` at its start. open_connections: kept by the server. meter: counts what it does.
     cpu_before: CPU seconds that starting took. lives: what agents do beside searching. admission: what all
-    connections share. show: opens the page, for one agent or all.
+    connections share; backlog: what waits to be sent to them. show: opens the page, for one agent or all.
     """
 
     version: str
@@ -141,9 +142,11 @@ class DaemonFacts:
     lives: Lives = field(default_factory=Lives)
     show: Callable[[str | None], Awaitable[ShowReply]] = no_page
     admission: Admission = field(init=False)
+    backlog: Backlog = field(init=False)
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits)
+        self.backlog = Backlog(self.limits.backlog_bytes)
 
     def connections(self) -> int:
         """Return how many clients are connected."""

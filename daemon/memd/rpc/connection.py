@@ -96,7 +96,7 @@ class Connection:
         self._limits = facts.limits
         self._number = number
         self._admission = facts.admission
-        self._outbox = Outbox(stream, facts.limits)
+        self._outbox = Outbox(stream, facts.limits, facts.backlog)
         self._running: dict[int, _Request] = {}
         self.greeted = False
         self._draining = False

@@ -30,6 +30,9 @@ class Limits:
     hello_s: from connecting to `hello`. Greeting is the first thing any client does.
     outgoing_bytes: encoded replies that wait for a peer to read. Further replies wait as values. Four
         frames, so that one large reply never stands alone in the way.
+    backlog_bytes: replies that wait for all peers together, those that wait for room included. A peer that reads never
+        has so much alone: `outgoing_bytes`, and a longest frame of each request that runs for it. Beyond it the peer
+        that most waits for is dropped.
     progress_bytes: above this much waiting, progress is left out: stale news helps no one.
     stall_s: a peer that reads nothing for so long while we have something to say is dropped.
     drain_s: what requests in flight get when the daemon stops.
@@ -47,6 +50,7 @@ class Limits:
     frame_s: float = 30
     hello_s: float = 10
     outgoing_bytes: int = 4 * MAX_FRAME_BYTES
+    backlog_bytes: int = 16 * MAX_FRAME_BYTES
     progress_bytes: int = 64 * 1024
     stall_s: float = 30
     drain_s: float = 5

@@ -1,9 +1,12 @@
-"""What waits to be sent to one peer: bounded in bytes, written by one task, given up if nobody reads."""
+"""What waits to be sent to one peer: bounded in bytes, written by one task, given up if nobody reads.
+
+`Backlog` bounds what waits for all peers together: the peer that most waits for is given up.
+"""
 
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 
 import trio
 
@@ -13,17 +16,52 @@ PIECE_BYTES = 256 * 1024
 """Sent at once. A peer that takes one piece within `stall_s` is slow, not gone."""
 
 
+class Backlog:
+    """The bytes that wait in all outboxes together.
+
+    Args:
+        most_bytes: Beyond that the outbox with most of them is given up, and so on until the rest is within it.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._bytes: Counter[Outbox] = Counter()
+        self.total = 0
+
+    def __repr__(self) -> str:
+        return f"<Backlog {self.total} bytes in {len(self._bytes)} outboxes>"
+
+    def change(self, outbox: Outbox, by: int) -> None:
+        """Count bytes that begin to wait in an outbox, or end to (negative)."""
+        self.total += by
+        self._bytes[outbox] += by
+        if not self._bytes[outbox]:
+            del self._bytes[outbox]
+        while self.total > self._most_bytes:
+            largest = max(self._bytes, key=self._bytes.__getitem__)
+            self.forget(largest)
+            largest.give_up()
+
+    def forget(self, outbox: Outbox) -> None:
+        """Count nothing of an outbox any more."""
+        self.total -= self._bytes.pop(outbox, 0)
+
+
 class Outbox:
     """The outgoing frames of one connection.
 
     Args:
         stream: Where they go; nobody else may send on it.
         limits: `outgoing_bytes`, `progress_bytes` and `stall_s` hold here.
+        backlog: Counts what waits in it, with that of other connections.
     """
 
-    def __init__(self, stream: trio.abc.SendStream, limits: Limits) -> None:
+    def __init__(self, stream: trio.abc.SendStream, limits: Limits, backlog: Backlog | None = None) -> None:
         self._stream = stream
         self._limits = limits
+        self._backlog = backlog or Backlog(limits.backlog_bytes)
+        self._writing = trio.CancelScope()
+        self._is_given_up = False
         self._frames: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._putting = 0
@@ -37,11 +75,13 @@ class Outbox:
     async def put(self, frame: bytes) -> None:
         """Queue a frame; wait while more bytes than allowed are waiting. A lone frame always fits."""
         self._putting += 1
+        self._count(len(frame))
         try:
             while self._waiting_bytes and self._waiting_bytes + len(frame) > self._limits.outgoing_bytes:
                 await self._room.park()
         finally:
             self._putting -= 1
+            self._count(-len(frame))
         self._append(frame)
 
     @property
@@ -70,9 +110,24 @@ class Outbox:
         """Send what is queued, for ever.
 
         Raises:
-            trio.TooSlowError: The peer took nothing for `stall_s`.
+            trio.TooSlowError: The peer took nothing for `stall_s`, or this outbox was given up.
             trio.BrokenResourceError, trio.ClosedResourceError: The peer, or our side, is gone.
         """
+        try:
+            with self._writing:
+                await self._write()
+        finally:
+            self._is_given_up = True
+            self._frames.clear()
+            self._backlog.forget(self)
+        raise trio.TooSlowError
+
+    def give_up(self) -> None:
+        """Drop what waits here and end `write`: it takes room that others need."""
+        self._is_given_up = True
+        self._writing.cancel()
+
+    async def _write(self) -> None:
         while True:
             while not self._frames:
                 await self._work.park()
@@ -80,10 +135,17 @@ class Outbox:
             for start in range(0, len(view), PIECE_BYTES):
                 with trio.fail_after(self._limits.stall_s):
                     await self._stream.send_all(view[start : start + PIECE_BYTES])
-            self._waiting_bytes -= len(self._frames.popleft())
+            sent = len(self._frames.popleft())
+            self._waiting_bytes -= sent
+            self._count(-sent)
             self._room.unpark_all()
             if not self._waiting_bytes:
                 self._empty.unpark_all()
+
+    def _count(self, by: int) -> None:
+        """Count bytes that begin or end to wait here; none of an outbox that was given up."""
+        if not self._is_given_up:
+            self._backlog.change(self, by)
 
     def _send_now(self, frame: bytes) -> int:
         """Return how many bytes of a frame the system took without waiting: mostly all of them."""
@@ -96,10 +158,13 @@ class Outbox:
 
     def _append(self, frame: bytes) -> None:
         """Send a frame at once where the system takes it; queue what is left of it, and wake the writer."""
+        if self._is_given_up:
+            return
         if not self._frames:
             frame = frame[self._send_now(frame) :]
             if not frame:
                 return
         self._frames.append(frame)
         self._waiting_bytes += len(frame)
+        self._count(len(frame))
         self._work.unpark()

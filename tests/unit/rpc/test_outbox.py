@@ -9,7 +9,7 @@ import trio
 from trio.testing import MemorySendStream, MockClock, wait_all_tasks_blocked
 
 from memd.rpc.limits import Limits
-from memd.rpc.outbox import PIECE_BYTES, Outbox
+from memd.rpc.outbox import PIECE_BYTES, Backlog, Outbox
 
 
 class Sink(trio.abc.SendStream):
@@ -89,5 +89,42 @@ def test_a_peer_that_takes_nothing_is_given_up() -> None:
         with pytest.raises(trio.TooSlowError):
             await outbox.write()
         assert trio.current_time() - start == pytest.approx(30)
+
+    run(script)
+
+
+def test_of_several_outboxes_the_one_with_most_bytes_is_given_up() -> None:
+    async def script() -> None:
+        backlog = Backlog(100)
+        sinks = [Sink() for _ in range(3)]
+        outboxes = [Outbox(sink, Limits(), backlog) for sink in sinks]
+        given_up: list[int] = []
+
+        async def write(number: int) -> None:
+            try:
+                await outboxes[number].write()
+            except trio.TooSlowError:
+                given_up.append(number)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(3):
+                nursery.start_soon(write, number)
+            for number, size in enumerate((30, 50, 20)):
+                await outboxes[number].put(b"x" * size)
+            await wait_all_tasks_blocked()
+            assert (given_up, backlog.total) == ([], 100)
+            # when: the smallest adds what is too much
+            await outboxes[2].put(b"y")
+            await wait_all_tasks_blocked()
+            assert (given_up, backlog.total) == ([1], 51)
+            # then: the others get theirs, and nothing more waits in the one that was given up
+            await outboxes[1].put(b"z" * 60)
+            assert backlog.total == 51
+            for sink in (sinks[0], sinks[2]):
+                sink.open.set()
+            await wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert [len(sink.data) for sink in sinks] == [30, 0, 21]
+        assert backlog.total == 0
 
     run(script)

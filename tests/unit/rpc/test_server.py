@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +216,36 @@ def test_a_socket_handed_over_is_served_and_its_file_kept(directory: Path) -> No
     with thread, RawClient(directory / "s") as client:
         client.greet()
     assert (directory / "s").exists()
+
+
+def test_replies_that_no_client_reads_are_bounded_over_all_connections(directory: Path) -> None:
+    limits = Limits(stall_s=3600, backlog_bytes=10_000_000)
+    with ExitStack() as stack:
+        server = stack.enter_context(ServerThread(directory / "s", limits=limits))
+        quick = stack.enter_context(RawClient(server.path).greet())
+        deaf = [stack.enter_context(RawClient(server.path).greet()) for _ in range(12)]
+        # when: twelve clients ask for more than may wait, and read nothing
+        for number, client in enumerate(deaf):
+            client.send([0, 1, "search", {"query": f"big {2_000_000 + number}"}])
+        server.wait_until(lambda: server.memory.agents["main"].searches >= 12)
+        server.wait_until(lambda: server.facts.connections() <= 6)
+        # then: those that most waits for are gone, the others and a client that reads are served
+        assert server.facts.backlog.total <= limits.backlog_bytes
+        assert quick.call("search", {"query": "x"})[3]["hits"]
+        replies = [client.read() for client in deaf]
+        assert sum(reply is not None for reply in replies) == server.facts.connections() - 1 >= 4
+    assert server.facts.backlog.total == 0
+
+
+def test_a_client_that_reads_gets_all_however_much_waits(directory: Path) -> None:
+    with (
+        ServerThread(
+            directory / "s", limits=Limits(backlog_bytes=7_000_000, outgoing_bytes=2_000_000)
+        ) as server,
+        RawClient(server.path).greet() as client,
+    ):
+        for request_id in range(1, 20):
+            client.send([0, request_id, "search", {"query": "big 1500000"}])
+        replies = [client.read() for _ in range(1, 20)]
+        assert sorted(reply[1] for reply in replies) == list(range(1, 20))
+        server.wait_until(lambda: server.facts.backlog.total == 0)

@@ -90,6 +90,82 @@ def open_listing(root: str, location: str) -> Iterator[Iterator[os.DirEntry[str]
         os.close(handle)
 
 
+class FolderWalk:
+    """Lists the folders of a tree one after the other, the way `pending.pop()` gives them: depth first.
+
+    One descriptor is open at a time. The way from folder to folder is the way in the tree, up by `..` and down by
+    names, so a folder costs as much at any depth. A folder that `..` leads to has to be the one the walk came down
+    through; else the way is gone again from the root.
+
+    Args:
+        root: As in `open_file`.
+        location: The tree's top, below the root or the root itself.
+
+    Resources: a descriptor, until `close`.
+    """
+
+    def __init__(self, root: str, location: str) -> None:
+        self._root = root
+        self._names = _names_below(root, location) if location != root else []
+        self._top = len(self._names)
+        self._ways: list[tuple[int, int]] = []
+        self._here = -1
+
+    @contextlib.contextmanager
+    def listing(self, depth: int, name: str) -> Iterator[tuple[int, Iterator[os.DirEntry[str]]]]:
+        """Give a folder's descriptor and its entries. An entry's `stat` is to be asked within the block.
+
+        Args:
+            depth: 0 for the top; one more than that of the folder it was found in.
+            name: Its name there; any for the top.
+
+        Raises:
+            OSError: As in `open_file`.
+        """
+        if depth == 0:
+            self._move(open_folder(self._root, self._names, _LISTED), [])
+        else:
+            self._go_up(depth - 1)
+            there = open_below(self._here, name, _LISTED)
+            self._names[self._top + depth - 1 :] = [name]
+            self._move(there, self._ways)
+        with os.scandir(self._here) as entries:
+            yield self._here, entries
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._here >= 0:
+            os.close(self._here)
+            self._here = -1
+
+    def _move(self, there: int, ways: list[tuple[int, int]]) -> None:
+        """Be in another folder, which lies below those of `ways`."""
+        self.close()
+        self._here, self._ways = there, ways
+        facts = os.fstat(there)
+        ways.append((facts.st_dev, facts.st_ino))
+
+    def _go_up(self, depth: int) -> None:
+        """Be in the folder of a depth that the walk came down through."""
+        while len(self._ways) - 1 > depth:
+            there = os.open("..", _PASSED, dir_fd=self._here)
+            facts = os.fstat(there)
+            if (facts.st_dev, facts.st_ino) != self._ways[-2]:
+                os.close(there)
+                break
+            os.close(self._here)
+            self._here = there
+            self._ways.pop()
+        if len(self._ways) - 1 > depth:
+            self._come_down(depth)
+
+    def _come_down(self, depth: int) -> None:
+        """Be in a folder by its names from the root: it, or what is on the way to it, was moved meanwhile."""
+        there = open_folder(self._root, self._names[: self._top + depth], _PASSED)
+        ways = self._ways[:depth]
+        self._move(there, ways)
+
+
 def _names_below(root: str, location: str) -> list[str]:
     """Return the names that lead from a root to a place below it.
 

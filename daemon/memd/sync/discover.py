@@ -7,16 +7,17 @@ from behind a link comes in either.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from memd.config import ExtraPath
-from memd.sync.descend import LinkOnTheWayError, open_listing
+from memd.sync.descend import FolderWalk, LinkOnTheWayError
 from memd.sync.journal import Journal, KernelNotes
 from memd.sync.rules import (
     MEMORY_FOLDER,
@@ -167,40 +168,58 @@ def _walk(
     found: Discovery, root: str, folder: str, prefix: str, pattern: str | None, max_file_bytes: int
 ) -> None:
     """Add the Markdown files below a folder; links are listed, not followed."""
-    files, known = found.files, found.before
-    pending = [(folder, prefix)]
-    while pending:
-        here, before = pending.pop()
-        start = here if here.endswith("/") else here + "/"
-        is_plain = pattern is None and before.isascii()
-        try:
-            found.journal.enter(here)
-            with open_listing(root, here) as entries:
-                for entry in entries:
-                    name = entry.name
-                    if name[-3:] == ".md" and name.isascii() and entry.is_file(follow_symlinks=False):
-                        # The usual case, without a call more than it needs: this line decides what looking
-                        # at the disk costs in every search.
-                        try:
-                            facts = entry.stat(follow_symlinks=False)
-                        except FileNotFoundError:
-                            continue  # deleted just now; the others of this folder are still there
-                        if is_plain and facts.st_size <= max_file_bytes and facts.st_nlink == 1:
-                            path = before + name
-                            state = (facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns)
-                            file = known.get(path)
-                            if file is None or file[2:6] != state or file.root != root:
-                                file = Found(path, start + name, *state, "memory", root)
-                            files[path] = file
-                            continue
-                    _walk_entry(found, root, start, entry, before, prefix, pattern, max_file_bytes, pending)
-        except FileNotFoundError:
-            continue
-        except LinkOnTheWayError:  # it was a folder a moment ago
-            found.skipped.append(Skipped(_shown(before.rstrip("/")), LINK))
-        except OSError as error:
-            check_descriptors(error)
-            found.skipped.append(Skipped(_shown(before), f"folder can't be listed: {error.strerror}"))
+    with contextlib.closing(FolderWalk(root, folder)) as walk:
+        pending = [(folder, prefix, 0)]
+        while pending:
+            here, before, depth = pending.pop()
+            try:
+                with walk.listing(depth, here[here.rfind("/") + 1 :]) as (handle, entries):
+                    found.journal.enter(here, handle=handle)
+                    below = _list(found, root, here, entries, before, prefix, pattern, max_file_bytes)
+                pending += [(location, path, depth + 1) for location, path in below]
+            except FileNotFoundError:
+                continue
+            except LinkOnTheWayError:  # it was a folder a moment ago
+                found.skipped.append(Skipped(_shown(before.rstrip("/")), LINK))
+            except OSError as error:
+                check_descriptors(error)
+                found.journal.give_up()
+                found.skipped.append(Skipped(_shown(before), f"folder can't be listed: {error.strerror}"))
+
+
+def _list(
+    found: Discovery,
+    root: str,
+    here: str,
+    entries: Iterable[os.DirEntry[str]],
+    before: str,
+    prefix: str,
+    pattern: str | None,
+    max_file_bytes: int,
+) -> list[tuple[str, str]]:
+    """Add the Markdown files of one folder; return the folders in it, where they are and how their paths begin."""
+    files, known, below = found.files, found.before, list[tuple[str, str]]()
+    start = here if here.endswith("/") else here + "/"
+    is_plain = pattern is None and before.isascii()
+    for entry in entries:
+        name = entry.name
+        if name[-3:] == ".md" and name.isascii() and entry.is_file(follow_symlinks=False):
+            # The usual case, without a call more than it needs: this line decides what looking
+            # at the disk costs in every search.
+            try:
+                facts = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # deleted just now; the others of this folder are still there
+            if is_plain and facts.st_size <= max_file_bytes and facts.st_nlink == 1:
+                path = before + name
+                state = (facts.st_mtime_ns, facts.st_size, facts.st_ino, facts.st_ctime_ns)
+                file = known.get(path)
+                if file is None or file[2:6] != state or file.root != root:
+                    file = Found(path, start + name, *state, "memory", root)
+                files[path] = file
+                continue
+        _walk_entry(found, root, start, entry, before, prefix, pattern, max_file_bytes, below)
+    return below
 
 
 def _walk_entry(
@@ -212,7 +231,7 @@ def _walk_entry(
     prefix: str,
     pattern: str | None,
     max_file_bytes: int,
-    pending: list[tuple[str, str]],
+    below: list[tuple[str, str]],
 ) -> None:
     """Add one entry of a folder that is no plain note: a folder, a link, an odd file or name."""
     name = entry.name
@@ -222,7 +241,7 @@ def _walk_entry(
             found.skipped.append(Skipped(_shown(path), LINK))
     elif entry.is_dir(follow_symlinks=False):
         if is_walked(name):
-            pending.append((start + name, path + "/"))
+            below.append((start + name, path + "/"))
     elif is_markdown(name) and path not in found.files and matches_pattern(path[len(prefix) :], pattern):
         _take(found, root, start + name, entry, path, max_file_bytes)
 

@@ -89,17 +89,24 @@ class KernelNotes:
                 return False
             return True
 
-    def watch(self, journal: Journal, folder: str, names: Names, *, follow: bool) -> int | None:
+    def watch(
+        self, journal: Journal, folder: str, names: Names, *, follow: bool, handle: int | None = None
+    ) -> int | None:
         """Have a folder's changes told to a journal; return its number, or None where they can't be noted.
 
+        By `handle`, a descriptor of it, a folder costs as much at any depth, and its path may be of any length.
         One that isn't there is `NOWHERE`: that it comes is noted in the folder above.
         """
         with self._lock:
             if self._queue is None:
                 return None
             try:
-                number = self._queue.add(folder, follow=follow)
-                device = os.stat(folder, follow_symlinks=follow).st_dev
+                if handle is None:
+                    number = self._queue.add(folder, follow=follow)
+                    device = os.stat(folder, follow_symlinks=follow).st_dev
+                else:
+                    number = self._queue.add(f"/proc/self/fd/{handle}", follow=True)
+                    device = os.fstat(handle).st_dev
             except (FileNotFoundError, NotADirectoryError):
                 return None if follow else NOWHERE
             except OSError as error:
@@ -218,17 +225,20 @@ class Journal:
         self._entered, self._states = set(), []
         self._stands = self._is_whole
 
-    def enter(self, folder: str, names: Names = None, *, is_root: bool = False) -> None:
+    def enter(
+        self, folder: str, names: Names = None, *, is_root: bool = False, handle: int | None = None
+    ) -> None:
         """Note that a folder is about to be listed.
 
         Args:
             folder: Its path.
             names: Names in it that matter, casefolded; None for all.
             is_root: Whether what is above it isn't watched; it may be a link then.
+            handle: A descriptor of it, if it is open.
         """
         if not self._is_whole:
             return
-        number = self._notes.watch(self, folder, names, follow=is_root)
+        number = self._notes.watch(self, folder, names, follow=is_root, handle=handle)
         if number is None:
             self.give_up()
             return

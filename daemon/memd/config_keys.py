@@ -168,9 +168,13 @@ DAEMON_KEYS: Final[dict[str, str]] = {
     "catch_up_ms": (
         "How long a search may spend on bringing changed files in, where the request has no deadline."
     ),
-    "max_file_mb": "Larger files are left out, with a reason.",
+    "max_file_mb": (
+        "A larger note is indexed up to here and a larger transcript not at all; status says so. Notes and facts that "
+        "memd writes continue in a next file."
+    ),
     "max_agent_files": (
-        "Files and transcripts indexed for one agent; beyond that the oldest are left out, and status says so."
+        "Files and transcripts indexed for one agent; beyond that the oldest are left out, and status says so. "
+        "What memd itself writes is indexed first."
     ),
     "max_agent_mb": "Likewise, their size together.",
     "search_processes": (

@@ -96,7 +96,7 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     problems = _problems(agent, disk)
     watch = agent.watch_state()
     pending = count_pending(changes, text.rows, text.last_sync_ms, agent.meaning, agent.clock())
-    skipped = disk.skipped + list(text.reasons)
+    skipped = text.left_out(disk)
     status = AgentStatus(
         agent=config.id,
         workspace=str(config.workspace),

@@ -95,13 +95,13 @@ def test_files_that_cant_be_read_are_listed_and_the_others_are_found(plain: tupl
     assert "memory/latin.md" in [hit.path for hit in client.search("café note").hits]
 
 
-def test_a_file_of_100_mb_is_left_out_with_a_reason(plain: tuple[StateHome, Client]) -> None:
+def test_a_binary_file_of_100_mb_is_left_out_with_a_reason(plain: tuple[StateHome, Client]) -> None:
     home, client = plain
     home.note("memory/good.md", "the good note\n")
     big = home.note("memory/big.md", "note\n")
     os.truncate(big, 100 * 1_048_576)
     reply = client.index().agents[0]
-    assert [(row.path, "too big" in row.reason) for row in reply.skipped] == [("memory/big.md", True)]
+    assert [(row.path, "binary" in row.reason) for row in reply.skipped] == [("memory/big.md", True)]
     assert client.search("good note").hits
 
 

@@ -103,7 +103,7 @@ def plan_vault(source: Path, agent: Agent) -> VaultPlan:
         )
     looked = discover(vault, [ExtraPath(path=".", pattern=PATTERN)], LIMIT_BYTES)
     size = sum(found.size for found in looked.files.values())
-    left = [LeftOut(f"{vault}/{each.path}", each.reason) for each in looked.skipped]
+    left = [LeftOut(f"{vault}/{each.path}", each.reason) for each in looked.skipped + looked.partial]
     facts: dict[str, Any] = {"files": len(looked.files), "size": size, "left_out": left}
     document = load_document(agent.config)
     try:

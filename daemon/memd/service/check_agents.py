@@ -79,7 +79,7 @@ def _describe_agent(
         "files": len(disk.files),
         "bytes": sum(found.size for found in disk.files.values()),
         "folders": _count_folders(agent, disk),
-        "skipped": [{"path": each.path, "reason": each.reason} for each in disk.skipped],
+        "skipped": [{"path": each.path, "reason": each.reason} for each in disk.skipped + disk.partial],
         "unreadable": sorted(
             path for path, found in disk.files.items() if not os.access(found.location, os.R_OK)
         ),

@@ -66,6 +66,7 @@ class Discovery:
     Attributes:
         files: By their path in the index.
         skipped: What can't be taken, each with its reason.
+        partial: Files of which only the beginning is indexed, each with how much that is.
         workspace_missing: Whether there is no workspace.
         beyond_limits: How many files the limits on files and bytes left out.
         unseen: Sources that can't be looked at just now: what isn't found there isn't gone.
@@ -75,6 +76,7 @@ class Discovery:
 
     files: dict[str, Found] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
+    partial: list[Skipped] = field(default_factory=list)
     workspace_missing: bool = False
     beyond_limits: int = 0
     unseen: frozenset[str] = frozenset()
@@ -94,7 +96,7 @@ def discover(
     Args:
         workspace: The agent's workspace; may be missing.
         extra_paths: Folders or files beside it; relative ones start at the workspace.
-        max_file_bytes: A larger file is left out with a reason.
+        max_file_bytes: Of a larger file no more is indexed; it is in `partial`.
         before: What an earlier look found: of a file that is as it was the same object is returned, which costs less
             than a new one and tells at once that nothing changed.
         journal: Told of each folder before it is listed, and of what has to be looked at by itself.
@@ -121,6 +123,17 @@ def discover(
     for extra in extra_paths:
         _take_extra(found, root, extra, max_file_bytes)
     return found
+
+
+def describe_part(size: int, limit: int) -> str:
+    """Return how much of a file is indexed that is larger than the limit.
+
+    Args:
+        size: Bytes of the file.
+        limit: Bytes of it that are indexed.
+    """
+    whole, part = (f"{bytes_ / 1_048_576:.1f}".removesuffix(".0") for bytes_ in (size, limit))
+    return f"indexed up to {part} MB of {whole} MB; split the file, or raise `max_file_mb` in memd.toml"
 
 
 def check_descriptors(error: OSError) -> None:
@@ -276,14 +289,11 @@ def _take_stat(
     if not stat.S_ISREG(mode):
         kind = LINK if stat.S_ISLNK(mode) else "not a regular file"
         found.skipped.append(Skipped(_shown(path), kind))
-    elif facts.st_size > max_file_bytes:
-        limit = max_file_bytes // 1_048_576
-        found.skipped.append(
-            Skipped(_shown(path), f"too big: {facts.st_size / 1_048_576:.0f} MB, the limit is {limit} MB")
-        )
     elif not path.isascii() and _shown(path) != path:
         found.skipped.append(Skipped(_shown(path), "its name is not UTF-8; rename it"))
     else:
+        if facts.st_size > max_file_bytes:
+            found.partial.append(Skipped(path, describe_part(facts.st_size, max_file_bytes)))
         if facts.st_nlink > 1:
             found.journal.watch_file(location, facts)
         found.files[path] = Found(

@@ -33,7 +33,7 @@ async def list_memory(agent: str, text: TextSync, index: IndexFile, params: File
     paths = [each.path for each in page]
     known = await index.read(lambda db: list_files(db, paths))
     rows = [_row(each, known.get(each.path, NOT_INDEXED)) for each in page]
-    return FilesReply(agent, rows, len(found), [*disk.skipped, *text.reasons])
+    return FilesReply(agent, rows, len(found), text.left_out(disk))
 
 
 def _newest_first(disk: Discovery, refused: set[str], sources: set[str]) -> list[Found]:

@@ -42,6 +42,7 @@ class FileText:
         line_map: For a transcript, the line (or event number) that each line of `text` came from; else empty.
         redactions: For a transcript, how many secrets were left out of `text`.
         resets: For a transcript, where one conversation ends and the next begins, in order.
+        size: Of the whole file, also when `text` is only its beginning; `hash` is then of that beginning.
     """
 
     text: str
@@ -55,12 +56,13 @@ class FileText:
     resets: tuple[Reset, ...] = ()
 
 
-def read_file(found: Found, max_bytes: int) -> FileText:
+def read_file(found: Found, max_bytes: int, *, cut: bool = False) -> FileText:
     """Return a memory file's text.
 
     Args:
         found: The file as discovery saw it.
         max_bytes: A file that is larger by now is refused.
+        cut: Return its whole lines up to there instead.
 
     Raises:
         FileMissingError: It is gone.
@@ -68,10 +70,12 @@ def read_file(found: Found, max_bytes: int) -> FileText:
         PathRefusedError: It, or a folder on the way to it, became a link; or it is not a file.
     """
     for _ in range(READ_TRIES):
-        data, before, after = _read_bytes(found, max_bytes)
-        if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size) and len(
-            data
-        ) == before.st_size:
+        data, before, after = _read_bytes(found, max_bytes, cut=cut)
+        if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size) and len(data) == min(
+            before.st_size, max_bytes + 1
+        ):
+            _check_binary(data, found.path)
+            data = whole_lines(data, max_bytes)
             return FileText(
                 decode(data, found.path),
                 hashlib.sha256(data).hexdigest(),
@@ -87,6 +91,23 @@ def read_file(found: Found, max_bytes: int) -> FileText:
     )
 
 
+def whole_lines(data: bytes, max_bytes: int) -> bytes:
+    """Return the whole lines within a file's first bytes; of a line that is longer, its whole characters.
+
+    Args:
+        data: The file's bytes, at least one more than `max_bytes` when it is larger.
+        max_bytes: How many of them count.
+    """
+    if len(data) <= max_bytes:
+        return data
+    end = data.rfind(b"\n", 0, max_bytes) + 1
+    if not end:
+        end = max_bytes
+        while end and data[end] & 0xC0 == 0x80:  # within a character
+            end -= 1
+    return data[:end]
+
+
 def decode(data: bytes, path: str) -> str:
     """Return a file's bytes as text.
 
@@ -97,12 +118,7 @@ def decode(data: bytes, path: str) -> str:
     Raises:
         FileUnreadableError: Not UTF-8, or binary.
     """
-    if b"\0" in data:
-        raise FileUnreadableError(
-            f"{path} is a binary file (it holds NUL bytes)",
-            hint="Keep binary files out of memory folders, or give them another ending than .md.",
-            data={"path": path, "reason": "binary"},
-        )
+    _check_binary(data, path)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -111,6 +127,16 @@ def decode(data: bytes, path: str) -> str:
             hint="Save the file as UTF-8; until then it is left out and every other file is searched.",
             data={"path": path, "reason": "not_utf8"},
         ) from None
+
+
+def _check_binary(data: bytes, path: str) -> None:
+    """Raise `FileUnreadableError` when a file's bytes are no text."""
+    if b"\0" in data:
+        raise FileUnreadableError(
+            f"{path} is a binary file (it holds NUL bytes)",
+            hint="Keep binary files out of memory folders, or give them another ending than .md.",
+            data={"path": path, "reason": "binary"},
+        )
 
 
 def lines_of(text: str, from_line: int, lines: int | None, limit: int) -> tuple[str, int, int, bool]:
@@ -137,7 +163,7 @@ def lines_of(text: str, from_line: int, lines: int | None, limit: int) -> tuple[
     return cut, count, total, truncated
 
 
-def _read_bytes(found: Found, max_bytes: int) -> tuple[bytes, os.stat_result, os.stat_result]:
+def _read_bytes(found: Found, max_bytes: int, *, cut: bool) -> tuple[bytes, os.stat_result, os.stat_result]:
     """Return a file's bytes and its stat before and after the read."""
     try:
         handle = open_file(found.root, found.location)
@@ -145,11 +171,11 @@ def _read_bytes(found: Found, max_bytes: int) -> tuple[bytes, os.stat_result, os
             before = os.fstat(handle)
             if not stat.S_ISREG(before.st_mode):
                 raise _moved(found, "is not a regular file")
-            if before.st_size > max_bytes:
+            if before.st_size > max_bytes and not cut:
                 raise _too_big(found, before.st_size, max_bytes)
             with open(handle, "rb", closefd=False) as file:
                 # One byte more than there was: a file that grows is seen to move, and never fills the memory.
-                data = file.read(before.st_size + 1)
+                data = file.read(min(before.st_size, max_bytes) + 1)
             return data, before, os.fstat(handle)
         finally:
             os.close(handle)

@@ -134,6 +134,12 @@ class TextSync:
         """Files that were read and can't be indexed, each with its reason."""
         return self._rows.reasons.values()
 
+    def left_out(self, disk: Discovery) -> list[Skipped]:
+        """Return what of a disk isn't indexed: files, and the rest of those that are too large."""
+        refused = self._rows.reasons
+        partial = [each for each in disk.partial if each.path not in refused]
+        return [*disk.skipped, *refused.values(), *partial]
+
     async def load(self) -> None:
         """Read what the index holds."""
         await self._rows.load()
@@ -274,7 +280,7 @@ class TextSync:
             await self._index.write(tidy)
         self._rows.keep_refused(disk)
         await self._rows.remember_cut()
-        self.skipped = [*disk.skipped, *self.reasons]
+        self.skipped = self.left_out(disk)
         await self._remember(started_ms)
         return report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from pathlib import PurePosixPath
 
 from memd.config import ExtraPath
@@ -18,6 +19,17 @@ ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
 
 FOLDERS_NOT_WALKED = frozenset({"node_modules", "__pycache__", "venv"})
 """Folders that hold other people's files; hidden folders (`.git`, `.venv`) are left out by their dot."""
+
+_WRITTEN_BY_MEMD = re.compile(r"memory/(?:facts(?:-[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[^/]*)?)\.md")
+
+
+def is_written_by_memd(path: str) -> bool:
+    """Return whether memd itself writes to a file of that name: facts, daily notes, notes of sessions.
+
+    Args:
+        path: Relative to the workspace.
+    """
+    return _WRITTEN_BY_MEMD.fullmatch(path) is not None
 
 
 def is_markdown(name: str) -> bool:

@@ -5,33 +5,21 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from memd.config import DaemonSettings, ExtraPath
-from memd.memory_budget import MB
+from memd.config import ExtraPath
 from memd.sync.discover import UNNOTED, Discovery, Found, discover
 from memd.sync.journal import Journal
 from memd.sync.read import FileText, read_file
+from memd.sync.room import SourceLimits as SourceLimits
+from memd.sync.room import limits_of as limits_of
+from memd.sync.rules import is_written_by_memd
 from memd.sync.sessions.session_source import SessionSource, Transcripts
 from memd_client.errors import FileMissingError
 
 _RECALL_RUN = re.compile(r":active-memory:[0-9a-f]{12}\Z", re.IGNORECASE)
 """What OpenClaw adds to a session's key for the run that looks into memory before a reply."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLimits:
-    """How much one agent may have indexed: bytes of one file, files in all, bytes in all."""
-
-    file_bytes: int
-    files: int
-    total_bytes: int
-
-
-def limits_of(daemon: DaemonSettings) -> SourceLimits:
-    """Return how much of each agent's files the settings allow."""
-    return SourceLimits(daemon.max_file_mb * MB, daemon.max_agent_files, daemon.max_agent_mb * MB)
 
 
 class Sources:
@@ -89,7 +77,7 @@ class Sources:
             if not self._journal.stands():
                 self._look()
             seen = self._seen
-        return replace(seen, skipped=list(seen.skipped))
+        return replace(seen, skipped=list(seen.skipped), partial=list(seen.partial))
 
     def _look(self) -> None:
         """Look at all files."""
@@ -128,7 +116,7 @@ class Sources:
             PathRefusedError: It, or a folder on the way to it, became a link; or it is not a file.
         """
         if found.source == "memory":
-            return read_file(found, self._limits.file_bytes)
+            return read_file(found, self._limits.file_bytes, cut=True)
         if self._sessions is None:
             raise FileMissingError(f"{found.path} is no longer indexed", data={"path": found.path})
         return self._sessions.load(found)
@@ -142,18 +130,32 @@ class Sources:
 
 
 def _cap(disk: Discovery, limits: SourceLimits) -> None:
-    """Leave out what is beyond the limits: notes stay before transcripts, the newest before the oldest."""
+    """Leave out what is beyond the limits.
+
+    What memd has written stays before other notes, notes before transcripts, the newest before the oldest.
+    """
     files = disk.files
-    if len(files) <= limits.files and sum([found.size for found in files.values()]) <= limits.total_bytes:
+    most = limits.file_bytes  # of a larger file no more is indexed
+    if (
+        len(files) <= limits.files
+        and sum([found.size if found.size < most else most for found in files.values()]) <= limits.total_bytes
+    ):
         return
     room_files, room_bytes = limits.files, limits.total_bytes
     kept: dict[str, Found] = {}
-    ranked = sorted(files.values(), key=lambda found: (found.source != "memory", -found.mtime_ns, found.path))
-    for found in ranked:
-        if room_files < 1 or found.size > room_bytes:
+    for found in sorted(files.values(), key=_precedence):
+        size = min(found.size, most)
+        if room_files < 1 or size > room_bytes:
             break
         kept[found.path] = found
         room_files -= 1
-        room_bytes -= found.size
+        room_bytes -= size
     disk.beyond_limits = len(files) - len(kept)
     disk.files = kept
+    disk.partial = [each for each in disk.partial if each.path in kept]
+
+
+def _precedence(found: Found) -> tuple[bool, bool, int, str]:
+    """Return what sorts files by which are indexed when not all can be."""
+    is_transcript = found.source != "memory"
+    return is_transcript, not is_written_by_memd(found.path), -found.mtime_ns, found.path

@@ -229,7 +229,7 @@ def test_files_that_are_left_out_are_named_with_their_reason() -> None:
     (finding,) = [each for each in check_memory(row(skipped=skipped), {}, None) if each.state == WARNING]
 
     assert finding.found == (
-        "5 files left out: memory/a.md, memory/b.md, memory/c.md and 2 more. The first: not UTF-8"
+        "5 files left out, wholly or in part: memory/a.md, memory/b.md, memory/c.md and 2 more. The first: not UTF-8"
     )
 
 

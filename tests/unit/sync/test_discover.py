@@ -156,15 +156,26 @@ def test_what_is_no_readable_file_has_a_reason(tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
     os.mkfifo(memory / "pipe.md")
-    (memory / "big.md").write_bytes(b"x" * (LIMIT + 1))
     with open(os.fsencode(memory) + b"/\xff.md", "wb"):
         pass
     found = discover(tmp_path, (), LIMIT)
     assert found.files == {}
     reasons = _reasons(found)
     assert "not a regular file" in reasons["memory/pipe.md"]
-    assert "too big" in reasons["memory/big.md"]
     assert "not UTF-8" in reasons["memory/?.md"]
+
+
+def test_a_file_beyond_the_limit_is_found_with_how_much_of_it_is_indexed(tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    (memory / "full.md").write_bytes(b"x" * LIMIT)
+    (memory / "big.md").write_bytes(b"x" * (LIMIT + LIMIT // 4))
+    found = discover(tmp_path, (), LIMIT)
+    assert set(found.files) == {"memory/full.md", "memory/big.md"}
+    assert found.skipped == []
+    assert [(each.path, each.reason.split(";")[0]) for each in found.partial] == [
+        ("memory/big.md", "indexed up to 1 MB of 1.2 MB")
+    ]
 
 
 def test_a_missing_workspace_is_said(tmp_path: Path) -> None:

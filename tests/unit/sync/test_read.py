@@ -213,3 +213,27 @@ def test_lines_are_those_of_the_text(lines: list[str], start: int, count: int | 
 
 def test_a_cut_is_said() -> None:
     assert lines_of("abc\ndef\n", 1, None, 5) == ("abc\nd", 2, 2, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "limit", "read"),
+    [
+        (b"one\ntwo\nthree\n", 9, b"one\ntwo\n"),
+        (b"one\ntwo\nthree\n", 8, b"one\ntwo\n"),
+        (b"one\ntwo\nthree\n", 7, b"one\n"),
+        (b"one\r\ntwo\r\n", 6, b"one\r\n"),
+        (b"one\ntwo\n", 8, b"one\ntwo\n"),
+        (("é" * 10).encode(), 7, ("é" * 3).encode()),
+        ("😀😀".encode(), 7, "😀".encode()),
+        ("😀".encode(), 3, b""),
+    ],
+)
+def test_of_a_file_beyond_the_limit_the_whole_lines_up_to_it_are_read(
+    tmp_path: Path, data: bytes, limit: int, read: bytes
+) -> None:
+    note = tmp_path / "a.md"
+    note.write_bytes(data)
+    file = read_file(_found(note), limit, cut=True)
+    assert file.text == read.decode()
+    assert file.hash == hashlib.sha256(read).hexdigest()
+    assert file.size == len(data)  # the file is known by its own stat

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from memd.sync.discover import Found
 from memd.sync.read import FileText
+from memd.sync.room import Room, find_room
 from memd.sync.sessions.session_source import Transcripts
 from memd.sync.sources import SourceLimits, Sources
-from memd_client.errors import FileMissingError
+from memd_client.errors import FileMissingError, NoteUnwritableError
 
 WIDE = SourceLimits(1_000_000, 100, 10_000_000)
 
@@ -73,3 +75,49 @@ def test_beyond_the_limits_notes_stay_before_transcripts_and_the_rest_is_counted
     disk = Sources(tmp_path, (), limits, TwoTranscripts()).find()
     assert set(disk.files) == {"memory/a.md", "memory/b.md", "sessions/two.jsonl"}
     assert disk.beyond_limits == 1
+
+
+def test_beyond_the_limits_what_memd_has_written_stays_before_newer_notes(tmp_path: Path) -> None:
+    for age, name in enumerate(["new.md", "2026-11-24.md", "2026-11-24-2.md", "facts.md", "facts-2.md"]):
+        note(tmp_path, name)
+        os.utime(tmp_path / "memory" / name, (1_000 - age, 1_000 - age))
+    disk = Sources(tmp_path, (), SourceLimits(1_000_000, 4, 40), None).find()
+    assert set(disk.files) == {
+        "memory/2026-11-24.md",
+        "memory/2026-11-24-2.md",
+        "memory/facts.md",
+        "memory/facts-2.md",
+    }
+
+
+def test_a_file_beyond_the_limit_counts_with_what_is_indexed_of_it(tmp_path: Path) -> None:
+    note(tmp_path, "big.md", 1_000)
+    note(tmp_path, "a.md")
+    disk = Sources(tmp_path, (), SourceLimits(100, 10, 110), None).find()
+    assert set(disk.files) == {"memory/big.md", "memory/a.md"}
+    assert [each.path for each in disk.partial] == ["memory/big.md"]
+
+
+def test_room_is_what_the_limits_leave_beside_what_memd_has_written(tmp_path: Path) -> None:
+    limits = SourceLimits(100, 5, 250)
+    assert find_room(tmp_path, limits) == Room(100, 5, 250)
+    for name in ("facts.md", "2026-11-24-2.md", "2026-11-24-plans.md", "other.md"):
+        note(tmp_path, name, 60)
+    assert find_room(tmp_path, limits) == Room(100, 2, 70)
+
+
+@pytest.mark.parametrize(
+    ("room", "is_new", "limit"),
+    [
+        (Room(100, 0, 100), True, "max_agent_files"),
+        (Room(100, 0, 100), False, None),
+        (Room(100, 1, 9), True, "max_agent_mb"),
+        (Room(100, 1, 10), True, None),
+    ],
+)
+def test_what_would_not_be_indexed_is_refused(room: Room, is_new: bool, limit: str | None) -> None:
+    if limit is None:
+        room.require("memory/facts.md", 10, is_new=is_new)
+        return
+    with pytest.raises(NoteUnwritableError, match=f"the limit `{limit}`"):
+        room.require("memory/facts.md", 10, is_new=is_new)

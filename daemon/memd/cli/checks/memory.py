@@ -101,7 +101,8 @@ def _skipped(area: str, files: list[tuple[str, str]]) -> list[Finding]:
     """Return what files are left out, if any, by path and reason."""
     if not files:
         return []
-    text = f"{count(len(files), 'file')} left out: {first_of([path for path, _ in files])}. The first: {files[0][1]}"
+    names = first_of([path for path, _ in files])
+    text = f"{count(len(files), 'file')} left out, wholly or in part: {names}. The first: {files[0][1]}"
     return [Finding(area, "skipped", WARNING, text, "memctl status --json has the reason of each.")]
 
 

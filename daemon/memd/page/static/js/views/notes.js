@@ -55,7 +55,7 @@ function reasons(files) {
 function leftOut(skipped) {
   const names = skipped.slice(0, 3).map(whyLeftOut).join(" ");
   const rest = skipped.length > 3 ? ` And ${skipped.length - 3} more: see Health.` : "";
-  return notice({ title: `${counted(skipped.length, "file")} left out`, text: names + rest, hint: "", bad: false });
+  return notice({ title: `${counted(skipped.length, "file")} left out, wholly or in part`, text: names + rest, hint: "", bad: false });
 }
 
 /** @param {import("../kinds.js").NoteFile[]} files */

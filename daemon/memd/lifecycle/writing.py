@@ -1,8 +1,9 @@
-"""Writing into an agent's Markdown: whole or not at all, by descriptors, and never over what somebody else wrote.
+"""Writing into an agent's Markdown: whole or not at all, by descriptors, and never over what another program wrote.
 
 Every name below the root is opened below the descriptor of the folder before it, and none may be a link. Writers of
 one folder take turns by a lock on the folder itself, so that many processes of memd lose nothing; people and agents
-write without it, hence appending never reads and rewrites, and a change looks once more before it replaces a file.
+write without it. So appending never rewrites, a change is put into place by `replacing`, and both look whether they
+stand before they return.
 """
 
 from __future__ import annotations
@@ -11,48 +12,63 @@ import contextlib
 import errno
 import fcntl
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.sync.descend import FILE_MODE, FOLDER_MODE, LinkOnTheWayError, open_below, open_folder
-from memd.temp_files import NAME, temp_name
+from memd.lifecycle.folder_files import (
+    FLAGS,
+    GRACE_S,
+    LIMIT_BYTES,
+    decode,
+    open_plain,
+    read_bytes,
+    require_size,
+    wait_for_writers,
+    write_spare,
+)
+from memd.lifecycle.replacing import replace_text
+from memd.sync.descend import FOLDER_MODE, LinkOnTheWayError, open_below, open_folder
+from memd.sync.read import whole_lines
+from memd.sync.room import Room
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
-
-LIMIT_BYTES = 16 * 1024 * 1024
-"""Files beyond this are not memory, and are neither read nor changed here."""
 
 LOCK_S = 10.0
 LOCK_PAUSE_S = 0.01
 """How long others may hold a folder's lock, and how often it is tried: they hold it for milliseconds."""
 
-CHANGE_TRIES = 5
-"""How often a change is made anew because somebody without the lock wrote meanwhile."""
+APPEND_TRIES = 5
+"""How often something is appended again because another program wrote over it meanwhile."""
 
-LEFT_S = 60
-"""A file that was to take another's place and hasn't after so long was left by a writer that was killed."""
+APPEND_WAIT_S = 0.25
+"""How long appending waits for a program that has the file open for writing; it may be rewriting it."""
 
-_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+AMPLE = Room(LIMIT_BYTES, 1, LIMIT_BYTES)
+"""Room for one file of any size that is memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Where something was appended: its first and last line, from 1; both 0 where nothing was."""
+    """Where something was appended: its first and last line, from 1; both 0 where nothing was.
+
+    `moved` is how many lines further down that is than the file led to expect: another program wrote just before.
+    """
 
     path: str
     start_line: int = 0
     end_line: int = 0
+    moved: int = 0
 
 
-def read(root: Path, path: str, limit_bytes: int = LIMIT_BYTES) -> str | None:
+def read(root: Path, path: str, limit_bytes: int = LIMIT_BYTES, *, cut: bool = False) -> str | None:
     """Return the text of a file, or None where there is none.
 
     Args:
         root: The workspace.
         path: Below it, with `/`.
         limit_bytes: Larger files are refused.
+        cut: Return the whole lines within the limit instead, as the index has them.
 
     Raises:
         PathRefusedError: A link is on the way, or the path leads elsewhere.
@@ -61,36 +77,53 @@ def read(root: Path, path: str, limit_bytes: int = LIMIT_BYTES) -> str | None:
     with _errors(path, FileUnreadableError):
         try:
             with _folder(root, path, make=False) as (folder, name):
-                return _read_in(folder, name, path, limit_bytes)
+                data = _read_in(folder, name, path, limit_bytes + 1)
         except FileNotFoundError:
             return None
+        if cut:
+            data = whole_lines(data, limit_bytes)
+        require_size(len(data), path, limit_bytes)
+        return decode(data, path)
 
 
-def append(root: Path, path: str, make: Callable[[str], str]) -> Written:
+def append(root: Path, path: str, make: Callable[[str], str], room: Room = AMPLE) -> Written | None:
     """Append to a file, making it and its folders where they are missing.
 
     Args:
         root: The workspace.
         path: Below it, with `/`.
-        make: Takes what the file holds ("" where it is missing) and returns what to append; "" for nothing.
+        make: Takes what the file holds ("" where it is missing) and returns what to append; "" for nothing. It may be
+            asked again: when another program wrote over what was appended.
+        room: How much may be written.
 
     Returns:
-        Where it stands, once it is safe on disk.
+        Where it stands, once it is safe on disk; None when the file has no room for it, and nothing was written. Line
+        ends are those of the file.
 
     Raises:
         PathRefusedError: As `read` says.
-        FileUnreadableError: The file is no text, or too large.
-        NoteUnwritableError: It can't be written; nothing of it was.
+        FileUnreadableError: The file is no text.
+        NoteUnwritableError: It can't be written, or the memory has no room for it; nothing of it was.
     """
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
-        held = _find_in(folder, name, path) or ""
-        text = make(held)
-        if not text:
-            return Written(path)
-        lead = "\n" if held and not held.endswith("\n") else ""
-        start = (held + lead).count("\n") + 1 + len(text) - len(text.lstrip("\n"))
-        _append_in(folder, name, (lead + text).encode())
-        return Written(path, start, start + text.strip("\n").count("\n"))
+        most_bytes = min(room.file_bytes, LIMIT_BYTES)
+        for _ in range(APPEND_TRIES):
+            held = _read_before(folder, name, path, most_bytes + 1)
+            if len(held) > most_bytes:
+                return None
+            text = make(decode(held, path))
+            if not text:
+                return Written(path)
+            lead = "\n" if held and not held.endswith(b"\n") else ""
+            data = _with_line_ends(lead + text, held).encode()
+            if held and len(held) + len(data) > most_bytes:
+                return None
+            room.require(path, len(data), is_new=not held)
+            offset = _append_in(folder, name, data)
+            written = _find_appended(folder, name, path, held, data, offset)
+            if written is not None:
+                return written
+    raise NoteUnwritableError(f"{path} is written to all the time", data={"path": path})
 
 
 def create(root: Path, path: str, text: str) -> bool:
@@ -109,7 +142,7 @@ def create(root: Path, path: str, text: str) -> bool:
         NoteUnwritableError: It can't be written.
     """
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
-        spare = _write_spare(folder, text.encode())
+        spare = write_spare(folder, text.encode())
         try:
             os.link(spare, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
@@ -133,105 +166,93 @@ def change(root: Path, path: str, edit: Callable[[str], str]) -> bool:
 
     Raises:
         PathRefusedError, FileUnreadableError: As `append` says.
-        NoteUnwritableError: It can't be written, or somebody writes to it all the time; it is as it was.
+        NoteUnwritableError: It can't be written, or another program writes to it all the time or keeps it open for
+            writing; it is as it was.
     """
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
-        for _ in range(CHANGE_TRIES):
-            before = _facts(folder, name)
-            held = _find_in(folder, name, path) or ""
-            text = edit(held)
-            if text == held:
-                return False
-            spare = _write_spare(folder, text.encode(), mode=before[0] if before else FILE_MODE)
-            try:
-                if _facts(folder, name) != before:
-                    continue
-                os.replace(spare, name, src_dir_fd=folder, dst_dir_fd=folder)
-            finally:
-                with contextlib.suppress(FileNotFoundError):  # it has its name by then, or is of no use
-                    os.unlink(spare, dir_fd=folder)
-            os.fsync(folder)
-            return True
-    raise NoteUnwritableError(f"{path} is written to all the time", data={"path": path})
+        return replace_text(folder, name, path, edit)
 
 
-def _find_in(folder: int, name: str, path: str) -> str | None:
-    """Return what a file in an open folder holds, None where there is none."""
-    try:
-        return _read_in(folder, name, path, LIMIT_BYTES)
-    except FileNotFoundError:
-        return None
-
-
-def _read_in(folder: int, name: str, path: str, limit_bytes: int) -> str:
-    """Return what a file in an open folder holds."""
-    handle = open_below(folder, name, os.O_RDONLY | _FILE)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise FileUnreadableError(f"{path} is not a file", data={"path": path})
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(limit_bytes + 1)
-    finally:
-        os.close(handle)  # `open` refuses a folder's descriptor and leaves it open
-    if len(data) > limit_bytes:
-        raise FileUnreadableError(f"{path} is larger than {limit_bytes} bytes", data={"path": path})
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FileUnreadableError(f"{path} is not UTF-8 (byte {error.start})", data={"path": path}) from None
-
-
-def _append_in(folder: int, name: str, data: bytes) -> None:
-    """Append bytes to a file in an open folder, all of them or none."""
-    handle = open_below(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FILE)
-    try:
-        size = os.fstat(handle).st_size
+def _read_before(folder: int, name: str, path: str, most_bytes: int) -> bytes:
+    """Return what a file holds that is to be appended to, once no program is about to rewrite it."""
+    for pause_s in (GRACE_S, 0.0):
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(handle, view) :]
+            return _read_in(folder, name, path, most_bytes)
+        except FileNotFoundError:
+            time.sleep(pause_s)  # noqa: TID251 - some programs rename a file before they write it anew
+    return b""
+
+
+def _read_in(folder: int, name: str, path: str, most_bytes: int | None) -> bytes:
+    """Return a file's first bytes, once no program is about to rewrite it."""
+    handle, _ = open_plain(folder, name, path)
+    try:
+        wait_for_writers(handle, APPEND_WAIT_S)
+        return read_bytes(handle, most_bytes)
+    finally:
+        os.close(handle)
+
+
+def _with_line_ends(text: str, held: bytes) -> str:
+    """Return a text with the line ends of a file that ends all its lines with CR LF."""
+    count = held.count(b"\r\n")
+    return text.replace("\n", "\r\n") if count and count == held.count(b"\n") else text
+
+
+def _append_in(folder: int, name: str, data: bytes) -> int:
+    """Append bytes to a file in an open folder, all of them or none; return where they begin."""
+    handle = open_below(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | FLAGS)
+    done = 0
+    try:
+        try:
+            while done < len(data):
+                done += os.write(handle, memoryview(data)[done:])
             os.fsync(handle)
         except OSError:
-            os.ftruncate(handle, size)  # others of memd wait for the lock, so nothing of theirs is cut off
+            end = os.lseek(handle, 0, os.SEEK_CUR)
+            if done and os.fstat(handle).st_size == end:  # another program may have appended behind it
+                os.ftruncate(handle, end - done)
             raise
+        end = os.lseek(handle, 0, os.SEEK_CUR)
     finally:
         os.close(handle)
     os.fsync(folder)
+    return end - len(data)
 
 
-def _write_spare(folder: int, data: bytes, mode: int = FILE_MODE) -> str:
-    """Write bytes to a new file in an open folder, under a name no source has; return the name."""
-    name = temp_name()
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, mode, dir_fd=folder)
+def _find_appended(
+    folder: int, name: str, path: str, held: bytes, data: bytes, offset: int
+) -> Written | None:
+    """Return where what was appended stands; None when another program has written over it."""
     try:
-        with open(handle, "wb") as file:
-            os.fchmod(handle, mode)  # whatever the umask
-            _remove_left(folder, os.fstat(handle).st_mtime)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        os.unlink(name, dir_fd=folder)
-        raise
-    return name
-
-
-def _remove_left(folder: int, now_s: float) -> None:
-    """Remove what writers that were killed left in an open folder."""
-    for name in os.listdir(folder):
-        if NAME.fullmatch(name):
-            with contextlib.suppress(FileNotFoundError):
-                if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < now_s - LEFT_S:
-                    os.unlink(name, dir_fd=folder)
-
-
-def _facts(folder: int, name: str) -> tuple[int, int, int, int] | None:
-    """Return mode, inode, size and time of a file in an open folder; None where there is none."""
-    try:
-        facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        now = _read_in(folder, name, path, None)
     except FileNotFoundError:
         return None
-    return stat.S_IMODE(facts.st_mode), facts.st_ino, facts.st_size, facts.st_mtime_ns
+    if now[offset : offset + len(data)] != data:
+        body = data.lstrip(b"\r\n")
+        if now.count(body) <= held.count(body):
+            return None
+        offset, data = now.rfind(body), body
+    elif offset and not data.startswith((b"\n", b"\r\n")) and now[offset - 1 : offset] != b"\n":
+        _separate(folder, name, path, data)
+        offset += 1
+        now = now[: offset - 1] + b"\n" + now[offset - 1 :]
+    found = now[offset : offset + len(data)]
+    blank = len(found) - len(found.lstrip(b"\r\n"))
+    start = now.count(b"\n", 0, offset + blank) + 1
+    expected = held.count(b"\n") + 1 + data[: len(data) - len(data.lstrip(b"\r\n"))].count(b"\n")
+    return Written(path, start, start + data.strip(b"\r\n").count(b"\n"), start - expected)
+
+
+def _separate(folder: int, name: str, path: str, data: bytes) -> None:
+    """End the line that another program left open just before something was appended to it."""
+    text = data.decode()
+
+    def edit(held: str) -> str:
+        at = held.rfind(text)
+        return held if at < 1 or held[at - 1] == "\n" else f"{held[:at]}\n{held[at:]}"
+
+    replace_text(folder, name, path, edit)
 
 
 @contextlib.contextmanager

@@ -299,10 +299,8 @@ class Memory:
 
     async def _begin(self, configs: Iterable[AgentConfig]) -> None:
         """Serve agents; returns once each is open, or known not to be."""
-        slots = [
-            AgentSlot(config, self._open, on_open=self._watch, on_close=self._watcher.forget)
-            for config in configs
-        ]
+        slot_of = partial(AgentSlot, on_open=self._watch, on_close=self._watcher.forget)
+        slots = [slot_of(config, self._open, limits=lambda: self._limits) for config in configs]
         for slot in slots:
             self._slots[slot.agent_id] = slot
             self._nursery.start_soon(slot.run)

@@ -13,9 +13,11 @@ import structlog
 import trio
 
 from memd.agent import AgentMemory
+from memd.config import DaemonSettings
 from memd.openclaw import AgentConfig
 from memd.report import as_problem
 from memd.sync.reconcile import ProgressSink
+from memd.sync.room import SourceLimits, limits_of
 from memd_client.errors import AgentReloadingError, IndexClosedError, IndexCorruptError, MemdError
 from memd_client.messages import (
     AgentStatus,
@@ -55,6 +57,7 @@ class AgentSlot:
         open_memory: Opens what serves an agent with such settings; `AgentMemory.run` closes it.
         on_open: Told the settings once their memory serves.
         on_close: Told the agent's id once nothing serves it.
+        limits: Returns how much of an agent's files is indexed, as the settings are now.
 
     `failures`: how often in a row it could not be opened, or was ended by an error.
     """
@@ -66,9 +69,11 @@ class AgentSlot:
         *,
         on_open: Callable[[AgentConfig], None] = lambda _: None,
         on_close: Callable[[str], None] = lambda _: None,
+        limits: Callable[[], SourceLimits] = lambda: limits_of(DaemonSettings()),
     ) -> None:
         self._config = config
         self._open_memory = open_memory
+        self._limits = limits
         self._on_open = on_open
         self._on_close = on_close
         self.memory: AgentMemory | None = None
@@ -202,6 +207,11 @@ class AgentSlot:
     def config(self) -> AgentConfig:
         """The settings it is served with."""
         return self._config
+
+    @property
+    def limits(self) -> SourceLimits:
+        """How much of its files is indexed."""
+        return self._limits()
 
     def restate(self, config: AgentConfig) -> None:
         """Take settings that differ in nothing but what is wrong with the file they stand in."""

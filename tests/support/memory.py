@@ -8,8 +8,10 @@ from pathlib import Path
 
 import trio
 
+from memd.config import DaemonSettings
 from memd.openclaw import resolve
 from memd.rpc.call import AgentMemory, ProgressSink
+from memd.sync.room import limits_of
 from memd_client.errors import (
     AgentUnknownError,
     BadParamsError,
@@ -57,6 +59,7 @@ class FakeAgent:
         state = Path("/state")
         home = resolve({}, config_path=state / "openclaw.json", state_dir=state, home=Path("/home"))
         self.config = replace(home.agents["main"], id=agent_id)
+        self.limits = limits_of(DaemonSettings())
         self.failure: Exception | None = None
         self.waiting = 0
         self.cancelled = 0

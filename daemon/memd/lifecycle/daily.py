@@ -103,11 +103,9 @@ def entry_for(held: str, day: date, text: str, key: str | None) -> Entry:
         text: The entry, cleaned.
         key: With a key that stands there already nothing is to be done.
     """
-    mark = "" if key is None else f"<!-- memd:key={key} -->"
-    if mark:
-        known = _find_marked(held, mark, text)
-        if known is not None:
-            return Entry("", *known)
+    known = None if key is None else known_entry(held, text, key)
+    if known is not None:
+        return known
     lead = "" if not held or held.endswith("\n") else "\n"  # `writing.append` ends a line left open
     gap = "\n"
     if not held.strip():
@@ -115,8 +113,25 @@ def entry_for(held: str, day: date, text: str, key: str | None) -> Entry:
     elif held.endswith(("\n\n", "\n\r\n")):
         gap = ""
     start = (held + lead + gap).count("\n") + 1
-    added = f"{gap}{text}\n" + (f"{mark}\n" if mark else "")
+    added = f"{gap}{text}\n" + ("" if key is None else f"{_mark(key)}\n")
     return Entry(added, start, start + text.count("\n"))
+
+
+def known_entry(held: str, text: str, key: str) -> Entry | None:
+    """Return the entry of a key that a note holds already; None when it has none.
+
+    Args:
+        held: What the note holds.
+        text: The entry that is asked for, cleaned.
+        key: Its key.
+    """
+    known = _find_marked(held, _mark(key), text)
+    return None if known is None else Entry("", *known)
+
+
+def _mark(key: str) -> str:
+    """Return the line below an entry that has a key."""
+    return f"<!-- memd:key={key} -->"
 
 
 def _find_marked(held: str, mark: str, text: str) -> tuple[int, int] | None:

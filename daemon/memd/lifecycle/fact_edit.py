@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memd.lifecycle import fact_lines
@@ -25,7 +26,9 @@ class Edited:
     twin: Fact | None = None
 
 
-def edit_fact(markdown: str, params: MemoryEditParams) -> Edited:
+def edit_fact(
+    markdown: str, params: MemoryEditParams, path: str = fact_lines.PATH, others: Sequence[Fact] = ()
+) -> Edited:
     """Return a file in which one fact says something else.
 
     What its comment says stays, unless other values are given. A line without a comment stays without one, and the
@@ -34,12 +37,15 @@ def edit_fact(markdown: str, params: MemoryEditParams) -> Edited:
     Args:
         markdown: What the file holds.
         params: Which fact, and what it shall say.
+        path: The file's.
+        others: The facts of the other parts.
 
     Raises:
         FactMissingError: It isn't there.
         FactChangedError: It says something else than the caller knows.
     """
-    facts = fact_lines.read(markdown)
+    taken = [each.id for each in others if each.position < (len(path), path, 0)]
+    facts = fact_lines.read(markdown, path, taken)
     found = next((each for each in facts if each.id == params.id), None)
     if found is None:
         raise FactMissingError(f"there is no fact {params.id[:64]!r}", data={"id": params.id[:64]})
@@ -47,7 +53,9 @@ def edit_fact(markdown: str, params: MemoryEditParams) -> Edited:
         raise FactChangedError(f"the fact {found.id} says something else by now", data={"id": found.id})
     text = one_line(params.text)
     form = normal_form(text)
-    twin = next((each for each in facts if each is not found and normal_form(each.text) == form), None)
+    twin = next(
+        (each for each in (*facts, *others) if each is not found and normal_form(each.text) == form), None
+    )
     if twin is not None:
         return Edited(markdown, found, twin)
     wanted = replace(
@@ -61,7 +69,7 @@ def edit_fact(markdown: str, params: MemoryEditParams) -> Edited:
     lines = markdown.split("\n")
     lines[found.line - 1] = _written(lines[found.line - 1], found, wanted)
     changed = "\n".join(lines)
-    fact = next(each for each in fact_lines.read(changed) if each.line == found.line)
+    fact = next(each for each in fact_lines.read(changed, path, taken) if each.line == found.line)
     return Edited(changed, fact)
 
 

@@ -58,7 +58,10 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing remembered. `created_ms` is None where nobody wrote it down; `line` is 0 outside of a file."""
+    """One thing remembered. `created_ms` is None where nobody wrote it down; `line` is 0 outside of a file.
+
+    `path` is the part of the facts it stands in.
+    """
 
     id: str
     text: str
@@ -66,6 +69,12 @@ class Fact:
     category: str = "other"
     created_ms: int | None = None
     line: int = 0
+    path: str = PATH
+
+    @property
+    def position(self) -> tuple[int, str, int]:
+        """Where it stands among all facts, in their order."""
+        return len(self.path), self.path, self.line
 
 
 def one_line(text: str) -> str:
@@ -142,36 +151,39 @@ def write(fact: Fact, *, plain: bool = False) -> str:
     return f"- {_escape(one_line(fact.text))} <!-- {meta} -->\n"
 
 
-def read(markdown: str) -> list[Fact]:
+def read(markdown: str, path: str = PATH, taken: Collection[str] = ()) -> list[Fact]:
     """Return the facts of a file in its order.
 
     Args:
         markdown: What the file holds.
+        path: The file's.
+        taken: Ids of facts in the parts before it.
 
     Returns:
         One fact a bullet, each with an id of its own: the one in its comment, else one made from its text, so that
         it stays the same until the text is edited. A copied line gets an id of its own likewise.
     """
     facts: list[Fact] = []
-    seen: set[str] = set()
+    seen = set(taken)
     for number, line in enumerate(markdown.split("\n"), 1):
         fact = _fact_in(line)
         if fact is None:
             continue
         fact_id = fact.id if fact.id not in seen else _free_id(_id_of(fact.text), seen)
         seen.add(fact_id)
-        facts.append(Fact(fact_id, fact.text, fact.importance, fact.category, fact.created_ms, number))
+        facts.append(Fact(fact_id, fact.text, fact.importance, fact.category, fact.created_ms, number, path))
     return facts
 
 
-def without(markdown: str, fact_id: str) -> str:
+def without(markdown: str, fact_id: str, taken: Collection[str] = ()) -> str:
     """Return a file without the line of one fact, and every other line as it was.
 
     Args:
         markdown: What the file holds.
         fact_id: The fact's id, as `read` tells it.
+        taken: As in `read`.
     """
-    number = next((fact.line for fact in read(markdown) if fact.id == fact_id), None)
+    number = next((fact.line for fact in read(markdown, taken=taken) if fact.id == fact_id), None)
     if number is None:
         return markdown
     lines = markdown.split("\n")

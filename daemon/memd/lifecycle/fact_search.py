@@ -203,7 +203,9 @@ def rank(
         cosine = None if vector is None or target is None else float(np.dot(vector, target))
         shared = 1.0 if form == normal_form(fact.text) else overlap(words, telling_words(fact.text))
         scored.append(Scored(fact, score_of(cosine, shared), cosine))
-    scored.sort(key=lambda each: (-round(each.score, 4), -each.fact.importance, -each.fact.line))
+    scored.sort(
+        key=lambda each: (round(each.score, 4), each.fact.importance, each.fact.position), reverse=True
+    )
     return scored
 
 
@@ -235,7 +237,7 @@ def twin_in(text: str, found: Found) -> Scored | None:
 
 def newest_first(facts: Sequence[Fact]) -> list[Fact]:
     """Return facts by when they were written down, the newest first; of those that don't tell, the last in the file."""
-    return sorted(facts, key=lambda fact: (fact.created_ms or 0, fact.line), reverse=True)
+    return sorted(facts, key=lambda fact: (fact.created_ms or 0, fact.position), reverse=True)
 
 
 def score_of(cosine: float | None, shared: float) -> float:

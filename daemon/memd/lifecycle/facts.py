@@ -16,10 +16,10 @@ import trio
 
 from memd.clock import Clock
 from memd.events import EVENTS
-from memd.lifecycle import fact_lines, writing
+from memd.lifecycle import fact_lines
 from memd.lifecycle.capture import Verdict, category_of, judge_message
-from memd.lifecycle.fact_edit import Edited, edit_fact
-from memd.lifecycle.fact_lines import Fact, normal_form, one_line
+from memd.lifecycle.fact_files import FactFiles
+from memd.lifecycle.fact_lines import Fact, one_line
 from memd.lifecycle.fact_search import FactSearch, Found, Scored, clearly_meant, newest_first, twin_in
 from memd.lifecycle.host import Host
 from memd.lifecycle.untrusted import block
@@ -135,22 +135,8 @@ class Facts:
         self._require_enabled()
         if not re.search(r"\w", one_line(params.text)):
             raise BadParamsError("memory_edit: `text` holds no word", data={"field": "text"})
-        made: list[Edited] = []
-
-        def edit(held: str) -> str:
-            made[:] = [edit_fact(held, params)]
-            return made[0].markdown
-
-        root = self._host.config.workspace
-
-        def change() -> bool:
-            if writing.read(root, fact_lines.PATH) is None:  # no folder comes about by editing
-                edit("")
-            return writing.change(root, fact_lines.PATH, edit)
-
         async with self._turn:
-            changed = await trio.to_thread.run_sync(change)
-        done = made[0]
+            done, changed = await trio.to_thread.run_sync(self._files.edit, params)
         fact, twin = done.fact, done.twin
         if changed:
             EVENTS.publish("fact", self._host.agent_id, state="edited", id=fact.id)
@@ -159,7 +145,7 @@ class Facts:
             id=fact.id,
             stored=twin is None,
             category=fact.category,
-            path=fact_lines.PATH,
+            path=fact.path,
             line=fact.line,
             duplicate_of=None if twin is None else twin.id,
             duplicate_text="" if twin is None else twin.text,
@@ -231,59 +217,31 @@ class Facts:
         twin = twin_in(fact.text, found)
         if twin is not None:
             return self._reply(twin.fact, found, twin=twin.fact, similarity=twin.cosine)
-        line, held = await trio.to_thread.run_sync(self._append, fact)
-        if held is not None:  # another process wrote it meanwhile
-            return self._reply(held, found, twin=held)
-        stored = Fact(fact.id, fact.text, fact.importance, fact.category, fact.created_ms, line)
+        stored, is_new = await trio.to_thread.run_sync(self._files.append, fact)
+        if not is_new:  # another process wrote it meanwhile
+            return self._reply(stored, found, twin=stored)
         EVENTS.publish("fact", self._host.agent_id, state="stored", id=fact.id)
         return self._reply(stored, found)
-
-    def _append(self, fact: Fact) -> tuple[int, Fact | None]:
-        """Return the line a fact was written to, or its twin that is in the file by now."""
-        twin: list[Fact] = []
-        form = normal_form(fact.text)
-
-        def make(held: str) -> str:
-            twin[:] = [
-                each for each in fact_lines.read(held) if each.id == fact.id or normal_form(each.text) == form
-            ]
-            if twin:
-                return ""
-            return fact_lines.write(fact) if held.strip() else fact_lines.TITLE + fact_lines.write(fact)
-
-        written = writing.append(self._host.config.workspace, fact_lines.PATH, make)
-        return written.end_line, twin[0] if twin else None
 
     async def _remove(self, fact_id: str, scored: Scored | None = None) -> FactRow | None:
         """Take a fact's line out of the file and return the fact; None where it isn't there."""
         self._require_enabled()
-        gone: list[Fact] = []
-
-        def edit(held: str) -> str:
-            gone[:] = [each for each in fact_lines.read(held) if each.id == fact_id]
-            return fact_lines.without(held, fact_id)
-
-        root = self._host.config.workspace
-
-        def remove() -> bool:
-            # A workspace without facts is left as it is: no folder comes about by forgetting.
-            return writing.read(root, fact_lines.PATH) is not None and writing.change(
-                root, fact_lines.PATH, edit
-            )
-
         async with self._turn:
-            changed = await trio.to_thread.run_sync(remove)
-        if not changed or not gone:
+            gone = await trio.to_thread.run_sync(self._files.remove, fact_id)
+        if gone is None:
             return None
         EVENTS.publish("fact", self._host.agent_id, state="forgotten", id=fact_id)
-        return _row(Scored(gone[0], 1.0 if scored is None else scored.score))
+        return _row(Scored(gone, 1.0 if scored is None else scored.score))
 
     async def _load(self) -> list[Fact]:
-        """Return all facts as the file holds them now."""
+        """Return all facts as the files hold them now."""
         self._require_enabled()
-        root = self._host.config.workspace
-        held = partial(writing.read, root, fact_lines.PATH)
-        return await trio.to_thread.run_sync(lambda: fact_lines.read(held() or ""))
+        return await trio.to_thread.run_sync(self._files.load)
+
+    @property
+    def _files(self) -> FactFiles:
+        """Their files, by the settings as they are now."""
+        return FactFiles(self._host.config.workspace, self._host.limits)
 
     def _reply(
         self,
@@ -300,7 +258,7 @@ class Facts:
             id=fact.id,
             stored=twin is None,
             category=fact.category,
-            path=fact_lines.PATH,
+            path=fact.path,
             line=fact.line,
             compared=compared or (found.compared if found is not None else "words"),
             duplicate_of=None if twin is None else twin.id,
@@ -327,7 +285,7 @@ def _rows(scored: Sequence[Scored]) -> list[FactRow]:
 def _row(each: Scored) -> FactRow:
     """Return a fact as replies carry it."""
     fact = each.fact
-    score, path = round(each.score, 4), fact_lines.PATH
+    score = round(each.score, 4)
     return FactRow(
-        fact.id, fact.text, fact.importance, fact.category, fact.created_ms, score, path, fact.line
+        fact.id, fact.text, fact.importance, fact.category, fact.created_ms, score, fact.path, fact.line
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from memd.openclaw import AgentConfig
+from memd.sync.room import SourceLimits
 from memd_client.messages import EmbedParams, EmbedReply, GetParams, GetReply, SearchParams, SearchReply
 
 
@@ -18,6 +19,10 @@ class Host(Protocol):
     @property
     def config(self) -> AgentConfig:
         """Its settings as they are now; after a change of them another object."""
+
+    @property
+    def limits(self) -> SourceLimits:
+        """How much of its files is indexed."""
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Find what answers a question."""

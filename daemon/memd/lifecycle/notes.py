@@ -7,8 +7,9 @@ Files here are `memory/YYYY-MM-DD.md` and `memory/YYYY-MM-DD-<slug>.md`, no othe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,12 +19,14 @@ import trio
 from memd.clock import Clock
 from memd.events import EVENTS
 from memd.lifecycle import writing
-from memd.lifecycle.daily import Entry, clean_entry, entry_for, local_time, note_path
+from memd.lifecycle.daily import Entry, clean_entry, entry_for, known_entry, local_time, note_path
 from memd.lifecycle.host import Host
 from memd.lifecycle.messages_of import Ended, Said, name_in_folder, read_ended, transcripts_of
+from memd.lifecycle.parts import append_part, find_parts
 from memd.lifecycle.session_note import body_of, note_text
 from memd.lifecycle.slug import clean_slug, numbered, slug_of_talk, slug_of_time
 from memd.lifecycle.slug_model import Complete, SlugModel
+from memd.sync.room import SourceLimits, find_room
 from memd.sync.sessions.agent_sessions import AgentSessions
 from memd.text.transcripts import kind_of_key
 from memd_client.errors import FileUnreadableError, MemdError, MemoryDisabledError, NoteUnwritableError
@@ -98,8 +101,8 @@ class Notes:
             source=params.source,
             messages=ended.messages,
         )
-        workspace = self._host.config.workspace
-        path, slug, is_new = await _in_thread(lambda: _create(workspace, moment.date(), slug, text))
+        workspace, limits = self._host.config.workspace, self._host.limits
+        path, slug, is_new = await _in_thread(lambda: _create(workspace, moment.date(), slug, text, limits))
         if is_new:
             log.info("lifecycle.session_noted", agent=self._host.agent_id, path=path, messages=count)
             EVENTS.publish("note", self._host.agent_id, state="session", path=path)
@@ -121,26 +124,46 @@ class Notes:
             MemoryDisabledError: The agent has no memory.
             PathRefusedError: A link is in its way.
             FileUnreadableError: What is there already is no text.
-            NoteUnwritableError: It can't be written; nothing of it was.
+            NoteUnwritableError: It can't be written, or would not be indexed; nothing of it was.
 
         Cancellation: an entry that is being written is written to its end.
         """
         self._require_enabled()
-        day = day or self._now().date()
-        text, path = clean_entry(params.text), note_path(day)
-        entry = Entry("", 0, 0)
-
-        def make(held: str) -> str:
-            nonlocal entry
-            entry = entry_for(held, day, text, params.key)
-            return entry.added
-
-        workspace = self._host.config.workspace
-        await _in_thread(lambda: writing.append(workspace, path, make))
+        days = [day or self._now().date()]
+        work = partial(self._append_entry, clean_entry(params.text), params.key, days)
+        path, entry, moved = await _in_thread(work)
         if entry.added:
             EVENTS.publish("note", self._host.agent_id, state="entry", path=path)
             self._bring_in()
-        return AppendNoteReply(self._host.agent_id, path, entry.start_line, entry.end_line, bool(entry.added))
+        return AppendNoteReply(
+            self._host.agent_id, path, entry.start_line + moved, entry.end_line + moved, bool(entry.added)
+        )
+
+    def _append_entry(self, text: str, key: str | None, days: Sequence[date]) -> tuple[str, Entry, int]:
+        """Append an entry to the first day's note, unless a note of one of the days has its key (blocking).
+
+        Returns:
+            (its note, the entry there, how many lines further down it stands than that says).
+        """
+        root, limits = self._host.config.workspace, self._host.limits
+        first, place = note_path(days[0]), ("", Entry("", 0, 0))
+
+        def make(path: str, held: str) -> str:
+            nonlocal place
+            known = None if key is None else known_entry(held, text, key)
+            place = path, known or entry_for(held, days[0], text, key)
+            if key is None or known is not None:
+                return place[1].added
+            # In the lock: of two requests with one key the second finds what the first has written.
+            for other in find_parts(root, [note_path(day) for day in days]):
+                noted = "" if other == path else _text_of(root, other, limits.file_bytes)
+                if (known := known_entry(noted, text, key)) is not None:
+                    place = other, known
+                    return ""
+            return place[1].added
+
+        written = append_part(root, first, make, limits)
+        return *place, written.moved
 
     def _find_ended(self, params: SessionEndedParams, most: int) -> Ended | None:
         """Return the end of the session that ended. Blocks for as long as the disk does."""
@@ -182,7 +205,7 @@ class Notes:
             raise MemoryDisabledError(f"memory search is off for agent {self._host.agent_id}")
 
 
-def _create(root: Path, day: date, slug: str, text: str) -> tuple[str, str, bool]:
+def _create(root: Path, day: date, slug: str, text: str, limits: SourceLimits) -> tuple[str, str, bool]:
     """Write a note under the first free name; one that stands there already is not written again.
 
     Returns:
@@ -194,9 +217,12 @@ def _create(root: Path, day: date, slug: str, text: str) -> tuple[str, str, bool
     for number in range(1, MOST_NAMES + 1):
         name = numbered(slug, number)
         path = note_path(day, name)
-        if writing.create(root, path, text):
-            return path, name, True
-        if _holds(root, path, text):
+        is_known = _holds(root, path, text)
+        if not is_known:
+            find_room(root, limits).require(path, len(text.encode()), is_new=True)
+            if writing.create(root, path, text):
+                return path, name, True
+        if is_known or _holds(root, path, text):
             return path, name, False
     raise NoteUnwritableError(f"there are {MOST_NAMES} notes of {day.isoformat()} named {slug}")
 
@@ -208,6 +234,13 @@ def _holds(root: Path, path: str, text: str) -> bool:
     except FileUnreadableError:
         return False  # whatever it is, it is none of ours
     return held is not None and body_of(held) == body_of(text)
+
+
+def _text_of(root: Path, path: str, most_bytes: int) -> str:
+    """Return what is indexed of a note; "" when it can't be read."""
+    with contextlib.suppress(MemdError):
+        return writing.read(root, path, most_bytes, cut=True) or ""
+    return ""
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

@@ -29,8 +29,8 @@ _UNSEEN = re.compile(
 )
 """Letters and marks that show nothing, and accents on what has none: two names that look the same would not be."""
 
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])", re.IGNORECASE)
-"""Names some file systems keep for themselves."""
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9]|[0-9]{1,3})", re.IGNORECASE)
+"""Names some file systems keep for themselves, and numbers: the day's own note continues under them."""
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _NUMBER_OR_CODE = re.compile(r"[0-9]+|(?=.*[0-9])[0-9a-f]{6,}")

@@ -10,10 +10,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import trio
 
+from memd.config import DaemonSettings
 from memd.life_settings import Facts as FactSettings
 from memd.lifecycle.fact_lines import PATH
 from memd.lifecycle.facts import Facts
 from memd.lifecycle.host import Host
+from memd.sync.room import limits_of
 from memd_client.errors import (
     MemdError,
 )
@@ -58,6 +60,7 @@ class StubHost:
         self.model = "given"
         self.asked: list[list[str]] = []
         self.slow = False
+        self.limits = limits_of(DaemonSettings())
 
     @property
     def config(self) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from memd.config import MemorySearch
+from memd.config import DaemonSettings, MemorySearch
 from memd.life_settings import Life
 from memd.openclaw import AgentConfig
+from memd.sync.room import limits_of
 from memd_client.errors import MemdError, MemoryDisabledError
 from memd_client.messages import (
     EmbedParams,
@@ -72,6 +73,7 @@ class ScriptedHost:
         self.read: list[GetParams] = []
         self.started: list[str] = []
         self.syncs = 0
+        self.limits = limits_of(DaemonSettings())
 
     def note(self, path: str, text: str) -> Path:
         """Write a file into the workspace."""

@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import trio
 
-from memd.config import MemorySearch
+from memd.config import DaemonSettings, MemorySearch
 from memd.life_settings import Life
 from memd.lifecycle.notes import Notes
 from memd.lifecycle.slug_model import Complete
 from memd.openclaw import AgentConfig
 from memd.rpc.methods import session_ended
+from memd.sync.room import limits_of
 from memd_client.notes import SessionEndedParams, SessionEndedReply
 from tests.support.transcripts import TranscriptHome, header, message
 
@@ -33,6 +34,7 @@ class Home:
         self.transcripts = TranscriptHome(self.state)
         self.life = Life(time_zone="UTC")
         self.enabled = True
+        self.limits = limits_of(DaemonSettings())
         self.complete: Complete | None = None
         self.now_ms = NOW
         self.syncs = 0

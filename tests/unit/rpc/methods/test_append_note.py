@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +13,12 @@ from typing import Any, cast
 import pytest
 import trio
 
-from memd.config import MemorySearch
+from memd.config import DaemonSettings, MemorySearch
 from memd.life_settings import Life
 from memd.lifecycle.notes import Notes
 from memd.openclaw import AgentConfig
 from memd.rpc.methods import append_note
+from memd.sync.room import SourceLimits, limits_of
 from memd_client.errors import (
     BadParamsError,
     MemdError,
@@ -42,6 +44,7 @@ class Home:
             True,
             life=Life(time_zone=zone),
         )
+        self.limits = limits_of(DaemonSettings())
         self.syncs = 0
         self.now_ms = LATE
         self.sync_error: MemdError | None = None
@@ -204,3 +207,58 @@ def test_what_an_agent_curates_itself_is_never_written(home: Home) -> None:
     assert curated.read_text(encoding="utf-8") == "mine\n"
     assert curated.stat().st_mtime_ns == before.st_mtime_ns
     assert sorted(path.name for path in home.config.workspace.iterdir()) == ["MEMORY.md", "memory"]
+
+
+# --- limits -----------------------------------------------------------------------------------------
+
+
+def test_a_full_note_continues_in_a_next_file(home: Home) -> None:
+    home.limits = SourceLimits(100, 100, 10_000)
+    replies = [home.ask(text=f"{number} " + "x" * 40) for number in range(4)]
+    assert [reply.path for reply in replies] == [
+        "memory/2026-11-22.md",
+        "memory/2026-11-22-2.md",
+        "memory/2026-11-22-3.md",
+        "memory/2026-11-22-4.md",
+    ]
+    for number, reply in enumerate(replies):
+        assert home.text(reply.path).startswith("# 2026-11-22\n")
+        assert home.text(reply.path).split("\n")[reply.start_line - 1].startswith(f"{number} ")
+
+
+def test_a_note_is_filled_to_the_last_byte_of_the_limit(home: Home) -> None:
+    size = len("# 2026-11-22\n\n" + "x" * 20 + "\n")
+    home.limits = SourceLimits(size, 100, 10_000)
+    assert home.ask(text="x" * 20).path == "memory/2026-11-22.md"
+    assert len(home.text("memory/2026-11-22.md")) == size
+    assert home.ask(text="y").path == "memory/2026-11-22-2.md"
+
+
+def test_a_note_that_a_person_made_too_large_continues_in_a_next_file(home: Home) -> None:
+    note = home.config.workspace / "memory" / "2026-11-22.md"
+    note.parent.mkdir()
+    note.write_text("x" * 2_000)
+    home.limits = SourceLimits(1_000, 100, 10_000)
+    assert home.ask(text="mine").path == "memory/2026-11-22-2.md"
+    assert len(note.read_text()) == 2_000
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit"),
+    [(SourceLimits(100, 1, 10_000), "max_agent_files"), (SourceLimits(100, 100, 120), "max_agent_mb")],
+)
+def test_what_would_not_be_indexed_is_refused_and_nothing_is_written(
+    home: Home, limits: SourceLimits, limit: str
+) -> None:
+    home.limits = limits
+    home.ask(text="x" * 60)
+    with pytest.raises(NoteUnwritableError, match=f"the limit `{limit}`"):
+        home.ask(text="y" * 60)
+    assert [path.name for path in (home.config.workspace / "memory").iterdir()] == ["2026-11-22.md"]
+
+
+def test_an_entry_larger_than_any_file_may_be_is_refused(home: Home) -> None:
+    home.limits = SourceLimits(100, 100, 10_000)
+    with pytest.raises(NoteUnwritableError, match="have reached the limit"):
+        home.ask(text="x" * 200)
+    assert list((home.config.workspace / "memory").iterdir()) == []

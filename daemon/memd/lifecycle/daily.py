@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from memd.text.dates import OLDEST_YEAR
 
 MOST_BYTES = 64 * 1024
 """The longest entry, as UTF-8: what is longer is a document, and belongs into a file of its own."""
+
+KEY_DAYS = 2
+"""How many days back the key of an entry is looked for when no day is named."""
+
+_LAST_DAY = date.max.toordinal()
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -127,6 +132,18 @@ def known_entry(held: str, text: str, key: str) -> Entry | None:
     """
     known = _find_marked(held, _mark(key), text)
     return None if known is None else Entry("", *known)
+
+
+def around(today: date) -> list[date]:
+    """Return the days whose notes may hold the key of an entry of today: today first.
+
+    The days before, since a program may ask again after midnight; the next day, since the user's time zone may change.
+
+    Args:
+        today: The user's day.
+    """
+    shifts = (0, *(-back for back in range(1, KEY_DAYS + 1)), 1)
+    return [today + timedelta(days=shift) for shift in shifts if 0 < today.toordinal() + shift <= _LAST_DAY]
 
 
 def _mark(key: str) -> str:

@@ -19,7 +19,7 @@ import trio
 from memd.clock import Clock
 from memd.events import EVENTS
 from memd.lifecycle import writing
-from memd.lifecycle.daily import Entry, clean_entry, entry_for, known_entry, local_time, note_path
+from memd.lifecycle.daily import Entry, around, clean_entry, entry_for, known_entry, local_time, note_path
 from memd.lifecycle.host import Host
 from memd.lifecycle.messages_of import Ended, Said, name_in_folder, read_ended, transcripts_of
 from memd.lifecycle.parts import append_part, find_parts
@@ -129,7 +129,8 @@ class Notes:
         Cancellation: an entry that is being written is written to its end.
         """
         self._require_enabled()
-        days = [day or self._now().date()]
+        today = self._now().date()
+        days = around(today) if day is None else [day]
         work = partial(self._append_entry, clean_entry(params.text), params.key, days)
         path, entry, moved = await _in_thread(work)
         if entry.added:

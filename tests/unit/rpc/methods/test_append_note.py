@@ -209,6 +209,62 @@ def test_what_an_agent_curates_itself_is_never_written(home: Home) -> None:
     assert sorted(path.name for path in home.config.workspace.iterdir()) == ["MEMORY.md", "memory"]
 
 
+# --- keys across days -------------------------------------------------------------------------------
+
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize("days", [1, 2, -1])
+def test_a_key_asked_for_again_on_another_day_is_written_once(home: Home, days: int) -> None:
+    first = home.ask(text="once", key="run:1")
+    home.now_ms += days * DAY_MS
+    again = home.ask(text="once", key="run:1")
+    assert again == AppendNoteReply("main", first.path, first.start_line, first.end_line, False)
+    assert [path.name for path in (home.config.workspace / "memory").iterdir()] == ["2026-11-22.md"]
+
+
+def test_a_key_is_looked_for_two_days_back(home: Home) -> None:
+    home.ask(text="once", key="run:1")
+    home.now_ms += 3 * DAY_MS
+    assert home.ask(text="once", key="run:1").path == "memory/2026-11-25.md"
+
+
+def test_a_key_of_an_entry_with_a_date_is_known_without_it_and_on_that_date_alone(home: Home) -> None:
+    first = home.ask(text="once", key="run:1", date="2026-11-21")
+    assert home.ask(text="once", key="run:1", date="2026-11-21") == replace(first, appended=False)
+    assert home.ask(text="once", key="run:1") == replace(first, appended=False)
+    other = home.ask(text="once", key="run:1", date="2026-11-20")
+    assert (other.path, other.appended) == ("memory/2026-11-20.md", True)
+
+
+def test_a_key_in_a_note_that_has_continued_is_known_on_the_next_day(home: Home) -> None:
+    home.limits = SourceLimits(100, 100, 10_000)
+    first = home.ask(text="a" * 40, key="run:1")
+    second = home.ask(text="b" * 40, key="run:2")
+    assert (first.path, second.path) == ("memory/2026-11-22.md", "memory/2026-11-22-2.md")
+    for _ in range(2):
+        assert home.ask(text="a" * 40, key="run:1") == replace(first, appended=False)
+        assert home.ask(text="b" * 40, key="run:2") == replace(second, appended=False)
+        home.now_ms += DAY_MS
+    assert len(list((home.config.workspace / "memory").iterdir())) == 2
+
+
+def test_one_key_from_many_at_midnight_is_written_once(home: Home) -> None:
+    late = Home(home.config.workspace)
+    late.now_ms += 30 * 60_000
+    replies: list[AppendNoteReply] = []
+    threads = [
+        threading.Thread(target=lambda each=each: replies.append(each.ask(text="once", key="run:1")))
+        for each in [home, late] * 8
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [reply.appended for reply in replies].count(True) == 1
+    assert len({reply.path for reply in replies}) == 1
+
+
 # --- limits -----------------------------------------------------------------------------------------
 
 

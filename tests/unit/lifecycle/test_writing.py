@@ -320,6 +320,9 @@ def test_a_writer_that_is_killed_leaves_nothing_half_written_that_is_memory(
     assert (tmp_path / "memory/n.md").read_text() == "before\nafter\n"
 
 
+# --- many at once -----------------------------------------------------------------------------------
+
+
 def _write_some(root: Path, writer: int) -> None:
     for number in range(10):
         name = f"{writer}.{number}"

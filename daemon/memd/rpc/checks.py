@@ -10,9 +10,6 @@ MOST_COUNT = 2**53
 """What every client's numbers hold exactly, JavaScript's too."""
 
 
-MAX_PROJECTS = 64
-"""Projects at work at once; OpenClaw names four at most."""
-
 MAX_PROJECT_CHARACTERS = 4_096
 """Of a project's key: a path's longest."""
 
@@ -43,9 +40,7 @@ def check_count(request: str, field: str, number: int | None) -> None:
 
 
 def check_projects(request: str, keys: Sequence[str] | None) -> None:
-    """Raise where keys of active projects are too many, too long, or not text."""
-    if len(keys or ()) > MAX_PROJECTS:
-        raise wrong(request, "active_projects", f"must have at most {MAX_PROJECTS} keys")
+    """Raise if a key of an active project is empty, too long, or not text."""
     for key in keys or ():
         if not isinstance(key, str) or not 1 <= len(key) <= MAX_PROJECT_CHARACTERS:
             expected = f"must be keys of 1 to {MAX_PROJECT_CHARACTERS} characters"

@@ -23,6 +23,9 @@ MAX_FACT_CHARS = 4_000
 MAX_PROMPT_CHARS = 1_000_000
 """Of a prompt that facts are wanted for. Only its beginning is compared; the rest costs its transfer."""
 
+MAX_PROJECTS = 64
+"""Active projects at once; OpenClaw names four at most. A key may be a path."""
+
 MAX_TEXTS_CHARS = 4_000_000
 """Of all texts together in a request that carries many."""
 
@@ -52,6 +55,8 @@ COMMON: Mapping[str, Bound] = {
     "session_key": _KEY,
     "session_id": _KEY,
     "session_kind": _WORD,
+    "exclude_session": _KEY,
+    "active_projects": Bound(MAX_PROJECTS * MAX_PATH_CHARS, items=MAX_PROJECTS),
     "query": Bound(MAX_QUERY_CHARS),
     "path": Bound(MAX_PATH_CHARS),
     "sources": _NAMES,
@@ -61,12 +66,19 @@ COMMON: Mapping[str, Bound] = {
 
 BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "hello": {"client": Bound(256), "version": Bound(256)},
+    "curated_entries": {"paths": _NAMES},
     "embed": {"texts": Bound(MAX_TEXTS_CHARS, items=10_000)},
     "model": {"ref": Bound(MAX_PATH_CHARS), "action": _WORD},
     "tools": {"shape": _WORD, "include": _NAMES},
     "call_tool": {"name": Bound(256), "arguments": Bound(65_536, items=1_000)},
     "prompt_section": {"tools": _NAMES, "citations": _WORD},
-    "session_ended": {"transcript": Bound(MAX_PATH_CHARS), "slug": _KEY, "source": _KEY, "reason": _WORD},
+    "session_ended": {
+        "transcript": Bound(MAX_PATH_CHARS),
+        "slug": _KEY,
+        "source": _KEY,
+        "reason": _WORD,
+        "next_session_id": _KEY,
+    },
     "flush_check": {"workspace_access": _WORD},
     "append_note": {"text": Bound(MAX_NOTE_ENTRY_BYTES), "date": _WORD, "key": Bound(128)},
     "memory_store": {

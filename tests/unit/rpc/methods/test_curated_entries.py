@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memd.rpc.checks import MAX_PROJECT_CHARACTERS, MAX_PROJECTS
+from memd.rpc.checks import MAX_PROJECT_CHARACTERS
 from memd.rpc.methods import curated_entries
+from memd.rpc.param_bounds import MAX_PROJECTS
 from memd_client.errors import AgentUnknownError, BadParamsError
 from memd_client.messages import CuratedEntriesParams
 from tests.unit.rpc.methods.calling import call_of, run
@@ -25,10 +26,6 @@ def test_the_agent_meant_lists() -> None:
         ("limit", CuratedEntriesParams(kind="triggers", limit=0)),
         ("limit", CuratedEntriesParams(kind="triggers", limit=513)),
         ("paths", CuratedEntriesParams(kind="triggers", paths=["memory/a.md"])),
-        (
-            "active_projects",
-            CuratedEntriesParams(kind="projects", active_projects=["a"] * (MAX_PROJECTS + 1)),
-        ),
         ("active_projects", CuratedEntriesParams(kind="projects", active_projects=[""])),
         (
             "active_projects",

@@ -29,7 +29,6 @@ def test_the_agent_meant_is_asked() -> None:
         ("min_score", SearchParams(query="x", min_score=math.nan)),
         ("sources", SearchParams(query="x", sources=[])),
         ("sources", SearchParams(query="x", sources=["memory", "mail"])),
-        ("active_projects", SearchParams(query="x", active_projects=["a"] * 65)),
         ("active_projects", SearchParams(query="x", active_projects=["a" * 4_097])),
     ],
 )

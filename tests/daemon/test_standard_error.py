@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import pty
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +18,15 @@ from memd_client import Client
 from memd_client.errors import AgentUnknownError, MemdError
 from tests.support.disks import fill_up, small_disk
 from tests.support.homes import StateHome
-from tests.support.mcp_session import COMMAND, GREETED, HELLO
+from tests.support.mcp_session import GREETED, HELLO
+from tests.support.standard_error import (
+    CLOSED,
+    daemon,
+    full_pipe,
+    full_socket,
+    full_terminal,
+    mcp_server,
+)
 
 READY_S = 60.0
 EXIT_S = 20.0
@@ -29,9 +34,6 @@ EXIT_S = 20.0
 
 REQUESTS = 1500
 """Each leaves a line of some 100 bytes in the log at level debug: more than a pipe of 64 KiB has room for."""
-
-LEFT_AS_THEY_ARE = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-CLOSED = "import os, sys; os.closerange(0, 3); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 
 
 @pytest.fixture
@@ -41,26 +43,6 @@ def home() -> Iterator[StateHome]:
         made.note("MEMORY.md", "# Lease\n\nThe lease ends in May.\n")
         (made.root / "memd.toml").write_text('log_level = "debug"\n')
         yield made
-
-
-@contextlib.contextmanager
-def daemon(
-    home: StateHome, stderr: int, launcher: str = LEFT_AS_THEY_ARE
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a daemon with a given standard error."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", launcher, "-m", "memd"],
-        env={**os.environ, **home.environ()},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def wait_ready(home: StateHome, process: subprocess.Popen[bytes]) -> None:
@@ -93,39 +75,6 @@ def assert_serves_and_ends(home: StateHome, process: subprocess.Popen[bytes]) ->
     process.send_signal(signal.SIGTERM)
     assert process.wait(EXIT_S) == 0
     assert not home.socket.exists()
-
-
-def full_pipe() -> tuple[int, Callable[[], None]]:
-    """Return the end of a pipe that nobody reads, as full as it can be."""
-    read, write = os.pipe()
-    os.set_blocking(write, False)
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            os.write(write, b"x" * 4096)
-    os.set_blocking(write, True)
-    return write, lambda: os.close(read)
-
-
-def full_socket() -> tuple[int, Callable[[], None]]:
-    """Return an end of a pair of sockets that nobody reads, as full as it can be."""
-    near, far = socket.socketpair()
-    near.setblocking(False)
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            near.send(b"x" * 4096)
-    near.setblocking(True)
-    return near.detach(), far.close
-
-
-def full_terminal() -> tuple[int, Callable[[], None]]:
-    """Return a terminal that nobody reads, as full as it can be."""
-    master, slave = pty.openpty()
-    os.set_blocking(slave, False)
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            os.write(slave, b"x" * 256)
-    os.set_blocking(slave, True)
-    return slave, lambda: os.close(master)
 
 
 @pytest.mark.parametrize("make", [full_pipe, full_socket, full_terminal])
@@ -212,34 +161,21 @@ def test_a_client_without_standard_descriptors_starts_a_daemon(home: StateHome) 
 
 
 def test_an_mcp_server_whose_standard_error_nobody_reads_answers_and_ends(home: StateHome) -> None:
+    tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    said = b"".join(json.dumps(each).encode() + b"\n" for each in (HELLO, GREETED, tools))
     stderr, close = full_pipe()
-    server = subprocess.Popen(
-        [sys.executable, *COMMAND],
-        env={**os.environ, **home.environ(), "MEMD_AUTOSTART": "0"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-    )
     try:
-        tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-        said = b"".join(json.dumps(each).encode() + b"\n" for each in (HELLO, GREETED, tools))
-        assert server.stdin is not None
-        assert server.stdout is not None
-        watch = threading.Timer(READY_S, server.kill)
-        watch.start()
-        server.stdin.write(b"this is no JSON\n" * 3 + said)
-        server.stdin.flush()
-        answers = [server.stdout.readline() for _ in range(2)]
-        server.stdin.close()
-        code = server.wait(EXIT_S)
-        watch.cancel()
+        with mcp_server(home, stderr, READY_S) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write(b"this is no JSON\n" * 3 + said)
+            server.stdin.flush()
+            answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+            server.stdin.close()
+            code = server.wait(EXIT_S)
     finally:
-        server.kill()
-        server.wait()
-        if server.stdout is not None:
-            server.stdout.close()
         os.close(stderr)
         close()
 
-    assert [json.loads(line)["id"] for line in answers] == [0, 1]
+    assert [answer["id"] for answer in answers] == [0, 1]
     assert code == 0

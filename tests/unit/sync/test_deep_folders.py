@@ -58,7 +58,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> tuple[int, Disc
         return real(*arguments, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(descend.os, "open", counting)
+        patched.setattr(os, "open", counting)
         found = discover(workspace, (), MB)
     return count, found
 

@@ -2,4 +2,8 @@
 
 declare module "openclaw/plugin-sdk/memory-core-host-runtime-core" {
   export const readMemoryArtifactProvenance: import("./types.js").ProvenanceReader | undefined;
+  export function listMemoryCorpusSupplements(): Array<{
+    pluginId: string;
+    supplement: import("./types.js").Supplement;
+  }>;
 }

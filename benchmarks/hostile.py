@@ -3,8 +3,8 @@
     python -m benchmarks.hostile [--mb 15] [--depth 1500] [--rounds 7] [--kinds cjk ...] [--json]
 
 A daemon without embeddings indexes one such note beside a small one; then it is asked several queries, the hostile ones
-of 8,000 characters among them, over the socket. Of the folders each look is measured with the first search after a
-write, when the look at the disk before no longer stands.
+of 8,000 characters among them, over the socket. What the folders cost is the first search after a write, when the last
+look at the disk no longer stands, less the same search without them.
 """
 
 from __future__ import annotations
@@ -94,29 +94,36 @@ def of_a_note(kind: str, size: int, rounds: int) -> Iterator[Searched]:
 
 
 def of_nested_folders(depth: int, rounds: int) -> Searched:
-    """Return what a search takes that looks at folders nested very deep, a note in each."""
+    """Return what folders nested very deep, a note in the deepest, add to a search that looks at the disk."""
+    without = median(after_writes(0, rounds))
+    added = [took - without for took in after_writes(depth, rounds)]
+    return Searched(f"{depth} folders", "a question", median(added), max(added), BAR_FOLDERS_MS)
+
+
+def after_writes(depth: int, rounds: int) -> list[float]:
+    """Return what searches take that each follow a write, in milliseconds."""
     with StateHome(SETTINGS) as home:
         top = home.note("memory/MEMORY.md", "# Lease\n\nThe lease ends in May.\n")
         here = os.open(top.parent, os.O_RDONLY)
-        for number in range(depth):
-            os.mkdir("folder", dir_fd=here)
-            there = os.open("folder", os.O_RDONLY, dir_fd=here)
+        for _ in range(depth):
+            os.mkdir("d", dir_fd=here)
+            there = os.open("d", os.O_RDONLY, dir_fd=here)
             os.close(here)
             here = there
-            note = os.open("note.md", os.O_CREAT | os.O_WRONLY, dir_fd=here)
-            os.write(note, b"Note %d is about the harbour.\n" % number)
-            os.close(note)
+        note = os.open("note.md", os.O_CREAT | os.O_WRONLY, dir_fd=here)
+        os.write(note, b"The harbour opens at six.\n")
+        os.close(note)
         os.close(here)
         try:
             with DaemonProcess(home) as daemon, daemon.client(timeout_s=INDEXED_S) as client:
-                daemon.wait_for(lambda status: is_indexed(status.agents[0], depth + 1), INDEXED_S)
+                daemon.wait_for(lambda status: is_indexed(status.agents[0], 2), INDEXED_S)
                 took = []
                 for number in range(rounds):
                     top.write_text(f"# Lease\n\nThe lease ends in May, as of {number}.\n")
                     began = time.perf_counter()
                     client.search("when does the lease end")
                     took.append((time.perf_counter() - began) * 1000)
-                return Searched(f"{depth} folders", "a question", median(took), max(took), BAR_FOLDERS_MS)
+                return took
         finally:
             os.system(f"rm -rf {home.workspace()}")  # Python's own way is recursive
 

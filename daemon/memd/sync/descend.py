@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 """Of what is made below a root."""
@@ -90,8 +91,19 @@ def open_listing(root: str, location: str) -> Iterator[Iterator[os.DirEntry[str]
         os.close(handle)
 
 
+Identity: TypeAlias = tuple[int, int]
+"""Device and inode."""
+
+
+class OpenFolder(NamedTuple):
+    """A folder by its descriptor."""
+
+    descriptor: int
+    identity: Identity
+
+
 class FolderWalk:
-    """Lists the folders of a tree one after the other, the way `pending.pop()` gives them: depth first.
+    """Opens the folders of a tree one after the other, the way `pending.pop()` gives them: depth first.
 
     One descriptor is open at a time. The way from folder to folder is the way in the tree, up by `..` and down by
     names, so a folder costs as much at any depth. A folder that `..` leads to has to be the one the walk came down
@@ -108,12 +120,11 @@ class FolderWalk:
         self._root = root
         self._names = _names_below(root, location) if location != root else []
         self._top = len(self._names)
-        self._ways: list[tuple[int, int]] = []
+        self._ways: list[Identity] = []
         self._here = -1
 
-    @contextlib.contextmanager
-    def listing(self, depth: int, name: str) -> Iterator[tuple[int, Iterator[os.DirEntry[str]]]]:
-        """Give a folder's descriptor and its entries. An entry's `stat` is to be asked within the block.
+    def enter(self, depth: int, name: str) -> OpenFolder:
+        """Return a folder, open to be listed until the next call.
 
         Args:
             depth: 0 for the top; one more than that of the folder it was found in.
@@ -129,8 +140,7 @@ class FolderWalk:
             there = open_below(self._here, name, _LISTED)
             self._names[self._top + depth - 1 :] = [name]
             self._move(there, self._ways)
-        with os.scandir(self._here) as entries:
-            yield self._here, entries
+        return OpenFolder(self._here, self._ways[-1])
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -138,7 +148,7 @@ class FolderWalk:
             os.close(self._here)
             self._here = -1
 
-    def _move(self, there: int, ways: list[tuple[int, int]]) -> None:
+    def _move(self, there: int, ways: list[Identity]) -> None:
         """Be in another folder, which lies below those of `ways`."""
         self.close()
         self._here, self._ways = there, ways

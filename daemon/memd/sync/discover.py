@@ -186,8 +186,9 @@ def _walk(
         while pending:
             here, before, depth = pending.pop()
             try:
-                with walk.listing(depth, here[here.rfind("/") + 1 :]) as (handle, entries):
-                    found.journal.enter(here, handle=handle)
+                opened = walk.enter(depth, here[here.rfind("/") + 1 :])
+                found.journal.enter(here, opened=opened)
+                with os.scandir(opened.descriptor) as entries:
                     below = _list(found, root, here, entries, before, prefix, pattern, max_file_bytes)
                 pending += [(location, path, depth + 1) for location, path in below]
             except FileNotFoundError:

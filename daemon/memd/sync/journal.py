@@ -26,6 +26,7 @@ from typing import Final
 
 import structlog
 
+from memd.sync.descend import Identity, OpenFolder
 from memd.sync.filesystems import MOUNT_TABLE, load_mounts
 from memd.sync.inotify import IGNORED, OVERFLOW, Event, Inotify
 
@@ -64,6 +65,7 @@ class KernelNotes:
         self._mounts_changed = select.poll()
         self._foreign: frozenset[int] = frozenset()
         self._folders: dict[int, dict[Journal, Names]] = {}
+        self._numbers: dict[Identity, int] = {}
         self._is_remounted = False
         self._told: set[str] = set()
 
@@ -90,23 +92,22 @@ class KernelNotes:
             return True
 
     def watch(
-        self, journal: Journal, folder: str, names: Names, *, follow: bool, handle: int | None = None
+        self, journal: Journal, folder: str, names: Names, *, follow: bool, opened: OpenFolder | None = None
     ) -> int | None:
         """Have a folder's changes told to a journal; return its number, or None where they can't be noted.
 
-        By `handle`, a descriptor of it, a folder costs as much at any depth, and its path may be of any length.
+        By its descriptor a folder costs as much at any depth, and its path may be of any length.
         One that isn't there is `NOWHERE`: that it comes is noted in the folder above.
         """
         with self._lock:
             if self._queue is None:
                 return None
             try:
-                if handle is None:
+                if opened is None:
                     number = self._queue.add(folder, follow=follow)
                     device = os.stat(folder, follow_symlinks=follow).st_dev
                 else:
-                    number = self._queue.add(f"/proc/self/fd/{handle}", follow=True)
-                    device = os.fstat(handle).st_dev
+                    number, device = self._add_open(self._queue, opened), opened.identity[0]
             except (FileNotFoundError, NotADirectoryError):
                 return None if follow else NOWHERE
             except OSError as error:
@@ -116,6 +117,20 @@ class KernelNotes:
             before = wanted.get(journal, names)
             wanted[journal] = None if names is None or before is None else names | before
             return None if device in self._foreign else number
+
+    def _add_open(self, queue: Inotify, opened: OpenFolder) -> int:
+        """Watch an open folder, unless it is watched already; return its number. The lock is held.
+
+        A folder that was removed since, and its inode given to another one, has left an event in the queue, by which
+        the look doesn't stand.
+        """
+        number = self._numbers.get(opened.identity, NOWHERE)
+        if number not in self._folders:
+            number = queue.add(f"/proc/self/fd/{opened.descriptor}", follow=True)
+            self._numbers[opened.identity] = number
+            if len(self._numbers) > 2 * len(self._folders) + 1000:
+                self._numbers = {key: each for key, each in self._numbers.items() if each in self._folders}
+        return number
 
     def forget(self, journal: Journal, numbers: set[int]) -> None:
         """Tell a journal of some folders no more; those nobody wants are watched no more."""
@@ -226,7 +241,7 @@ class Journal:
         self._stands = self._is_whole
 
     def enter(
-        self, folder: str, names: Names = None, *, is_root: bool = False, handle: int | None = None
+        self, folder: str, names: Names = None, *, is_root: bool = False, opened: OpenFolder | None = None
     ) -> None:
         """Note that a folder is about to be listed.
 
@@ -234,11 +249,11 @@ class Journal:
             folder: Its path.
             names: Names in it that matter, casefolded; None for all.
             is_root: Whether what is above it isn't watched; it may be a link then.
-            handle: A descriptor of it, if it is open.
+            opened: It, if it is open.
         """
         if not self._is_whole:
             return
-        number = self._notes.watch(self, folder, names, follow=is_root, handle=handle)
+        number = self._notes.watch(self, folder, names, follow=is_root, opened=opened)
         if number is None:
             self.give_up()
             return

@@ -102,7 +102,7 @@ def test_a_note_beyond_the_longest_path_is_found_and_read_and_its_folder_is_watc
 
 
 def names(walk: FolderWalk, depth: int, name: str) -> list[str]:
-    with walk.listing(depth, name) as (_, entries):
+    with os.scandir(walk.enter(depth, name).descriptor) as entries:
         return sorted(entry.name for entry in entries)
 
 

@@ -54,6 +54,7 @@ def test_a_note_below_fifteen_hundred_folders_is_found_and_followed(home: StateH
 
         assert [found.path for found in client.search("bakery", deadline_ms=20_000).hits] == [hit.path]
         assert client.search("harbour", deadline_ms=20_000).hits == []
+        assert client.get(hit.path).text == "The bakery opens at five.\n"
         assert [found.path for found in client.search("lease").hits] == ["MEMORY.md"]
         assert not [event for event in daemon.events() if event.get("level") == "error"]
     os.close(deepest)

@@ -15,7 +15,10 @@ from memd.rpc.checks import wrong
 from memd.search.question import MAX_QUERY_CHARS
 
 MAX_PATH_CHARS = 4_096
-"""PATH_MAX: no system opens a longer one."""
+"""PATH_MAX: no system opens a longer one as a whole."""
+
+MAX_INDEX_PATH_CHARS = 32_768
+"""Of a path in the index, which is opened folder by folder: nested folders lead beyond PATH_MAX."""
 
 MAX_FACT_CHARS = 4_000
 """A fact is a sentence or two; longer text belongs in a note."""
@@ -58,7 +61,7 @@ COMMON: Mapping[str, Bound] = {
     "exclude_session": _KEY,
     "active_projects": Bound(MAX_PROJECTS * MAX_PATH_CHARS, items=MAX_PROJECTS),
     "query": Bound(MAX_QUERY_CHARS),
-    "path": Bound(MAX_PATH_CHARS),
+    "path": Bound(MAX_INDEX_PATH_CHARS),
     "sources": _NAMES,
     "id": Bound(128),
 }

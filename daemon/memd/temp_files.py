@@ -13,7 +13,6 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import structlog
@@ -25,6 +24,9 @@ NAME = re.compile(r"\.memd-[0-9a-f]{16}\.tmp(-journal|-wal|-shm)?")
 
 MAX_FOLDERS = 2_000
 """Most folders below a workspace's `memory` that are searched for leftovers."""
+
+MAX_DEPTH = 8
+"""Deepest of them: memd itself writes notes one or two folders below `memory`."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
@@ -89,12 +91,28 @@ def remove_leftovers(folder: Path) -> int:
 
 
 def remove_leftovers_in_workspace(root: Path) -> int:
-    """Do what `remove_leftovers` does in a workspace and everywhere below its `memory` folder; no link is followed."""
+    """Do what `remove_leftovers` does in a workspace and in the folders below its `memory`; no link is followed."""
     removed = remove_leftovers(root)
-    with contextlib.suppress(OSError):
-        for path, _, _, handle in islice(os.fwalk(root / "memory", follow_symlinks=False), MAX_FOLDERS):
-            removed += _remove_in(handle, path)
+    pending = [(root / "memory", 0)]
+    for _ in range(MAX_FOLDERS):
+        if not pending:
+            break
+        folder, depth = pending.pop()
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, _FOLDER | os.O_NOFOLLOW)
+            try:
+                removed += _remove_in(handle, str(folder))
+                if depth < MAX_DEPTH:
+                    pending += [(folder / name, depth + 1) for name in _folders_in(handle)]
+            finally:
+                os.close(handle)
     return removed
+
+
+def _folders_in(folder: int) -> list[str]:
+    """Return the names of the folders in an open folder; links are none."""
+    with os.scandir(folder) as entries:
+        return [each.name for each in entries if each.is_dir(follow_symlinks=False)]
 
 
 def _remove_in(folder: int, path: str) -> int:

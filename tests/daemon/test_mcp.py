@@ -75,6 +75,14 @@ def test_get_reads_the_lines_asked_for(daemon: DaemonProcess) -> None:
     assert read.structuredContent["total_lines"] == 3
 
 
+def test_get_of_a_missing_file_answers_not_found(daemon: DaemonProcess) -> None:
+    read = called(daemon, "memory_get", {"path": "memory/none.md"})
+
+    assert not read.isError
+    assert text_of(read) == "There is no file memory/none.md."
+    assert read.structuredContent == {"status": "not_found", "path": "memory/none.md", "text": ""}
+
+
 def test_a_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         stored = await session.call_tool("memory_store", {"text": "Anna prefers answers in Czech."})
@@ -147,7 +155,6 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("memory_search", {"query": "a", "agent": 3}, "`agent` must be an agent's id"),
     ("memory_get", {"path": "/etc/passwd"}, "Expected: a path as memory_search names it"),
     ("memory_get", {"path": "../secret.md"}, "Expected: a path as memory_search names it"),
-    ("memory_get", {"path": "memory/none.md"}, "Expected: a path as memory_search names it"),
     ("memory_store", {"text": "x" * 4001}, "text of 1 to 4000 characters"),
     ("memory_store", {"text": "a", "category": "gossip"}, "one of preference, fact"),
     ("memory_forget", {}, "give `id` or `query`"),

@@ -27,6 +27,7 @@ class Tool:
         properties: Its arguments by name, as JSON Schema.
         required: Those that can't be left out.
         answer: Properties of what it answers.
+        sometimes: More of them, which not every answer has.
         writes: It changes memory.
         removes: It takes something away.
         repeatable: Calling it twice does what calling it once does.
@@ -39,6 +40,7 @@ class Tool:
     properties: dict[str, Any]
     required: tuple[str, ...]
     answer: dict[str, Any]
+    sometimes: dict[str, Any] = field(default_factory=dict)
     writes: bool = False
     removes: bool = False
     repeatable: bool = True
@@ -63,7 +65,8 @@ class Tool:
 
     def output_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of its answer; a newer daemon may add to it."""
-        return {"type": "object", "properties": self.answer, "required": list(self.answer)}
+        properties = {**self.answer, **self.sometimes}
+        return {"type": "object", "properties": properties, "required": list(self.answer)}
 
 
 def _text(description: str) -> dict[str, Any]:
@@ -114,7 +117,8 @@ _GET = Tool(
         "lines": _count("How many lines; all that follow if left out."),
     },
     ("path",),
-    {"path": _STRING, "text": _STRING, "from": _INTEGER, "lines": _INTEGER, "total_lines": _INTEGER},
+    {"path": _STRING, "text": _STRING},
+    {"status": _STRING, "from": _INTEGER, "lines": _INTEGER, "total_lines": _INTEGER},
     example={"path": "memory/2026-01-16.md", "from": 12, "lines": 20},
 )
 

@@ -81,6 +81,8 @@ def _bare(row: Mapping[str, Any]) -> str:
 
 
 def _read(answer: Mapping[str, Any]) -> str:
+    if answer.get("status") == "not_found":
+        return f"There is no file {answer['path']}."
     text = str(answer["text"])
     if answer.get("truncated"):
         last = answer["next_from"] - 1

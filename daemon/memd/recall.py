@@ -48,19 +48,7 @@ RESERVE = 0.2
 
 
 class Recall:
-    """Answers questions to one agent's memory.
-
-    Args:
-        config: The agent's resolved settings.
-        index: Its open index.
-        meaning: Its search by meaning.
-        text: What keeps its text equal to the files.
-        daemon: The daemon's own settings.
-        clock: Wall time.
-        right_of_way: Told of every search under way, so that indexing steps aside.
-        reranker: Puts the best hits in order, where one is wanted; the caller's to close.
-        copies: The index in processes that search beside this one.
-    """
+    """Answers the searches of one agent. `reranker`, if there is one, is the caller's to close."""
 
     def __init__(
         self,

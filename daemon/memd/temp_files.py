@@ -118,7 +118,7 @@ def _folders_in(folder: int) -> list[str]:
 def _remove_in(folder: int, path: str) -> int:
     """Remove the leftovers in an open folder."""
     try:
-        names = [name for name in os.listdir(folder) if NAME.fullmatch(name)]
+        names = sorted(name for name in os.listdir(folder) if NAME.fullmatch(name))
         if not names:
             return 0
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)  # writers of notes lock the folder, not the file
@@ -134,8 +134,14 @@ def _remove_in(folder: int, path: str) -> int:
 
 
 def _remove_one(folder: int, name: str) -> bool:
-    """Remove a temporary file without a writer; return whether it was one."""
+    """Remove a temporary file without a writer; return whether it was one.
+
+    SQLite's files beside an index have the index's writer: they are asked for after it, and stay while it is there.
+    """
+    index, is_beside, _ = name.partition(".tmp-")
     try:
+        if is_beside and _is_there(folder, f"{index}.tmp"):
+            return False
         handle = os.open(name, _LOOK, dir_fd=folder)
     except OSError:
         return False
@@ -149,4 +155,13 @@ def _remove_one(folder: int, name: str) -> bool:
         return False
     finally:
         os.close(handle)
+    return True
+
+
+def _is_there(folder: int, name: str) -> bool:
+    """Return whether there is anything of this name in an open folder."""
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
     return True

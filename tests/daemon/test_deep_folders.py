@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,9 @@ def home() -> Iterator[StateHome]:
         subprocess.run(["rm", "-rf", str(made.workspace())], check=True)  # Python's own way is recursive
 
 
-def nest(folder: Path) -> int:
-    """Nest folders and return a descriptor of the deepest."""
+@contextmanager
+def nested(folder: Path) -> Iterator[int]:
+    """Nest folders and give a descriptor of the deepest."""
     folder.mkdir(exist_ok=True)
     here = os.open(folder, os.O_RDONLY)
     for _ in range(DEPTH):
@@ -33,7 +35,10 @@ def nest(folder: Path) -> int:
         there = os.open("nested", os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = there
-    return here
+    try:
+        yield here
+    finally:
+        os.close(here)
 
 
 def write(folder: int, text: str) -> None:
@@ -43,9 +48,12 @@ def write(folder: int, text: str) -> None:
 
 
 def test_a_note_below_fifteen_hundred_folders_is_found_and_followed(home: StateHome) -> None:
-    deepest = nest(home.workspace() / "memory")
-    write(deepest, "The harbour opens at six.\n")
-    with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
+    with (
+        nested(home.workspace() / "memory") as deepest,
+        DaemonProcess(home) as daemon,
+        daemon.client(timeout_s=60) as client,
+    ):
+        write(deepest, "The harbour opens at six.\n")
         daemon.wait_for(lambda status: status.agents[0].files == 2)
         [hit] = client.search("harbour").hits
         assert len(hit.path) > os.pathconf("/", "PC_PATH_MAX")
@@ -57,4 +65,3 @@ def test_a_note_below_fifteen_hundred_folders_is_found_and_followed(home: StateH
         assert client.get(hit.path).text == "The bakery opens at five.\n"
         assert [found.path for found in client.search("lease").hits] == ["MEMORY.md"]
         assert not [event for event in daemon.events() if event.get("level") == "error"]
-    os.close(deepest)

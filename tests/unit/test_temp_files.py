@@ -31,6 +31,19 @@ def test_what_any_killed_writer_left_is_removed_and_nothing_of_a_living_one(tmp_
         assert temporary_files(folder) == [], what
 
 
+def test_what_sqlite_keeps_beside_an_index_goes_with_it_and_not_before(tmp_path: Path) -> None:
+    with temp_file(tmp_path) as (_, index):
+        for suffix in ("-journal", "-wal", "-shm"):
+            index.with_name(index.name + suffix).touch()
+        assert remove_leftovers(tmp_path) == 0
+        assert len(temporary_files(tmp_path)) == 4
+        kept = tmp_path / "kept"
+        index.rename(kept)
+    kept.rename(index)  # as a kill leaves it: unlocked
+    assert remove_leftovers(tmp_path) == 4
+    assert temporary_files(tmp_path) == []
+
+
 def test_only_regular_files_of_this_user_with_a_name_of_ours_are_removed(tmp_path: Path) -> None:
     mine = tmp_path / "note.md"
     mine.write_text("kept")

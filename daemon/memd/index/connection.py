@@ -62,7 +62,6 @@ class IndexFile:
     """One agent's index, open. Made by `IndexFile.open`.
 
     Attributes:
-        path: The file.
         set_aside: What a damaged file was renamed to at opening, if it was.
         adopted: Vectors taken over from an index that OpenClaw wrote.
         written, used: After each write; after each read or write.

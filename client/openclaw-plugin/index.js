@@ -16,6 +16,7 @@ import { searchRuntime } from "./src/search-runtime.js";
 import { hasMemory, ownSetting, PLUGIN_ID, readSettings } from "./src/settings.js";
 import { makeTool, toolNames } from "./src/tools.js";
 import { listSupplements } from "./src/wiki.js";
+import { loadProvenance, provenanceReader } from "./src/workspace-memory.js";
 
 const START_MS = 20_000; // a daemon that is started takes some seconds; nobody waits for it here
 
@@ -23,8 +24,9 @@ const START_MS = 20_000; // a daemon that is started takes some seconds; nobody 
  * Return the plugin.
  * @param {MakeClient} makeClient how it gets a client of the daemon
  * @param {import("./src/types.js").ListSupplements} [supplements] what other plugins add to memory
+ * @param {typeof loadProvenance} [provenance] loads OpenClaw's records of who wrote memory files
  */
-export function createPlugin(makeClient, supplements = listSupplements) {
+export function createPlugin(makeClient, supplements = listSupplements, provenance = loadProvenance) {
   return {
     id: PLUGIN_ID,
     name: "memd",
@@ -40,7 +42,7 @@ export function createPlugin(makeClient, supplements = listSupplements) {
       /** @type {SessionEntries} */
       const entries = (agentId) => api.runtime.agent.session.listSessionEntries({ agentId });
       const parts = { daemon, settings, entries, config };
-      registerCapability(api, parts);
+      registerCapability(api, { ...parts, readProvenance: provenanceReader(api.logger, provenance) });
       for (const name of toolNames(settings)) {
         api.registerTool((context) => makeTool(name, context, { ...parts, supplements }), { names: [name] });
       }
@@ -53,7 +55,7 @@ export function createPlugin(makeClient, supplements = listSupplements) {
 /**
  * @param {Host} api
  * @param {{ daemon: Daemon, settings: import("./src/types.js").Settings, entries: SessionEntries,
- *           config: () => HostConfig | undefined }} parts
+ *           config: () => HostConfig | undefined, readProvenance: import("./src/types.js").ProvenanceReader }} parts
  */
 function registerCapability(api, parts) {
   api.registerMemoryCapability({
@@ -66,7 +68,7 @@ function registerCapability(api, parts) {
       return lines.length === 0 ? [] : [...lines, ""];
     },
     flushPlanResolver: flushPlan,
-    runtime: searchRuntime({ ...parts, logger: api.logger }),
+    runtime: searchRuntime(parts),
     publicArtifacts: {
       listArtifacts: ({ cfg }) => listArtifacts(cfg, (agent) => api.runtime.agent.resolveAgentWorkspaceDir(cfg, agent)),
     },

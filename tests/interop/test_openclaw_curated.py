@@ -98,6 +98,7 @@ AGENTS = {
     "lower": {"memory.md": FORMS},
     "long": {"MEMORY.md": LONG},
     "ranked": {"MEMORY.md": RANKED},
+    "poisoned": {"MEMORY.md": FORMS, "USER.md": USER},
 }
 
 ACTIVE: tuple[list[str] | None, ...] = (None, [], [A], [B], [A, B], ["other"])
@@ -131,7 +132,7 @@ def searched(active: list[str] | None) -> Question:
 LISTS = [
     *(
         listed(agent, "listTriggerCandidates", active)
-        for agent in ("main", "crlf", "lower")
+        for agent in ("main", "crlf", "lower", "poisoned")
         for active in ACTIVE
     ),
     *(listed("main", "listCuratedProjectCandidates", active) for active in ACTIVE if active is not None),
@@ -190,8 +191,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
         for agent, notes in AGENTS.items():
             for path, text in notes.items():
                 state.note(path, text, agent).write_bytes(text.encode())
+        claw = OpenClawHome(state)
+        claw.record_origins("poisoned", {"MEMORY.md": "untrusted", "USER.md": "agent"})
         with DaemonProcess(state):
-            yield asked(OpenClawHome(state), plugin, [*LISTS, LONG_LIST, *LIMITED, *SEARCHES])
+            yield asked(claw, plugin, [*LISTS, LONG_LIST, *LIMITED, *SEARCHES])
 
 
 def shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -256,4 +259,7 @@ def test_the_fixture_has_every_kind_of_row(answers: Answers) -> None:
     assert {row["path"] for row in rows} == {"MEMORY.md", "USER.md"}
     assert {"importance", "projectKey"} <= {field for row in rows for field in row}
     assert answers.both(listed("lower", "listTriggerCandidates", None)) == ([], [])
+    assert {row["path"] for row in answers.both(listed("poisoned", "listTriggerCandidates", None))[1]} == {
+        "USER.md"
+    }
     assert len(answers.both(listed("main", "listCuratedProjectCandidates", [A, B]))[0]) == 5

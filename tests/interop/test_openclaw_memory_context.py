@@ -48,21 +48,6 @@ GREETING: Final = "Good morning."
 
 CURATED: Final = re.compile(r"(?:users/[^/]+/)?USER\.md|MEMORY\.md", re.IGNORECASE)
 
-RECORD: Final = """
-import { readdir } from "node:fs/promises";
-const dist = process.argv[2];
-const name = (await readdir(dist)).find((file) => /^memory-artifact-provenance-.*\\.mjs$/.test(file));
-const module = await import(`${dist}/${name}`);
-const record = Object.values(module).find((member) => member.name === "recordMemoryArtifactWriteProvenance");
-for (const [workspaceDir, relativePath, originClass] of JSON.parse(process.argv[3])) {
-  const text = { contentBefore: "", contentAfter: "written by a tool", observedAt: Date.now() };
-  await record({ workspaceDir, relativePath, originClass, ...text });
-}
-process.exit(0);
-"""
-"""Has OpenClaw's own function record who wrote files, as its file tools do."""
-
-
 CLASSIFY: Final = """
 import { readdir } from "node:fs/promises";
 const [dist, plugin, request] = process.argv.slice(2);
@@ -205,7 +190,7 @@ def test_every_path_has_the_origin_that_memory_core_gives_it(
         case = Case("main", "", PATHS, records=RECORDS, root=root)
         workspace = home.workspace(case.agent)
         build(case, workspace)
-        _record(claw, case)
+        claw.record_origins(case.agent, case.records)
         request: dict[str, Any] = {"workspaceDir": str(workspace), "relativePaths": paths}
         if remote:
             sources = [{"relativePath": path, "canonicalRelativePath": path} for path in paths]
@@ -257,15 +242,6 @@ def _forget(home: StateHome) -> None:
             entry.unlink()
 
 
-def _record(claw: OpenClawHome, case: Case) -> None:
-    """Have OpenClaw record the origins that a case names."""
-    workspace = str(claw.home.workspace(case.agent))
-    rows = [(workspace, path, origin) for path, origin in case.records.items()]
-    script = claw.home.root / "record.mjs"
-    script.write_text(RECORD)
-    claw.node(script, claw.package / "dist", json.dumps(rows))
-
-
 @contextmanager
 def _daemon(home: StateHome, state: str) -> Iterator[None]:
     if state == "down":
@@ -281,7 +257,7 @@ def _context(claw: OpenClawHome, model: ModelServer, gateway: OpenClawGateway, c
     """Run a case's turn, and return the memory context of its prompt."""
     build(case, claw.home.workspace(case.agent))
     if case.records:
-        _record(claw, case)
+        claw.record_origins(case.agent, case.records)
     model.asked.clear()
     gateway.turn(GREETING, case.agent)
     system = next(asked.system for asked in model.asked if GREETING in asked.prompt)

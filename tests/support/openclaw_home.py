@@ -30,6 +30,21 @@ RUN_S: Final = 180.0
 INSTALL_S: Final = 300.0
 
 
+RECORD: Final = """
+import { readdir } from "node:fs/promises";
+const dist = process.argv[2];
+const name = (await readdir(dist)).find((file) => /^memory-artifact-provenance-.*\\.mjs$/.test(file));
+const module = await import(`${dist}/${name}`);
+const record = Object.values(module).find((member) => member.name === "recordMemoryArtifactWriteProvenance");
+for (const [workspaceDir, relativePath, originClass] of JSON.parse(process.argv[3])) {
+  const text = { contentBefore: "", contentAfter: "written by a tool", observedAt: Date.now() };
+  await record({ workspaceDir, relativePath, originClass, ...text });
+}
+process.exit(0);
+"""
+"""Has OpenClaw's own function record who wrote files, as its file tools do."""
+
+
 @functools.cache
 def openclaw() -> OpenClawPackage:
     """Return OpenClaw and its Node; skip where npm can't get them."""
@@ -137,6 +152,19 @@ class OpenClawHome:
         reply = self.json("agent", *where, "--session-key", session, "--message", message)
         payloads = (reply if local else reply["result"])["payloads"]
         return "\n".join(payload["text"] for payload in payloads)
+
+    def record_origins(self, agent: str, origins: Mapping[str, str]) -> None:
+        """Have OpenClaw record who wrote files of an agent's workspace.
+
+        Args:
+            agent: Its id.
+            origins: By the file's path in the workspace.
+        """
+        workspace = str(self.home.workspace(agent))
+        rows = [(workspace, path, origin) for path, origin in origins.items()]
+        script = self.home.root / "record.mjs"
+        script.write_text(RECORD)
+        self.node(script, self.package / "dist", json.dumps(rows))
 
     def change(self, change: Mapping[str, Any]) -> None:
         """Merge a change into the settings."""

@@ -2,7 +2,7 @@
  * Entries of curated notes in OpenClaw's shape, with what their comments say and where their note comes from.
  */
 
-/** @import { HostConfig, OriginClass, SearchRow } from "./types.js" */
+/** @import { MemoryOrigin, SearchRow } from "./types.js" */
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -38,20 +38,8 @@ export function activeProjects(keys) {
 }
 
 /**
- * Return the origin of notes; `agent` if the runtime classifies none.
- * @param {any} runtime OpenClaw's memory runtime
- * @param {{ cfg: HostConfig, agentId: string, workspaceDir: string, relativePaths: string[] }} request
- * @returns {Promise<Map<string, OriginClass>>}
- */
-export async function originsOf(runtime, request) {
-  const rows = await runtime?.classifyWorkspaceMemoryPaths?.(request);
-  const known = rows ?? request.relativePaths.map((relativePath) => ({ relativePath, originClass: "agent" }));
-  return new Map(known.map((/** @type {any} */ row) => [row.relativePath, row.originClass]));
-}
-
-/**
  * Return the notes whose entries may be put into a prompt.
- * @param {Map<string, OriginClass>} origins
+ * @param {Map<string, MemoryOrigin>} origins
  */
 export function trustedPaths(origins) {
   return [...origins].filter(([, origin]) => TRUSTED.has(origin)).map(([path]) => path);
@@ -60,7 +48,7 @@ export function trustedPaths(origins) {
 /**
  * Return an entry as a row.
  * @param {Record<string, any>} entry
- * @param {Map<string, OriginClass>} origins
+ * @param {Map<string, MemoryOrigin>} origins
  * @returns {SearchRow}
  */
 export function entryRow(entry, origins) {
@@ -95,7 +83,7 @@ export function annotationFields({ importance, triggers, projects }) {
  * @param {SearchRow[]} rows
  * @param {Record<string, any>[]} hits the same hits as the daemon gave them
  * @param {string} workspaceDir
- * @param {(paths: string[]) => Promise<Map<string, OriginClass>>} classify
+ * @param {(paths: string[]) => Promise<Map<string, MemoryOrigin>>} classify
  * @returns {Promise<SearchRow[]>}
  */
 export async function annotatedRows(rows, hits, workspaceDir, classify) {
@@ -110,7 +98,7 @@ export async function annotatedRows(rows, hits, workspaceDir, classify) {
 }
 
 /**
- * @param {OriginClass | undefined} originClass
+ * @param {MemoryOrigin | undefined} originClass
  * @param {number | undefined} observedAt
  */
 function provenance(originClass, observedAt) {

@@ -2,29 +2,28 @@
  * Memory as OpenClaw itself asks for it: a manager for each agent, that searches, reads, and tells how the index stands.
  */
 
-/** @import { HostConfig, Logger, ManagerStatus, MemoryManager, MemoryRuntime, SearchRow, SessionEntries, Settings } from "./types.js" */
+/** @import { ManagerStatus, MemoryManager, MemoryOrigin, MemoryRuntime, ProvenanceReader, SearchOptions, SearchRow, SessionEntries, Settings } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
-/** @import { OriginClass, SearchOptions } from "./types.js" */
 
-import { activeProjects, annotatedRows, CURATED_FILES, entryLimit, entryRow, originsOf, trustedPaths } from "./curated.js";
+import { activeProjects, annotatedRows, CURATED_FILES, entryLimit, entryRow, trustedPaths } from "./curated.js";
 import { codeOf, sentence } from "./daemon.js";
 import { visibleHits } from "./visibility.js";
-import { classifyWorkspaceMemoryPaths, provenanceReader } from "./workspace-memory.js";
+import { classifyWorkspaceMemoryPaths } from "./workspace-memory.js";
 
 const INDEX_MS = 10 * 60_000; // whoever asks for a sync by hand waits for a whole index
 
 /**
  * Return the runtime of the memory capability.
- * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, logger: Logger }} parts
+ * @param {{ daemon: Daemon, settings: Settings, entries: SessionEntries, readProvenance: ProvenanceReader }} parts
  * @returns {MemoryRuntime}
  */
-export function searchRuntime({ daemon, settings, entries, logger }) {
-  const readProvenance = provenanceReader(logger);
+export function searchRuntime({ daemon, settings, entries, readProvenance }) {
   return {
-    async getMemorySearchManager({ cfg, agentId }) {
-      const manager = new AgentManager(daemon, settings, agentId, (workspaceDir, relativePaths) =>
-        originsOf(this, { cfg, agentId, workspaceDir, relativePaths }),
-      );
+    async getMemorySearchManager({ agentId }) {
+      const manager = new AgentManager(daemon, settings, agentId, async (workspaceDir, relativePaths) => {
+        const rows = await classifyWorkspaceMemoryPaths({ workspaceDir, relativePaths }, readProvenance);
+        return new Map(rows.map(({ relativePath, originClass }) => [relativePath, originClass]));
+      });
       try {
         await manager.refresh();
       } catch (error) {
@@ -59,7 +58,7 @@ class AgentManager {
    * @param {Daemon} daemon
    * @param {Settings} settings
    * @param {string} agent
-   * @param {(workspaceDir: string, paths: string[]) => Promise<Map<string, OriginClass>>} classify origins of notes
+   * @param {(workspaceDir: string, paths: string[]) => Promise<Map<string, MemoryOrigin>>} classify origins of notes
    */
   constructor(daemon, settings, agent, classify) {
     this.#classify = classify;

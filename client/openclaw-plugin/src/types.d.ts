@@ -156,10 +156,8 @@ export interface SearchRow {
   importance?: number;
   triggers?: string;
   projectKey?: string;
-  provenance?: { originClass: OriginClass; sessionKind: "unknown"; observedAt: number };
+  provenance?: { originClass: MemoryOrigin; sessionKind: "unknown"; observedAt: number };
 }
-
-export type OriginClass = "owner" | "agent" | "untrusted" | "system";
 
 export interface ToolResult {
   content: Array<{ type: "text"; text: string }>;

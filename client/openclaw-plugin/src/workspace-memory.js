@@ -15,7 +15,7 @@ const DREAM_FOLDERS = new Set(["dreaming", ".dreams"]);
 const PERSONAL_PROFILE = /^users\/[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}\/USER\.md$/;
 
 /** Return OpenClaw's module that knows which memory files its own tools wrote, and on whose behalf. */
-const loadProvenance = () => import("openclaw/plugin-sdk/memory-core-host-runtime-core");
+export const loadProvenance = () => import("openclaw/plugin-sdk/memory-core-host-runtime-core");
 
 /**
  * Return the origin of each path. OpenClaw puts files of origin `owner` and `agent` into prompts, and no others.

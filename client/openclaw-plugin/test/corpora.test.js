@@ -21,7 +21,7 @@ function wiki(pages, page = null) {
 }
 
 async function call(name, given, { client = answering({ results: [NOTE] }), wikis, context = AGENT, sessions = [] } = {}) {
-  const host = await register(new FakeHost({ sessions }), client, wikis);
+  const host = await register(new FakeHost({ sessions }), client, { supplements: wikis });
   return (await host.tools.get(name)(context).execute("call", given)).details;
 }
 
@@ -65,7 +65,7 @@ for (const [what, wikis] of [
 
 test("a wiki that hangs costs its results after the deadline", async () => {
   const wikis = async () => [{ pluginId: "memory-wiki", supplement: { search: () => new Promise(() => {}) } }];
-  const host = await register(new FakeHost({ pluginConfig: { toolDeadlineMs: 100 } }), answering({ results: [NOTE] }), wikis);
+  const host = await register(new FakeHost({ pluginConfig: { toolDeadlineMs: 100 } }), answering({ results: [NOTE] }), { supplements: wikis });
   const waiting = setTimeout(() => {}, 10_000);
   const { details } = await host.tools.get("memory_search")(AGENT).execute("call", { query: "port", corpus: "all" });
   clearTimeout(waiting);

@@ -13,10 +13,11 @@ const HIT = { path: "MEMORY.md", start_line: 3, end_line: 3, score: 0.5, vector_
 
 const workspace = await mkdtemp(join(tmpdir(), "memd-"));
 await writeFile(join(workspace, "MEMORY.md"), "");
+await writeFile(join(workspace, "USER.md"), "");
 await utimes(join(workspace, "MEMORY.md"), 1_700_000_000, 1_700_000_000);
 after(() => rm(workspace, { recursive: true }));
 
-/** A manager of an agent, and the client it asks; with `origins` OpenClaw's runtime classifies notes so. */
+/** A manager of an agent, and the client it asks; OpenClaw has recorded `origins`, and says `agent` of other notes. */
 async function managerOf({ entries = [ENTRY], hits = [HIT], origins } = {}) {
   const client = new FakeClient({
     status: { agents: [{ agent: "main", workspace }] },
@@ -24,14 +25,14 @@ async function managerOf({ entries = [ENTRY], hits = [HIT], origins } = {}) {
     search: { hits, mode: "keyword", degraded: null },
     call_tool: { ok: true, result: { results: [] } },
   });
-  const host = await register(new FakeHost(), client);
-  const runtime = { ...host.capability.runtime };
   const classified = [];
-  runtime.classifyWorkspaceMemoryPaths = async (request) => {
-    classified.push(request);
-    return request.relativePaths.map((relativePath) => ({ relativePath, originClass: origins?.[relativePath] ?? "agent" }));
+  const readMemoryArtifactProvenance = async (file) => {
+    classified.push(file);
+    const originClass = origins?.[file.relativePath];
+    return originClass === undefined ? undefined : { originClass };
   };
-  const { manager } = await runtime.getMemorySearchManager({ cfg: { its: "settings" }, agentId: "main" });
+  const host = await register(new FakeHost(), client, { provenance: async () => ({ readMemoryArtifactProvenance }) });
+  const { manager } = await host.capability.runtime.getMemorySearchManager({ cfg: {}, agentId: "main" });
   client.asked.length = 0;
   return { client, host, manager, classified };
 }
@@ -48,9 +49,7 @@ test("triggers are asked for with OpenClaw's limits and come in its shape", asyn
   assert.equal(method, "curated_entries");
   assert.deepEqual(params, { agent: "main", kind: "triggers", limit: 512, paths: ["MEMORY.md", "USER.md"], active_projects: ["a", "b"] });
   assert.equal(options.deadlineMs, 2_000);
-  assert.deepEqual(classified[0], {
-    cfg: { its: "settings" }, agentId: "main", workspaceDir: workspace, relativePaths: ["MEMORY.md", "USER.md"],
-  });
+  assert.deepEqual(classified.map(({ relativePath }) => relativePath).sort(), ["MEMORY.md", "USER.md"]);
 });
 
 test("an entry without annotations of a kind has no fields for them", async () => {
@@ -107,7 +106,7 @@ test("a hit of an annotated entry has what its comments say and its provenance; 
   assert.equal(first.projectKey, "a");
   assert.deepEqual(first.provenance, { originClass: "owner", sessionKind: "unknown", observedAt: 1_700_000_000_000 });
   assert.ok(!("provenance" in second) && !("triggers" in second));
-  assert.deepEqual(classified[0].relativePaths, ["MEMORY.md"]);
+  assert.deepEqual(classified, [{ workspaceDir: workspace, relativePath: "MEMORY.md" }]);
 });
 
 test("the search tool passes on the active projects of its context; the other tools do not", async () => {

@@ -75,8 +75,8 @@ export function failure(code, message = code, hint = "the way out") {
 }
 
 /** The plugin registered with a host, and a client in place of the daemon's. */
-export async function register(host, client, supplements = async () => []) {
+export async function register(host, client, { supplements = async () => [], provenance } = {}) {
   const { createPlugin } = await import("../index.js");
-  createPlugin(() => client, supplements).register(host);
+  createPlugin(() => client, supplements, provenance).register(host);
   return host;
 }

@@ -8,7 +8,7 @@ const ROW = { path: "memory/a.md", startLine: 3, endLine: 4, score: 0.9, snippet
 const TALK = { ...ROW, path: "sessions/4f1c.jsonl", source: "sessions" };
 
 async function call(name, given, { client, settings = {}, context = AGENT, sessions = [], config = {}, signal, wikis } = {}) {
-  const host = await register(new FakeHost({ pluginConfig: settings, config, sessions }), client, wikis);
+  const host = await register(new FakeHost({ pluginConfig: settings, config, sessions }), client, { supplements: wikis });
   return await host.tools.get(name)(context).execute("call", given, signal);
 }
 

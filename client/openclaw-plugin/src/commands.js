@@ -55,7 +55,7 @@ function addGroup(group, parts) {
     .option("--force", "Read, chunk and embed everything again")
     .option("--verbose", "Also show providers, models and sources")
     .action((/** @type {Common & { force?: boolean }} */ given) => run(given, parts, () => index(given, parts)));
-  common(group.command("reset"), "Drop the index and build it anew from the files; notes and sessions stay")
+  common(group.command("reset"), "Drop the index and rebuild it from the files; notes and sessions stay")
     .option("--vectors", "Drop the vectors too, so that every text is embedded again")
     .option("--yes", "Skip the confirmation")
     .action((/** @type {Common & { vectors?: boolean, yes?: boolean }} */ given) => run(given, parts, () => reset(given, parts)));
@@ -131,7 +131,7 @@ async function index({ agent, json, verbose, force }, { daemon, settings, write,
 async function reset({ agent, json, vectors, yes }, { daemon, write, complain, confirm }) {
   const whose = agent === undefined ? "all agents" : agent;
   if (!yes) {
-    const said = await confirm(`Drop the index of ${whose} and build it anew? Notes and sessions stay. [y/N] `);
+    const said = await confirm(`Drop the index of ${whose} and rebuild it? Notes and sessions stay. [y/N] `);
     if (said === undefined) throw new Error("memory reset needs a confirmation: without a terminal, run it with --yes");
     if (!said) return write("Nothing was reset.\n");
   }

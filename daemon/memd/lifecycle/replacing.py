@@ -149,7 +149,7 @@ def _stands(made: _Replacement) -> bool | None:
     except FileNotFoundError:
         return True  # it was removed since, our change with it
     try:
-        wait_for_writers(handle, WRITER_S)  # one may have emptied it to write it anew
+        wait_for_writers(handle, WRITER_S)  # one may have emptied it to rewrite it
         held = decode(read_bytes(handle), made.path)
     finally:
         os.close(handle)

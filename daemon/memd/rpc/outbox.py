@@ -1,4 +1,4 @@
-"""What waits to be sent to one peer: bounded in bytes, written by one task, given up if nobody reads.
+"""What waits to be sent to one peer: bounded in bytes, written by one task, given up if the peer doesn't read.
 
 `Backlog` bounds what waits for all peers together: the peer that most waits for is given up.
 """

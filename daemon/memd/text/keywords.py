@@ -35,7 +35,7 @@ MOST_TERMS = 64
 """Most terms of one MATCH expression. A longer question is a pasted text: its first words find its subject, and
 each further term costs every search."""
 
-MOST_PHRASES = 640
+MOST_PHRASES = 320
 """Phrases of one MATCH expression: a term has several, its forms and its pieces. FTS5 looks up each."""
 
 MOST_CHARACTERS = 2000

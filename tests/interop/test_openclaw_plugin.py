@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -215,7 +216,10 @@ def test_a_session_that_ends_in_the_gateway_leaves_a_note(folder: Path, model: M
 
 @pytest.mark.long
 def test_where_it_may_it_starts_the_daemon(claw: OpenClawHome) -> None:
-    claw.change({"plugins": {"entries": {"memd": {"config": {"startDaemon": True}}}}})
+    command = [sys.executable, "-m", "memd"]  # no installation of memd is on PATH
+    claw.change(
+        {"plugins": {"entries": {"memd": {"config": {"startDaemon": True, "daemonCommand": command}}}}}
+    )
     daemon = DaemonProcess(claw.home)
     try:
         status = claw.run("memory", "status").stdout

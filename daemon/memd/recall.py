@@ -40,8 +40,9 @@ from memd_client.messages import Degraded, SearchParams, SearchReply
 EMBED_WAIT_S = 0.04
 """How long a search without a deadline of its own waits for new vectors: words find the new text already."""
 
-DEADLINE_SLACK_S = 0.5
-"""How long after its own deadline a search is given up: what it has to wait for keeps to the deadline itself."""
+DEADLINE_SLACK_S = 2.0
+"""How long after its deadline a search is given up. Its waits keep to the deadline; what is left is processor time,
+and on a busy machine a late answer is better than none."""
 
 RESERVE = 0.2
 """Share of a request's deadline that is kept for finding what the catch-up brought in."""

@@ -127,6 +127,19 @@ def busy(path: str) -> NoteUnwritableError:
     )
 
 
+def write_new(folder: int, name: str, data: bytes) -> bool:
+    """Write a file of an open, locked folder whole; return False when the name is taken, which is left as it is."""
+    spare = write_spare(folder, data)
+    try:
+        os.link(spare, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(spare, dir_fd=folder)
+    os.fsync(folder)
+    return True
+
+
 def write_spare(folder: int, data: bytes, mode: int = FILE_MODE) -> str:
     """Write bytes to a new file in an open, locked folder, under a name no source has; return the name."""
     name = temp_name()

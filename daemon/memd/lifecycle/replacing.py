@@ -25,6 +25,7 @@ from memd.lifecycle.folder_files import (
     require_size,
     state_of,
     wait_for_writers,
+    write_new,
     write_spare,
 )
 from memd.lifecycle.line_merge import carry_over, has_change
@@ -110,15 +111,7 @@ def _try_new(folder: int, name: str, edit: Callable[[str], str]) -> bool | None:
     text = edit("")
     if not text:
         return False
-    spare = write_spare(folder, text.encode())
-    try:
-        os.link(spare, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except FileExistsError:
-        return None
-    finally:
-        os.unlink(spare, dir_fd=folder)
-    os.fsync(folder)
-    return True
+    return True if write_new(folder, name, text.encode()) else None
 
 
 def _replace(made: _Replacement) -> bool | None:

@@ -26,7 +26,7 @@ from memd.lifecycle.folder_files import (
     read_bytes,
     require_size,
     wait_for_writers,
-    write_spare,
+    write_new,
 )
 from memd.lifecycle.replacing import replace_text
 from memd.sync.descend import FOLDER_MODE, LinkOnTheWayError, open_below, open_folder
@@ -142,15 +142,7 @@ def create(root: Path, path: str, text: str) -> bool:
         NoteUnwritableError: It can't be written.
     """
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
-        spare = write_spare(folder, text.encode())
-        try:
-            os.link(spare, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-        except FileExistsError:
-            return False
-        finally:
-            os.unlink(spare, dir_fd=folder)
-        os.fsync(folder)
-        return True
+        return write_new(folder, name, text.encode())
 
 
 def change(root: Path, path: str, edit: Callable[[str], str]) -> bool:

@@ -28,6 +28,7 @@ from memd.index.vectors.warm import MatrixBudget, WarmVectors
 from memd.meaning.chooser import Chooser
 from memd.meaning.meaning import Meaning
 from memd.memory_budget import MB, budget_of
+from memd.nearest import did_you_mean
 from memd.openclaw import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.power import Power
 from memd.report import as_problem, model_status
@@ -143,7 +144,7 @@ class Memory:
         if found is None:
             known = ", ".join(sorted(self._slots)[:20]) or "none"
             raise AgentUnknownError(
-                f"there is no agent {wanted[:80]!r}",
+                f"there is no agent {wanted[:80]!r}{did_you_mean(wanted[:80], self._slots)}",
                 hint=f"Known agents: {known}.",
                 data={"agent": wanted[:80]},
             )

@@ -7,7 +7,7 @@ import re
 import click
 
 from memd.cli.connect import Session
-from memd.cli.options import agent_option, examples, json_option, utf8
+from memd.cli.options import MAX_LINE, MAX_PATH_CHARS, agent_option, at_most, examples, json_option
 
 PLACE = re.compile(r"(?P<path>.+\.md)(?::|#L)(?P<first>[1-9]\d*)(?:-L?(?P<last>[1-9]\d*))?", re.DOTALL)
 """A path with lines, as `memctl search` prints it (`a.md:3-9`) or as a citation has it (`a.md#L3-L9`)."""
@@ -21,10 +21,12 @@ PLACE = re.compile(r"(?P<path>.+\.md)(?::|#L)(?P<first>[1-9]\d*)(?:-L?(?P<last>[
         "memctl get memory/2026-05-08.md --from 12 --lines 7 --agent main",
     ),
 )
-@click.argument("path", type=utf8)
+@click.argument("path", type=at_most(MAX_PATH_CHARS))
 @agent_option
-@click.option("from_line", "--from", type=click.IntRange(min=1), metavar="N", help="First line.")
-@click.option("--lines", type=click.IntRange(min=1), metavar="N", help="How many lines; all if left out.")
+@click.option("from_line", "--from", type=click.IntRange(1, MAX_LINE), metavar="N", help="First line.")
+@click.option(
+    "--lines", type=click.IntRange(1, MAX_LINE), metavar="N", help="How many lines; all if left out."
+)
 @json_option
 @click.pass_obj
 def command(
@@ -53,13 +55,17 @@ def split_place(place: str) -> tuple[str, int | None, int | None]:
     """Return the path, the first line and the number of lines of a place such as `memory/a.md:3-9`.
 
     Raises:
-        click.BadParameter: The last line is before the first.
+        click.BadParameter: The last line is before the first, or not a possible line.
     """
     match = PLACE.fullmatch(place)
     if match is None:
         return place, None, None
-    first = int(match["first"])
-    last = int(match["last"] or first)
+    numbers = [match["first"], match["last"] or match["first"]]
+    for number in numbers:
+        if len(number) > len(str(MAX_LINE)) or int(number) > MAX_LINE:
+            reason = f"line {number[:20]} is not in the range 1<=x<={MAX_LINE}."
+            raise click.BadParameter(reason, param_hint="PATH")
+    first, last = map(int, numbers)
     if last < first:
         raise click.BadParameter(f"line {last} is before line {first}.", param_hint="PATH")
     return match["path"], first, last - first + 1

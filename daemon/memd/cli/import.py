@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memd.cli.connect import Session
-from memd.cli.options import agent_option, examples, json_option, utf8
+from memd.cli.groups import CommandWithArguments
+from memd.cli.options import Choice, agent_option, examples, json_option, utf8
 from memd_client.discovery import home_directory
 
 if TYPE_CHECKING:
@@ -25,13 +26,14 @@ KINDS = (*COPIED, OBSIDIAN)
 
 @click.command(
     "import",
+    cls=CommandWithArguments,
     epilog=examples(
         "memctl import claude-code --dry-run",
         "memctl import claude-code ~/work/shop --agent main",
         "memctl import obsidian ~/Notes --agent main --yes",
     ),
 )
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", metavar="KIND", type=Choice(KINDS))
 @click.argument("source", type=utf8, required=False)
 @agent_option
 @click.option("--dry-run", is_flag=True, help="Only show what would be written.")
@@ -54,6 +56,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Bring memories of another program to an agent.
+
+    KIND is claude-code, codex, memsearch, basic-memory or obsidian.
 
     Shows first what would be written where, and asks. Sources are only read; copies go to memory/imported/ of the
     workspace with a line about where they are from. A second import writes what has changed since, and never over

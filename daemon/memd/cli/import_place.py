@@ -11,6 +11,7 @@ import click
 from memd.cli.connect import Session
 from memd.importing.agents import load_agents
 from memd.importing.vault import Agent
+from memd.nearest import did_you_mean
 from memd_client.discovery import home_directory
 from memd_client.errors import AgentUnknownError, MemdError, MemoryDisabledError
 
@@ -63,4 +64,5 @@ def find_place(session: Session, wanted: str | None) -> Place:
             return Place(each, away)
     if name in disabled:
         raise MemoryDisabledError(f"Agent {name} has no memory: search.enabled is false.")
-    raise AgentUnknownError(f'No agent has the id "{wanted}".')
+    meant = did_you_mean(wanted, [each.id for each in agents])
+    raise AgentUnknownError(f'No agent has the id "{wanted}"{meant or "."}')

@@ -11,7 +11,7 @@ import click
 from memd.cli.connect import Session
 from memd.cli.log_records import LEVELS, Record, record_lines
 from memd.cli.log_sources import find_log
-from memd.cli.options import examples
+from memd.cli.options import MAX_LOG_LINES, Choice, examples
 
 
 @click.command(
@@ -27,16 +27,14 @@ from memd.cli.options import examples
     "number",
     "-n",
     "--lines",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MAX_LOG_LINES),
     default=100,
     show_default=True,
     metavar="N",
     help="How many of the last lines.",
 )
 @click.option("--follow", "-f", is_flag=True, help="Go on with what comes, until Ctrl-C.")
-@click.option(
-    "--level", type=click.Choice(LEVELS[:4]), default="debug", help="Only what is at least this serious."
-)
+@click.option("--level", type=Choice(LEVELS[:4]), default="debug", help="Only what is at least this serious.")
 @click.option("as_json", "--json", is_flag=True, help="Print each line as a JSON object of its own.")
 @click.pass_obj
 def command(session: Session, number: int, follow: bool, level: str, as_json: bool) -> None:

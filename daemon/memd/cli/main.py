@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
 from memd.cli.connect import Session, real_session
+from memd.cli.groups import CommandGroup
 from memd.cli.options import examples
 from memd.cli.output import OutputFailedError, ReaderGoneError
 from memd.descriptors import open_missing_descriptors
@@ -40,39 +41,31 @@ COMMANDS = (
     "metrics",
     "logs",
     "completion",
+    "help",
 )
 """Commands in the order of the help; each is the attribute `command` of the module of its name."""
 
 GROUPS = {
-    "Use it": ("search", "get", "facts", "show", "agents"),
-    "See how it is": ("status", "top", "metrics", "doctor", "logs"),
-    "Take care of it": ("index", "reset", "vacuum"),
-    "Set it up": ("import", "model", "service", "mcp", "completion"),
+    "Search": ("search", "get", "show", "agents"),
+    "Write": ("facts",),
+    "Monitor": ("status", "top", "metrics", "doctor", "logs"),
+    "Maintain": ("index", "reset", "vacuum"),
+    "Set up": ("import", "model", "service", "mcp", "completion"),
 }
-"""What stands together in the help; a command that is in none of them comes last."""
+"""Commands by their section of the help; a command that is in none of them comes last."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """A group that imports a command when it is asked for: a search must not wait for the rest."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
         return list(COMMANDS)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the commands do, group by group."""
+    def sections(self, ctx: click.Context) -> Mapping[str, Sequence[str]]:
+        """Return the commands by their section of the help."""
         grouped = {name for names in GROUPS.values() for name in names}
-        rest = {"More": tuple(name for name in COMMANDS if name not in grouped)}
-        for title, names in (GROUPS | rest).items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
-            rows = [
-                (name, each.get_short_help_str(limit=formatter.width - 16))
-                for name, each in commands
-                if each is not None
-            ]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows, col_max=20)
+        return {**GROUPS, "More": tuple(name for name in COMMANDS if name not in grouped)}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a name, or None where there is none."""
@@ -93,9 +86,10 @@ class LazyGroup(click.Group):
 @click.option("--version", is_flag=True, help="Print the version and exit.")
 @click.pass_context
 def root(ctx: click.Context, version: bool) -> None:
-    """Look into the memory of your agents.
+    """Search and maintain the memory of your agents.
 
-    The memory daemon is started where it isn't running; MEMD_AUTOSTART=0 forbids that.
+    A command that needs the daemon starts it; MEMD_AUTOSTART=0 forbids that. `memctl help COMMAND` explains a
+    command.
     """
     session: Session = ctx.obj
     if version:

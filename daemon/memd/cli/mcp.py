@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from memd.cli.connect import Session
-from memd.cli.options import agent_option, examples, utf8
+from memd.cli.groups import CommandGroup
+from memd.cli.options import Choice, agent_option, examples, utf8
 from memd.cli.wording import stamp
 from memd.mcp.client_files import CLIENTS, McpClient
 from memd_client.discovery import home_directory
@@ -21,6 +22,7 @@ PASSED_ON = ("MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR")
 
 @click.group(
     "mcp",
+    cls=CommandGroup,
     invoke_without_command=True,
     epilog=examples("memctl mcp install claude-code", "memctl mcp --agent main"),
 )
@@ -35,6 +37,10 @@ def command(ctx: click.Context, agent: str | None) -> None:
     if ctx.invoked_subcommand is not None:
         if agent is not None:
             raise click.UsageError(f"--agent belongs behind `{ctx.invoked_subcommand}`.")
+        return
+    if sys.stdin is not None and sys.stdin.isatty():  # an MCP client writes to a pipe
+        session: Session = ctx.obj
+        session.output.text(ctx.get_help() + "\n")
         return
     from memd.mcp.sdk import SdkMissingError, load_sdk
 
@@ -56,7 +62,7 @@ def command(ctx: click.Context, agent: str | None) -> None:
         "memctl mcp install vscode --remove",
     ),
 )
-@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.argument("client", metavar="CLIENT", type=Choice(list(CLIENTS)))
 @agent_option
 @click.option(
     "--project", type=utf8, metavar="FOLDER", help="Configure it for this project instead of the user."
@@ -69,7 +75,8 @@ def install(
 ) -> None:
     """Put memd into the settings of an MCP client.
 
-    The rest of the file stays as it is, and what it was is kept beside it. Doing it again changes nothing.
+    CLIENT is claude-code, codex, cursor, vscode or claude-desktop. The rest of the file stays as it is, and what it
+    was is kept beside it. Doing it again changes nothing.
     """
     from memd.mcp.installing import carry_out, plan
 

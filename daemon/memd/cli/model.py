@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 import click
 
-from memd.cli.connect import Session
-from memd.cli.options import examples, json_option, utf8
+from memd.cli.connect import MemoryClient, Session
+from memd.cli.groups import CommandGroup
+from memd.cli.options import MAX_MODEL_REF_CHARS, at_most, examples, json_option
 from memd.cli.progress import of_agent
 from memd.cli.wording import size
+from memd.nearest import did_you_mean
+from memd_client.errors import MemdError, ModelMissingError, PathRefusedError
+
+MINILM = "minilm"
+"""The one model that has a short name."""
 
 
-@click.group("model", epilog=examples("memctl model pull minilm", "memctl model list"))
+@click.group("model", cls=CommandGroup, epilog=examples("memctl model pull minilm", "memctl model list"))
 def command() -> None:
-    """Get, list and remove the models search by meaning is done with."""
+    """Download, list and remove embedding models."""
 
 
 @command.command(
@@ -24,7 +32,7 @@ def command() -> None:
         "memctl model pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
     ),
 )
-@click.argument("ref", type=utf8)
+@click.argument("ref", type=at_most(MAX_MODEL_REF_CHARS))
 @json_option
 @click.pass_obj
 def pull(session: Session, ref: str, as_json: bool) -> None:
@@ -34,7 +42,11 @@ def pull(session: Session, ref: str, as_json: bool) -> None:
     download that was interrupted goes on where it stopped.
     """
     wanted = _absolute(ref, is_path=os.sep in ref or ref.endswith(".gguf"))
-    with session.client() as client, session.output.progress(of_agent(""), quiet=as_json) as show:
+    with (
+        session.client() as client,
+        _suggestion(client, ref),
+        session.output.progress(of_agent(""), quiet=as_json) as show,
+    ):
         reply = client.model(wanted, on_progress=show)
     if as_json:
         _print_json(session, reply)
@@ -75,11 +87,12 @@ def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str
 
 @command.command(
     "remove",
+    short_help="Remove a model from disk.",
     epilog=examples(
         "memctl model remove hf:owner/repository/file.gguf", "memctl model remove minilm --force"
     ),
 )
-@click.argument("ref", type=utf8, shell_complete=_complete_models)
+@click.argument("ref", type=at_most(MAX_MODEL_REF_CHARS), shell_complete=_complete_models)
 @click.option("--force", is_flag=True, help="Remove it even where an agent's settings name it.")
 @json_option
 @click.pass_obj
@@ -89,12 +102,29 @@ def remove(session: Session, ref: str, force: bool, as_json: bool) -> None:
     REF is what `memctl model list` shows. A model that an agent's settings name stays, unless forced.
     """
     wanted = _absolute(ref, is_path=os.sep in ref or ref.startswith("~"))
-    with session.client() as client, session.output.progress(of_agent(""), quiet=as_json) as show:
+    with (
+        session.client() as client,
+        _suggestion(client, ref),
+        session.output.progress(of_agent(""), quiet=as_json) as show,
+    ):
         reply = client.model(wanted, action="remove", force=force, on_progress=show)
     if as_json:
         _print_json(session, reply)
     else:
         session.output.text(f"removed {reply.path}, {size(reply.size_bytes)}\n")
+
+
+@contextlib.contextmanager
+def _suggestion(client: MemoryClient, ref: str) -> Iterator[None]:
+    """Add to an error about a model the name that was probably meant."""
+    try:
+        yield
+    except (ModelMissingError, PathRefusedError) as error:
+        known: list[str] = []
+        with contextlib.suppress(MemdError):
+            known = [each.ref for each in client.model(action="list").models]
+        error.message += did_you_mean(ref, [MINILM, *known])
+        raise
 
 
 def _print_json(session: Session, reply: object) -> None:

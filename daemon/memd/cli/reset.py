@@ -14,6 +14,7 @@ from memd.cli.progress import agent_first, of_agent
 
 @click.command(
     "reset",
+    short_help="Drop an index and rebuild it from the Markdown files.",
     epilog=examples("memctl reset --agent main", "memctl reset --vectors --yes"),
 )
 @agent_option

@@ -19,7 +19,18 @@ from memd.cli.lines import (
     line,
     since,
 )
-from memd.cli.options import agent_option, examples, json_option, utf8
+from memd.cli.options import (
+    MAX_PATH_CHARS,
+    MAX_RESULTS,
+    Choice,
+    Fraction,
+    agent_option,
+    at_most,
+    examples,
+    json_option,
+    utf8,
+)
+from memd.cli.texts import search_text
 from memd.cli.wording import count, span
 
 if TYPE_CHECKING:
@@ -44,21 +55,25 @@ BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
 )
 @click.argument("query", nargs=-1, required=True, type=utf8)
 @agent_option
-@click.option("--max-results", type=click.IntRange(min=1), metavar="N", help="At most this many hits.")
+@click.option(
+    "--max-results", type=click.IntRange(1, MAX_RESULTS), metavar="N", help="At most this many hits."
+)
 @click.option(
     "--min-score",
-    type=click.FloatRange(0, 1),
+    type=Fraction(0, 1),
     metavar="X",
     help="No hit below this, 0 to 1; 0 also shows texts that have little to do with QUERY.",
 )
 @click.option(
     "sources",
     "--source",
-    type=click.Choice(["memory", "sessions"]),
+    type=Choice(["memory", "sessions"]),
     multiple=True,
     help="Only this source; may be given twice.",
 )
-@click.option("--path", type=utf8, metavar="PREFIX", help="Only files whose path starts with this.")
+@click.option(
+    "--path", type=at_most(MAX_PATH_CHARS), metavar="PREFIX", help="Only files whose path starts with this."
+)
 @click.option("--explain", is_flag=True, help="Show why each hit stands where it stands, and timings.")
 @json_option
 @click.pass_obj
@@ -77,7 +92,7 @@ def command(
 
     Ends with 0 also where nothing was found.
     """
-    question = " ".join(query)
+    question = search_text(query)
     with session.client() as client:
         reply = client.search(
             question,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memd.cli.connect import Session
+from memd.cli.groups import CommandGroup
 from memd.cli.lines import dotted, row
-from memd.cli.options import examples, json_option
+from memd.cli.options import MAX_LOG_LINES, examples, json_option
 from memd_client.discovery import log_path, socket_path
 from memd_client.errors import ServiceUnavailableError
 
@@ -28,6 +29,8 @@ def dry_run_option(function: Function) -> Function:
 
 @click.group(
     "service",
+    cls=CommandGroup,
+    short_help="Run the daemon as a service of your user.",
     epilog=examples("memctl service install --dry-run", "memctl service install", "memctl service status"),
 )
 def command() -> None:
@@ -87,7 +90,9 @@ def stop(session: Session, dry_run: bool) -> None:
     _do(session, actions.stop(_look(), socket_path()), dry_run)
 
 
-@command.command("restart", epilog=examples("memctl service restart"))
+@command.command(
+    "restart", short_help="Stop and start the daemon.", epilog=examples("memctl service restart")
+)
 @dry_run_option
 @click.pass_obj
 def restart(session: Session, dry_run: bool) -> None:
@@ -136,7 +141,9 @@ def status(session: Session, as_json: bool) -> None:
 
 
 @command.command("logs", epilog=examples("memctl service logs", "memctl service logs --lines 500 --follow"))
-@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many lines.")
+@click.option(
+    "--lines", type=click.IntRange(0, MAX_LOG_LINES), default=100, show_default=True, help="How many lines."
+)
 @click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
 @click.pass_context
 def logs(ctx: click.Context, lines: int, follow: bool) -> None:

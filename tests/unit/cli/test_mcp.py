@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tomllib
 from pathlib import Path
@@ -119,6 +120,36 @@ def test_a_broken_file_is_named_and_left_as_it_is(home: Path) -> None:
     assert f"{file} can't be edited: line 1, column 16 is no JSON" in ran.err
     assert "config_invalid" in ran.err
     assert file.read_text() == '{"mcpServers": '
+
+
+class Stdin(io.StringIO):
+    """Standard input that is a terminal, or isn't."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+@pytest.mark.parametrize("arguments", [["mcp"], ["mcp", "--agent", "work"]])
+def test_only_a_terminal_gets_the_help_in_place_of_the_server(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[str | None] = []
+    monkeypatch.setattr(sdk, "load_sdk", lambda: None)
+    monkeypatch.setattr("memd.mcp.serving.serve", lambda agent, autostart: served.append(agent))
+
+    monkeypatch.setattr("sys.stdin", Stdin(is_terminal=True))
+    on_terminal = memctl(*arguments)
+    monkeypatch.setattr("sys.stdin", Stdin(is_terminal=False))
+    on_pipe = memctl(*arguments)
+
+    assert (on_terminal.code, on_pipe.code) == (0, 0)
+    assert on_terminal.out.startswith("Usage: memctl mcp ")
+    assert on_pipe.out == ""
+    assert served == [None if len(arguments) == 1 else "work"]
 
 
 def test_without_the_sdk_the_server_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

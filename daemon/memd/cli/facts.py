@@ -1,22 +1,23 @@
-"""`memctl facts`: the single facts an agent keeps."""
+"""`memctl facts`: the facts of an agent."""
 
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from memd.cli.connect import MemoryClient, Session
-from memd.cli.lines import Line, dotted, line
+from memd.cli.connect import Session
+from memd.cli.fact_changes import add_fact, edit_fact, forget_fact
+from memd.cli.fact_listing import FactsClient, fact_lines
+from memd.cli.groups import CommandGroup
 from memd.cli.options import agent_option, examples, json_option, utf8
 from memd_client.errors import BadParamsError
 
 if TYPE_CHECKING:
     from memd.cli.lancedb import FoundFact
-    from memd_client.facts import FactRow, MemoryRecallReply, MemoryStoreReply
+    from memd_client.facts import MemoryStoreReply
 
 MOST_FACTS = 10_000
 """As many as one request may list."""
@@ -25,34 +26,21 @@ MANY_FACTS = 1_000
 """More than so many are announced before they are taken over: each is compared with all others."""
 
 
-class FactsClient(MemoryClient, Protocol):
-    """The part of `memd_client.Client` that is about facts."""
-
-    def memory_recall(
-        self, query: str, *, agent: str | None = None, limit: int = 5, min_score: float = 0.3
-    ) -> MemoryRecallReply:
-        """Return facts."""
-
-    def memory_store(
-        self,
-        text: str,
-        *,
-        agent: str | None = None,
-        importance: float | None = None,
-        category: str | None = None,
-        id: str | None = None,  # noqa: A002 - the request's own name
-        created_ms: int | None = None,
-        vector: bytes | None = None,
-        vector_model: str = "",
-    ) -> MemoryStoreReply:
-        """Keep a fact."""
-
-
-@click.group("facts", epilog=examples("memctl facts list", "memctl facts import"))
+@click.group(
+    "facts",
+    cls=CommandGroup,
+    epilog=examples(
+        "memctl facts list",
+        "memctl facts add Anna lives in Lisbon",
+        "memctl facts edit 01KA3M1V8TQ2 Anna lives in Porto",
+        "memctl facts forget where Anna lives",
+        "memctl facts import",
+    ),
+)
 def command() -> None:
-    """List the facts an agent keeps, and take over those of OpenClaw's LanceDB plugin.
+    """List, add, edit, forget and import the facts of an agent.
 
-    They stand in memory/facts.md of the agent's workspace, a line each: edit or delete them there.
+    They are lines of memory/facts.md in the agent's workspace; you can edit that file as well.
     """
 
 
@@ -71,7 +59,7 @@ def list_facts(session: Session, agent: str | None, as_json: bool) -> None:
 
         session.output.document(to_wire(reply))
     elif reply.facts:
-        session.output.lines(each for fact in reply.facts for each in _lines(fact))
+        session.output.lines(each for fact in reply.facts for each in fact_lines(fact))
     else:
         session.output.note(f"agent {reply.agent} keeps no facts; they would stand in memory/facts.md")
     if reply.total > len(reply.facts):
@@ -79,7 +67,9 @@ def list_facts(session: Session, agent: str | None, as_json: bool) -> None:
 
 
 @command.command(
-    "import", epilog=examples("memctl facts import", "memctl facts import ~/old/lancedb --agent main")
+    "import",
+    short_help="Import the facts of a LanceDB database.",
+    epilog=examples("memctl facts import", "memctl facts import ~/old/lancedb --agent main"),
 )
 @click.argument("path", type=utf8, required=False)
 @click.option(
@@ -151,10 +141,5 @@ def _store(client: FactsClient, fact: FoundFact, agent: str | None, model: str) 
     )
 
 
-def _lines(fact: FactRow) -> tuple[Line, Line]:
-    """Return a fact for a person: where it stands and what is known of it, then what it says."""
-    created = ""
-    if fact.created_ms is not None:
-        created = datetime.fromtimestamp(fact.created_ms // 1000, UTC).strftime("%Y-%m-%d")
-    about = dotted(created, fact.category, f"importance {fact.importance:.2g}", fact.id)
-    return line((f"{fact.path}:{fact.line}", "path"), "  ", *about), line(fact.text, indent=2)
+for each in (add_fact, edit_fact, forget_fact):
+    command.add_command(each)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from memd_client import Client
+    from memd_client.facts import FactRow
+
+T = TypeVar("T")
 
 DEADLINE_S = 0.2
 """How long the daemon may take to name agents or models: somebody holds the tab key."""
@@ -25,14 +28,20 @@ def model_refs(incomplete: str) -> list[str]:
     )
 
 
+def fact_rows(incomplete: str, agent: str | None) -> list[FactRow]:
+    """Return the newest facts whose ids begin so; none if no daemon answers at once."""
+    rows = _ask(lambda client: client.facts(agent=agent).facts)
+    return [each for each in rows if each.id.startswith(incomplete)]
+
+
 def _starting(incomplete: str, names: Iterable[str]) -> list[str]:
     """Return the names that begin so, in order."""
     return sorted({name for name in names if name.startswith(incomplete)})
 
 
-def _ask(what: Callable[[Client], list[str]]) -> list[str]:
+def _ask(what: Callable[[Client], list[T]]) -> list[T]:
     """Return what a daemon that runs says within the deadline; nothing at all where anything is in the way."""
-    named: list[list[str]] = []
+    named: list[list[T]] = []
 
     def ask() -> None:
         from memd.service.install.lock_holder import find_holder

@@ -26,6 +26,7 @@ COMMANDS = (
     "status",
     "search",
     "get",
+    "note",
     "agents",
     "index",
     "reset",
@@ -47,7 +48,7 @@ COMMANDS = (
 
 GROUPS = {
     "Search": ("search", "get", "show", "agents"),
-    "Write": ("facts",),
+    "Write": ("note", "facts"),
     "Monitor": ("status", "top", "metrics", "doctor", "logs"),
     "Maintain": ("index", "reset", "vacuum"),
     "Set up": ("import", "model", "service", "mcp", "completion"),

@@ -11,8 +11,10 @@ from memd.cli.connect import Session
 from memd.cli.main import run
 from memd.cli.output import Output, Stream
 from memd_client.errors import MemdError
+from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryRecallReply, MemoryStoreReply
 from memd_client.messages import (
     AgentStatus,
+    AppendNoteReply,
     Degraded,
     GetReply,
     Hit,
@@ -46,6 +48,8 @@ class FakeClient:
     def _answer(self, kind: type[T], name: str, **params: Any) -> T:
         self.calls.append((name, params))
         reply = self.replies[name]
+        if callable(reply) and not isinstance(reply, BaseException):
+            reply = reply(**params)
         if isinstance(reply, BaseException):
             raise reply
         assert isinstance(reply, kind)
@@ -110,6 +114,26 @@ class FakeClient:
             on_progress(each)
         return self._answer(ModelReply, "model", ref=ref, action=action, force=force)
 
+    def append_note(self, text: str, **params: Any) -> AppendNoteReply:
+        """Answer `append_note`."""
+        return self._answer(AppendNoteReply, "append_note", text=text, **params)
+
+    def memory_store(self, text: str, **params: Any) -> MemoryStoreReply:
+        """Answer `memory_store`."""
+        return self._answer(MemoryStoreReply, "memory_store", text=text, **params)
+
+    def memory_edit(self, id: str, text: str, **params: Any) -> MemoryEditReply:  # noqa: A002
+        """Answer `memory_edit`."""
+        return self._answer(MemoryEditReply, "memory_edit", id=id, text=text, **params)
+
+    def memory_forget(self, id: str | None = None, **params: Any) -> MemoryForgetReply:  # noqa: A002
+        """Answer `memory_forget`."""
+        return self._answer(MemoryForgetReply, "memory_forget", id=id, **params)
+
+    def memory_recall(self, query: str, **params: Any) -> MemoryRecallReply:
+        """Answer `memory_recall`."""
+        return self._answer(MemoryRecallReply, "memory_recall", query=query, **params)
+
     def close(self) -> None:
         """Note that the command was tidy."""
         self.closed = True
@@ -146,7 +170,7 @@ def memctl(
         width: Columns of the terminal.
         refused: What opening a client raises.
         now_s: The monotonic clock.
-        replies: What the client answers, or raises, by method.
+        replies: What the client answers, or raises, by method; a function makes it from the parameters.
     """
     client = FakeClient(replies, progress)
     out, err = io.StringIO(), io.StringIO()

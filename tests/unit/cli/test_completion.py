@@ -12,6 +12,7 @@ import pytest
 
 from memd.cli.known_names import agent_ids, model_refs
 from memd_client.errors import DaemonUnreachableError
+from memd_client.facts import FactRow, FactsReply
 from memd_client.messages import ModelFile, ModelReply
 from tests.unit.cli.stage import MAIN, memctl, status_of
 
@@ -49,6 +50,10 @@ class Daemon:
         if self._wait is not None:
             self._wait.wait()
         return status_of(MAIN)
+
+    def facts(self, *, agent: str | None) -> FactsReply:
+        row = FactRow("01J", "I like tea", 0.7, "preference", None, 0.0, "memory/facts.md", 3)
+        return FactsReply(agent or "main", [row], 1)
 
     def model(self, *, action: str) -> ModelReply:
         assert action == "list"
@@ -100,15 +105,34 @@ def test_a_daemon_that_hangs_holds_up_nobody(runs: Any) -> None:
         never.set()
 
 
+@pytest.mark.parametrize(
+    ("typed", "completions"),
+    [
+        ("memctl search --agent m", "main"),
+        ("memctl no", "note"),
+        ("memctl note --agent m", "main"),
+        ("memctl note --d", "--date"),
+        ("memctl facts a", "add"),
+        ("memctl facts add --category p", "preference"),
+        ("memctl facts edit 0", "01J"),
+        ("memctl facts forget 0", "01J"),
+        ("memctl help se", "search service"),
+        ("memctl help facts f", "forget"),
+    ],
+)
 def test_the_shells_question_is_answered(
-    runs: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: str,
+    completions: str,
+    runs: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     runs(Daemon())
     monkeypatch.setenv("_MEMCTL_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "memctl search --agent m")
-    monkeypatch.setenv("COMP_CWORD", "3")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
 
     with pytest.raises(SystemExit):
         memctl()
 
-    assert capsys.readouterr().out == "plain,main\n"
+    assert capsys.readouterr().out == "".join(f"plain,{each}\n" for each in completions.split())

@@ -165,6 +165,6 @@ def test_where_there_is_no_database_the_way_out_is_told(tmp_path: Path) -> None:
         ran(FakeClient(), "import", str(tmp_path / "nothing"))
 
 
-def test_help_names_both_commands() -> None:
+def test_help_names_all_commands() -> None:
     assert isinstance(command, click.Group)
-    assert set(command.commands) == {"list", "import"}
+    assert set(command.commands) == {"list", "add", "edit", "forget", "import"}

@@ -7,10 +7,12 @@ import io
 import os
 import sys
 
+import click
 import pytest
 
 from memd.cli.connect import open_client
-from memd.cli.main import COMMANDS
+from memd.cli.groups import CommandGroup
+from memd.cli.main import COMMANDS, root
 from memd.cli.output import Output, OutputFailedError, ReaderGoneError, Stream
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError, MemdError
 from memd_client.messages import GetReply, IndexReply
@@ -93,7 +95,7 @@ def _failing(error: OSError) -> io.TextIOWrapper:
     return io.TextIOWrapper(Failing(), encoding="utf-8", write_through=True)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("arguments", [["serch"], ["--unknown"], ["model"], ["model", "pull"]])
+@pytest.mark.parametrize("arguments", [["serch"], ["--unknown"], ["model", "pul"], ["model", "pull"]])
 def test_a_wrong_call_exits_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert memctl(*arguments).code == 2
     assert "Traceback" not in capsys.readouterr().err
@@ -117,6 +119,97 @@ def test_without_a_command_the_help_is_shown() -> None:
 
     assert ran.code == 0
     assert [name for name in COMMANDS if f"\n  {name} " not in ran.out] == []
+
+
+GROUPED = [name for name in COMMANDS if isinstance(root.get_command(click.Context(root), name), click.Group)]
+
+
+@pytest.mark.parametrize("name", [name for name in GROUPED if name != "mcp"])
+def test_a_group_alone_prints_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = memctl(name)
+
+    assert (ran.code, ran.err, ran.opened) == (0, "", 0)
+    memctl(name, "--help")
+    assert ran.out == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["import", "completion", "note"])
+def test_a_command_without_its_arguments_prints_its_help_as_an_error(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = memctl(name)
+
+    assert (ran.code, ran.out, ran.opened) == (2, "", 0)
+    memctl(name, "--help")
+    assert ran.err == capsys.readouterr().out
+
+
+def _groups() -> list[tuple[str, click.Context]]:
+    top = click.Context(root, info_name="memctl", obj=None)
+    below = [click.Context(root.require_command(top, name), top, name) for name in GROUPED]
+    return [(each.command_path, each) for each in (top, *below)]
+
+
+@pytest.mark.parametrize(("path", "context"), _groups(), ids=[path for path, _ in _groups()])
+def test_the_summary_of_a_command_is_whole_and_fits_on_a_line(
+    path: str, context: click.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert isinstance(context.command, CommandGroup)
+    summaries = {
+        name: context.command.require_command(context, name).get_short_help_str(limit=1_000)
+        for name in context.command.list_commands(context)
+    }
+    shown = context.command.get_help(context)
+
+    assert "..." not in shown.partition("Options:")[2]
+    assert [name for name, text in summaries.items() if f"{name} " not in shown or text not in shown] == []
+
+
+def test_the_help_groups_commands_by_purpose() -> None:
+    shown = memctl().out
+
+    titles = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["Options:", "Search:", "Write:", "Monitor:", "Maintain:", "Set up:", "More:"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["serch", "x"], "No such command 'serch'. Did you mean 'search'?"),
+        (["STATUSS"], "Did you mean 'status'?"),
+        (["facts", "lst"], "No such command 'lst'. Did you mean 'list'?"),
+        (["mcp", "instal", "codex"], "Did you mean 'install'?"),
+        (["search", "--max-result", "3", "x"], "Did you mean '--max-results'?"),
+        (["import", "clade-code"], "Did you mean 'claude-code'?"),
+        (["mcp", "install", "cursr"], "Did you mean 'cursor'?"),
+        (["completion", "bsh"], "Did you mean 'bash'?"),
+        (["logs", "--level", "warn"], "Did you mean 'warning'?"),
+        (["search", "--source", "session", "x"], "Did you mean 'sessions'?"),
+        (["facts", "add", "--category", "preferenc", "x"], "Did you mean 'preference'?"),
+    ],
+)
+def test_a_mistyped_word_gets_the_one_that_was_meant(arguments: list[str], meant: str) -> None:
+    ran = memctl(*arguments)
+
+    assert (ran.code, ran.out, ran.opened) == (2, "", 0)
+    assert meant in ran.err.splitlines()[0]
+
+
+@pytest.mark.parametrize("arguments", [["xyzzy"], ["facts", "xyzzy"], ["import", "xyzzy"]])
+def test_a_word_like_no_other_gets_no_suggestion(arguments: list[str]) -> None:
+    ran = memctl(*arguments)
+
+    assert ran.code == 2
+    assert "Did you mean" not in ran.err
+
+
+def test_an_argument_that_is_missing_is_named_with_its_choices_on_one_line() -> None:
+    ran = memctl("mcp", "install")
+
+    assert ran.err.splitlines()[0] == (
+        "error: Missing argument 'CLIENT'. Choose from claude-code, codex, cursor, vscode, claude-desktop."
+    )
 
 
 def test_the_version_is_told_without_a_daemon() -> None:

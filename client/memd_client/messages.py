@@ -75,6 +75,14 @@ from memd_client.tooling import PromptSectionParams as PromptSectionParams
 from memd_client.tooling import PromptSectionReply as PromptSectionReply
 from memd_client.tooling import ToolsParams as ToolsParams
 from memd_client.tooling import ToolsReply as ToolsReply
+from memd_client.upkeep import IndexedAgent as IndexedAgent
+from memd_client.upkeep import IndexParams as IndexParams
+from memd_client.upkeep import IndexReply as IndexReply
+from memd_client.upkeep import ResetParams as ResetParams
+from memd_client.upkeep import ResetReply as ResetReply
+from memd_client.upkeep import VacuumedAgent as VacuumedAgent
+from memd_client.upkeep import VacuumParams as VacuumParams
+from memd_client.upkeep import VacuumReply as VacuumReply
 
 PROTOCOL_VERSION = 1
 """The version this release speaks; `hello` refuses any other."""
@@ -129,7 +137,7 @@ class Hit:
 
     In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` is how many places
     hold this text, or nearly this text. `annotations` is what comments say of its entry (`importance`, `triggers`,
-    `projects`), None without any.
+    `projects`), None without any. `agent` is whose memory it is, in the reply to `search_agents` alone.
     """
 
     path: str
@@ -144,6 +152,7 @@ class Hit:
     copies: int = 1
     explain: dict[str, Any] | None = None
     annotations: dict[str, Any] | None = None
+    agent: str | None = None
 
 
 @record
@@ -184,6 +193,51 @@ class SearchReply:
 
 
 @record
+class SearchAgentsParams:
+    """A query to the memory of several agents: those named, or all whose memory is on if none is named.
+
+    The other parameters are those of `SearchParams`. `max_results` left out takes the default agent's settings, and
+    `deadline_ms` bounds the searches of all agents together.
+    """
+
+    query: str
+    agents: list[str] | None = None
+    max_results: int | None = None
+    min_score: float | None = None
+    sources: list[str] | None = None
+    path: str | None = None
+    deadline_ms: int | None = None
+    explain: bool = False
+    lexical_only: bool = False
+    active_projects: list[str] | None = None
+    exclude_session: str | None = None
+
+
+@record
+class SearchedAgent:
+    """How one agent's memory was searched, as in `SearchReply`; with `error` it was not, and `mode` is empty."""
+
+    agent: str
+    mode: str = ""
+    degraded: Degraded | None = None
+    abstained: bool = False
+    took_ms: float = 0.0
+    pending: Pending | None = None
+    partial: bool = False
+    fallback: Fallback | None = None
+    error: Problem | None = None
+
+
+@record
+class SearchAgentsReply:
+    """Hits of several agents, best first, each with its agent; and one row per agent searched."""
+
+    hits: list[Hit]
+    agents: list[SearchedAgent]
+    took_ms: float
+
+
+@record
 class GetParams:
     """Lines of an allowed file; `lines` left out means to its end."""
 
@@ -204,79 +258,6 @@ class GetReply:
     lines: int
     total_lines: int
     truncated: bool = False
-
-
-@record
-class IndexParams:
-    """Bring one agent (or all) up to date now; `force` reads, chunks and embeds everything again."""
-
-    agent: str | None = None
-    force: bool = False
-
-
-@record
-class IndexedAgent:
-    """What one agent's sync did."""
-
-    agent: str
-    files: int
-    chunks: int
-    files_changed: int
-    files_removed: int
-    embedded: int
-    reused: int
-    took_ms: float
-    degraded: Degraded | None = None
-    skipped: list[Skipped] = field(default_factory=list)
-    error: Problem | None = None
-
-
-@record
-class IndexReply:
-    """One row per agent synced."""
-
-    agents: list[IndexedAgent]
-
-
-@record
-class ResetParams:
-    """Which agent's index to build anew (all where none is named); with `vectors` everything is embedded again."""
-
-    agent: str | None = None
-    vectors: bool = False
-
-
-@record
-class ResetReply:
-    """One row an agent."""
-
-    agents: list[IndexedAgent]
-
-
-@record
-class VacuumParams:
-    """Which agent's index to make small; all where none is named."""
-
-    agent: str | None = None
-
-
-@record
-class VacuumedAgent:
-    """What making one agent's index small brought. Sizes are bytes, the log included."""
-
-    agent: str
-    bytes_before: int
-    bytes_after: int
-    vectors_removed: int
-    took_ms: float
-    error: Problem | None = None
-
-
-@record
-class VacuumReply:
-    """One row an agent."""
-
-    agents: list[VacuumedAgent]
 
 
 @record
@@ -367,6 +348,7 @@ REQUESTS: dict[str, tuple[type[Any], type[Any]]] = {
     "status": (StatusParams, StatusReply),
     "metrics": (MetricsParams, MetricsReply),
     "search": (SearchParams, SearchReply),
+    "search_agents": (SearchAgentsParams, SearchAgentsReply),
     "get": (GetParams, GetReply),
     "files": (FilesParams, FilesReply),
     "curated_entries": (CuratedEntriesParams, CuratedEntriesReply),

@@ -34,6 +34,7 @@ class Methods:
     status = _sent(requests.status)
     metrics = _sent(requests.metrics)
     search = _sent(requests.search)
+    search_agents = _sent(requests.search_agents)
     get = _sent(requests.get)
     files = _sent(requests.files)
     curated_entries = _sent(requests.curated_entries)

@@ -36,6 +36,8 @@ from .messages import (
     Progress,
     ResetParams,
     ResetReply,
+    SearchAgentsParams,
+    SearchAgentsReply,
     SearchParams,
     SearchReply,
     ShowParams,
@@ -100,6 +102,46 @@ def search(
     )
     least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
     return Ask("search", params, SearchReply, least_s=least_s)
+
+
+def search_agents(
+    query: str,
+    *,
+    agents: Sequence[str] | None = None,
+    max_results: int | None = None,
+    min_score: float | None = None,
+    sources: Sequence[str] | None = None,
+    path: str | None = None,
+    deadline_ms: int | None = None,
+    explain: bool = False,
+    lexical_only: bool = False,
+    active_projects: Sequence[str] | None = None,
+    exclude_session: str | None = None,
+) -> Ask[SearchAgentsReply]:
+    """Search the memory of several agents, and return their hits in one list, best first, each with its `agent`.
+
+    Args:
+        query: What is searched for.
+        agents: The agents to search; all whose memory is on if left out. The client's own agent is not filled in here.
+        max_results: At most so many hits of all agents together.
+
+    The other parameters are those of `messages.SearchParams`.
+    """
+    params = SearchAgentsParams(
+        query=query,
+        agents=None if agents is None else list(agents),
+        max_results=max_results,
+        min_score=min_score,
+        sources=None if sources is None else list(sources),
+        path=path,
+        deadline_ms=deadline_ms,
+        explain=explain,
+        lexical_only=lexical_only,
+        active_projects=None if active_projects is None else list(active_projects),
+        exclude_session=exclude_session,
+    )
+    least_s = 0.0 if deadline_ms is None else deadline_ms / 1000 + REPLY_S
+    return Ask("search_agents", params, SearchAgentsReply, least_s=least_s)
 
 
 def get(

@@ -15,6 +15,7 @@ from tests.support.tree import CLIENT, DAEMON, DOCS, ROOT, parsed, python_files,
 NO_COMMAND = {
     "hello": "the client says it by itself",
     "cancel": "Ctrl-C says it",
+    "search_agents": "people say `memctl search --agent all`",
     "embed": "vectors are for programs",
     "tools": "an agent's runtime asks",
     "call_tool": "an agent's model calls; people say `memctl search`",

@@ -45,6 +45,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
         "min_score": 0.05,
         "explain": True,
     },
+    "search_agents": {"query": "staging gateway", "agents": ["main"], "max_results": 2},
     "get": {"path": "MEMORY.md", "from_line": 1, "lines": 3},
     "index": {"agent": "main", "force": True},
     "reset": {"agent": "main"},

@@ -67,14 +67,17 @@ class FakeAgent:
         self._pairs = 0
         self._paired = trio.Event()
         self.hang_status = False
+        self.hang_search = False
+        self.asked: SearchParams | None = None
 
     async def search(self, params: SearchParams) -> SearchReply:
         """Do what the query says."""
         self.searches += 1
+        self.asked = params
         if self.failure is not None:
             raise self.failure
         snippet = params.query
-        if params.query == "wait":
+        if params.query == "wait" or self.hang_search:
             await self._wait()
         elif params.query == "crash":
             raise TypeError("search() got an unexpected keyword argument 'secret-of-the-user'")

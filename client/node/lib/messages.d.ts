@@ -328,7 +328,7 @@ export interface SearchParams {
  *
  * In a transcript (`source` is `sessions`) the lines are those of the transcript. `copies` is how many places
  * hold this text, or nearly this text. `annotations` is what comments say of its entry (`importance`, `triggers`,
- * `projects`), None without any.
+ * `projects`), None without any. `agent` is whose memory it is, in the reply to `search_agents` alone.
  */
 export interface Hit {
   path: string;
@@ -343,6 +343,7 @@ export interface Hit {
   copies: number;
   explain: Record<string, unknown> | null;
   annotations: Record<string, unknown> | null;
+  agent: string | null;
 }
 
 /**
@@ -378,6 +379,50 @@ export interface SearchReply {
   filling: Filling | null;
   fallback: Fallback | null;
   timings: Record<string, number> | null;
+}
+
+/**
+ * A query to the memory of several agents: those named, or all whose memory is on if none is named.
+ *
+ * The other parameters are those of `SearchParams`. `max_results` left out takes the default agent's settings, and
+ * `deadline_ms` bounds the searches of all agents together.
+ */
+export interface SearchAgentsParams {
+  query: string;
+  agents?: string[] | null;
+  max_results?: number | null;
+  min_score?: number | null;
+  sources?: string[] | null;
+  path?: string | null;
+  deadline_ms?: number | null;
+  explain?: boolean;
+  lexical_only?: boolean;
+  active_projects?: string[] | null;
+  exclude_session?: string | null;
+}
+
+/**
+ * How one agent's memory was searched, as in `SearchReply`; with `error` it was not, and `mode` is empty.
+ */
+export interface SearchedAgent {
+  agent: string;
+  mode: string;
+  degraded: Degraded | null;
+  abstained: boolean;
+  took_ms: number;
+  pending: Pending | null;
+  partial: boolean;
+  fallback: Fallback | null;
+  error: Problem | null;
+}
+
+/**
+ * Hits of several agents, best first, each with its agent; and one row per agent searched.
+ */
+export interface SearchAgentsReply {
+  hits: Hit[];
+  agents: SearchedAgent[];
+  took_ms: number;
 }
 
 /**
@@ -1140,6 +1185,7 @@ export interface Requests {
   status: { params: StatusParams; reply: StatusReply };
   metrics: { params: MetricsParams; reply: MetricsReply };
   search: { params: SearchParams; reply: SearchReply };
+  search_agents: { params: SearchAgentsParams; reply: SearchAgentsReply };
   get: { params: GetParams; reply: GetReply };
   files: { params: FilesParams; reply: FilesReply };
   curated_entries: { params: CuratedEntriesParams; reply: CuratedEntriesReply };

@@ -16,7 +16,16 @@ const SESSION_ENDED_MS = 30_000;
 const LONG = new Set(["index", "reset", "vacuum", "model"]);
 
 /** Requests that mean all agents where none is named. */
-const OF_ALL_AGENTS = new Set(["hello", "status", "metrics", "model", "show", "subscribe", "cancel"]);
+const OF_ALL_AGENTS = new Set([
+  "hello",
+  "status",
+  "metrics",
+  "search_agents",
+  "model",
+  "show",
+  "subscribe",
+  "cancel",
+]);
 
 /**
  * Requests that write, and when doing it twice does no more than doing it once.

@@ -85,7 +85,7 @@ export const SHAPES = {
   },
   Hit: {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
-    defaults: {"copies": 1, "explain": null, "annotations": null},
+    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null},
   },
   Pending: {
     defaults: {"files": 0, "chunks": 0, "oldest_ms": 0},
@@ -94,6 +94,15 @@ export const SHAPES = {
     needs: ["agent", "hits", "mode", "degraded", "abstained", "took_ms", "provider", "model", "generation", "pending"],
     defaults: {"partial": false, "space": "", "filling": null, "fallback": null, "timings": null},
     holds: {"hits": ["Hit", true], "degraded": ["Degraded", false], "pending": ["Pending", false], "filling": ["Filling", false], "fallback": ["Fallback", false]},
+  },
+  SearchedAgent: {
+    needs: ["agent"],
+    defaults: {"mode": "", "degraded": null, "abstained": false, "took_ms": 0.0, "pending": null, "partial": false, "fallback": null, "error": null},
+    holds: {"degraded": ["Degraded", false], "pending": ["Pending", false], "fallback": ["Fallback", false], "error": ["Problem", false]},
+  },
+  SearchAgentsReply: {
+    needs: ["hits", "agents", "took_ms"],
+    holds: {"hits": ["Hit", true], "agents": ["SearchedAgent", true]},
   },
   GetReply: {
     needs: ["agent", "path", "text", "from_line", "lines", "total_lines"],
@@ -251,6 +260,7 @@ export const REPLIES = {
   status: "StatusReply",
   metrics: "MetricsReply",
   search: "SearchReply",
+  search_agents: "SearchAgentsReply",
   get: "GetReply",
   files: "FilesReply",
   curated_entries: "CuratedEntriesReply",

@@ -35,7 +35,8 @@ LANES = {
 }
 """Requests that wait for a turn, and with which others they share them. One that waits for a provider or for
 a disk probe holds its turn meanwhile, so a search never stands behind it. Requests that are not here take no
-turn: they cost nothing, or the agent has one such task at a time anyway and the request waits for it."""
+turn: they cost nothing, or the agent has one such task at a time anyway and the request waits for it. Of
+`search_agents` each agent's search takes a turn as a `search`."""
 
 
 class Turns:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -159,7 +160,8 @@ class Call:
 
     progress: tells the client how far the request is. cancel: stops another request of the same
     connection by its id, and says whether it was running. notify: sends a notification that carries the request's
-    id, and says whether there was room for it.
+    id, and says whether there was room for it. turn: waits until a request of that name may run for this connection,
+    and holds its turn inside the `async with` block; for a part of a request that takes no turn itself.
     """
 
     memory: Memory
@@ -167,6 +169,7 @@ class Call:
     progress: ProgressSink
     cancel: Callable[[int], bool]
     notify: Callable[[str, Mapping[str, Any]], bool]
+    turn: Callable[[str], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
 
     def life(self, agent_id: str | None) -> AgentLife:
         """Return an agent's life, the default agent's for None; raise `AgentUnknownError`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 import trio
 
-from memd.rpc.admission import time_left
+from memd.rpc.admission import Turns, time_left
 from memd.rpc.call import Call, DaemonFacts, Memory
 from memd.rpc.counting import count_request
 from memd.rpc.dispatch import HANDLERS, dispatch, error_shape
@@ -286,13 +286,30 @@ class Connection:
         if turns is None:
             return await dispatch(request.method, params, self._call_of(request))
         with time_left(params) as left:
-            await turns.take(self)
-            while self._outbox.is_full:
-                turns.give_back(self)
-                await self._outbox.wait_for_room()
-                await turns.take(self)
+            await self._take_turn(turns)
         try:
             return await dispatch(request.method, left.params(), self._call_of(request))
+        finally:
+            turns.give_back(self)
+
+    async def _take_turn(self, turns: Turns) -> None:
+        """Wait for a turn, and for room for what the peer has to read."""
+        await turns.take(self)
+        while self._outbox.is_full:
+            turns.give_back(self)
+            await self._outbox.wait_for_room()
+            await turns.take(self)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, method: str) -> AsyncIterator[None]:
+        """Hold a turn of a request of that name inside the `async with` block."""
+        turns = self._admission.turns(method)
+        if turns is None:
+            yield
+            return
+        await self._take_turn(turns)
+        try:
+            yield
         finally:
             turns.give_back(self)
 
@@ -324,7 +341,7 @@ class Connection:
             frame = encode_reply([NOTIFICATION, method, {"id": request.id, **params}])
             return not request.answered and self._outbox.offer(frame)
 
-        return Call(self._memory, self._facts, progress, cancel, notify)
+        return Call(self._memory, self._facts, progress, cancel, notify, self._turn)
 
     def _tell(self, request: _Request, stage: str, done: int, total: int, detail: str) -> None:
         """Queue a progress, unless it is too soon for another, too late, or nobody reads."""

@@ -40,13 +40,20 @@ async def ask_each(
     for agent_id in list(call.memory.agents):
         try:
             rows.append(await ask(call.memory.agent(agent_id), _named(call.progress, agent_id)))
-        except MemdError as error:
-            rows.append(failed(agent_id, problem_of(error)))
-        except Exception as error:
-            log.exception("rpc.agent_crashed", agent=agent_id)
-            crash = MemdError(f"the request crashed at agent {agent_id} ({type(error).__name__})")
-            rows.append(failed(agent_id, problem_of(crash)))
+        except Exception as error:  # noqa: BLE001 - logged there; one agent's failure is not the others'
+            rows.append(failed(agent_id, problem_at(agent_id, error)))
     return rows
+
+
+def problem_at(agent_id: str, error: Exception) -> Problem:
+    """Return one agent's failure as a problem; what is no error of memory is logged with its traceback."""
+    single: BaseException = error
+    while isinstance(single, BaseExceptionGroup) and len(single.exceptions) == 1:
+        single = single.exceptions[0]
+    if not isinstance(single, MemdError):
+        log.error("rpc.agent_crashed", agent=agent_id, exc_info=error)
+        single = MemdError(f"the request crashed at agent {agent_id} ({type(single).__name__})")
+    return problem_of(single)
 
 
 def _named(progress: ProgressSink, agent_id: str) -> ProgressSink:

@@ -29,6 +29,9 @@ MAX_PROMPT_CHARS = 1_000_000
 MAX_PROJECTS = 64
 """Active projects at once; OpenClaw names four at most. A key may be a path."""
 
+MAX_AGENTS = 256
+"""Agents named in one request; a user has tens of them."""
+
 MAX_TEXTS_CHARS = 4_000_000
 """Of all texts together in a request that carries many."""
 
@@ -68,6 +71,7 @@ COMMON: Mapping[str, Bound] = {
 """Parameters that mean the same in every request that has them."""
 
 BOUNDS: Mapping[str, Mapping[str, Bound]] = {
+    "search_agents": {"agents": Bound(MAX_AGENTS * _AGENT.chars, items=MAX_AGENTS)},
     "hello": {"client": Bound(256), "version": Bound(256)},
     "curated_entries": {"paths": _NAMES},
     "embed": {"texts": Bound(MAX_TEXTS_CHARS, items=10_000)},

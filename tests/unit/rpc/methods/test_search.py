@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from memd.rpc.checks import MAX_RESULTS
 from memd.rpc.methods import search
 from memd_client.errors import AgentUnknownError, BadParamsError
 from memd_client.messages import SearchParams
@@ -24,7 +25,7 @@ def test_the_agent_meant_is_asked() -> None:
     ("field", "params"),
     [
         ("max_results", SearchParams(query="x", max_results=0)),
-        ("max_results", SearchParams(query="x", max_results=search.MAX_RESULTS + 1)),
+        ("max_results", SearchParams(query="x", max_results=MAX_RESULTS + 1)),
         ("deadline_ms", SearchParams(query="x", deadline_ms=0)),
         ("min_score", SearchParams(query="x", min_score=math.nan)),
         ("sources", SearchParams(query="x", sources=[])),

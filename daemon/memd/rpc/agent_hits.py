@@ -1,0 +1,34 @@
+"""Hits of several agents in one list, each with its agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memd.ranking.agents import HitScores, merge_agents
+from memd.rpc.call import AgentMemory
+from memd_client.messages import Hit, SearchReply
+
+
+def merged_hits(searched: Sequence[tuple[AgentMemory, SearchReply]], most: int) -> list[Hit]:
+    """Return the best hits of all agents.
+
+    Scores are compared between agents only if they were made alike: in the same mode, with vectors of one space, and
+    with equal settings of `query.hybrid`.
+
+    Args:
+        searched: Each agent, and what its search answered.
+        most: How many hits at most.
+    """
+    found = [(agent, reply) for agent, reply in searched if reply.hits]
+    made = {(reply.mode, _compared(reply), agent.config.settings.query.hybrid) for agent, reply in found}
+    rankings = [
+        [HitScores(hit.score, hit.vector_score, hit.text_score) for hit in reply.hits] for _, reply in found
+    ]
+    places = merge_agents(rankings, most, comparable=len(made) <= 1)
+    return [replace(found[at][1].hits[rank], agent=found[at][0].agent_id) for at, rank in places]
+
+
+def _compared(reply: SearchReply) -> str:
+    """Return the space whose vectors were compared; empty if there were none."""
+    return "" if reply.mode == "keyword" else reply.space

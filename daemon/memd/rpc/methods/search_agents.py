@@ -1,0 +1,109 @@
+"""search_agents: a query to the memory of several agents, their hits in one list."""
+
+from __future__ import annotations
+
+import trio
+
+from memd.recall import DEADLINE_SLACK_S
+from memd.rpc.agent_hits import merged_hits
+from memd.rpc.call import AgentMemory, Call
+from memd.rpc.checks import check_search, wrong
+from memd.rpc.counting import count_reply
+from memd.rpc.each_agent import problem_at
+from memd_client.errors import DeadlineExceededError, QueryEmptyError
+from memd_client.messages import (
+    Problem,
+    SearchAgentsParams,
+    SearchAgentsReply,
+    SearchedAgent,
+    SearchParams,
+    SearchReply,
+)
+
+Outcome = SearchReply | Problem
+
+AGENT_TIMEOUT_S = 20.0
+"""What an agent's search may take if the request has no deadline; below the client's usual 30 s."""
+
+
+async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
+    """Return the hits of all agents meant, best first, and how each agent was searched.
+
+    An agent that fails or hangs is a row with its error, and costs the others nothing.
+
+    Raises:
+        BadParamsError: A number is out of its range, or a source unknown.
+        AgentUnknownError: One of the agents named doesn't exist; nothing was searched.
+        QueryEmptyError: The query holds nothing to search for.
+    """
+    started = trio.current_time()
+    check_search("search_agents", params)
+    if params.agents == []:
+        raise wrong("search_agents", "agents", "must name at least one agent, or be left out")
+    agents = _agents_of(call, params.agents)
+    if not params.query.strip():
+        raise QueryEmptyError("the query is empty")
+    most = params.max_results or call.memory.agent(None).config.settings.query.max_results
+    replies: dict[str, Outcome] = {}
+
+    async def search(agent: AgentMemory) -> None:
+        try:
+            replies[agent.agent_id] = await _search_one(call, agent, params, most, started)
+        except Exception as error:  # noqa: BLE001 - logged there; one agent's failure is not the others'
+            replies[agent.agent_id] = problem_at(agent.agent_id, error)
+
+    async with trio.open_nursery() as nursery:
+        for agent in agents.values():
+            nursery.start_soon(search, agent)
+    found = {key: reply for key in agents if isinstance(reply := replies[key], SearchReply)}
+    return SearchAgentsReply(
+        hits=merged_hits([(agents[key], reply) for key, reply in found.items()], most),
+        agents=[_row(agent_id, replies[agent_id]) for agent_id in agents],
+        took_ms=round((trio.current_time() - started) * 1000, 3),
+    )
+
+
+def _agents_of(call: Call, named: list[str] | None) -> dict[str, AgentMemory]:
+    """Return the agents named, each once, or all whose memory is on."""
+    if named is None:
+        return {key: agent for key, agent in call.memory.agents.items() if agent.config.settings.enabled}
+    found = [call.memory.agent(each) for each in named]
+    return {agent.agent_id: agent for agent in found}
+
+
+async def _search_one(
+    call: Call, agent: AgentMemory, params: SearchAgentsParams, most: int, started: float
+) -> SearchReply:
+    """Search one agent's memory once a turn at searching comes, within the one deadline of all.
+
+    Raises:
+        MemdError: What the search raised, or that it took too long.
+    """
+    deadline_ms = params.deadline_ms
+    limit_s = AGENT_TIMEOUT_S if deadline_ms is None else deadline_ms / 1000 + DEADLINE_SLACK_S
+    with trio.move_on_at(started + limit_s):
+        async with call.turn("search"):
+            spent_ms = int((trio.current_time() - started) * 1000)
+            left_ms = None if deadline_ms is None else max(1, deadline_ms - spent_ms)
+            given = {**vars(params), "agent": agent.agent_id, "max_results": most, "deadline_ms": left_ms}
+            del given["agents"]
+            reply = await agent.search(SearchParams(**given))
+        count_reply(call.daemon.meter, reply)
+        return reply
+    raise DeadlineExceededError(f"the search of agent {agent.agent_id} did not end in {limit_s:g} s")
+
+
+def _row(agent_id: str, reply: Outcome) -> SearchedAgent:
+    """Return how an agent was searched, or why it wasn't."""
+    if isinstance(reply, Problem):
+        return SearchedAgent(agent_id, error=reply)
+    return SearchedAgent(
+        agent_id,
+        mode=reply.mode,
+        degraded=reply.degraded,
+        abstained=reply.abstained,
+        took_ms=reply.took_ms,
+        pending=reply.pending,
+        partial=reply.partial,
+        fallback=reply.fallback,
+    )

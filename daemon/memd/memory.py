@@ -19,6 +19,7 @@ from memd.embedding.model.downloads import Downloads
 from memd.embedding.model.library import ModelLibrary
 from memd.embedding.model.machine import load_memory_bytes
 from memd.embedding.model.owner import ModelOwner
+from memd.embedding.query_vectors import SharedQueries
 from memd.embedding.rerank import make_reranker
 from memd.embedding.stored_space import space_of_stored
 from memd.index.agent_index import AgentIndexes
@@ -98,6 +99,7 @@ class Memory:
         self._right_of_way = RightOfWay(self._searchers)
         self._watcher = Watcher(self._hint, clock=clock)
         self._notes = KernelNotes()
+        self._queries = SharedQueries()
         self._indexes = AgentIndexes(home.state_dir, clock, partial(space_of_stored, models_dir))
         self._slots: dict[str, AgentSlot] = {}
 
@@ -367,6 +369,7 @@ class Memory:
                 unused_bytes=self._daemon.vector_cache_mb * MB,
                 saves_power=lambda: self._power.on_battery and self._daemon.pause_on_battery,
                 clock=self._clock,
+                shared_queries=self._queries,
             ),
             daemon=self._daemon,
             clock=self._clock,

@@ -22,6 +22,10 @@ KEPT_QUESTIONS = 256
 Key = tuple[str, str]
 
 
+KEPT_SHARED = 32
+"""Queries of all agents whose vectors another agent may take over: it asks the same within a moment or not at all."""
+
+
 @dataclass(eq=False, slots=True)
 class _Asked:
     """A question being embedded: since when, and what came of it."""
@@ -32,15 +36,73 @@ class _Asked:
     error: MemdError | None = None
 
 
+class SharedQueries:
+    """Embeds a query once for all agents that search for it at the same time with one model at one address.
+
+    A vector says nothing of what an agent remembers. A failure isn't shared: another agent's key may be valid.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, ...], NDArray[np.float32]] = OrderedDict()
+        self._under_way: dict[tuple[str, ...], trio.Event] = {}
+
+    def __repr__(self) -> str:
+        return f"<SharedQueries {len(self._kept)} kept, {len(self._under_way)} under way>"
+
+    async def embed(self, query: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
+        """Return a query's vector, (dims,); from a provider that refuses calls, its error.
+
+        Raises:
+            MemdError: Whatever the provider raises; or its vector can't be used.
+        """
+        if provider.retry_in_s() > 0:
+            return await _usable_vector(query, provider)
+        key = (query, provider.space.id, provider.recipe.get("base_url", ""))
+        if (under_way := self._under_way.get(key)) is not None:
+            await under_way.wait()
+        if (known := self._kept.get(key)) is not None:
+            return known
+        if key in self._under_way:  # the first agent failed, and another one is trying already
+            return await _usable_vector(query, provider)
+        done = self._under_way[key] = trio.Event()
+        try:
+            vector = self._kept[key] = await _usable_vector(query, provider)
+        finally:
+            del self._under_way[key]
+            done.set()
+        while len(self._kept) > KEPT_SHARED:
+            self._kept.popitem(last=False)
+        return vector
+
+    def forget(self, query: str | None = None) -> None:
+        """Forget a query's vectors, or all."""
+        for key in [key for key in self._kept if query in (None, key[0])]:
+            del self._kept[key]
+
+
+async def _usable_vector(query: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
+    """Return what a provider makes of a query.
+
+    Raises:
+        MemdError: Whatever the provider raises; or the vector can't be used.
+    """
+    vector = await provider.embed_query(query)
+    if not bool(np.isfinite(vector).all()) or not bool(vector.any()):
+        raise ProviderFailedError(f"{provider.model} returned a question vector that can't be used")
+    return vector
+
+
 class QueryVectors:
     """The question vectors of one agent, least recently used out first.
 
     Args:
         slow_s: How long a question may take; one that takes longer makes others not wait at all.
+        shared: Those of all agents.
     """
 
-    def __init__(self, slow_s: float) -> None:
+    def __init__(self, slow_s: float, shared: SharedQueries | None = None) -> None:
         self._slow_s = slow_s
+        self._shared = shared or SharedQueries()
         self._kept: OrderedDict[Key, NDArray[np.float32]] = OrderedDict()
         self._asked: dict[Key, _Asked] = {}
 
@@ -57,6 +119,7 @@ class QueryVectors:
 
     def forget(self, query: str | None = None) -> None:
         """Forget a question's vectors, or all: the model behind them may be another one now."""
+        self._shared.forget(query)
         for key in [key for key in self._kept if query in (None, key[1])]:
             del self._kept[key]
 
@@ -104,10 +167,7 @@ class QueryVectors:
     async def _embed(self, key: Key, provider: EmbeddingProvider, asked: _Asked) -> None:
         """Embed a question to its end."""
         try:
-            vector = await provider.embed_query(key[1])
-            if not bool(np.isfinite(vector).all()) or not bool(vector.any()):
-                raise ProviderFailedError(f"{provider.model} returned a question vector that can't be used")
-            asked.vector = self._kept[key] = vector
+            asked.vector = self._kept[key] = await self._shared.embed(key[1], provider)
             while len(self._kept) > KEPT_QUESTIONS:
                 self._kept.popitem(last=False)
         except MemdError as error:

@@ -10,7 +10,7 @@ import trio
 from numpy.typing import NDArray
 
 from memd.clock import Clock
-from memd.embedding.query_vectors import QueryVectors
+from memd.embedding.query_vectors import QueryVectors, SharedQueries
 from memd.events import EVENTS
 from memd.index import chunks_vec
 from memd.index.connection import Database, IndexFile
@@ -31,6 +31,7 @@ class Answering:
         warm: Its vectors, ready to be searched.
         query_timeout_s: How long a search waits for its question's vector.
         clock: Wall time.
+        queries: Queries embedded for other agents, which need not be embedded again.
 
     Attributes:
         side: Whose vectors answer; None where there is no provider.
@@ -38,13 +39,20 @@ class Answering:
     """
 
     def __init__(
-        self, agent_id: str, index: IndexFile, warm: WarmVectors, *, query_timeout_s: float, clock: Clock
+        self,
+        agent_id: str,
+        index: IndexFile,
+        warm: WarmVectors,
+        *,
+        query_timeout_s: float,
+        clock: Clock,
+        queries: SharedQueries | None = None,
     ) -> None:
         self._agent_id = agent_id
         self._index = index
         self._warm = warm
         self._clock = clock
-        self._queries = QueryVectors(query_timeout_s)
+        self._queries = QueryVectors(query_timeout_s, queries)
         self.side: Side | None = None
         self.unanswered = 0
 

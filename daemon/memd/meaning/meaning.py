@@ -21,6 +21,7 @@ from memd.clock import Clock, has_passed
 from memd.config import MemorySearch
 from memd.embedding.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
+from memd.embedding.query_vectors import SharedQueries
 from memd.events import EVENTS
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
@@ -83,6 +84,7 @@ class Meaning:
         unused_bytes: int,
         saves_power: Callable[[], bool],
         clock: Clock,
+        shared_queries: SharedQueries | None = None,
     ) -> None:
         self._agent_id = agent_id
         self._settings = settings
@@ -99,7 +101,9 @@ class Meaning:
         self._started_ms = clock()
         self._chosen_ms = 0
         self._probed_ms = 0
-        self._answering = Answering(agent_id, index, warm, query_timeout_s=query_timeout_s, clock=clock)
+        self._answering = Answering(
+            agent_id, index, warm, query_timeout_s=query_timeout_s, clock=clock, queries=shared_queries
+        )
         self.notices: list[str] = []
         self.selection = Selection(settings.provider, None)
         self.spare_problem: MemdError | None = None

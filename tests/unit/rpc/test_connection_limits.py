@@ -100,6 +100,26 @@ def test_a_request_that_waits_for_its_turn_can_be_cancelled_and_keeps_its_deadli
     converse(script, running=1, running_most=1)
 
 
+def test_each_agents_part_of_a_search_over_agents_takes_a_turn_and_cancel_ends_all_of_them() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        await peer.send(0, 1, "search_agents", {"query": "wait"})
+        await peer.send(0, 2, "search_agents", {"query": "wait"})
+        await peer.settle()
+        assert peer.memory.main.waiting + peer.memory.other.waiting == 3  # of 4: three may run
+        # when
+        for request_id in (1, 2):
+            await peer.send(0, 10 + request_id, "cancel", {"id": request_id})
+        replies = {reply[1]: reply for reply in [await peer.read() for _ in range(4)]}
+        # then
+        assert [code(replies[request_id]) for request_id in (1, 2)] == ["cancelled", "cancelled"]
+        assert peer.memory.main.waiting + peer.memory.other.waiting == 0
+        await peer.send(0, 3, "search", {"query": "x"})
+        assert (await peer.read())[2] is None
+
+    converse(script, running=3, running_most=3)
+
+
 def test_a_peer_that_does_not_read_has_no_more_run_for_it() -> None:
     async def script(peer: Peer) -> None:
         await peer.greet()

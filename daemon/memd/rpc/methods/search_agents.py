@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import trio
 
 from memd.recall import DEADLINE_SLACK_S
@@ -21,6 +23,9 @@ from memd_client.messages import (
 )
 
 Outcome = SearchReply | Problem
+
+SHARED = tuple(each.name for each in fields(SearchAgentsParams) if each.name != "agents")
+"""The parameters that each agent's search has as well."""
 
 AGENT_TIMEOUT_S = 20.0
 """What an agent's search may take if the request has no deadline; below the client's usual 30 s."""
@@ -85,8 +90,8 @@ async def _search_one(
         async with call.turn("search"):
             spent_ms = int((trio.current_time() - started) * 1000)
             left_ms = None if deadline_ms is None else max(1, deadline_ms - spent_ms)
-            given = {**vars(params), "agent": agent.agent_id, "max_results": most, "deadline_ms": left_ms}
-            del given["agents"]
+            given = {name: getattr(params, name) for name in SHARED}
+            given |= {"agent": agent.agent_id, "max_results": most, "deadline_ms": left_ms}
             reply = await agent.search(SearchParams(**given))
         count_reply(call.daemon.meter, reply)
         return reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -110,7 +111,7 @@ def test_time_spent_waiting_for_a_turn_counts_against_the_one_deadline() -> None
 
 def test_the_other_parameters_are_those_of_each_agents_search() -> None:
     memory = FakeMemory()
-    given = {
+    given: dict[str, Any] = {
         "min_score": 0.2,
         "sources": ["memory"],
         "path": "memory/",

@@ -225,6 +225,8 @@ class SearchedAgent:
     pending: Pending | None = None
     partial: bool = False
     fallback: Fallback | None = None
+    provider: str = "none"
+    model: str = ""
     error: Problem | None = None
 
 

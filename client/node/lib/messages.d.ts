@@ -413,6 +413,8 @@ export interface SearchedAgent {
   pending: Pending | null;
   partial: boolean;
   fallback: Fallback | null;
+  provider: string;
+  model: string;
   error: Problem | null;
 }
 

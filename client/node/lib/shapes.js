@@ -97,7 +97,7 @@ export const SHAPES = {
   },
   SearchedAgent: {
     needs: ["agent"],
-    defaults: {"mode": "", "degraded": null, "abstained": false, "took_ms": 0.0, "pending": null, "partial": false, "fallback": null, "error": null},
+    defaults: {"mode": "", "degraded": null, "abstained": false, "took_ms": 0.0, "pending": null, "partial": false, "fallback": null, "provider": "none", "model": "", "error": null},
     holds: {"degraded": ["Degraded", false], "pending": ["Pending", false], "fallback": ["Fallback", false], "error": ["Problem", false]},
   },
   SearchAgentsReply: {

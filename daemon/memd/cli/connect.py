@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ModelReply,
         Progress,
         ResetReply,
+        SearchAgentsReply,
         SearchReply,
         StatusReply,
         VacuumReply,
@@ -49,6 +50,18 @@ class MemoryClient(Protocol):
         explain: bool = False,
     ) -> SearchReply:
         """Return hits and how they were found."""
+
+    def search_agents(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        sources: Sequence[str] | None = None,
+        path: str | None = None,
+        explain: bool = False,
+    ) -> SearchAgentsReply:
+        """Return the hits of all agents, and how each agent was searched."""
 
     def get(
         self, path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None

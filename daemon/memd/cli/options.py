@@ -83,6 +83,10 @@ def at_most(chars: int) -> Callable[[str], str]:
     return text
 
 
+ALL_AGENTS = "all"
+"""As the agent of a search: all of them, unless an agent has this id."""
+
+
 def agent_option(function: Function) -> Function:
     """Add `--agent` to a command."""
     return click.option(
@@ -94,11 +98,28 @@ def agent_option(function: Function) -> Function:
     )(function)
 
 
+def agent_or_all_option(function: Function) -> Function:
+    """Add `--agent` to a command that takes `all` as well."""
+    return click.option(
+        "--agent",
+        type=at_most(MAX_AGENT_CHARS),
+        metavar="ID",
+        shell_complete=_complete_agents_or_all,
+        help=f"The agent, or {ALL_AGENTS}; `memctl status` lists them.",
+    )(function)
+
+
 def _complete_agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return ids for the shell to complete."""
     from memd.cli.known_names import agent_ids
 
     return agent_ids(incomplete)
+
+
+def _complete_agents_or_all(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return ids for the shell to complete, and the word for all agents."""
+    found = _complete_agents(ctx, param, incomplete)
+    return sorted({*found, ALL_AGENTS}) if ALL_AGENTS.startswith(incomplete) else found
 
 
 def json_option(function: Function) -> Function:

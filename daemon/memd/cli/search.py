@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,27 +20,35 @@ from memd.cli.lines import (
     since,
 )
 from memd.cli.options import (
+    ALL_AGENTS,
     MAX_PATH_CHARS,
     MAX_RESULTS,
     Choice,
     Fraction,
-    agent_option,
+    agent_or_all_option,
     at_most,
     examples,
     json_option,
     utf8,
 )
+from memd.cli.searched_agents import summary_lines
 from memd.cli.texts import search_text
 from memd.cli.wording import count, span
 
 if TYPE_CHECKING:
     import re
 
-    from memd_client.messages import Degraded, Hit, SearchReply
+    from memd.cli.connect import MemoryClient
+    from memd.cli.output import Output
+    from memd_client.messages import Degraded, Hit, SearchAgentsReply, SearchReply
 
 SNIPPET_INDENT = 2
 BECAUSE = "because: "
 BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
+
+_MIN_SCORE_HINT = line(
+    ("try: ", "label"), "--min-score 0 shows the nearest texts all the same.", indent=SNIPPET_INDENT
+)
 
 
 @click.command(
@@ -51,10 +59,11 @@ BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
         "memctl search --path memory/2026- --json deploy | jq -r .hits[].path",
         "memctl search --explain why sqlite",
         "memctl search --min-score 0 holiday plans",
+        "memctl search --agent all tax return",
     ),
 )
 @click.argument("query", nargs=-1, required=True, type=utf8)
-@agent_option
+@agent_or_all_option
 @click.option(
     "--max-results", type=click.IntRange(1, MAX_RESULTS), metavar="N", help="At most this many hits."
 )
@@ -90,26 +99,46 @@ def command(
 ) -> None:
     """Find where memory says something about QUERY.
 
-    Ends with 0 also where nothing was found.
+    With --agent all the memory of every agent is searched. Ends with 0 also where nothing was found.
     """
     question = search_text(query)
+    limits: dict[str, Any] = {
+        "max_results": max_results,
+        "min_score": min_score,
+        "sources": list(sources) or None,
+        "path": path,
+        "explain": explain,
+    }
     with session.client() as client:
-        reply = client.search(
-            question,
-            agent=agent,
-            max_results=max_results,
-            min_score=min_score,
-            sources=list(sources) or None,
-            path=path,
-            explain=explain,
-        )
+        reply = _search(client, session.output, question, agent, limits)
     if as_json:
         from memd_client.wire import to_wire
 
         session.output.document(to_wire(reply))
+        return
+    from memd_client.messages import SearchAgentsReply
+
+    limited = bool(sources) or path is not None
+    if isinstance(reply, SearchAgentsReply):
+        session.output.lines(search_agents_lines(reply, question, session.now_ms(), min_score))
     else:
-        limited = bool(sources) or path is not None
         session.output.lines(search_lines(reply, question, session.now_ms(), min_score, limited=limited))
+
+
+def _search(
+    client: MemoryClient, output: Output, question: str, agent: str | None, limits: dict[str, Any]
+) -> SearchReply | SearchAgentsReply:
+    """Return what the daemon finds in an agent's memory, or in that of all."""
+    if agent != ALL_AGENTS:
+        return client.search(question, agent=agent, **limits)
+    from memd_client.errors import AgentUnknownError
+
+    try:
+        reply = client.search(question, agent=agent, **limits)
+    except AgentUnknownError:
+        return client.search_agents(question, **limits)
+    output.note(f"an agent has the id {ALL_AGENTS}: it alone was searched")
+    return reply
 
 
 def search_lines(
@@ -143,9 +172,33 @@ def search_lines(
     return lines
 
 
+def search_agents_lines(
+    reply: SearchAgentsReply, query: str, now_ms: int, min_score: float | None = None
+) -> list[Line]:
+    """Return the hits of several agents as lines, and below them how the agents were searched.
+
+    Args:
+        reply: The daemon's.
+        query: The query; its words are marked in the snippets.
+        now_ms: The time now, in epoch milliseconds.
+        min_score: The least score that was asked for; None if none was.
+    """
+    pattern = pattern_for(query)
+    lines: list[Line] = []
+    for hit in reply.hits:
+        lines.extend(_hit_lines(hit, pattern))
+        lines.append(BLANK)
+    if not reply.hits:
+        lines.append(line("No hits in the memory of any agent."))
+        if min_score is None:
+            lines.append(_MIN_SCORE_HINT)
+    return [*lines, *summary_lines(reply, now_ms)]
+
+
 def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
     """Return one hit: where it is, its score, the text around what matched, and why it stands there."""
-    place = ((hit.path, "path"), f":{hit.start_line}-{hit.end_line}")
+    agent = f" --agent {hit.agent}" if hit.agent is not None else ""
+    place = ((hit.path, "path"), f":{hit.start_line}-{hit.end_line}", (agent, "title"))
     copies = f"  {hit.copies} copies" if hit.copies > 1 else ""
     lines = [line(*place, f"  {hit.score:.2f}", (f"  {hit.source}{copies}", "quiet"))]
     for text in hit.snippet.strip("\r\n").replace("\r\n", "\n").split("\n"):
@@ -168,9 +221,7 @@ def _none_lines(reply: SearchReply, min_score: float | None, *, limited: bool) -
         said = f"Nothing in {where} that has to do with the question scores {min_score:g} or more."
     return [
         line(said),
-        line(
-            ("try: ", "label"), "--min-score 0 shows the nearest texts all the same.", indent=SNIPPET_INDENT
-        ),
+        _MIN_SCORE_HINT,
     ]
 
 

@@ -26,6 +26,7 @@ from memd_client.messages import (
     Pending,
     Progress,
     ResetReply,
+    SearchAgentsReply,
     SearchReply,
     StatusReply,
     VacuumReply,
@@ -66,6 +67,10 @@ class FakeClient:
     def search(self, query: str, **params: Any) -> SearchReply:
         """Answer `search`."""
         return self._answer(SearchReply, "search", query=query, **params)
+
+    def search_agents(self, query: str, **params: Any) -> SearchAgentsReply:
+        """Answer `search_agents`."""
+        return self._answer(SearchAgentsReply, "search_agents", query=query, **params)
 
     def get(self, path: str, **params: Any) -> GetReply:
         """Answer `get`."""

@@ -8,8 +8,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from memd.cli import get, search
 from memd.cli.known_names import agent_ids, model_refs
 from memd_client.errors import DaemonUnreachableError
 from memd_client.facts import FactRow, FactsReply
@@ -77,6 +79,21 @@ def test_agents_and_models_are_completed_from_the_daemon(runs: Any) -> None:
 
     assert (agent_ids(""), agent_ids("ma"), agent_ids("x")) == (["main"], ["main"], [])
     assert model_refs("mini") == ["minilm"]
+
+
+def test_all_is_completed_as_the_agent_of_a_search_alone(runs: Any) -> None:
+    runs(Daemon())
+
+    def completed(command: click.Command, incomplete: str) -> list[str]:
+        (option,) = (each for each in command.params if each.name == "agent")
+        return [item.value for item in option.shell_complete(click.Context(command), incomplete)]
+
+    assert [completed(search.command, begun) for begun in ("", "al", "m")] == [
+        ["all", "main"],
+        ["all"],
+        ["main"],
+    ]
+    assert completed(get.command, "") == ["main"]
 
 
 def test_without_a_daemon_nothing_is_completed_and_none_is_started(

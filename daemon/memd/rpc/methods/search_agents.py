@@ -111,4 +111,6 @@ def _row(agent_id: str, reply: Outcome) -> SearchedAgent:
         pending=reply.pending,
         partial=reply.partial,
         fallback=reply.fallback,
+        provider=reply.provider,
+        model=reply.model,
     )

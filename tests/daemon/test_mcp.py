@@ -46,7 +46,8 @@ def test_tools_say_what_they_do_and_whose_memory_they_know(daemon: DaemonProcess
     assert {tool.name for tool in tools if tool.annotations.readOnlyHint} == set(READERS)
     assert [tool.name for tool in tools if tool.annotations.destructiveHint] == ["memory_forget"]
     for tool in tools:
-        assert tool.inputSchema["properties"]["agent"]["enum"] == ["main", "work"]
+        more = ["all"] if tool.name == "memory_search" else []
+        assert tool.inputSchema["properties"]["agent"]["enum"] == ["main", "work", *more]
         assert all(each.get("description") for each in tool.inputSchema["properties"].values())
 
 
@@ -120,6 +121,29 @@ def test_another_agent_is_asked_by_its_name(daemon: DaemonProcess) -> None:
     assert "June" in text_of(found)
 
 
+def test_a_search_of_all_agents_names_the_agent_that_reading_on_needs(daemon: DaemonProcess) -> None:
+    async def steps(session: ClientSession) -> Any:
+        query = {"query": "staging gateway lease office", "agent": "all"}
+        found = await session.call_tool("memory_search", query)
+        rows = (found.structuredContent or {})["results"]
+        place = {"agent": "work", "path": next(row["path"] for row in rows if row["agent"] == "work")}
+        read = await session.call_tool("memory_get", place)
+        wrong = await session.call_tool("memory_search", {**query, "maxResults": 51})
+        get = await session.call_tool("memory_get", {"path": "MEMORY.md", "agent": "all"})
+        return found, read, wrong, get
+
+    found, read, wrong, get = driven(daemon, steps)
+
+    answer = found.structuredContent
+    assert {row["agent"] for row in answer["results"]} == {"main", "work"}
+    assert (answer["mode"], [row["agent"] for row in answer["agents"]]) == ("keyword", ["main", "work"])
+    assert "agent work: MEMORY.md#L1-L3" in text_of(found)
+    assert "June" in text_of(read)
+    assert (wrong.isError, get.isError) == (True, True)
+    assert "a whole number from 1 to 50" in text_of(wrong)
+    assert "agent_unknown" in text_of(get)
+
+
 def test_an_unknown_agent_is_answered_with_the_known_ones(daemon: DaemonProcess) -> None:
     found = called(daemon, "memory_search", {"query": "lease", "agent": "nobody"})
 
@@ -133,16 +157,20 @@ def test_a_server_of_one_agent_shows_nothing_of_another(daemon: DaemonProcess) -
         tools = (await session.list_tools()).tools
         own = await session.call_tool("memory_search", {"query": "lease of the office"})
         other = await session.call_tool("memory_search", {"query": "gateway", "agent": "main"})
+        every = await session.call_tool("memory_search", {"query": "gateway lease", "agent": "all"})
         listed = (await session.list_resources()).resources
-        return tools, own, other, listed
+        return tools, own, other, every, listed
 
-    tools, own, other, listed = driven(daemon, steps, "--agent", "work")
+    tools, own, other, every, listed = driven(daemon, steps, "--agent", "work")
 
     assert [tool.name for tool in tools if "agent" in tool.inputSchema["properties"]] == []
     assert "June" in text_of(own)
     assert other.isError
     assert "serves the agent work alone" in text_of(other)
     assert "8443" not in text_of(other)
+    assert every.isError
+    assert "serves the agent work alone" in text_of(every)
+    assert "main" not in text_of(every)
     assert {str(each.uri).split("/")[2] for each in listed} == {"work"}
 
 

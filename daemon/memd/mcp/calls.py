@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from memd.mcp.all_agents import ALL_AGENTS, answer_of, search_of
 from memd.mcp.definitions import APPEND_NOTE, TOOLS, Tool
 from memd.mcp.reach import Reach
 from memd.mcp.readable import say, say_error, say_wrong
@@ -50,6 +51,7 @@ async def carry_out(
             say_wrong({"error": f"there is no tool {name[:60]!r}", "expected": f"one of {', '.join(TOOLS)}"})
         )
     given = dict(arguments)
+    may_mean_all = tool.takes_all and reach.agent is None and given.get("agent") == ALL_AGENTS
     try:
         agent = reach.checked(given.pop("agent", None))
         if name == APPEND_NOTE:
@@ -61,9 +63,24 @@ async def carry_out(
             Outcome(say(name, reply.result), reply.result) if reply.ok else Outcome(say_wrong(reply.result))
         )
     except AgentUnknownError as error:
+        if may_mean_all:
+            return await _search_all(reach, tool, given, on_progress)
         return Outcome("\n".join([say_error(error), *await _known_agents(reach)]))
     except MemdError as error:
         return Outcome(say_error(error))
+
+
+async def _search_all(
+    reach: Reach, tool: Tool, given: dict[str, Any], on_progress: OnProgress | None
+) -> Outcome:
+    """Search the memory of all agents."""
+    try:
+        answer = answer_of(await _replied(reach, search_of(given), on_progress))
+    except BadParamsError as error:
+        return _wrong(tool, error.message)
+    except MemdError as error:
+        return Outcome(say_error(error))
+    return Outcome(say(tool.name, answer), answer)
 
 
 async def _append(

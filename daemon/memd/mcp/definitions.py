@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memd.mcp.all_agents import ALL_AGENTS, MAX_RESULTS
 from memd_client.facts import CATEGORIES
 
 APPEND_NOTE = "memory_append_note"
@@ -31,6 +32,7 @@ class Tool:
         writes: It changes memory.
         removes: It takes something away.
         repeatable: Calling it twice does what calling it once does.
+        takes_all: Its `agent` may be `all`.
         example: Arguments that are right, for a model that got it wrong.
     """
 
@@ -44,6 +46,7 @@ class Tool:
     writes: bool = False
     removes: bool = False
     repeatable: bool = True
+    takes_all: bool = False
     example: dict[str, Any] = field(default_factory=dict)
 
     def input_schema(self, agents: Sequence[str], *, fixed: bool) -> dict[str, Any]:
@@ -55,7 +58,9 @@ class Tool:
         """
         properties = dict(self.properties)
         if not fixed:
-            properties["agent"] = {**_AGENT, **({"enum": list(agents)} if agents else {})}
+            named = [*agents, *((ALL_AGENTS,) if self.takes_all and ALL_AGENTS not in agents else ())]
+            said = _AGENT_OR_ALL if self.takes_all else _AGENT
+            properties["agent"] = {**said, **({"enum": named} if agents else {})}
         return {
             "type": "object",
             "properties": properties,
@@ -83,6 +88,11 @@ def _count(description: str, most: int | None = None) -> dict[str, Any]:
 
 
 _AGENT = {"type": "string", "description": "Whose memory; the default agent's if left out."}
+_AGENT_OR_ALL = {
+    "type": "string",
+    "description": f"Whose memory; `{ALL_AGENTS}`: every agent's, and each result names its agent, which memory_get "
+    "then needs. The default agent's if left out.",
+}
 _STRING = {"type": "string"}
 _INTEGER = {"type": "integer"}
 _ROWS = {"type": "array", "items": {"type": "object"}}
@@ -95,13 +105,15 @@ _SEARCH = Tool(
     "excerpts, best first, each with its path and lines; an empty list means that nothing there is about it.",
     {
         "query": _text("What to look for, in any language; a question or a few telling words."),
-        "maxResults": _count("How many excerpts at most.", 50),
+        "maxResults": _count("How many excerpts at most.", MAX_RESULTS),
         "minScore": _number(
             "Leave out what scores lower. 0 gives the nearest notes even where none is relevant."
         ),
     },
     ("query",),
     {"results": _ROWS, "mode": _STRING},
+    {"agents": _ROWS},
+    takes_all=True,
     example={"query": "what did we decide about the release date", "maxResults": 5},
 )
 

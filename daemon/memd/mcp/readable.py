@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memd.mcp.definitions import APPEND_NOTE
@@ -64,7 +64,7 @@ def say_error(error: MemdError) -> str:
 def _found(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["results"]
     parts = [
-        f"{row['path']}#L{row['startLine']}-L{row['endLine']} (score {row['score']:.2f})\n{_bare(row)}"
+        f"{_owner(row)}{row['path']}#L{row['startLine']}-L{row['endLine']} (score {row['score']:.2f})\n{_bare(row)}"
         for row in rows
     ]
     if not rows:
@@ -72,7 +72,21 @@ def _found(answer: Mapping[str, Any]) -> str:
     degraded = answer.get("degraded")
     if degraded:
         parts.append(f"Less than the whole: {degraded['reason']} {degraded['hint']}")
+    parts.extend(line for each in answer.get("agents", ()) for line in _lacking(each))
     return "\n\n".join(parts)
+
+
+def _owner(row: Mapping[str, Any]) -> str:
+    """Return whose memory a result is in, where several agents' were searched."""
+    return f"agent {row['agent']}: " if row.get("agent") else ""
+
+
+def _lacking(agent: Mapping[str, Any]) -> Iterator[str]:
+    """Return what one agent's part lacks, where several agents' memory was searched."""
+    if error := agent.get("error"):
+        yield f"Agent {agent['agent']} was not searched: {error['message']} {error['hint']}"
+    if degraded := agent.get("degraded"):
+        yield f"Agent {agent['agent']}, less than the whole: {degraded['reason']} {degraded['hint']}"
 
 
 def _bare(row: Mapping[str, Any]) -> str:

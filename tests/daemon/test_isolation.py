@@ -220,6 +220,22 @@ def test_no_query_is_answered_with_anything_of_another_agent(
     assert hits > count / 2
 
 
+def test_a_search_of_several_agents_says_of_each_hit_whose_it_is_and_holds_no_other_agents(
+    scene: Scene, client: Client
+) -> None:
+    dice = random.Random(7)
+    hits = 0
+    for _ in range(50):
+        named = dice.sample(AGENTS, dice.randint(1, len(AGENTS)))
+        query = f"{dice.choice(TOPICS)} {dice.choice(TOPICS)}"
+        reply = client.search_agents(query, agents=named, min_score=0, max_results=20, explain=True)
+        for hit in reply.hits:
+            assert hit.agent in named
+            assert not scene.canaries.told(hit.agent, hit), (named, query)
+        hits += len(reply.hits)
+    assert hits > 100
+
+
 @pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
 def test_no_path_gives_a_byte_from_outside_an_agents_memory(scene: Scene, client: Client, count: int) -> None:
     dice = random.Random(count)

@@ -91,6 +91,7 @@ def test_a_page_of_one_agent_has_nothing_of_another(daemon: DaemonProcess) -> No
     visitor = opened(daemon, "--agent", "work")
     asked = {
         "search": {"query": "garden gate code staging gateway lease", "min_score": 0},
+        "search_agents": {"query": "garden gate code staging gateway lease", "min_score": 0},
         "get": {"path": "MEMORY.md"},
         "files": {},
         "facts": {},

@@ -19,12 +19,16 @@ from memd_client.messages import REQUESTS
 from memd_client.trio import Client
 
 OFFERED = frozenset(
-    "status search get files facts memory_recall memory_store memory_edit memory_forget metrics index".split()
+    "status search search_agents get files facts memory_recall memory_store memory_edit memory_forget"
+    " metrics index".split()
 )
 """The requests that the page may make."""
 
 OF_ALL = frozenset({"metrics"})
 """Of these, those that know no agent."""
+
+OF_SEVERAL = frozenset({"search_agents"})
+"""Of these, those that a page of one agent may not make at all."""
 
 WRITING = frozenset({"memory_store", "memory_edit", "memory_forget"})
 """Of these, those that must not be made twice."""
@@ -62,7 +66,7 @@ class Gateway:
         Raises:
             MethodUnknownError: The page may not make this request.
             BadParamsError: The body is no JSON map.
-            AgentUnknownError: It names another agent than the session's.
+            AgentUnknownError: It names another agent than the session's, or is about several.
             MemdError: What the daemon answered.
         """
         if request not in OFFERED:
@@ -126,7 +130,7 @@ def _narrowed(agent: str | None, request: str, params: dict[str, Any]) -> dict[s
     """Return parameters that name no other agent than the session's."""
     if agent is None or request in OF_ALL:
         return params
-    if params.get("agent") not in (None, agent):
+    if request in OF_SEVERAL or params.get("agent") not in (None, agent):
         raise AgentUnknownError(
             f"this page shows the agent {agent} alone", hint="Run `memctl show` without --agent to see all."
         )

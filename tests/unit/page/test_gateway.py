@@ -34,6 +34,13 @@ def test_requests_are_answered_as_over_the_daemons_socket(visitor: Visitor) -> N
     assert reply.json["result"]["hits"][0]["snippet"] == "tea"
 
 
+def test_a_page_of_all_agents_searches_all_of_them(visitor: Visitor) -> None:
+    reply = visitor.call("search_agents", {"query": "tea"}).json["result"]
+
+    assert [hit["agent"] for hit in reply["hits"]] == ["main", "other"]
+    assert [row["agent"] for row in reply["agents"]] == ["main", "other"]
+
+
 @pytest.mark.parametrize("request_name", sorted(OFFERED & {"status", "metrics", "files", "index"}))
 def test_requests_without_parameters_need_none(visitor: Visitor, request_name: str) -> None:
     assert visitor.call(request_name).status == 200
@@ -120,6 +127,14 @@ def test_a_page_of_one_agent_cannot_name_another(server: PageThread, request_nam
     )
 
     assert (reply.status, reply.json["error"]["code"]) == (404, "agent_unknown")
+
+
+@pytest.mark.parametrize("params", [{}, {"agents": None}, {"agents": ["other"]}, {"agent": "other"}])
+def test_a_page_of_one_agent_cannot_search_several(server: PageThread, params: dict[str, Any]) -> None:
+    reply = server.visitor("other").call("search_agents", {"query": "x", **params})
+
+    assert (reply.status, reply.json["error"]["code"]) == (404, "agent_unknown")
+    assert "result" not in reply.json
 
 
 def test_a_page_of_one_agent_is_told_no_figure_of_another(server: PageThread) -> None:

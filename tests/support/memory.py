@@ -58,7 +58,7 @@ class FakeAgent:
         self.agent_id = agent_id
         state = Path("/state")
         home = resolve({}, config_path=state / "openclaw.json", state_dir=state, home=Path("/home"))
-        self.config = replace(home.agents["main"], id=agent_id)
+        self.config = replace(home.agents["main"], id=agent_id, workspace=state / f"workspace-{agent_id}")
         self.limits = limits_of(DaemonSettings())
         self.failure: Exception | None = None
         self.waiting = 0

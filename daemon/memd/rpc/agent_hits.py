@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from memd.ranking.agents import HitScores, merge_agents
@@ -14,7 +14,7 @@ def merged_hits(searched: Sequence[tuple[AgentMemory, SearchReply]], most: int) 
     """Return the best hits of all agents.
 
     Scores are compared between agents only if they were made alike: in the same mode, with vectors of one space, and
-    with equal settings of `query.hybrid`.
+    with equal settings of `query.hybrid`. The same lines of one file that several agents share are one hit.
 
     Args:
         searched: Each agent, and what its search answered.
@@ -25,8 +25,18 @@ def merged_hits(searched: Sequence[tuple[AgentMemory, SearchReply]], most: int) 
     rankings = [
         [HitScores(hit.score, hit.vector_score, hit.text_score) for hit in reply.hits] for _, reply in found
     ]
-    places = merge_agents(rankings, most, comparable=len(made) <= 1)
-    return [replace(found[at][1].hits[rank], agent=found[at][0].agent_id) for at, rank in places]
+    hits: dict[Hashable, Hit] = {}
+    for at, rank in merge_agents(rankings, sum(map(len, rankings)), comparable=len(made) <= 1):
+        agent, hit = found[at][0], found[at][1].hits[rank]
+        hits.setdefault(_place(agent, hit), replace(hit, agent=agent.agent_id))
+    return list(hits.values())[:most]
+
+
+def _place(agent: AgentMemory, hit: Hit) -> Hashable:
+    """Return what is equal for two hits if they are the same lines of one file: agents may share a workspace."""
+    if hit.source != "memory":
+        return agent.agent_id, hit.path, hit.start_line, hit.end_line
+    return agent.config.workspace / hit.path, hit.start_line, hit.end_line
 
 
 def _compared(reply: SearchReply) -> str:

@@ -46,6 +46,17 @@ def test_the_agents_named_are_searched_once_each_in_their_order() -> None:
     assert (memory.main.searches, memory.other.searches) == (1, 1)
 
 
+def test_a_file_that_two_agents_share_is_one_hit() -> None:
+    memory = FakeMemory()
+    memory.other.config = replace(memory.other.config, workspace=memory.main.config.workspace)
+
+    params = SearchAgentsParams(query="tea")
+    reply = run(search_agents.handle(call_of(memory), params))
+
+    assert [hit.agent for hit in reply.hits] == ["main"]
+    assert [row.agent for row in reply.agents] == ["main", "other"]
+
+
 def test_an_agent_whose_memory_is_off_is_left_out_unless_it_is_named() -> None:
     memory = FakeMemory()
     _turn_off(memory.other)

@@ -52,6 +52,12 @@ class ClientContract(ServedClient):
             assert client.get("MEMORY.md").agent == "other"
             assert [row.agent for row in client.index().agents] == ["other"]
 
+    def test_a_search_of_several_agents_is_of_all_unless_some_are_named(self, server: ServerThread) -> None:
+        with self.make_client(server.path, agent="other") as client:
+            reply = client.search_agents("x", max_results=5)
+            assert [(hit.agent, hit.snippet) for hit in reply.hits] == [("main", "x"), ("other", "x")]
+            assert [row.agent for row in client.search_agents("x", agents=["main"]).agents] == ["main"]
+
     def test_an_error_is_raised_as_the_class_of_its_code(self, client: Any) -> None:
         with pytest.raises(AgentUnknownError, match="nobody") as caught:
             client.search("x", agent="nobody")

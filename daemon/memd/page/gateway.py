@@ -19,8 +19,10 @@ from memd_client.messages import REQUESTS
 from memd_client.trio import Client
 
 OFFERED = frozenset(
-    "status search search_agents get files facts memory_recall memory_store memory_edit memory_forget"
-    " metrics index".split()
+    (
+        "status search search_agents get files facts memory_recall memory_store memory_edit memory_forget"
+        " metrics index"
+    ).split()
 )
 """The requests that the page may make."""
 
@@ -28,7 +30,7 @@ OF_ALL = frozenset({"metrics"})
 """Of these, those that know no agent."""
 
 OF_SEVERAL = frozenset({"search_agents"})
-"""Of these, those that a page of one agent may not make at all."""
+"""Of these, those that name several agents: a session that is fixed to one agent may not make them."""
 
 WRITING = frozenset({"memory_store", "memory_edit", "memory_forget"})
 """Of these, those that must not be made twice."""
@@ -66,7 +68,7 @@ class Gateway:
         Raises:
             MethodUnknownError: The page may not make this request.
             BadParamsError: The body is no JSON map.
-            AgentUnknownError: It names another agent than the session's, or is about several.
+            AgentUnknownError: It concerns another agent than the session's.
             MemdError: What the daemon answered.
         """
         if request not in OFFERED:

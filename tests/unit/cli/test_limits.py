@@ -9,6 +9,7 @@ import pytest
 
 from memd.cli import options, texts
 from memd.lifecycle.daily import MOST_BYTES, day_of, is_key
+from memd.rpc.checks import MAX_RESULTS
 from memd.rpc.methods import search
 from memd.rpc.param_bounds import bound_of
 from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryStoreReply
@@ -91,7 +92,7 @@ def test_a_key_is_one_for_both(value: str) -> None:
 
 
 def test_the_range_of_results_is_the_daemons() -> None:
-    assert options.MAX_RESULTS == search.MAX_RESULTS
+    assert options.MAX_RESULTS == MAX_RESULTS
 
 
 NUMBERS = [

@@ -22,7 +22,7 @@ _END: Final = "annotations;"
 """Sorts after every key with the prefix."""
 
 VERSION_KEY: Final = "annotations_version"
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Counts the versions of `memd.text.annotations`: if an index has another one, all files are read again."""
 
 

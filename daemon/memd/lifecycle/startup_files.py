@@ -11,6 +11,7 @@ from pathlib import Path
 
 from memd.lifecycle.session_kinds import Kind
 from memd.sync.descend import open_file, open_listing
+from memd.text.annotations import hide_annotations
 
 PRIVATE_FILES = ("MEMORY.md", "memory.md", "USER.md")
 """For the main session alone: what stands in them is the user's own."""
@@ -29,7 +30,7 @@ MOST_BYTES = 16 * 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class StartFile:
-    """A file and all its text; lines end with a newline alone."""
+    """A file and all its text without comments for programs; lines end with a newline alone."""
 
     path: str
     text: str
@@ -54,7 +55,7 @@ def read_start_files(workspace: Path, kind: Kind, today: date) -> Iterator[Start
         except (OSError, UnicodeDecodeError):
             continue
         if text and text.strip():
-            yield StartFile(path, text.replace("\r\n", "\n"))
+            yield StartFile(path, hide_annotations(text.replace("\r\n", "\n")))
 
 
 def _wanted(root: str, kind: Kind, today: date) -> Iterator[str]:

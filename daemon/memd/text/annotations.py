@@ -3,7 +3,7 @@
 `<!-- trigger: a; b -->`, `<!-- importance: 8 -->`, `<!-- project: key -->`.
 They are read as OpenClaw 2026.9's own memory reads them. An entry is a list item that starts a line with `- `, with all
 lines up to the next such item or heading; else a heading with the text under it. Comments are hidden from what is
-indexed; the entries they are in are chunks of their own.
+indexed, together with memd's own (`memd.text.own_markers`); annotated entries are chunks of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from memd.text.markers import SPACE, hide_markers, marker_pattern, scan_markers
+from memd.text.own_markers import OWN_MARKER, hide_provenance_key
 
 CURATED_FILES: Final = frozenset({"MEMORY.md", "memory.md", "USER.md"})
 """Files whose triggers and importance count. Projects count in every note but `USER.md`."""
@@ -22,6 +23,7 @@ MIN_IMPORTANCE: Final = 1
 MAX_IMPORTANCE: Final = 10
 
 _ANNOTATION = marker_pattern("trigger", "importance", "project")
+_HIDDEN = re.compile(f"{_ANNOTATION.pattern}|{OWN_MARKER.pattern}", _ANNOTATION.flags)
 _PROJECT = marker_pattern("project")
 _HEADING = re.compile(rf"#{{1,6}}(?:[{SPACE}]|\Z)")
 _TRIGGER_END = re.compile(r"[,;]")
@@ -69,8 +71,8 @@ class AnnotatedEntry(NamedTuple):
 
 
 def hide_annotations(text: str) -> str:
-    """Return a note without its annotations; every line keeps its number."""
-    return hide_markers(text, _ANNOTATION)
+    """Return a note without its annotations and memd's own markers; every line keeps its number."""
+    return hide_markers(hide_provenance_key(text), _HIDDEN)
 
 
 def split_entries(text: str) -> list[Entry]:

@@ -30,7 +30,10 @@ _CUT = "\0"
 
 
 class Marker(NamedTuple):
-    """A marker in a text: where it starts and ends, its name in lower case, its value without outer white space."""
+    """A marker in a text: where it starts and ends, its name in lower case, its value without outer white space.
+
+    The name is empty if the pattern of the openings has no group for it.
+    """
 
     start: int
     end: int
@@ -63,7 +66,7 @@ def scan_markers(text: str, opening: re.Pattern[str], *, within_line: bool = Fal
             at = start
             continue
         at = closing + len(_CLOSING)
-        yield Marker(match.start(), at, match[1].lower(), text[start:closing].strip(SPACE))
+        yield Marker(match.start(), at, (match[1] or "").lower(), text[start:closing].strip(SPACE))
 
 
 def hide_markers(text: str, opening: re.Pattern[str]) -> str:

@@ -159,3 +159,22 @@ def test_entries_hold_every_line_once_and_annotated_ones_are_entries(text: str) 
     assert lines == list(range(1, text.count("\n") + 2))
     spans = {entry[:2] for entry in entries}
     assert all(entry[:2] in spans and entry.annotations for entry in find_annotated(text, "MEMORY.md"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("- tea <!-- fact id=01K importance=0.7 category=other -->\n", "- tea\n"),
+        ("entry\n<!-- memd:key=a.b:c-1 -->\nnext", "entry\n\nnext"),
+        ('<!-- memd-import {"kind": "x"} -->\nbody', "\nbody"),
+        ('\ufeff<!-- memd-import {"kind": "x"} -->\r\nbody', "\ufeff\r\nbody"),
+        ('---\r\n# memd-import {"kind": "x"}\r\ntags: []\r\n---\r\n', "---\r\n\r\ntags: []\r\n---\r\n"),
+        ("<!-- fact check this -->", "<!-- fact check this -->"),
+        ("<!-- fact: tea is green -->", "<!-- fact: tea is green -->"),
+        ("<!-- memd: a note of mine -->", "<!-- memd: a note of mine -->"),
+        ("<!-- memd-import of last year -->", "<!-- memd-import of last year -->"),
+        ("text\n---\n# memd-import {}\n", "text\n---\n# memd-import {}\n"),
+    ],
+)
+def test_memds_own_markers_are_hidden_and_comments_of_users_are_not(text: str, shown: str) -> None:
+    assert hide_annotations(text) == shown

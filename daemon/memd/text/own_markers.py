@@ -1,0 +1,31 @@
+"""The markers memd itself writes into notes: what they look like, so that no search finds or shows them. Pure.
+
+A fact's id (`memd.lifecycle.fact_lines`), the key of an appended entry (`memd.lifecycle.daily`), and where an imported
+file came from (`memd.importing.provenance`): a comment of HTML, or of YAML in a file that begins with frontmatter.
+Other comments are text of the note.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memd.text.markers import SPACE
+
+OWN_MARKER: Final = re.compile(
+    rf"<!--[{SPACE}]*(?:memd:key=|memd-import[{SPACE}]*\{{|fact[{SPACE}]+(?:id|importance|category|created)=)",
+    re.ASCII | re.IGNORECASE,
+)
+"""The opening of an HTML comment that memd wrote."""
+
+_PROVENANCE_KEY = re.compile(r"(\ufeff?---[ \t]*\r?\n)# memd-import \{[^\r\n]*\}")
+
+
+def hide_provenance_key(text: str) -> str:
+    """Return a note whose frontmatter does not say where the note was imported from; that line is empty then.
+
+    Args:
+        text: The note from its beginning.
+    """
+    found = _PROVENANCE_KEY.match(text)
+    return text if found is None else found[1] + text[found.end() :]

@@ -45,6 +45,7 @@ from memd_client.reports import BulkJob as BulkJob
 from memd_client.reports import Check as Check
 from memd_client.reports import Degraded as Degraded
 from memd_client.reports import DownloadStatus as DownloadStatus
+from memd_client.reports import EmptyResult as EmptyResult
 from memd_client.reports import Fallback as Fallback
 from memd_client.reports import Filling as Filling
 from memd_client.reports import Histogram as Histogram
@@ -172,7 +173,7 @@ class SearchReply:
     """Hits, best first, and how they were found.
 
     `mode` is `hybrid`, `keyword` or `vector`; `abstained` says that nothing relevant was found. `provider`, `model`
-    and `space` name the vectors that were compared; `filling` those that will be, once they are whole.
+    and `space` name the vectors that were compared, `filling` those to come. `empty` says why there are no hits.
     """
 
     agent: str
@@ -190,6 +191,7 @@ class SearchReply:
     filling: Filling | None = None
     fallback: Fallback | None = None
     timings: dict[str, float] | None = None
+    empty: EmptyResult | None = None
 
 
 @record
@@ -227,6 +229,7 @@ class SearchedAgent:
     fallback: Fallback | None = None
     provider: str = "none"
     model: str = ""
+    empty: EmptyResult | None = None
     error: Problem | None = None
 
 

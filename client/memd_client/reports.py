@@ -28,6 +28,19 @@ class Degraded:
 
 
 @record
+class EmptyResult:
+    """Why a search has no hits, as sentences, and what to do: a `min_score` in the hint is the request's parameter.
+
+    `code` is one of `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`, `path_matches_nothing`,
+    `indexing`, `no_match`.
+    """
+
+    code: str
+    message: str
+    hint: str
+
+
+@record
 class Fallback:
     """The provider that was wanted and failed, why, and since when (epoch milliseconds)."""
 

@@ -7,6 +7,7 @@ behind it, and the warm matrix. Nothing here reaches another agent.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,23 +31,21 @@ from memd.recall import Recall
 from memd.report import describe_agent
 from memd.searchers.copies import Copies
 from memd.sync.curated import list_curated
-from memd.sync.discover import Discovery
+from memd.sync.empty_result import SearchedMemory, explain_empty
 from memd.sync.healing import heal_writing
 from memd.sync.listing import list_memory
 from memd.sync.metered import MeteredRows, MeteredSync, SyncMeter
 from memd.sync.read import lines_of
 from memd.sync.reconcile import ProgressSink, TextSync
+from memd.sync.refusal import refusal_of
 from memd.sync.right_of_way import RightOfWay
-from memd.sync.rules import describe_refusal, is_memory_path
 from memd.sync.schedule import Schedule
 from memd.sync.sources import Sources
 from memd.sync.watching.watcher import WatchState
 from memd_client.errors import (
-    FileMissingError,
     IndexClosedError,
     MemdError,
     MemoryDisabledError,
-    PathRefusedError,
     ProviderUnavailableError,
 )
 from memd_client.messages import (
@@ -196,7 +195,11 @@ class AgentMemory:
             MemoryDisabledError: The agent's settings turn memory off.
         """
         self._require_enabled()
-        return await self._recall.search(params)
+        reply = await self._recall.search(params)
+        if reply.hits:
+            return reply
+        memory = SearchedMemory(self.config.id, self.workspace, self.config.settings.sources)
+        return replace(reply, empty=await explain_empty(reply, params, memory, self.text))
 
     async def get(self, params: GetParams) -> GetReply:
         """Return lines of an allowed file.
@@ -212,7 +215,7 @@ class AgentMemory:
             disk = self.sources.find_notes()
             found = disk.files.get(params.path)
             if found is None:
-                raise _refusal(params.path, disk)
+                raise refusal_of(params.path, disk, str(self.workspace))
             file = self.sources.load(found)
             text, count, total, truncated = lines_of(
                 file.text, params.from_line, params.lines, GET_CHARACTERS
@@ -381,14 +384,3 @@ class AgentMemory:
     def workspace(self) -> Path:
         """Where the agent's Markdown is."""
         return self.config.workspace
-
-
-def _refusal(path: str, disk: Discovery) -> MemdError:
-    """Return why a path that is not among the files can't be read."""
-    shown = path[:200]
-    for skipped in disk.skipped:
-        if path == skipped.path or path.startswith(f"{skipped.path}/"):
-            return PathRefusedError(f"{shown} is left out: {skipped.reason}", data={"path": shown})
-    if is_memory_path(path):
-        return FileMissingError(f"there is no {shown}", data={"path": shown})
-    return PathRefusedError(f"{shown!r} is refused: {describe_refusal(path)}", data={"path": shown})

@@ -151,7 +151,7 @@ def test_an_agents_turn_searches_memory_and_reads_the_right_lines(
     assert first.system.count(CURATED.rstrip()) == 1
     found, read = (json.loads(result) for result in last.results)
     assert found["results"][0]["path"] == "memory/2026-03-04.md"
-    assert found["results"][0]["citation"].startswith("memory/2026-03-04.md#L")
+    assert "citation" not in found["results"][0]  # said once: path and lines
     assert (read["status"], read["from"], read["lines"]) == ("ok", 3, 1)
 
 

@@ -358,10 +358,22 @@ export interface Pending {
 }
 
 /**
+ * Why a search has no hits, as sentences, and what to do: a `min_score` in the hint is the request's parameter.
+ *
+ * `code` is one of `sessions_not_indexed`, `no_transcripts`, `workspace_missing`, `no_notes`, `path_matches_nothing`,
+ * `indexing`, `no_match`.
+ */
+export interface EmptyResult {
+  code: string;
+  message: string;
+  hint: string;
+}
+
+/**
  * Hits, best first, and how they were found.
  *
  * `mode` is `hybrid`, `keyword` or `vector`; `abstained` says that nothing relevant was found. `provider`, `model`
- * and `space` name the vectors that were compared; `filling` those that will be, once they are whole.
+ * and `space` name the vectors that were compared, `filling` those to come. `empty` says why there are no hits.
  */
 export interface SearchReply {
   agent: string;
@@ -379,6 +391,7 @@ export interface SearchReply {
   filling: Filling | null;
   fallback: Fallback | null;
   timings: Record<string, number> | null;
+  empty: EmptyResult | null;
 }
 
 /**

@@ -90,10 +90,13 @@ export const SHAPES = {
   Pending: {
     defaults: {"files": 0, "chunks": 0, "oldest_ms": 0},
   },
+  EmptyResult: {
+    needs: ["code", "message", "hint"],
+  },
   SearchReply: {
     needs: ["agent", "hits", "mode", "degraded", "abstained", "took_ms", "provider", "model", "generation", "pending"],
-    defaults: {"partial": false, "space": "", "filling": null, "fallback": null, "timings": null},
-    holds: {"hits": ["Hit", true], "degraded": ["Degraded", false], "pending": ["Pending", false], "filling": ["Filling", false], "fallback": ["Fallback", false]},
+    defaults: {"partial": false, "space": "", "filling": null, "fallback": null, "timings": null, "empty": null},
+    holds: {"hits": ["Hit", true], "degraded": ["Degraded", false], "pending": ["Pending", false], "filling": ["Filling", false], "fallback": ["Fallback", false], "empty": ["EmptyResult", false]},
   },
   SearchedAgent: {
     needs: ["agent"],

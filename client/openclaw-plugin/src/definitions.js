@@ -22,7 +22,7 @@ export const DEFINITIONS = [
     description:
       "Look something up in long-term memory (MEMORY.md, USER.md and the notes in memory/), by meaning and by words. " +
       "Call it before answering about earlier work, decisions, dates, people, preferences or tasks. Answers with short " +
-      "excerpts, best first, each with its path and lines; an empty list means that nothing there is about it.",
+      "excerpts, best first, each with its path and lines; an answer without any says why.",
     parameters: {
       type: "object",
       properties: {
@@ -56,7 +56,7 @@ export const DEFINITIONS = [
       properties: {
         path: text("The file as memory_search names it, such as memory/2026-01-16.md; relative to the workspace."),
         from: { ...LINES, description: "First line, counted from 1." },
-        lines: { ...LINES, description: "How many lines; all that follow if left out." },
+        lines: { ...LINES, description: "How many lines; all that follow if left out. An answer has at most 50,000 characters." },
         corpus: {
           type: "string",
           enum: ["memory", "wiki", "all"],
@@ -106,13 +106,14 @@ export const DEFINITIONS = [
     name: "memory_forget",
     label: "Memory Forget",
     description:
-      "Remove one stored fact, by its id or by a query that fits no other. Where several fit, nothing is removed and " +
-      "they are listed with their ids.",
+      "Remove one stored fact. An id removes that fact. A query removes a fact only if it says nearly the same (score at " +
+      "least 0.9) and no other fact is about as near; else nothing is removed, and the nearest facts are listed with " +
+      "their ids.",
     parameters: {
       type: "object",
       properties: {
         id: text("The fact's id, as memory_recall tells it."),
-        query: text("What the fact is about, where the id isn't known."),
+        query: text("What the fact says, if its id isn't known."),
       },
       required: [],
       additionalProperties: false,

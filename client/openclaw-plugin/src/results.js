@@ -19,6 +19,24 @@ export function toolResult(payload) {
 }
 
 /**
+ * Return the result of a search: the model reads the place of a hit once, the host also has it as `citation`.
+ * @param {Record<string, any>} payload
+ * @returns {ToolResult}
+ */
+export function searchResult(payload) {
+  const { content } = toolResult(payload);
+  if (payload.citations !== "on") return { content, details: payload };
+  return { content, details: { ...payload, results: payload.results.map(cited) } };
+}
+
+/** @param {Record<string, any>} row */
+function cited(row) {
+  if (row.citation !== undefined || row.startLine === undefined) return row;
+  const last = row.endLine === row.startLine ? "" : `-L${row.endLine}`;
+  return { ...row, citation: `${row.path}#L${row.startLine}${last}` };
+}
+
+/**
  * Return a map as JSON in which unseen characters are written out; decoded it is the same map.
  * @param {unknown} payload
  */

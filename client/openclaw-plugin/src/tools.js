@@ -9,7 +9,7 @@
 import { activeProjects } from "./curated.js";
 import { DEFINITIONS, USUAL } from "./definitions.js";
 import { recalledHits } from "./recall.js";
-import { corporaOf, factsFailed, readFailed, searchUnavailable, toolResult } from "./results.js";
+import { corporaOf, factsFailed, readFailed, searchResult, searchUnavailable, toolResult } from "./results.js";
 import { agentOf } from "./sessions.js";
 import { hasMemory } from "./settings.js";
 import { visibleHits } from "./visibility.js";
@@ -63,7 +63,8 @@ export function makeTool(name, context, { daemon, settings, entries, supplements
       const wiki = { list: supplements, who: askedBy(context, agent), deadlineMs: settings.toolDeadlineMs };
       const call = { context, cfg: config(), agent, entries, given: argumentsOf(given), wiki, ask };
       try {
-        return toolResult(await (CARRIED_OUT.get(name) ?? plain)(call));
+        const answer = await (CARRIED_OUT.get(name) ?? plain)(call);
+        return name === "memory_search" && Array.isArray(answer.results) ? searchResult(answer) : toolResult(answer);
       } catch (error) {
         signal?.throwIfAborted();
         return toolResult(failed(name, given, error));
@@ -111,7 +112,7 @@ async function search(call) {
   const searched = searchMemory(call, recall).catch((error) => /** @type {Answer} */ (searchUnavailable(error)));
   const [notes, { rows, outcome }] = await Promise.all([searched, pages]);
   if (notes.status === "error") return notes;
-  const { results, disabled, unavailable, timedOut, warning, ...rest } = notes;
+  const { results, disabled, unavailable, timedOut, warning, reason, ...rest } = notes;
   /** @type {CorpusOutcome} */
   const memory = unavailable
     ? { corpus: "memory", outcome: "unavailable", error: String(rest.error) }
@@ -119,7 +120,9 @@ async function search(call) {
   const { warning: missing, ...corpora } = corporaOf([memory, outcome]);
   const said = [...(unavailable ? [] : [warning]), missing].filter(Boolean).join(" ");
   const partial = said === "" ? {} : { partial: true, warning: said };
-  return { results: merged(results, rows, maxResults), ...rest, ...(timedOut ? { timedOut } : {}), ...corpora, ...partial };
+  const found = merged(results, rows, maxResults);
+  const empty = found.length === 0 && reason !== undefined ? { reason } : {};
+  return { results: found, ...rest, ...empty, ...(timedOut ? { timedOut } : {}), ...corpora, ...partial };
 }
 
 /**

@@ -17,12 +17,34 @@ const answering = (result) => new FakeClient({ call_tool: { ok: true, result } }
 test("a search asks the daemon as this agent and session, and gives its rows with their corpus", async () => {
   const client = answering({ results: [ROW], provider: "none", model: "", fallback: null, mode: "keyword", citations: "on" });
   const { content, details } = await call("memory_search", { query: "port" }, { client });
-  assert.deepEqual(details.results, [{ ...ROW, corpus: "memory" }]);
+  assert.deepEqual(details.results, [{ ...ROW, corpus: "memory", citation: "memory/a.md#L3-L4" }]);
   assert.equal(details.mode, "keyword");
-  assert.deepEqual(JSON.parse(content[0].text), details);
+  assert.deepEqual(JSON.parse(content[0].text), { ...details, results: [{ ...ROW, corpus: "memory" }] });
   const { params, options } = client.asked[0];
   assert.deepEqual(params, { name: "memory_search", arguments: { query: "port" }, agent: "main", session_key: AGENT.sessionKey });
   assert.equal(options.deadlineMs, 10_000);
+});
+
+test("beside its snippet a hit takes at most 300 characters of what the model reads", async () => {
+  const path = `memory/${"long-name/".repeat(17)}x.md`;
+  const results = Array.from({ length: 10 }, (_, at) => ({ ...ROW, path, score: 0.8123, startLine: 123_400 + at, endLine: 123_450 }));
+  const usual = { provider: "local", model: "minilm", fallback: null, mode: "hybrid", citations: "on" };
+  const [whole, none] = await Promise.all([results, []].map(async (rows) => {
+    const client = answering({ ...usual, results: rows });
+    const found = await call("memory_search", { query: "x" }, { client });
+    assert.equal(found.details.results.length, rows.length);
+    return found.content[0].text.length;
+  }));
+  const rest = (whole - none) / results.length - ROW.snippet.length;
+  assert.ok(rest <= 300, `${rest}`);
+});
+
+test("a search without hits passes on why, unless a wiki has some", async () => {
+  const client = answering({ results: [], reason: "Agent main has no notes." });
+  const { details } = await call("memory_search", { query: "x" }, { client });
+  assert.equal(details.reason, "Agent main has no notes.");
+  const all = await call("memory_search", { query: "x", corpus: "all" }, { client });
+  assert.equal(all.details.reason, "Agent main has no notes.");
 });
 
 test("a search that is less than the whole says so and what to do", async () => {

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import click
 
 from memd.cli.connect import Session
 from memd.cli.options import MAX_LINE, MAX_PATH_CHARS, agent_option, at_most, examples, json_option
+from memd.cli.wording import count
+
+if TYPE_CHECKING:
+    from memd_client.messages import GetReply
 
 PLACE = re.compile(r"(?P<path>.+\.md)(?::|#L)(?P<first>[1-9]\d*)(?:-L?(?P<last>[1-9]\d*))?", re.DOTALL)
 """A path with lines, as `memctl search` prints it (`a.md:3-9`) or as a citation has it (`a.md#L3-L9`)."""
@@ -46,9 +51,18 @@ def command(
         session.output.document(to_wire(reply))
         return
     session.output.text(reply.text)
+    if not reply.lines:
+        session.output.note(_no_lines(reply))
     if reply.truncated:
         after = reply.from_line + reply.lines
         session.output.note(f"cut before line {after} of {reply.total_lines}; go on with --from {after}")
+
+
+def _no_lines(reply: GetReply) -> str:
+    """Return why a reply holds no lines."""
+    if not reply.total_lines:
+        return f"{reply.path} is empty"
+    return f"no line {reply.from_line:,}: {reply.path} has {count(reply.total_lines, 'line')}"
 
 
 def split_place(place: str) -> tuple[str, int | None, int | None]:

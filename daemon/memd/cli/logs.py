@@ -53,8 +53,11 @@ def command(session: Session, number: int, follow: bool, level: str, as_json: bo
     def is_wanted(record: Record) -> bool:
         return record.is_at_least(level)
 
-    for record in source.last(number, is_wanted):
+    records = source.last(number, is_wanted)
+    for record in records:
         _show(session, record, as_json=as_json)
+    if number and not records and not follow:
+        session.output.note(f"the log has no line of level {level} or above")
     if follow:
         for record in source.follow(is_wanted, _wait):
             _show(session, record, as_json=as_json)

@@ -31,7 +31,7 @@ from memd.cli.options import (
     json_option,
     utf8,
 )
-from memd.cli.searched_agents import summary_lines
+from memd.cli.searched_agents import summary_lines, with_options
 from memd.cli.texts import search_text
 from memd.cli.wording import count, span
 
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 SNIPPET_INDENT = 2
 BECAUSE = "because: "
 BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
-
-_MIN_SCORE_HINT = line(
-    ("try: ", "label"), "--min-score 0 shows the nearest texts all the same.", indent=SNIPPET_INDENT
-)
 
 
 @click.command(
@@ -118,11 +114,10 @@ def command(
         return
     from memd_client.messages import SearchAgentsReply
 
-    limited = bool(sources) or path is not None
     if isinstance(reply, SearchAgentsReply):
-        session.output.lines(search_agents_lines(reply, question, session.now_ms(), min_score))
+        session.output.lines(search_agents_lines(reply, question, session.now_ms()))
     else:
-        session.output.lines(search_lines(reply, question, session.now_ms(), min_score, limited=limited))
+        session.output.lines(search_lines(reply, question, session.now_ms()))
 
 
 def _search(
@@ -141,17 +136,13 @@ def _search(
     return reply
 
 
-def search_lines(
-    reply: SearchReply, query: str, now_ms: int, min_score: float | None = None, *, limited: bool = False
-) -> list[Line]:
+def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
     """Return the hits of a search as lines, and below them how they were found.
 
     Args:
         reply: The daemon's.
         query: The question; its words are marked in the snippets.
         now_ms: The time now, in epoch milliseconds.
-        min_score: The least score that was asked for; None where none was.
-        limited: Whether only a part of memory was searched.
     """
     pattern = pattern_for(query)
     lines: list[Line] = []
@@ -159,7 +150,7 @@ def search_lines(
         lines.extend(_hit_lines(hit, pattern))
         lines.append(BLANK)
     if not reply.hits:
-        lines.extend(_none_lines(reply, min_score, limited=limited))
+        lines.extend(_empty_lines(reply))
     lines.append(line(*_summary(reply)))
     if reply.timings:
         lines.append(
@@ -172,16 +163,13 @@ def search_lines(
     return lines
 
 
-def search_agents_lines(
-    reply: SearchAgentsReply, query: str, now_ms: int, min_score: float | None = None
-) -> list[Line]:
+def search_agents_lines(reply: SearchAgentsReply, query: str, now_ms: int) -> list[Line]:
     """Return the hits of several agents as lines, and below them how the agents were searched.
 
     Args:
         reply: The daemon's.
         query: The query; its words are marked in the snippets.
         now_ms: The time now, in epoch milliseconds.
-        min_score: The least score that was asked for; None if none was.
     """
     pattern = pattern_for(query)
     lines: list[Line] = []
@@ -190,8 +178,6 @@ def search_agents_lines(
         lines.append(BLANK)
     if not reply.hits:
         lines.append(line("No hits in the memory of any agent."))
-        if min_score is None:
-            lines.append(_MIN_SCORE_HINT)
     return [*lines, *summary_lines(reply, now_ms)]
 
 
@@ -210,19 +196,12 @@ def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:
     return lines
 
 
-def _none_lines(reply: SearchReply, min_score: float | None, *, limited: bool) -> list[Line]:
-    """Return what is said in place of hits, and how to see what was held back, where anything may have been."""
-    if not reply.abstained or (min_score is not None and min_score <= 0):
-        return [line("No hits.")]
-    where = "this part of memory" if limited else "memory"
-    if min_score is None:
-        said = f"Nothing in {where} has to do with the question."
-    else:
-        said = f"Nothing in {where} that has to do with the question scores {min_score:g} or more."
-    return [
-        line(said),
-        _MIN_SCORE_HINT,
-    ]
+def _empty_lines(reply: SearchReply) -> list[Line]:
+    """Return why there are no hits, and the way out; an older daemon doesn't say."""
+    if reply.empty is None:
+        return [line("No relevant results.")]
+    hint = with_options(reply.empty.hint)
+    return [line(reply.empty.message), line(("try: ", "label"), hint, indent=SNIPPET_INDENT)]
 
 
 def _summary(reply: SearchReply) -> tuple[Piece, ...]:

@@ -38,6 +38,10 @@ def summary_lines(reply: SearchAgentsReply, now_ms: int) -> list[Line]:
     ]
     notices: dict[Notice, list[str]] = {}
     for row in reply.agents:
+        if row.empty is not None and not reply.hits:
+            notices.setdefault(("no hits", (row.empty.message,), with_options(row.empty.hint)), []).append(
+                row.agent
+            )
         for notice in _notices(row, now_ms, with_mode=len(how) > 1):
             notices.setdefault(notice, []).append(row.agent)
     for (label, pieces, hint), agents in notices.items():
@@ -45,6 +49,11 @@ def summary_lines(reply: SearchAgentsReply, now_ms: int) -> list[Line]:
         if hint:
             lines.append(line(("try: ", "label"), hint, indent=2))
     return lines
+
+
+def with_options(hint: str) -> str:
+    """Return a hint of the daemon with the command line's name of a parameter."""
+    return hint.replace("min_score", "--min-score")
 
 
 def _whose(agents: Sequence[str], rows: Sequence[SearchedAgent]) -> tuple[Piece, ...]:

@@ -54,7 +54,10 @@ def fact_tools(facts: FactKeeper) -> Mapping[str, Run]:
             reply = await facts.recall(MemoryRecallParams(**arguments))
         except BadParamsError as error:
             return _not_taken(RECALL, error)
-        return {"facts": [_row(fact) for fact in reply.facts], "total": reply.total}
+        answer = {"facts": [_row(fact) for fact in reply.facts], "total": reply.total}
+        if not reply.facts:
+            answer["reason"] = _no_facts(reply.total)
+        return answer
 
     async def forget(arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
         if len(arguments) != 1:
@@ -82,6 +85,13 @@ def _row(fact: FactRow) -> dict[str, Any]:
         "path": fact.path,
         "line": fact.line,
     }
+
+
+def _no_facts(total: int) -> str:
+    """Return why none of an agent's facts is in an answer."""
+    if not total:
+        return "No facts are stored."
+    return "The 1 stored fact is not near." if total == 1 else f"None of the {total} stored facts is near."
 
 
 def _not_taken(tool: Tool, error: BadParamsError) -> Wrong:

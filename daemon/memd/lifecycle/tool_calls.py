@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from memd.lifecycle.citations import shown_citation, with_source
 from memd.lifecycle.host import Host
 from memd.lifecycle.tool_arguments import Wrong, wrong
 from memd.lifecycle.tool_definitions import GET, SEARCH
@@ -17,6 +16,9 @@ from memd_client.messages import GetParams, Hit, SearchParams, SearchReply
 
 MOST_TEXT_CHARS = 50_000
 """Characters of a file one answer holds: some 12,000 tokens. What follows has a line number to go on from."""
+
+MAX_REASON_CHARS = 400
+"""Characters of the reason of an answer that holds nothing."""
 
 MOST_LINE = 2**31 - 1
 """No file has a line beyond it."""
@@ -55,7 +57,7 @@ async def search(
     Args:
         host: The agent's memory.
         arguments: As `read_arguments` returns them.
-        citations: Whether each excerpt names its place.
+        citations: Whether the reply to the user is to name places.
         deadline_ms: Bounds the search.
         active_projects: Keys of the projects at work.
         session_key: The session that asks; its own conversation is no result.
@@ -99,8 +101,9 @@ async def get(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
         return missing  # the daemon has no wiki; a plugin that knows one reads it itself
     try:
         reply = await host.get(GetParams(path=path, from_line=first, lines=lines))
-    except FileMissingError:
-        return missing
+    except FileMissingError as error:
+        reason = f"{error.message[:1].upper()}{error.message[1:]}. {error.hint}"
+        return {**missing, "reason": on_one_line(reason, MAX_REASON_CHARS)}
     except (FileUnreadableError, PathRefusedError) as error:
         return _refused(path, error)
     text, count = reply.text, reply.lines
@@ -117,6 +120,9 @@ async def get(host: Host, arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
     }
     if reply.truncated or count < reply.lines or len(text) < len(reply.text):
         answer |= {"truncated": True, "next_from": reply.from_line + count}
+    elif not count:
+        lines_there = "1 line" if reply.total_lines == 1 else f"{reply.total_lines} lines"
+        answer["reason"] = f"The file has {lines_there}." if reply.total_lines else "The file is empty."
     return answer
 
 
@@ -134,7 +140,7 @@ def as_json(result: dict[str, Any]) -> str:
 def _found(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
     """Return a search's reply in the tool's shape."""
     answer: dict[str, Any] = {
-        "results": [_row(hit, citations=citations) for hit in reply.hits],
+        "results": [_row(hit) for hit in reply.hits],
         "provider": reply.provider,
         "model": reply.model,
         "fallback": None,
@@ -148,12 +154,15 @@ def _found(reply: SearchReply, *, citations: bool) -> dict[str, Any]:
         answer["degraded"] = {"code": degraded.code, "reason": degraded.reason, "hint": degraded.hint}
     if reply.abstained:
         answer["abstained"] = True
+    if reply.empty is not None:
+        reason = f"{reply.empty.message} {reply.empty.hint}".replace("min_score", "minScore")
+        answer["reason"] = on_one_line(reason, MAX_REASON_CHARS)
     return answer
 
 
-def _row(hit: Hit, *, citations: bool) -> dict[str, Any]:
-    """Return one hit in the tool's shape."""
-    row: dict[str, Any] = {
+def _row(hit: Hit) -> dict[str, Any]:
+    """Return one hit in the tool's shape; its place is said once, since a model pays for each repetition."""
+    return {
         "path": hit.path,
         "startLine": hit.start_line,
         "endLine": hit.end_line,
@@ -161,10 +170,6 @@ def _row(hit: Hit, *, citations: bool) -> dict[str, Any]:
         "snippet": hit.snippet,
         "source": hit.source,
     }
-    if citations:
-        row["citation"] = shown_citation(hit.citation)
-        row["snippet"] = with_source(hit.snippet, row["citation"])
-    return row
 
 
 def _place(arguments: dict[str, Any]) -> tuple[str, int, int | None]:

@@ -60,7 +60,7 @@ SEARCH = Tool(
     "memory_search",
     "Look something up in long-term memory (MEMORY.md, USER.md and the notes in memory/), by meaning and by words. "
     "Call it before answering about earlier work, decisions, dates, people, preferences or tasks. Answers with short "
-    "excerpts, best first, each with its path and lines; an empty list means that nothing there is about it.",
+    "excerpts, best first, each with its path and lines; an answer without any says why.",
     {
         "query": _text("What to look for, in any language; a question or a few telling words."),
         "maxResults": {
@@ -97,7 +97,7 @@ GET = Tool(
         "lines": {
             "type": "integer",
             "minimum": 1,
-            "description": "How many lines; all that follow if left out.",
+            "description": "How many lines; all that follow if left out. An answer has at most 50,000 characters.",
         },
         "corpus": {
             "type": "string",
@@ -149,14 +149,15 @@ RECALL = Tool(
 
 FORGET = Tool(
     "memory_forget",
-    "Remove one stored fact, by its id or by a query that fits no other. Where several fit, nothing is removed and "
-    "they are listed with their ids.",
+    "Remove one stored fact. An id removes that fact. A query removes a fact only if it says nearly the same (score at "
+    "least 0.9) and no other fact is about as near; else nothing is removed, and the nearest facts are listed with "
+    "their ids.",
     {
         "id": _text("The fact's id, as memory_recall tells it."),
-        "query": _text("What the fact is about, where the id isn't known."),
+        "query": _text("What the fact says, if its id isn't known."),
     },
     (),
-    {"query": "the user's old phone number"},
+    {"query": "The user's phone number is 555 0100."},
 )
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in (SEARCH, GET, STORE, RECALL, FORGET)}

@@ -102,7 +102,7 @@ _SEARCH = Tool(
     "Search memory",
     "Look something up in long-term memory (MEMORY.md, USER.md and the notes in memory/), by meaning and by words. "
     "Call it before answering about earlier work, decisions, dates, people, preferences or tasks. Answers with short "
-    "excerpts, best first, each with its path and lines; an empty list means that nothing there is about it.",
+    "excerpts, best first, each with its path and lines; an answer without any says why.",
     {
         "query": _text("What to look for, in any language; a question or a few telling words."),
         "maxResults": _count("How many excerpts at most.", MAX_RESULTS),
@@ -126,7 +126,9 @@ _GET = Tool(
             "The file as memory_search names it, such as memory/2026-01-16.md; relative to the workspace."
         ),
         "from": _count("First line, counted from 1."),
-        "lines": _count("How many lines; all that follow if left out."),
+        "lines": _count(
+            "How many lines; all that follow if left out. An answer has at most 50,000 characters."
+        ),
     },
     ("path",),
     {"path": _STRING, "text": _STRING},
@@ -170,18 +172,19 @@ _RECALL = Tool(
 _FORGET = Tool(
     "memory_forget",
     "Forget a fact",
-    "Remove one stored fact, by its id or by a query that fits no other. Where several fit, nothing is removed and "
-    "they are listed with their ids.",
+    "Remove one stored fact. An id removes that fact. A query removes a fact only if it says nearly the same (score at "
+    "least 0.9) and no other fact is about as near; else nothing is removed, and the nearest facts are listed with "
+    "their ids.",
     {
         "id": _text("The fact's id, as memory_recall tells it."),
-        "query": _text("What the fact is about, where the id isn't known."),
+        "query": _text("What the fact says, if its id isn't known."),
     },
     (),
     {"forgotten": {"type": ["object", "null"]}, "candidates": _ROWS},
     writes=True,
     removes=True,
     repeatable=False,
-    example={"query": "the user's old phone number"},
+    example={"query": "The user's phone number is 555 0100."},
 )
 
 _APPEND = Tool(

@@ -63,12 +63,9 @@ def say_error(error: MemdError) -> str:
 
 def _found(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["results"]
-    parts = [
-        f"{_owner(row)}{row['path']}#L{row['startLine']}-L{row['endLine']} (score {row['score']:.2f})\n{_bare(row)}"
-        for row in rows
-    ]
+    parts = [f"{_owner(row)}{_place(row)} (score {row['score']:.2f})\n{row['snippet']}" for row in rows]
     if not rows:
-        parts.append("Nothing in memory is about this.")
+        parts.append(str(answer.get("reason") or answer.get("warning") or "No relevant results."))
     degraded = answer.get("degraded")
     if degraded:
         parts.append(f"Less than the whole: {degraded['reason']} {degraded['hint']}")
@@ -89,15 +86,16 @@ def _lacking(agent: Mapping[str, Any]) -> Iterator[str]:
         yield f"Agent {agent['agent']}, less than the whole: {degraded['reason']} {degraded['hint']}"
 
 
-def _bare(row: Mapping[str, Any]) -> str:
-    """Return an excerpt without the line that names its place, which stands above it here."""
-    return str(row["snippet"]).removesuffix(f"\n\nSource: {row.get('citation')}")
+def _place(row: Mapping[str, Any]) -> str:
+    """Return where an excerpt is, on one line whatever the file is called."""
+    path = str(row["path"]).replace("\n", "\\n")
+    return f"{path}#L{row['startLine']}-L{row['endLine']}"
 
 
 def _read(answer: Mapping[str, Any]) -> str:
     if answer.get("status") == "not_found":
-        return f"There is no file {answer['path']}."
-    text = str(answer["text"])
+        return str(answer.get("reason") or f"There is no file {answer['path']}.")
+    text = str(answer["text"] or answer.get("reason", ""))
     if answer.get("truncated"):
         last = answer["next_from"] - 1
         text += (
@@ -115,7 +113,7 @@ def _stored(answer: Mapping[str, Any]) -> str:
 def _recalled(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["facts"]
     if not rows:
-        return f"None of the {answer['total']} facts bears on this."
+        return str(answer.get("reason") or f"None of the {answer['total']} stored facts is near.")
     return "\n".join(map(_fact, rows))
 
 

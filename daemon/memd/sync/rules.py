@@ -85,6 +85,9 @@ def describe_refusal(path: str) -> str:
         return "it leaves the workspace"
     if not is_markdown(path):
         return "only Markdown files are memory"
+    folders = path.split("/")[:-1]
+    if folders[:1] == [MEMORY_FOLDER] and not all(map(is_walked, folders)):
+        return f"hidden folders and {', '.join(sorted(FOLDERS_NOT_WALKED))} are not memory"
     return "it is outside the memory files of this agent"
 
 

@@ -24,7 +24,18 @@ def lines_of(text: str, *, truncated: bool = False) -> GetReply:
 def test_a_pipe_gets_the_lines_unchanged(text: str) -> None:
     ran = memctl("get", "MEMORY.md", get=lines_of(text))
 
-    assert (ran.code, ran.out, ran.err) == (0, text, "")
+    assert (ran.code, ran.out) == (0, text)
+    assert bool(ran.err) is (not text)
+
+
+@pytest.mark.parametrize(
+    ("total", "said"), [(29, "no line 40: MEMORY.md has 29 lines"), (0, "MEMORY.md is empty")]
+)
+def test_lines_beyond_the_end_say_how_many_there_are(total: int, said: str) -> None:
+    ran = memctl("get", "MEMORY.md:40", get=GetReply("main", "MEMORY.md", "", 40, 0, total))
+
+    assert (ran.code, ran.out) == (0, "")
+    assert said in ran.err
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])

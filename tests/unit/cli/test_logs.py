@@ -330,6 +330,15 @@ def test_the_command_filters_by_level_and_prints_one_object_a_line(place: Path) 
     ]
 
 
+def test_a_log_without_a_wanted_line_says_so(place: Path) -> None:
+    place.write_text(f"{event('daemon.ready')}\n")
+
+    ran = memctl("logs", "--level", "error")
+
+    assert (ran.code, ran.out) == (0, "")
+    assert "the log has no line of level error or above" in ran.err
+
+
 def test_following_ends_with_ctrl_c(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memd_client.messages import Fallback, Filling, Hit, Pending, SearchReply
+from memd_client.messages import EmptyResult, Fallback, Filling, Hit, Pending, SearchReply
 from memd_client.wire import to_wire
 from tests.unit.cli.stage import KEYS, LEASE, NOW_MS, OUTAGE, found, memctl
 
@@ -148,40 +148,27 @@ def test_a_reason_cannot_act_on_a_terminal() -> None:
 
 
 FOUND_BY = "0 hits · hybrid · 4.2 ms · local minilm\n"
-ALL_THE_SAME = "  try: --min-score 0 shows the nearest texts all the same.\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ([], "Nothing in memory has to do with the question.\n"),
-        (["--path", "memory/"], "Nothing in this part of memory has to do with the question.\n"),
-        (["--source", "sessions"], "Nothing in this part of memory has to do with the question.\n"),
-        (
-            ["--min-score", "0.2"],
-            "Nothing in memory that has to do with the question scores 0.2 or more.\n",
-        ),
-    ],
-)
-def test_an_abstention_is_said_in_words_with_the_way_to_see_the_nearest_texts(
-    options: list[str], said: str
-) -> None:
-    ran = memctl("search", *options, "zebra", search=found(abstained=True))
+def test_a_search_without_hits_says_why_and_what_to_do() -> None:
+    reason = EmptyResult("no_match", "No relevant results.", "Search with min_score 0.")
 
-    assert (ran.code, ran.out, ran.err) == (0, said + ALL_THE_SAME + FOUND_BY, "")
+    ran = memctl("search", "zebra", search=found(abstained=True, empty=reason))
+
+    said = "No relevant results.\n  try: Search with --min-score 0.\n"
+    assert (ran.code, ran.out, ran.err) == (0, said + FOUND_BY, "")
+
+
+def test_without_a_reason_of_an_older_daemon_there_are_no_relevant_results() -> None:
+    ran = memctl("search", "zebra", search=found(abstained=True))
+
+    assert (ran.code, ran.out) == (0, f"No relevant results.\n{FOUND_BY}")
 
 
 def test_the_way_named_after_an_abstention_is_one_the_command_takes() -> None:
     ran = memctl("search", "--min-score", "0", "zebra", search=found(KEYS))
 
     assert (ran.code, ran.client.calls[0][1]["min_score"]) == (0, 0.0)
-
-
-@pytest.mark.parametrize(("options", "abstained"), [([], False), (["--min-score", "0"], True)])
-def test_where_nothing_was_held_back_there_are_just_no_hits(options: list[str], abstained: bool) -> None:
-    ran = memctl("search", *options, "zebra", search=found(abstained=abstained))
-
-    assert (ran.code, ran.out) == (0, f"No hits.\n{FOUND_BY}")
 
 
 def test_every_option_reaches_the_daemon() -> None:

@@ -43,6 +43,7 @@ class OneFact:
     def __init__(self) -> None:
         self.asked: list[Any] = []
         self.failure: Exception | None = None
+        self.total = 1
 
     def _note(self, params: Any) -> None:
         self.asked.append(params)
@@ -68,7 +69,7 @@ class OneFact:
     async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
         """Return it."""
         self._note(params)
-        return MemoryRecallReply("main", [ROW], "words", 1)
+        return MemoryRecallReply("main", [ROW][: self.total % 2], "words", self.total)
 
     async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
         """Forget it by its id, else name it."""
@@ -105,6 +106,17 @@ def test_facts_are_found_with_their_ids(facts: OneFact) -> None:
 
     assert reply.result == {"facts": [SHOWN], "total": 1}
     assert facts.asked == [MemoryRecallParams("tea", limit=2)]
+
+
+@pytest.mark.parametrize(
+    ("total", "reason"), [(0, "No facts are stored."), (12, "None of the 12 stored facts is near.")]
+)
+def test_a_recall_without_facts_says_why(facts: OneFact, total: int, reason: str) -> None:
+    facts.total = total
+
+    reply = _call(facts, "memory_recall", {"query": "tea"})
+
+    assert reply.result == {"facts": [], "total": total, "reason": reason}
 
 
 def test_what_was_forgotten_or_may_be_meant_is_told(facts: OneFact) -> None:

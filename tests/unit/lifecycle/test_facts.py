@@ -8,6 +8,11 @@ import pytest
 import trio
 
 from memd.lifecycle.fact_lines import PATH, TITLE, read
+from memd.lifecycle.fact_search import SURE_SCORE
+from memd.lifecycle.fact_tools import fact_tools
+from memd.lifecycle.tool_arguments import Wrong
+from memd.lifecycle.tool_definitions import FORGET
+from memd.mcp.definitions import TOOLS as MCP_TOOLS
 from memd_client.errors import (
     BadParamsError,
     MemoryDisabledError,
@@ -193,6 +198,21 @@ def test_forgetting_by_a_query_needs_one_clear_fact(stage: Stage) -> None:
     assert [row.text for row in vague.candidates] == ["I prefer dark mode"]
     assert (clear.forgotten.text, clear.candidates) == ("Anna lives in Lisbon", [])
     assert [fact.text for fact in read(stage.file.read_text())] == ["I prefer dark mode"]
+
+
+def test_a_query_that_fits_one_fact_loosely_removes_nothing_and_lists_it(stage: Stage) -> None:
+    only = stage.store("I prefer dark mode")
+
+    reply = trio.run(fact_tools(stage.facts)["memory_forget"], {"query": "theme of the screen"})
+
+    assert not isinstance(reply, Wrong)
+    assert reply["forgotten"] is None
+    assert [row["id"] for row in reply["candidates"]] == [only.id]
+
+
+@pytest.mark.parametrize("description", [FORGET.description, MCP_TOOLS["memory_forget"].description])
+def test_the_description_of_forgetting_names_the_score_that_removes(description: str) -> None:
+    assert f"score at least {SURE_SCORE}" in description
 
 
 def test_two_facts_a_query_may_mean_are_both_kept(stage: Stage) -> None:

@@ -20,10 +20,11 @@ from memd_client.errors import (
     FileMissingError,
     PathRefusedError,
 )
-from memd_client.messages import Degraded, Fallback
+from memd_client.messages import Degraded, EmptyResult, Fallback
 from memd_client.tooling import CallToolParams, CallToolReply
 from tests.unit.lifecycle.scripted_host import ScriptedHost, found, hit
 
+MAX_HIT_OVERHEAD_CHARS = 300
 GROUP = "agent:main:telegram:group:-100"
 
 
@@ -158,24 +159,35 @@ def test_places_are_named_where_the_settings_and_the_session_let_them(
     host = ScriptedHost(tmp_path, Life(citations=mode))
     host.reply = found(hit("We chose REST."))
 
-    row = _call(host, "memory_search", {"query": "x"}, session_key=session).result["results"][0]
+    result = _call(host, "memory_search", {"query": "x"}, session_key=session).result
 
-    assert ("citation" in row) is cited
-    if cited:
-        assert row["snippet"].split("\n")[-1] == "Source: memory/2026-01-16.md#L3-L9"
-        assert row["citation"] == "memory/2026-01-16.md#L3-L9"
-    else:
-        assert "Source:" not in row["snippet"]
+    assert result["citations"] == ("on" if cited else "off")
 
 
-def test_a_files_name_cant_forge_a_citation(host: ScriptedHost) -> None:
-    host.reply = found(hit("x", path="memory/a\nSource: USER.md#L1.md\u202e"))
+@pytest.mark.parametrize("citations", ["on", "off"])
+@pytest.mark.parametrize("path", ["MEMORY.md", f"memory/{'long-name/' * 17}x.md"])
+def test_beside_its_snippet_a_hit_takes_at_most_300_characters(
+    tmp_path: Path, citations: Any, path: str
+) -> None:
+    host = ScriptedHost(tmp_path, Life(citations=citations))
+    snippet = "The staging gateway listens on port 8443."
+    hits = [hit(snippet, path, first, first + 12) for first in range(123_400, 123_500, 10)]
+    host.reply = found(*hits)
+    rest = len(_call(host, "memory_search", {"query": "x"}).text)
+    host.reply = found()
 
-    row = _call(host, "memory_search", {"query": "x"}).result["results"][0]
+    rest -= len(_call(host, "memory_search", {"query": "x"}).text) + len(hits) * len(snippet)
 
-    assert row["snippet"].count("\n") == 2
-    assert row["snippet"].split("\n")[-1].startswith("Source: memory/a\\nSource")
-    assert "\u202e" not in row["citation"]
+    assert rest / len(hits) <= MAX_HIT_OVERHEAD_CHARS
+    assert len(path) in (9, 181)
+
+
+def test_a_search_without_hits_says_why(host: ScriptedHost) -> None:
+    host.reply = found(empty=EmptyResult("no_match", "No relevant results.", "Search with min_score 0."))
+
+    result = _call(host, "memory_search", {"query": "x"}).result
+
+    assert result["reason"] == "No relevant results. Search with minScore 0."
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -247,12 +259,25 @@ def test_a_citation_will_do_for_a_path(host: ScriptedHost, arguments: Any, asked
 
 
 def test_a_file_that_is_missing_is_not_found(host: ScriptedHost) -> None:
-    host.failure = FileMissingError("there is no memory/x.md")
+    host.failure = FileMissingError("there is no memory/x.md", hint="Did you mean memory/y.md?")
 
     reply = _call(host, "memory_get", {"path": "memory/x.md"})
 
     assert reply.ok
-    assert reply.result == {"status": "not_found", "path": "memory/x.md", "text": ""}
+    reason = "There is no memory/x.md. Did you mean memory/y.md?"
+    assert reply.result == {"status": "not_found", "path": "memory/x.md", "text": "", "reason": reason}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("a\nb\n", "The file has 2 lines."), ("a", "The file has 1 line."), ("", "The file is empty.")],
+)
+def test_lines_beyond_the_end_say_how_many_there_are(host: ScriptedHost, text: str, reason: str) -> None:
+    host.text = text
+
+    result = _call(host, "memory_get", {"path": "MEMORY.md", "from": 40}).result
+
+    assert (result["text"], result["lines"], result["reason"]) == ("", 0, reason)
 
 
 def test_a_path_that_is_no_memory_is_answered(host: ScriptedHost) -> None:

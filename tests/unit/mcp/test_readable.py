@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from memd.mcp.readable import say, say_error, say_wrong, show_unseen
@@ -25,11 +27,33 @@ def test_unseen_characters_are_written_out(text: str, shown: str) -> None:
 
 
 def test_a_place_is_named_once() -> None:
-    row = {"path": "a.md", "startLine": 1, "endLine": 2, "score": 0.5, "citation": "a.md#L1-L2"}
+    row = {"path": "a\nb.md", "startLine": 1, "endLine": 2, "score": 0.5, "snippet": "text"}
 
-    said = say("memory_search", {"results": [{**row, "snippet": "text\n\nSource: a.md#L1-L2"}]})
+    said = say("memory_search", {"results": [row]})
 
-    assert said == "a.md#L1-L2 (score 0.50)\ntext"
+    assert said == "a\\nb.md#L1-L2 (score 0.50)\ntext"
+
+
+@pytest.mark.parametrize(
+    ("tool", "answer", "said"),
+    [
+        ("memory_search", {"results": [], "reason": "Agent main has no notes."}, "Agent main has no notes."),
+        ("memory_search", {"results": []}, "No relevant results."),
+        (
+            "memory_get",
+            {"path": "a.md", "text": "", "reason": "The file has 9 lines."},
+            "The file has 9 lines.",
+        ),
+        ("memory_get", {"status": "not_found", "path": "a.md", "text": ""}, "There is no file a.md."),
+        (
+            "memory_recall",
+            {"facts": [], "total": 0, "reason": "No facts are stored."},
+            "No facts are stored.",
+        ),
+    ],
+)
+def test_an_empty_answer_says_why(tool: str, answer: dict[str, Any], said: str) -> None:
+    assert say(tool, answer) == said
 
 
 def test_a_search_that_is_less_than_the_whole_says_so() -> None:

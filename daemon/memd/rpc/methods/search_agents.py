@@ -113,4 +113,5 @@ def _row(agent_id: str, reply: Outcome) -> SearchedAgent:
         fallback=reply.fallback,
         provider=reply.provider,
         model=reply.model,
+        empty=reply.empty,
     )

@@ -1,0 +1,144 @@
+"""Why a search found nothing, and what its caller can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import trio
+
+from memd.sync.discover import Discovery
+from memd.sync.reconcile import TextSync
+from memd.text.near_paths import find_near_paths, folders_of
+from memd_client.errors import MemdError
+from memd_client.messages import EmptyResult, SearchParams, SearchReply, Skipped
+
+LOOK_S = 1.0
+"""How long an empty reply waits for a look at the files; without one its reason is `no_match`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedMemory:
+    """What a search looked through: an agent's files and transcripts.
+
+    Attributes:
+        agent: Its id.
+        workspace: Where its notes are.
+        sources: What the settings have indexed.
+        disk: Files and transcripts there are; None if they could not be looked at.
+        left_out: Files that are not indexed, or not whole.
+    """
+
+    agent: str
+    workspace: Path
+    sources: Collection[str]
+    disk: Discovery | None = None
+    left_out: Collection[Skipped] = ()
+
+
+async def explain_empty(
+    reply: SearchReply, params: SearchParams, memory: SearchedMemory, text: TextSync
+) -> EmptyResult:
+    """Return the reason of a reply without hits, from the files as they are now.
+
+    Args:
+        reply: Without hits.
+        params: The request.
+        memory: What was searched; its files are looked up here.
+        text: Knows the files.
+    """
+
+    def look() -> SearchedMemory:
+        disk = text.sources.find()
+        return replace(memory, disk=disk, left_out=text.left_out(disk))
+
+    with (
+        suppress(MemdError),
+        trio.move_on_after(LOOK_S),
+    ):  # the reply says already if files can't be looked at
+        memory = await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+    return find_reason(reply, params, memory)
+
+
+def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedMemory) -> EmptyResult:
+    """Return the first reason that explains an empty reply.
+
+    Args:
+        reply: Without hits.
+        params: The request.
+        memory: What was searched.
+    """
+    wanted = set(params.sources or memory.sources)
+    if wanted == {"sessions"} and "sessions" not in memory.sources:
+        return EmptyResult(
+            "sessions_not_indexed",
+            f"Transcripts of agent {memory.agent} are not indexed.",
+            'Set memory.search.experimental.sessionMemory to true and add "sessions" to memory.search.sources.',
+        )
+    disk = memory.disk
+    if disk is None:
+        return _no_match(reply, params)
+    paths = [path for path, found in disk.files.items() if found.source in wanted]
+    has_notes = any(found.source == "memory" for found in disk.files.values())
+    if not paths or ("memory" in wanted and disk.workspace_missing and not has_notes):
+        return _no_files(memory, disk, wanted)
+    if params.path is not None:
+        refused = {each.path: each.reason for each in memory.left_out if each not in disk.partial}
+        if not any(path.startswith(params.path) and path not in refused for path in paths):
+            return _no_path(params.path, paths, refused, memory.workspace)
+    if reply.pending.files:
+        files = (
+            "1 changed file is" if reply.pending.files == 1 else f"{reply.pending.files:,} changed files are"
+        )
+        return EmptyResult(
+            "indexing", f"Nothing found yet: {files} not indexed.", "Search again in a moment."
+        )
+    return _no_match(reply, params)
+
+
+def _no_files(memory: SearchedMemory, disk: Discovery, wanted: set[str]) -> EmptyResult:
+    """Return the reason of a search in a memory without a file."""
+    if wanted == {"sessions"}:
+        return EmptyResult(
+            "no_transcripts",
+            f"Agent {memory.agent} has no transcripts.",
+            "The first conversation of the agent leaves one.",
+        )
+    if disk.workspace_missing:
+        return EmptyResult(
+            "workspace_missing",
+            f"The workspace {memory.workspace} of agent {memory.agent} does not exist.",
+            "Create it, or correct the agent's `workspace` in the settings.",
+        )
+    return EmptyResult(
+        "no_notes",
+        f"Agent {memory.agent} has no notes.",
+        f"Write Markdown to MEMORY.md or memory/ in {memory.workspace}.",
+    )
+
+
+def _no_path(path: str, paths: list[str], refused: dict[str, str], workspace: Path) -> EmptyResult:
+    """Return the reason of a search below a path that no indexed file has."""
+    shown = path[:200]
+    message = f"No indexed file has a path that starts with {shown}."
+    for left_out, reason in sorted(refused.items()):
+        if left_out.startswith(path) or path.startswith(f"{left_out.rstrip('/')}/"):
+            named = reason if reason.startswith(left_out) else f"{left_out[:200]} is not indexed: {reason}"
+            return EmptyResult("path_matches_nothing", message, f"{named.rstrip('.')}.")
+    near = find_near_paths(path.removeprefix(f"{workspace}/"), [*folders_of(paths), *paths], 1)
+    hint = (
+        f"Use {near[0]} as path." if near else "Paths start at the workspace, such as memory/2026-01-16.md."
+    )
+    return EmptyResult("path_matches_nothing", message, hint)
+
+
+def _no_match(reply: SearchReply, params: SearchParams) -> EmptyResult:
+    """Return the reason of a search that had something to look through."""
+    hint = "Search with min_score 0 to see the nearest ones."
+    if params.min_score is not None and params.min_score <= 0:
+        hint = "Search for other words."
+    elif reply.mode == "keyword":
+        hint = "Search for other words, or with min_score 0 for weaker matches."
+    return EmptyResult("no_match", "No relevant results.", hint)

@@ -1,0 +1,80 @@
+"""What comes back empty says why: searches and lines of files, from a real daemon, on the command line too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memd_client.blocking import Client
+from memd_client.errors import FileMissingError, PathRefusedError
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DaemonProcess]:
+    """A daemon with an agent that has notes, one that has none, and one without a workspace."""
+    with StateHome() as home:
+        search = {"provider": "none", "sync": {"watch": False}}
+        config = agents_config(home.state, "bare", "gone", memory_search=search)
+        home.configure(config)
+        home.note("MEMORY.md", "# Ann\n\nThe gate has the code kestrel-12.\n")
+        home.note("memory/2026-01-16.md", "# Friday\n\nMoved the release.\n")
+        home.note("memory/.hidden/x.md", "# Hidden\n")
+        home.workspace("bare").mkdir(parents=True, exist_ok=True)
+        with DaemonProcess(home) as process:
+            yield process
+
+
+@pytest.fixture
+def client(daemon: DaemonProcess) -> Iterator[Client]:
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "hint"),
+    [
+        ({}, "no_match", "min_score 0"),
+        ({"sources": ["sessions"]}, "sessions_not_indexed", "sessionMemory"),
+        ({"path": "memory/2026-01-17"}, "path_matches_nothing", "memory/2026-01-16.md"),
+        ({"agent": "bare"}, "no_notes", "MEMORY.md or memory/ in"),
+        ({"agent": "gone"}, "workspace_missing", "workspace"),
+    ],
+)
+def test_a_search_without_hits_says_why(client: Client, params: dict[str, Any], code: str, hint: str) -> None:
+    reply = client.search("xylophone", **params)
+
+    assert reply.hits == []
+    assert reply.empty is not None
+    assert (reply.empty.code, hint in reply.empty.hint) == (code, True)
+
+
+def test_a_search_with_hits_has_no_reason(client: Client) -> None:
+    reply = client.search("kestrel-12")
+
+    assert (len(reply.hits), reply.empty) == (1, None)
+
+
+def test_a_missing_file_is_refused_with_the_near_ones(client: Client) -> None:
+    with pytest.raises(FileMissingError) as raised:
+        client.get("memory/2026-01-17.md")
+    with pytest.raises(PathRefusedError) as hidden:
+        client.get("memory/.hidden/x.md")
+
+    assert raised.value.hint == "Did you mean memory/2026-01-16.md?"
+    assert "hidden folders" in hidden.value.message
+
+
+def test_the_command_line_and_the_tools_pass_the_reason_on(daemon: DaemonProcess, client: Client) -> None:
+    searched = daemon.memctl("search", "--source", "sessions", "xylophone")
+    read = daemon.memctl("get", "MEMORY.md:40")
+    tool = client.call_tool("memory_search", {"query": "xylophone"}).result
+    lines = client.call_tool("memory_get", {"path": "MEMORY.md", "from": 40}).result
+
+    assert searched.stdout.startswith("Transcripts of agent main are not indexed.\n  try: Set memory.search.")
+    assert "MEMORY.md has 3 lines" in read.stderr
+    assert tool["reason"].startswith("No relevant results. Search for other words, or with minScore 0")
+    assert lines["reason"] == "The file has 3 lines."

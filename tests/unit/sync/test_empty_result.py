@@ -1,0 +1,78 @@
+"""The first reason that explains an empty reply is the one that is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd.sync.discover import LINK, Discovery, Found
+from memd.sync.empty_result import SearchedMemory, find_reason
+from memd_client.messages import Pending, SearchParams, Skipped
+from tests.unit.lifecycle.scripted_host import found
+
+WORKSPACE = Path("/home/ann/notes")
+
+
+def file(path: str, source: str = "memory") -> Found:
+    return Found(path, f"/x/{path}", 1, 1, 1, 1, source)
+
+
+def memory(*files: Found, sources: tuple[str, ...] = ("memory",), **facts: Any) -> SearchedMemory:
+    disk = Discovery(files={each.path: each for each in files}, workspace_missing=facts.pop("missing", False))
+    disk.skipped = list(facts.pop("skipped", ()))
+    return SearchedMemory("main", WORKSPACE, sources, disk, [*disk.skipped, *facts.pop("refused", ())])
+
+
+NOTE = file("memory/2026-01-16.md")
+BOTH = ("memory", "sessions")
+BAD = Skipped("memory/bad.md", "memory/bad.md is not UTF-8 (byte 3). Save the file as UTF-8.")
+
+CASES: list[tuple[dict[str, Any], SearchedMemory, dict[str, Any], str, str]] = [
+    ({"sources": ["sessions"]}, memory(missing=True), {}, "sessions_not_indexed", "sessionMemory"),
+    ({"sources": ["sessions"]}, memory(NOTE, sources=BOTH), {}, "no_transcripts", "conversation"),
+    ({}, memory(missing=True), {}, "workspace_missing", "workspace"),
+    ({}, memory(file("s", "sessions"), missing=True, sources=BOTH), {}, "workspace_missing", "workspace"),
+    ({}, memory(), {"pending": Pending(2)}, "no_notes", "MEMORY.md or memory/ in /home/ann/notes"),
+    ({"path": "memory/2026-01-17"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/2026-01-16.md"),
+    ({"path": "memroy/"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/ as path"),
+    ({"path": f"{WORKSPACE}/memory/"}, memory(NOTE), {}, "path_matches_nothing", "Use memory/ as path"),
+    ({"path": "zzz"}, memory(NOTE), {}, "path_matches_nothing", "such as memory/2026-01-16.md"),
+    (
+        {"path": "memory/link"},
+        memory(NOTE, skipped=[Skipped("memory/link.md", LINK)]),
+        {},
+        "path_matches_nothing",
+        f"memory/link.md is not indexed: {LINK}",
+    ),
+    (
+        {"path": "memory/bad.md"},
+        memory(NOTE, file("memory/bad.md"), refused=[BAD]),
+        {},
+        "path_matches_nothing",
+        "memory/bad.md is not UTF-8 (byte 3). Save the file as UTF-8.",
+    ),
+    ({"path": "memory/"}, memory(NOTE), {"pending": Pending(3)}, "indexing", "again"),
+    ({}, memory(NOTE), {}, "no_match", "min_score 0"),
+    ({"min_score": 0.9}, memory(NOTE), {"pending": Pending(0, 9)}, "no_match", "min_score 0"),
+    ({"min_score": 0}, memory(NOTE), {}, "no_match", "other words"),
+    ({}, memory(NOTE), {"mode": "keyword"}, "no_match", "other words, or with min_score 0"),
+]
+
+
+@pytest.mark.parametrize(("params", "searched", "reply", "code", "hint"), CASES)
+def test_an_empty_reply_has_the_first_reason_that_explains_it(
+    params: dict[str, Any], searched: SearchedMemory, reply: dict[str, Any], code: str, hint: str
+) -> None:
+    reason = find_reason(found(**reply), SearchParams("x", **params), searched)
+
+    assert reason.code == code
+    assert hint in reason.hint
+    assert reason.message.endswith(".")
+
+
+def test_a_reply_whose_files_could_not_be_looked_at_has_a_reason() -> None:
+    searched = SearchedMemory("main", WORKSPACE, ("memory",))
+
+    assert find_reason(found(), SearchParams("x", path="y"), searched).code == "no_match"

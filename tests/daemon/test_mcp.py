@@ -12,6 +12,7 @@ from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 from tests.support.mcp_session import driven, text_of
 
+STRUCTURED = "--structured"
 READERS = ("memory_search", "memory_get", "memory_recall")
 
 
@@ -49,39 +50,58 @@ def test_tools_say_what_they_do_and_whose_memory_they_know(daemon: DaemonProcess
         more = ["all"] if tool.name == "memory_search" else []
         assert tool.inputSchema["properties"]["agent"]["enum"] == ["main", "work", *more]
         assert all(each.get("description") for each in tool.inputSchema["properties"].values())
+        assert tool.outputSchema is None
 
 
-def test_a_search_answers_as_text_and_as_data(daemon: DaemonProcess) -> None:
+def test_a_search_answers_as_text_once(daemon: DaemonProcess) -> None:
     found = called(daemon, "memory_search", {"query": "staging gateway", "maxResults": 3})
 
     assert not found.isError
+    assert text_of(found).startswith("MEMORY.md#L1-L3 (score ")
+    assert text_of(found).count("8443") == 1
+    assert found.structuredContent is None
+
+
+def test_a_client_configured_for_data_gets_text_and_data_that_fits_the_schema(daemon: DaemonProcess) -> None:
+    async def steps(session: ClientSession) -> Any:
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        found = await session.call_tool("memory_search", {"query": "staging gateway", "maxResults": 3})
+        empty = await session.call_tool("memory_search", {"query": "xylophone"})
+        return tools, found, empty  # the SDK's client checks each answer by its schema
+
+    tools, found, empty = driven(daemon, steps, STRUCTURED)
+
+    assert all(tool.outputSchema for tool in tools.values())
     assert "8443" in text_of(found)
-    assert "MEMORY.md#L1-L3" in text_of(found)
     [row] = found.structuredContent["results"]
     assert (row["path"], row["startLine"], row["endLine"]) == ("MEMORY.md", 1, 3)
+    assert empty.structuredContent["results"] == []
+    assert empty.structuredContent["reason"] == text_of(empty)
 
 
 def test_a_search_that_finds_nothing_says_so(daemon: DaemonProcess) -> None:
     found = called(daemon, "memory_search", {"query": "xylophone"})
 
     assert not found.isError
-    assert text_of(found) == "Nothing in memory is about this."
-    assert found.structuredContent["results"] == []
+    assert text_of(found).startswith("No relevant results. Search for other words")
 
 
 def test_get_reads_the_lines_asked_for(daemon: DaemonProcess) -> None:
     read = called(daemon, "memory_get", {"path": "memory/2026-01-16.md", "from": 3, "lines": 1})
 
     assert text_of(read) == "Moved the release to Friday."
-    assert read.structuredContent["total_lines"] == 3
 
 
-def test_get_of_a_missing_file_answers_not_found(daemon: DaemonProcess) -> None:
-    read = called(daemon, "memory_get", {"path": "memory/none.md"})
+def test_get_of_a_missing_file_and_of_lines_beyond_the_end_says_so(daemon: DaemonProcess) -> None:
+    async def steps(session: ClientSession) -> Any:
+        missing = await session.call_tool("memory_get", {"path": "memory/2026-01-17.md"})
+        return missing, await session.call_tool("memory_get", {"path": "MEMORY.md", "from": 40})
 
-    assert not read.isError
-    assert text_of(read) == "There is no file memory/none.md."
-    assert read.structuredContent == {"status": "not_found", "path": "memory/none.md", "text": ""}
+    missing, beyond = driven(daemon, steps)
+
+    assert not missing.isError
+    assert text_of(missing) == "There is no memory/2026-01-17.md. Did you mean memory/2026-01-16.md?"
+    assert text_of(beyond) == "The file has 3 lines."
 
 
 def test_a_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
@@ -95,7 +115,7 @@ def test_a_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
         gone = await session.call_tool("memory_forget", {"id": fact})
         return fact, stored, twin, recalled, forgotten, gone
 
-    fact, stored, twin, recalled, forgotten, gone = driven(daemon, steps)
+    fact, stored, twin, recalled, forgotten, gone = driven(daemon, steps, STRUCTURED)
 
     assert fact in text_of(stored)
     assert twin.structuredContent["stored"] is False
@@ -221,7 +241,7 @@ def test_unseen_characters_are_shown_in_the_text(daemon: DaemonProcess) -> None:
         "# Trick\n\nThe zebra password\u202e is\u200b hidden \U0001f469\u200d\U0001f4bb.\n",
     )
 
-    found = called(daemon, "memory_search", {"query": "zebra password"})
+    found = called(daemon, "memory_search", {"query": "zebra password"}, STRUCTURED)
 
     assert "password\\u202e is\\u200b hidden \U0001f469\u200d\U0001f4bb" in text_of(found)
     assert "\u202e" in found.structuredContent["results"][0]["snippet"]

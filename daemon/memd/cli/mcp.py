@@ -27,8 +27,11 @@ PASSED_ON = ("MEMD_SOCKET", "MEMD_CONFIG", "OPENCLAW_STATE_DIR")
     epilog=examples("memctl mcp install claude-code", "memctl mcp --agent main"),
 )
 @agent_option
+@click.option(
+    "--structured", is_flag=True, help="Answer as structured data too, for a program that reads it."
+)
 @click.pass_context
-def command(ctx: click.Context, agent: str | None) -> None:
+def command(ctx: click.Context, agent: str | None, structured: bool) -> None:
     """Serve memory to an MCP client on standard input and output.
 
     An MCP client runs this by itself once `memctl mcp install` has configured it. With --agent nothing of any other
@@ -37,6 +40,8 @@ def command(ctx: click.Context, agent: str | None) -> None:
     if ctx.invoked_subcommand is not None:
         if agent is not None:
             raise click.UsageError(f"--agent belongs behind `{ctx.invoked_subcommand}`.")
+        if structured:
+            raise click.UsageError(f"--structured cannot be combined with `{ctx.invoked_subcommand}`.")
         return
     if sys.stdin is not None and sys.stdin.isatty():  # an MCP client writes to a pipe
         session: Session = ctx.obj
@@ -50,7 +55,7 @@ def command(ctx: click.Context, agent: str | None) -> None:
         raise click.ClickException(str(error)) from None
     from memd.mcp.serving import serve
 
-    serve(agent, autostart=os.environ.get("MEMD_AUTOSTART") != "0")
+    serve(agent, autostart=os.environ.get("MEMD_AUTOSTART") != "0", structured=structured)
 
 
 @command.command(

@@ -112,7 +112,7 @@ _SEARCH = Tool(
     },
     ("query",),
     {"results": _ROWS, "mode": _STRING},
-    {"agents": _ROWS},
+    {"reason": _STRING, "agents": _ROWS},
     takes_all=True,
     example={"query": "what did we decide about the release date", "maxResults": 5},
 )
@@ -132,7 +132,7 @@ _GET = Tool(
     },
     ("path",),
     {"path": _STRING, "text": _STRING},
-    {"status": _STRING, "from": _INTEGER, "lines": _INTEGER, "total_lines": _INTEGER},
+    {"status": _STRING, "reason": _STRING, "from": _INTEGER, "lines": _INTEGER, "total_lines": _INTEGER},
     example={"path": "memory/2026-01-16.md", "from": 12, "lines": 20},
 )
 
@@ -166,6 +166,7 @@ _RECALL = Tool(
     },
     ("query",),
     {"facts": _ROWS, "total": _INTEGER},
+    {"reason": _STRING},
     example={"query": "language the user likes", "limit": 3},
 )
 

@@ -59,7 +59,7 @@ KNOWN = (
 """The methods of this server."""
 
 
-def serve(agent: str | None, *, autostart: bool) -> None:
+def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> None:
     """Serve the client at the other end of standard input and output until it hangs up.
 
     What anything else prints meanwhile goes to standard error: the output is the protocol's.
@@ -67,20 +67,21 @@ def serve(agent: str | None, *, autostart: bool) -> None:
     Args:
         agent: The one agent to serve; None for all of them.
         autostart: Start the daemon where none runs.
+        structured: Answer calls as structured data too.
     """
     logging.disable(logging.CRITICAL)  # the SDK logs requests it can't read, and memory is in them
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread waits for input, and would be waited for
     _queue_stderr()
     try:
-        asyncio.run(_serve(agent, autostart))
+        asyncio.run(_serve(agent, autostart, structured=structured))
     except* BrokenPipeError:
         pass  # the client reads no more: it is gone
 
 
-async def _serve(agent: str | None, autostart: bool) -> None:
+async def _serve(agent: str | None, autostart: bool, *, structured: bool) -> None:
     output = _own_output()
     async with Client(autostart=autostart) as client, Client() as watcher:
-        served = MemoryServer(Reach(client, agent), Updates(watcher))
+        served = MemoryServer(Reach(client, agent), Updates(watcher), structured=structured)
         async with stdio_server(stdout=anyio.wrap_file(output)) as (incoming, outgoing):
             checked, relayed = anyio.create_memory_object_stream[Any](0)
             async with anyio.create_task_group() as tasks:
@@ -110,9 +111,12 @@ class MemoryServer:
     Args:
         reach: The daemon, and whose memory is served.
         updates: The client's subscriptions.
+        structured: Whether answers are structured data besides text. Most clients hand one of the two to the model,
+            some both, and none says which; so a client gets text alone unless it was configured otherwise.
     """
 
-    def __init__(self, reach: Reach, updates: Updates) -> None:
+    def __init__(self, reach: Reach, updates: Updates, *, structured: bool = False) -> None:
+        self._structured = structured
         self._reach = reach
         self._updates = updates
         self._session: ServerSession | None = None
@@ -157,7 +161,10 @@ class MemoryServer:
     async def _list_tools(self, request: types.ListToolsRequest) -> types.ServerResult:
         agents = await self._reach.agents_or_none()
         fixed = self._reach.agent is not None
-        shown = [_shown(tool, tool.input_schema(agents, fixed=fixed)) for tool in TOOLS.values()]
+        shown = [
+            _shown(tool, tool.input_schema(agents, fixed=fixed), structured=self._structured)
+            for tool in TOOLS.values()
+        ]
         return types.ServerResult(types.ListToolsResult(tools=shown))
 
     async def _call_tool(self, request: types.CallToolRequest) -> types.ServerResult:
@@ -166,7 +173,7 @@ class MemoryServer:
         return types.ServerResult(
             types.CallToolResult(
                 content=[types.TextContent(type="text", text=outcome.text)],
-                structuredContent=outcome.data,
+                structuredContent=outcome.data if self._structured else None,
                 isError=outcome.failed,
             )
         )
@@ -230,14 +237,14 @@ class MemoryServer:
         return types.ServerResult(types.EmptyResult())
 
 
-def _shown(tool: Tool, input_schema: dict[str, Any]) -> types.Tool:
+def _shown(tool: Tool, input_schema: dict[str, Any], *, structured: bool) -> types.Tool:
     """Return a tool as the protocol has it."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         inputSchema=input_schema,
-        outputSchema=tool.output_schema(),
+        outputSchema=tool.output_schema() if structured else None,
         annotations=types.ToolAnnotations(
             title=tool.title,
             readOnlyHint=not tool.writes,

@@ -100,6 +100,7 @@ def test_variables_that_lead_to_another_daemon_are_passed_on(
         (["install", "claude-desktop", "--project", "."], "has no settings of a project"),
         (["install", "cursor", "--project", "/no/such"], "there is no folder /no/such"),
         (["--agent", "a", "install", "cursor"], "--agent belongs behind `install`"),
+        (["--structured", "install", "cursor"], "--structured cannot be combined with `install`"),
         (["install", "emacs"], "'emacs' is not one of"),
     ],
 )

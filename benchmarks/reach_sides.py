@@ -84,4 +84,4 @@ class McpAsker(Asker):
         result = self.request("tools/call", {"name": "memory_search", "arguments": {"query": question}})
         if result.get("isError"):
             raise ReachError(result["content"][0]["text"])
-        return len(result["structuredContent"]["results"])
+        return str(result["content"][0]["text"]).count(" (score ")

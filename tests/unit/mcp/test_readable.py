@@ -34,6 +34,16 @@ def test_a_place_is_named_once() -> None:
     assert said == "a\\nb.md#L1-L2 (score 0.50)\ntext"
 
 
+def test_beside_its_snippet_a_hit_takes_at_most_300_characters() -> None:
+    path = f"memory/{'long-name/' * 17}x.md"
+    row = {"path": path, "startLine": 123_456, "endLine": 123_460, "score": 0.8123, "snippet": "text"}
+
+    said = say("memory_search", {"results": [row] * 10})
+
+    assert said.count(path) == 10
+    assert len(said) / 10 - len("text") <= 300
+
+
 @pytest.mark.parametrize(
     ("tool", "answer", "said"),
     [

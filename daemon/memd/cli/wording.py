@@ -5,10 +5,12 @@ from __future__ import annotations
 import unicodedata
 from datetime import UTC, datetime
 
-SECOND_MS = 1000
-MINUTE_MS = 60 * SECOND_MS
-HOUR_MS = 60 * MINUTE_MS
-DAY_MS = 24 * HOUR_MS
+from memd.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from memd.units import count as count
+from memd.units import rough as rough
+from memd.units import size as size
+from memd.units import span as span
+
 FRESH_MS = 2 * SECOND_MS
 """Younger than this is "just now": counting single seconds would only look restless."""
 
@@ -25,55 +27,9 @@ UNSAFE_FORMAT = frozenset(
 """Line separators and direction marks: they can make a line show something other than what it says."""
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 file` or `1,300 files`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def rough(number: int) -> str:
-    """Return a large number as people say it, such as `812`, `12,300`, `640 k` or `1.2 M`."""
-    if number < 99_950:
-        return f"{number:,}"
-    if number < 999_500:
-        return f"{number / 1e3:.0f} k"
-    return f"{number / 1e6:.1f} M" if number < 99_950_000 else f"{number / 1e6:,.0f} M"
-
-
 def percent(done: int, total: int) -> str:
     """Return a share in whole percent, which is 100 only where nothing is missing."""
     return f"{min(99, 100 * done // total) if done < total else 100} %"
-
-
-def size(size_bytes: int) -> str:
-    """Return bytes in decimal units, such as `512 B` or `3.1 MB`."""
-    amount = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 999.5:
-            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 99.95 else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:,.1f} TB"
-
-
-def span(duration_ms: float) -> str:
-    """Return a duration with its two leading units, such as `4.2 ms` or `3 h 12 min`."""
-    if duration_ms < 9.95:
-        return f"{duration_ms:.1f} ms"
-    if duration_ms < 999.5:
-        return f"{duration_ms:.0f} ms"
-    if duration_ms < 59_950:
-        return f"{duration_ms / SECOND_MS:.1f} s"
-    whole = round(duration_ms / SECOND_MS) * SECOND_MS
-    if whole < HOUR_MS:
-        return _two(whole, MINUTE_MS, "min", SECOND_MS, "s")
-    if whole < DAY_MS:
-        return _two(whole, HOUR_MS, "h", MINUTE_MS, "min")
-    return _two(whole, DAY_MS, "d", HOUR_MS, "h")
-
-
-def _two(whole_ms: int, large_ms: int, large: str, small_ms: int, small: str) -> str:
-    """Return a duration in a large unit and, where it isn't zero, the rest in a small one."""
-    rest = whole_ms % large_ms // small_ms
-    return f"{whole_ms // large_ms} {large}" + (f" {rest} {small}" if rest else "")
 
 
 def age(then_ms: int, now_ms: int) -> str:

@@ -385,7 +385,7 @@ class Recall:
             if pending and side.health.degraded is None:
                 ask.degraded = Degraded(
                     "vectors_pending",
-                    f"vectors are being computed ({pending} texts to go)",
+                    f"vectors are being computed ({pending:,} texts to go)",
                     self._started_ms,
                     "Nothing to do: search by meaning follows by itself.",
                 )

@@ -23,6 +23,7 @@ from memd.sync.pending import count_pending
 from memd.sync.reconcile import TextSync
 from memd.sync.sources import Sources
 from memd.sync.watching.watcher import WatchState
+from memd.units import count, span
 from memd_client.errors import MemdError
 from memd_client.messages import (
     AgentStatus,
@@ -184,7 +185,7 @@ def _problems(agent: Reported, disk: Discovery) -> list[Problem]:
         problems.append(
             Problem(
                 "memory_beyond_limits",
-                f"{disk.beyond_limits} files are beyond the limits of one agent and are not indexed,"
+                f"{disk.beyond_limits:,} files are beyond the limits of one agent and are not indexed,"
                 " the oldest first",
                 "Narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml.",
             )
@@ -239,7 +240,7 @@ async def _probe_embedding(agent: Reported) -> Check:
     return Check(
         "embeddings",
         True,
-        f"{side.provider.id}/{side.provider.model}, {vector.shape[0]} dimensions, {took_ms:.0f} ms",
+        f"{side.provider.id}/{side.provider.model}, {vector.shape[0]} dimensions, {span(took_ms)}",
     )
 
 
@@ -252,7 +253,7 @@ async def _probe_keyword(agent: Reported) -> Check:
         chunks = await agent.index_file.read(look)
     except MemdError as error:
         return Check("keyword index", False, error.message)
-    return Check("keyword index", True, f"{chunks} chunks")
+    return Check("keyword index", True, count(chunks, "chunk"))
 
 
 async def _probe_vectors(agent: Reported) -> Check:
@@ -260,7 +261,7 @@ async def _probe_vectors(agent: Reported) -> Check:
     if side is None or agent.warm.count == 0:
         return Check("vectors", side is None, "none yet")
     choice = agent.warm.choice()
-    return Check("vectors", True, f"{agent.warm.count} by {choice.search.name}: {choice.reason}")
+    return Check("vectors", True, f"{agent.warm.count:,} by {choice.search.name}: {choice.reason}")
 
 
 def _probe_files(agent: Reported, disk: Discovery) -> Check:

@@ -71,7 +71,7 @@ def load_whole(path: Path, most_bytes: int, *, through_link: bool = True) -> byt
         size = os.fstat(file.fileno()).st_size
         data = file.read(most_bytes + 1) if size <= most_bytes else b""
     if max(size, len(data)) > most_bytes:
-        raise ValueError(f"is too big: {max(size, len(data))} bytes, the limit is {most_bytes}")
+        raise ValueError(f"is too big: {max(size, len(data)):,} bytes, the limit is {most_bytes:,}")
     return data
 
 

@@ -65,3 +65,11 @@ def _two(whole_ms: int, large_ms: int, large: str, small_ms: int, small: str) ->
     """Return a duration in a large unit and, unless it is zero, the rest in a small one."""
     rest = whole_ms % large_ms // small_ms
     return f"{whole_ms // large_ms} {large}" + (f" {rest} {small}" if rest else "")
+
+
+def about(duration_ms: float) -> str:
+    """Return an estimated duration in one whole unit, such as `30 s`, `100 min` or `3 h`; at least a second."""
+    for unit_ms, unit in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min")):
+        if duration_ms >= 2 * unit_ms:
+            return f"{duration_ms / unit_ms:.0f} {unit}"
+    return f"{max(1.0, duration_ms / SECOND_MS):.0f} s"

@@ -150,7 +150,7 @@ class SessionSourceContract:
             transcripts = source.find()
             assert set(transcripts.found) == {"sessions/s.jsonl"}
             assert [(skipped.path, skipped.reason) for skipped in transcripts.skipped] == [
-                ("sessions/big.jsonl", "too big: 2 MB, the limit is 1 MB")
+                ("sessions/big.jsonl", "too big: 2.10 MB, the limit is 1.05 MB")
             ]
             source.close()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from memd.units import size
 from memd_client import Client
 from memd_client.errors import NoteUnwritableError
 from tests.support.daemon import DaemonProcess
@@ -105,7 +106,7 @@ def test_a_file_beyond_the_limit_is_searched_up_to_it(limited: tuple[DaemonProce
     got = client.get("memory/big.md", from_line=inside + 1)
     assert (got.text.rstrip("\n"), got.lines, got.total_lines) == (lines[inside].rstrip("\n"), 1, inside + 1)
 
-    said = f"indexed up to 1 MB of {len(text.encode()) / MB:.1f} MB"
+    said = f"indexed up to 1.05 MB of {size(len(text.encode()))}"
     status = client.status().agents[0]
     assert [(each.path, each.reason.split(";")[0]) for each in status.skipped] == [("memory/big.md", said)]
     assert status.files_pending == 0

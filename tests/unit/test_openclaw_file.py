@@ -55,7 +55,7 @@ def test_json5_is_read_and_folders_add_agents(tmp_path: Path) -> None:
         (b"\xff\xfe{}", "is not UTF-8 (byte 0)"),
         (b"[1, 2]", "must hold an object, found a list"),
         (b'{"a":' * 20_000, "is nested too deeply"),
-        (b" " * (4 * 1024 * 1024 + 1), "is too big: 4194305 bytes, the limit is 4194304"),
+        (b" " * (4 * 1024 * 1024 + 1), "is too big: 4,194,305 bytes, the limit is 4,194,304"),
     ],
 )
 def test_a_broken_file_leaves_the_agents_of_the_folders(tmp_path: Path, content: bytes, problem: str) -> None:

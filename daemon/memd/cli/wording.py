@@ -6,6 +6,7 @@ import unicodedata
 from datetime import UTC, datetime
 
 from memd.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from memd.units import about as about
 from memd.units import count as count
 from memd.units import rough as rough
 from memd.units import size as size
@@ -59,14 +60,6 @@ def ago(then_ms: int | None, now_ms: int) -> str:
         return "never"
     elapsed = age(then_ms, now_ms)
     return f"{elapsed} ago" if elapsed else "just now"
-
-
-def about(duration_ms: float) -> str:
-    """Return an estimated duration in one whole unit, such as `30 s`, `100 min` or `3 h`; at least a second."""
-    for unit_ms, unit in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min")):
-        if duration_ms >= 2 * unit_ms:
-            return f"{duration_ms / unit_ms:.0f} {unit}"
-    return f"{max(1.0, duration_ms / SECOND_MS):.0f} s"
 
 
 def until(then_ms: int, now_ms: int) -> str:

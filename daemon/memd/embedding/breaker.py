@@ -14,6 +14,7 @@ from typing import Any, Final
 from memd.embedding.numbers import clamped_count, clamped_time_ms
 from memd.embedding.provider import encodable
 from memd.embedding.retry import named_pause_s
+from memd.units import about
 from memd_client.errors import (
     MemdError,
     ProviderAuthError,
@@ -102,7 +103,7 @@ class Breaker:
         if self.error is None or left_ms == 0:
             return None
         seconds = math.ceil(left_ms / 1000)
-        return _copy(self.error, f"; asked again in {seconds} s", {"retry_after_s": seconds})
+        return _copy(self.error, f"; asked again in {about(seconds * 1000)}", {"retry_after_s": seconds})
 
     def enter(self, now_ms: int) -> int:
         """Let a call through.

@@ -81,8 +81,8 @@ class Budget:
             self._told_day = self.day
             log.warning("embedding.token_budget_spent", limit=self.limit, spent=self.spent, wanted=tokens)
         raise TokenBudgetError(
-            f"the daily budget of {self.limit} tokens is used up: {self.spent} were bought today, "
-            f"{self.reserved} are on their way, {tokens} more are needed",
+            f"the daily budget of {self.limit:,} tokens is used up: {self.spent:,} were bought today, "
+            f"{self.reserved:,} are on their way, {tokens:,} more are needed",
             data={"retry_after_s": -(-self.ms_to_midnight() // 1000)},
         )
 

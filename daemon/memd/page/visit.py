@@ -14,6 +14,7 @@ from memd.page.guard import PAGE, Head, cookie_of, why_foreign, why_no_call
 from memd.page.http import BadRequestError, HttpConnection, PeerGoneError
 from memd.page.keys import Session
 from memd.page.opening import Opening
+from memd.units import size
 from memd_client.errors import DaemonBusyError, MemdError
 
 log = structlog.get_logger(__name__)
@@ -138,7 +139,7 @@ class Visit:
     async def _send_reply(self, reply: Answer) -> bool:
         """Send a reply, unless those to browsers that don't read take all the room there is."""
         with self._opening.room_for(len(reply.body)) as has_room:
-            busy = DaemonBusyError(f"{self._limits.answers_bytes} bytes of answers wait for browsers already")
+            busy = DaemonBusyError(f"{size(self._limits.answers_bytes)} of answers wait for browsers already")
             return await self._http.send(reply if has_room else answers.failure(busy))
 
     async def _tell_session(self, session: Session) -> Answer:

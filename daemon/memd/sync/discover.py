@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from memd import units
 from memd.config import ExtraPath
 from memd.sync.descend import FolderWalk, LinkOnTheWayError
 from memd.sync.journal import Journal, KernelNotes
@@ -132,8 +133,8 @@ def describe_part(size: int, limit: int) -> str:
         size: Bytes of the file.
         limit: Bytes of it that are indexed.
     """
-    whole, part = (f"{bytes_ / 1_048_576:.1f}".removesuffix(".0") for bytes_ in (size, limit))
-    return f"indexed up to {part} MB of {whole} MB; split the file, or raise `max_file_mb` in memd.toml"
+    part = f"indexed up to {units.size(limit)} of {units.size(size)}"
+    return f"{part}; split the file, or raise `max_file_mb` in memd.toml"
 
 
 def check_descriptors(error: OSError) -> None:

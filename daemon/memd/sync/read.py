@@ -13,6 +13,7 @@ import stat
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from memd import units
 from memd.sync.descend import LinkOnTheWayError, NoWayDownError, open_file
 from memd.sync.discover import NO_DESCRIPTOR, Found
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
@@ -207,7 +208,7 @@ def _moved(found: Found, what: str) -> PathRefusedError:
 def _too_big(found: Found, size: int, limit: int) -> FileUnreadableError:
     """Return the error of a file that grew beyond what is read."""
     return FileUnreadableError(
-        f"{found.path} is too big: {size / 1_048_576:.0f} MB, the limit is {limit // 1_048_576} MB",
+        f"{found.path} is too big: {units.size(size)}, the limit is {units.size(limit)}",
         hint="Split the file, or raise `max_file_mb` in memd.toml.",
         data={"path": found.path, "reason": "too_big"},
     )

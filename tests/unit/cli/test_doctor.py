@@ -191,7 +191,7 @@ def test_leftovers_have_a_size_and_a_command() -> None:
     (finding,) = check_leftovers(report(leftovers=rows))
 
     assert finding.state == WARNING
-    assert "5.3 MB" in finding.found
+    assert "5.30 MB" in finding.found
     assert finding.fix.endswith(f"rm '{path}'")
 
 

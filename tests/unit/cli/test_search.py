@@ -94,7 +94,7 @@ def test_an_answer_by_other_vectors_than_the_wanted_ones_names_both() -> None:
     assert ran.out.splitlines()[3:] == [
         "1 hit · hybrid · 4.2 ms · local minilm",
         "fallback: local minilm answers for openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)",
-        "filling: gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 30 s and 1.2 M tokens to go; "
+        "filling: gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 30 s and 1,240,000 tokens to go; "
         "until then local minilm answers",
     ]
 

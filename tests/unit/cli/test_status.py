@@ -44,7 +44,7 @@ main  ready
   sources     memory
   provider    local · minilm
   vectors     in memory (2.0 MB of a budget of 512 MB)
-  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.3 MB · generation 41
+  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.30 MB · generation 41
 """
 
 TROUBLED = """\
@@ -73,7 +73,7 @@ work  needs attention
               no memory: 4 cron, 1 heartbeat
   provider    none: keyword search only
   vectors     by a scan of the index
-  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.3 MB · generation 41
+  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.30 MB · generation 41
   skipped     7 files
               memory/link0.md: symbolic link
               memory/link1.md: symbolic link
@@ -100,10 +100,10 @@ main  fallen back
   sources     memory
   provider    local · minilm
   fallback    local minilm answers for openai: 429 insufficient_quota (for 3 h, provider_quota_exhausted)
-  filling     gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 3 min and 1.2 M tokens to go; until then \
-local minilm answers
+  filling     gemini gemini-embedding-001, 812 of 4,210 texts (19 %), about 3 min and 1,240,000 tokens to go; until \
+then local minilm answers
   vectors     in memory (2.0 MB of a budget of 512 MB)
-  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.3 MB · generation 41
+  index       /home/ann/.openclaw/memory/main.memd.sqlite · 5.30 MB · generation 41
   batch jobs  2 with 4,000 texts
               batch_1 · running · 120 of 3,000 texts · submitted 2 min ago
               batch_2 · submitted · 0 of 1,000 texts · submitted just now
@@ -270,7 +270,7 @@ def test_vectors_that_answer_while_they_are_made_name_nobody_else() -> None:
     ran = memctl("status", status=status_of(agent))
 
     assert ran.out.split("\n\n")[1].startswith("main  catching up\n")
-    assert ", about 3 min and 1.2 M tokens to go\n" in ran.out
+    assert ", about 3 min and 1,240,000 tokens to go\n" in ran.out
 
 
 def test_the_share_of_a_filling_is_100_percent_only_at_its_end() -> None:
@@ -305,9 +305,9 @@ def test_tokens_are_told_where_some_were_bought_or_a_budget_is_set() -> None:
     )
 
     assert "tokens" not in none.out
-    assert "  tokens      1.2 M today\n" in some.out
-    assert "  tokens      0 today of a budget of 5.0 M\n" in bounded.out
-    assert "\x1b[33m5.0 M today of a budget of 5.0 M" in spent.out
+    assert "  tokens      1,240,000 today\n" in some.out
+    assert "  tokens      0 today of a budget of 5,000,000\n" in bounded.out
+    assert "\x1b[33m5,000,000 today of a budget of 5,000,000" in spent.out
 
 
 def test_downloads_say_how_far_they_are_or_why_they_ended() -> None:
@@ -321,7 +321,7 @@ def test_downloads_say_how_far_they_are_or_why_they_ended() -> None:
 
     assert (
         "  download    minilm · download · 45.0 MB of 90.0 MB (50 %)\n"
-        "  download    https://models.example/a.gguf · download · 1.0 MB\n"
+        "  download    https://models.example/a.gguf · download · 1.00 MB\n"
         "  download    hf:a/b/c.gguf: failed: no space is left on the disk\n"
     ) in ran.out
 

@@ -14,7 +14,7 @@ DONE = VacuumedAgent("main", 5_000_000, 2_000_000, 31, 812.0)
 def test_sizes_before_and_after_stand_in_a_row() -> None:
     ran = memctl("vacuum", vacuum=VacuumReply([DONE]))
     assert ran.code == 0
-    assert [word for word in ("main", "5.0 MB", "2.0 MB", "31", "812 ms") if word not in ran.out] == []
+    assert [word for word in ("main", "5.00 MB", "2.00 MB", "31", "812 ms") if word not in ran.out] == []
 
 
 def test_json_is_the_reply() -> None:

@@ -173,7 +173,7 @@ def test_a_restart_keeps_error_window_and_count() -> None:
     restored = Breaker.from_record(record)
 
     assert restored.to_record() == breaker.to_record()
-    with pytest.raises(ProviderQuotaError, match="no credit; asked again in 1800 s") as refusal:
+    with pytest.raises(ProviderQuotaError, match="no credit; asked again in 30 min") as refusal:
         restored.enter(NOW)
     assert refusal.value.hint == "add some"
 

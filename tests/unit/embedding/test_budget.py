@@ -196,5 +196,5 @@ def test_a_crash_gives_the_place_back(tmp_path: Path) -> None:
 
 
 def test_half_of_the_machines_memory_is_taken_where_nothing_is_said() -> None:
-    assert "0 of" in repr(ModelOwner()._room)
+    assert "0 B of" in repr(ModelOwner()._room)
     assert ModelOwner()._room.budget_bytes > 100 << 20

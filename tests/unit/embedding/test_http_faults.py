@@ -192,7 +192,7 @@ def test_giant_body_is_left_at_its_limit() -> None:
 
     outcome, peer = sent_to(pours, max_bytes=1_000_000)
     assert type(outcome) is ProviderReplyError
-    assert f"127.0.0.1:{peer.port} answered with more than 1000000 bytes" in outcome.message
+    assert f"127.0.0.1:{peer.port} answered with more than 1.00 MB" in outcome.message
     assert sent < 30_000_000  # what fits into the buffers of two sockets, not what it would have sent
 
 

@@ -8,6 +8,7 @@ import trio.testing
 
 from memd.embedding.providers.http import Patience
 from memd.text.tokens import estimate_tokens
+from memd.units import about
 from memd_client.errors import (
     ProviderFailedError,
     ProviderQuotaError,
@@ -41,7 +42,7 @@ def test_after_three_tries_the_account_pauses_and_the_trial_is_one_call() -> Non
                 await provider.embed_batch(["a"])
             assert len(world.asked) == calls
             assert provider.retry_in_s() == window
-            with pytest.raises(ProviderFailedError, match=f"asked again in {window} s"):
+            with pytest.raises(ProviderFailedError, match=f"asked again in {about(window * 1000)}"):
                 await provider.embed_query("refused without being asked")
             assert len(world.asked) == calls
             world.clock.move(window)

@@ -233,7 +233,7 @@ def test_huge_files_pipes_and_names_that_are_no_text_are_left_out(stage: Stage) 
     }
 
     assert reasons == {
-        "huge.md": "is too big: 17 MB, the limit is 16 MB",
+        "huge.md": "is too big: 17.8 MB, the limit is 16.8 MB",
         "pipe.md": "not a regular file",
         "caf?.md": "its name is not UTF-8; rename it",
     }

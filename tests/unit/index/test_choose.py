@@ -16,7 +16,7 @@ def test_memory_answers_where_the_vectors_fit() -> None:
 def test_the_extension_answers_beyond_the_budget() -> None:
     choice = choose_search(EXTENSION, MatrixSearch(), budget_bytes=1_048_576, needed_bytes=3_145_728)
     assert choice.search.name == "sqlite-vec"
-    assert choice.reason == "the vectors need 3.0 MB, the memory budget leaves 1.0 MB"
+    assert choice.reason == "the vectors need 3.15 MB, the memory budget leaves 1.05 MB"
 
 
 def test_a_scan_answers_without_the_extension_and_says_why() -> None:

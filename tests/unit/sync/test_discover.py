@@ -174,7 +174,7 @@ def test_a_file_beyond_the_limit_is_found_with_how_much_of_it_is_indexed(tmp_pat
     assert set(found.files) == {"memory/full.md", "memory/big.md"}
     assert found.skipped == []
     assert [(each.path, each.reason.split(";")[0]) for each in found.partial] == [
-        ("memory/big.md", "indexed up to 1 MB of 1.2 MB")
+        ("memory/big.md", "indexed up to 1.05 MB of 1.31 MB")
     ]
 
 

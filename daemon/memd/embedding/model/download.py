@@ -22,6 +22,7 @@ from memd.embedding.model.stored import PART_SUFFIX, TAG_SUFFIX
 from memd.embedding.redaction import WINDOW, Redactor, redactor_of
 from memd.embedding.secret import Secret
 from memd.state_file import load_whole
+from memd.units import size
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
 
 log = structlog.get_logger(__name__)
@@ -228,7 +229,7 @@ async def _fetch_rest(wanted: _Wanted) -> str | None:
             came = await _append(wanted, response, file, came, total)
             await trio.to_thread.run_sync(_sync, file)
     if total and came != total:
-        raise DownloadFailedError(f"{wanted.shown} ended after {came} of {total} bytes")
+        raise DownloadFailedError(f"{wanted.shown} ended after {came:,} of {total:,} bytes")
     return expected
 
 
@@ -269,8 +270,8 @@ def _check_answer(wanted: _Wanted, response: httpx.Response, came: int) -> None:
     if wanted.url.startswith("https:") and any(step.url.scheme != "https" for step in steps):
         raise DownloadFailedError(f"{wanted.shown} leads to an address without encryption")
     status = response.status_code
-    first, size = _range_of(response)
-    if status == 200 or (status == 206 and first == came) or (status == 416 and came and size == came):
+    first, whole = _range_of(response)
+    if status == 200 or (status == 206 and first == came) or (status == 416 and came and whole == came):
         return
     if status in (206, 416):
         wanted.forget_part()
@@ -343,7 +344,7 @@ def _check_room(wanted: _Wanted, needed: int) -> None:
     free = wanted.free_bytes(directory)
     if needed + SPARE_BYTES > free:
         raise DownloadFailedError(
-            f"{needed >> 20} MB are needed and {free >> 20} MB are free in {directory}",
+            f"{size(needed)} are needed and {size(free)} are free in {directory}",
             hint="Make room there, or set MEMD_MODEL_DIR to a larger disk.",
         )
 

@@ -10,6 +10,7 @@ from typing import Final, Literal, Protocol
 import trio
 
 from memd.embedding.model.jobs import Kind
+from memd.units import size
 
 Work = Literal["nothing", "text", "query", "loading"]
 
@@ -112,7 +113,7 @@ class ModelRoom:
 
     def __repr__(self) -> str:
         taken = sum(self._guests.values())
-        return f"<ModelRoom {taken >> 20} of {self.budget_bytes >> 20} MB, {len(self._line)} waiting>"
+        return f"<ModelRoom {size(taken)} of {size(self.budget_bytes)}, {len(self._line)} waiting>"
 
     async def enter(self, guest: Guest, need_bytes: int) -> bool:
         """Wait until a model may be loaded; False where nothing waits for it any more.

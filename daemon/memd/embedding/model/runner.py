@@ -21,6 +21,7 @@ from memd.embedding.model.plan import NO_PLAN, Refusal, load_plan
 from memd.embedding.model.policy import Backoff, ModelStatus, RunnerSettings, State
 from memd.embedding.model.process import MOST_TOGETHER, ModelProcess, Outcome
 from memd.embedding.model.room import ModelRoom, Stay, Work
+from memd.units import size
 from memd_client.errors import (
     DeadlineExceededError,
     LocalExtraMissingError,
@@ -108,7 +109,7 @@ class ModelRunner:
     def _lack_of_room(self) -> str | None:
         """Return what is to be said of the model's share of the memory, where something is."""
         need, budget = self._plan.need_bytes, self._room.budget_bytes
-        facts = f"it needs about {need >> 20} MB, and models may use {budget >> 20} MB together"
+        facts = f"it needs about {size(need)}, and models may use {size(budget)} together"
         if self._state == "waiting":
             return f"{facts}: it waits until others are idle"
         return f"{facts}: it is loaded alone" if need > budget else None

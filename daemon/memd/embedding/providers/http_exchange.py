@@ -14,6 +14,7 @@ from memd.embedding.providers.api import ApiRequest
 from memd.embedding.providers.http_body import Body, Pieces
 from memd.embedding.providers.reply import Patience, Reply
 from memd.embedding.redaction import Redactor
+from memd.units import size
 from memd_client.errors import ProviderAuthError, ProviderReplyError, ProviderUnreachableError
 
 
@@ -77,7 +78,7 @@ async def exchange(
                         rest.cancel()
         whole = body.whole()
     if whole is None:
-        raise ProviderReplyError(f"{host} answered with more than {max_bytes} bytes")
+        raise ProviderReplyError(f"{host} answered with more than {size(max_bytes)}")
     return Reply(response.status_code, {k.lower(): v for k, v in response.headers.items()}, whole)
 
 

@@ -11,6 +11,7 @@ from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch, VectorExtension
 from memd.index.vectors.vector_search import VectorSearch
+from memd.units import size
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,8 @@ def choose_search(
     """
     if needed_bytes <= budget_bytes:
         return Choice(matrix, "the vectors fit the memory budget")
-    over = f"the vectors need {_mb(needed_bytes)}, the memory budget leaves {_mb(budget_bytes)}"
+    over = f"the vectors need {size(needed_bytes)}, the memory budget leaves {size(budget_bytes)}"
     if extension.loaded and enabled:
         return Choice(SqliteVecSearch(), over)
     why = "turned off in the settings" if not enabled else extension.error or "not loaded"
     return Choice(ScanSearch(), f"{over}; sqlite-vec: {why}")
-
-
-def _mb(size_bytes: int) -> str:
-    """Return a size for people."""
-    return f"{size_bytes / 1_048_576:.1f} MB"

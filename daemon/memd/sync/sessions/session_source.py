@@ -7,6 +7,7 @@ from typing import Protocol
 
 from memd.sync.discover import Found
 from memd.sync.read import FileText
+from memd.units import size
 from memd_client.messages import Problem, Skipped
 
 PREFIX = "sessions/"
@@ -113,4 +114,4 @@ def describe_size(size_bytes: int, limit_bytes: int) -> str:
         size_bytes: Its size.
         limit_bytes: What is allowed.
     """
-    return f"too big: {size_bytes / 1_048_576:.0f} MB, the limit is {limit_bytes // 1_048_576} MB"
+    return f"too big: {size(size_bytes)}, the limit is {size(limit_bytes)}"

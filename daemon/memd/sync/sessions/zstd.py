@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from memd import units
 from memd_client.errors import FileUnreadableError
 
 _STEP = 1024
@@ -28,7 +29,7 @@ def decompress(data: bytes, limit: int, path: str) -> bytes:
         size += len(part)
         if size > limit:
             raise FileUnreadableError(
-                f"{path} is too big: it unpacks to more than {limit / 1_048_576:.0f} MB",
+                f"{path} is too big: it unpacks to more than {units.size(limit)}",
                 hint="Nothing to do: it is left out and everything else is searched.",
                 data={"path": path, "reason": "too_big"},
             )

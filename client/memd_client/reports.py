@@ -5,7 +5,7 @@ All times are milliseconds, all sizes bytes.
 
 from __future__ import annotations
 
-from memd_client.record import field, record
+from memd_client.record import Any, field, record
 
 
 @record
@@ -286,7 +286,10 @@ class MetricsReply:
 
 @record
 class StatusReply:
-    """The daemon and its agents. `token_budget` is what may be bought in a day, 0 without a limit."""
+    """The daemon and its agents. `token_budget` is what may be bought in a day, 0 without a limit.
+
+    `installation`: in a deep status of all agents, what `memctl doctor` needs of programs, settings, folders and files.
+    """
 
     version: str
     pid: int
@@ -305,3 +308,4 @@ class StatusReply:
     tokens_today: int = 0
     token_budget: int = 0
     memory: MemoryStatus = field(default_factory=MemoryStatus)
+    installation: dict[str, Any] | None = None

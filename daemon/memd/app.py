@@ -33,6 +33,7 @@ from memd.paths import ACCOUNTS_FILE
 from memd.reload import InForce, Reloader
 from memd.rpc.call import DaemonFacts
 from memd.rpc.server import serve
+from memd.service.examination import Examination
 from memd.service.heap import keep_heap_small
 from memd.service.notify import activated_socket, notify_ready, notify_reloading, notify_stopping
 from memd.service.signals import feed_watchdog, on_hangup, wait_for_stop
@@ -218,7 +219,12 @@ async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
     lives = Lives(complete=engine.ask_chat)
     page = PageServer(__version__)
     facts = DaemonFacts(
-        version=__version__, started=time.monotonic(), socket=str(socket), lives=lives, show=page.show
+        version=__version__,
+        started=time.monotonic(),
+        socket=str(socket),
+        lives=lives,
+        show=page.show,
+        examine=Examination().examine,
     )
     async with trio.open_nursery() as door:
         await door.start(page.run, await door.start(serve, activated_socket() or socket, memory, facts))

@@ -15,10 +15,6 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-import structlog
-
-log = structlog.get_logger(__name__)
-
 NAME = re.compile(r"\.memd-[0-9a-f]{16}\.tmp(-journal|-wal|-shm)?")
 """All names of temporary files; those of SQLite belong to an index that is built under such a name."""
 
@@ -129,7 +125,9 @@ def _remove_in(folder: int, path: str) -> int:
     finally:
         fcntl.flock(folder, fcntl.LOCK_UN)
     if removed:
-        log.info("files.leftovers_removed", folder=path, files=removed)
+        import structlog  # here: the command line reads files without a log, and structlog is half of its start
+
+        structlog.get_logger(__name__).info("files.leftovers_removed", folder=path, files=removed)
     return removed
 
 

@@ -18,6 +18,11 @@ WORDS_ONLY = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
 
 KEY = "sk-canary-0123456789abcdef"
 
+SLOW_IMPORTS = frozenset(
+    "asyncio apsw httpx llama_cpp msgspec numpy plistlib rich sqlite3 sqlite_vec structlog subprocess trio".split()
+)
+"""Modules that only a daemon or a process of its own needs; `subprocess` starts one. Each would cost milliseconds."""
+
 
 @pytest.fixture
 def home() -> Iterator[StateHome]:
@@ -63,6 +68,44 @@ def test_a_sound_installation_is_well_with_a_daemon_and_its_log_is_found(daemon:
         f"memd 0.1.0, pid {daemon.pid}"
     ]
     assert "daemon.ready" in [json.loads(line).get("event") for line in logs.stdout.splitlines()]
+
+
+def test_doctor_asks_a_daemon_that_runs_and_imports_no_engine(daemon: DaemonProcess, home: StateHome) -> None:
+    home.configure({"agents": {"defaults": {"memorySearch": {"provider": "none", "quarry": 1}}}})
+    daemon.start()
+    daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
+
+    ran = daemon.memctl("doctor", "--json", environ={"PYTHONPROFILEIMPORTTIME": "1"})
+
+    names = {found["name"] for found in json.loads(ran.stdout)["findings"]}
+    imported = {row.rpartition("|")[2].strip() for row in ran.stderr.splitlines()}
+    assert {
+        "Python",
+        "SQLite",
+        "sqlite-vec",
+        "llama.cpp",
+        "unknown keys",
+        "free space",
+        "leftovers",
+        "clock",
+    } <= names
+    assert "memd.cli.checks.place" in imported
+    assert sorted(imported & SLOW_IMPORTS) == []
+
+
+def test_daemon_and_a_process_of_its_own_make_the_same_report(daemon: DaemonProcess) -> None:
+    daemon.start()
+    daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
+
+    of_daemon = json.loads(daemon.memctl("status", "--deep", "--json").stdout)["installation"]
+    of_process = json.loads(daemon.run("-P", "-m", "memd.service.check", "settings").stdout)
+
+    assert of_daemon.keys() == of_process.keys()
+    for parts in ("version", "programs", "config", "daemon_config", "leftovers"):
+        assert of_daemon[parts] == of_process[parts], parts
+    assert [row["workspace"] for row in of_daemon["agents"]] == [
+        row["workspace"] for row in of_process["agents"]
+    ]
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -140,11 +141,25 @@ class DaemonProcess:
                     raise AssertionError(f"state not reached: {status}\n{self.log_tail()}")
                 time.sleep(0.05)
 
-    def memctl(self, *arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run the command line against this daemon and return what came of it."""
+    def memctl(
+        self, *arguments: str, timeout_s: float = 60.0, environ: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command line against this daemon and return what came of it; `environ` is set in addition."""
+        return self.run(
+            "-c",
+            "from memd.cli.main import main; main()",
+            *arguments,
+            timeout_s=timeout_s,
+            environ={"MEMD_AUTOSTART": "0", **(environ or {})},
+        )
+
+    def run(
+        self, *arguments: str, timeout_s: float = 60.0, environ: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Python with the daemon's environment and return what came of it."""
         return subprocess.run(
-            [sys.executable, "-c", "from memd.cli.main import main; main()", *arguments],
-            env={**self._environ, "MEMD_AUTOSTART": "0"},
+            [sys.executable, *arguments],
+            env={**self._environ, **(environ or {})},
             capture_output=True,
             text=True,
             timeout=timeout_s,

@@ -231,6 +231,8 @@ export interface MemoryStatus {
 
 /**
  * The daemon and its agents. `token_budget` is what may be bought in a day, 0 without a limit.
+ *
+ * `installation`: in a deep status of all agents, what `memctl doctor` needs of programs, settings, folders and files.
  */
 export interface StatusReply {
   version: string;
@@ -250,6 +252,7 @@ export interface StatusReply {
   tokens_today: number;
   token_budget: number;
   memory: MemoryStatus;
+  installation: Record<string, unknown> | null;
 }
 
 /**

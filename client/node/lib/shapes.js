@@ -65,7 +65,7 @@ export const SHAPES = {
   },
   StatusReply: {
     needs: ["version", "pid", "uptime_ms", "socket", "state_dir", "config_path", "rss_bytes", "connections", "sqlite_vec", "models", "agents", "problems"],
-    defaults: {"downloads": [], "accounts": [], "tokens_today": 0, "token_budget": 0, "memory": {}},
+    defaults: {"downloads": [], "accounts": [], "tokens_today": 0, "token_budget": 0, "memory": {}, "installation": null},
     holds: {"models": ["ModelStatus", true], "agents": ["AgentStatus", true], "problems": ["Problem", true], "downloads": ["DownloadStatus", true], "accounts": ["AccountStatus", true], "memory": ["MemoryStatus", false]},
   },
   Sample: {

@@ -82,25 +82,24 @@ def _start(session: Session) -> list[Finding]:
 def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding]:
     """Return everything that was looked at, in the order it is shown.
 
-    Every part has a deadline, so that a disk, a daemon or a library that hangs is a finding like any other.
+    Every part has a deadline, so that a disk, a daemon or a library that hangs is a finding like any other. The daemon
+    makes the report on the installation if it can: its modules are loaded, a process for it needs 0.5 s of CPU.
 
     Args:
         environ: The environment.
         home: The user's home directory.
         now_ms: The time now, in epoch milliseconds.
     """
-    from memd.cli.checks.engine import INDEXES_S, SETTINGS_S, ask_engine
     from memd.cli.checks.installed import check_folders, check_leftovers, check_programs, check_settings
     from memd.cli.checks.machine import check_clock, check_descriptors, check_watches
     from memd.cli.checks.memory import check_memory
     from memd.cli.checks.place import check_config_socket, within
     from memd.cli.checks.unit import check_service
 
-    report, findings = ask_engine("settings", SETTINGS_S)
+    socket, place = _look_at_place(environ)
+    report, findings = (place.report, []) if place.report else _ask_engine("settings")
     if report:
         findings += [*check_programs(report), *check_settings(report)]
-    socket, place = _look_at_place(environ)
-    if report:
         configured = report["daemon_config"]["socket"]
         findings += check_config_socket(socket, configured, bool(environ.get("MEMD_SOCKET")))
     findings += place.findings
@@ -113,13 +112,20 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
     )
     indexes: dict[str, Any] = {}
     if not place.is_running:  # a writer in the midst of something would look like damage
-        indexes, failed = ask_engine("indexes", INDEXES_S)
+        indexes, failed = _ask_engine("indexes")
         findings += failed
     if report:
         findings += check_watches(report)
         findings += [check_descriptors(place.pid), check_clock(report, now_ms)]
         findings += [*check_folders(report), *check_leftovers(report)]
     return findings + check_memory(report, indexes, place.status)
+
+
+def _ask_engine(what: str) -> tuple[dict[str, Any], list[Finding]]:
+    """Return the report a process of its own makes; see `ask_engine`, which imports what only it needs."""
+    from memd.cli.checks.engine import ask_engine
+
+    return ask_engine(what)
 
 
 def _look_at_place(environ: Mapping[str, str]) -> tuple[str, Place]:

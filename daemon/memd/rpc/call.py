@@ -123,6 +123,11 @@ async def no_page(agent: str | None) -> ShowReply:
     raise PageUnavailableError("this daemon serves no page")
 
 
+async def no_examination() -> dict[str, Any] | None:
+    """Stand in for the report on the installation if nothing makes one."""
+    return None
+
+
 @dataclass
 class DaemonFacts:
     """The running daemon.
@@ -130,6 +135,7 @@ class DaemonFacts:
     started: `time.monotonic()` at its start. open_connections: kept by the server. meter: counts what it does.
     cpu_before: CPU seconds that starting took. lives: what agents do beside searching. admission: what all
     connections share; backlog: what waits to be sent to them. show: opens the page, for one agent or all.
+    examine: reports on programs, settings, folders and files; None if it can't.
     """
 
     version: str
@@ -142,6 +148,7 @@ class DaemonFacts:
     cpu_before: float = field(default_factory=time.process_time)
     lives: Lives = field(default_factory=Lives)
     show: Callable[[str | None], Awaitable[ShowReply]] = no_page
+    examine: Callable[[], Awaitable[dict[str, Any] | None]] = no_examination
     admission: Admission = field(init=False)
     backlog: Backlog = field(init=False)
 

@@ -22,14 +22,17 @@ INDEXES_S = 120.0
 """How long reading all indexes from end to end may take: about a second a gigabyte."""
 
 
-def ask_engine(what: str, timeout_s: float, program: Sequence[str] = PROGRAM) -> tuple[Report, list[Finding]]:
+def ask_engine(
+    what: str, timeout_s: float | None = None, program: Sequence[str] = PROGRAM
+) -> tuple[Report, list[Finding]]:
     """Return a report, and where there is none, a finding that says why.
 
     Args:
         what: `settings` or `indexes`.
-        timeout_s: After this the process is ended and left behind.
+        timeout_s: After this the process is ended and left behind; None takes the report's usual time.
         program: What makes reports.
     """
+    timeout_s = (SETTINGS_S if what == "settings" else INDEXES_S) if timeout_s is None else timeout_s
     name = "settings and files" if what == "settings" else "indexes"
     with contextlib.suppress(OSError):
         process = subprocess.Popen(

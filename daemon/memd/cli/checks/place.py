@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memd import __version__
 from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
@@ -44,12 +44,14 @@ class Place:
         pid: The daemon that answers; 0 where none does.
         is_running: Whether a process holds the lock, answering or not.
         status: What the daemon says of itself, where it answers.
+        report: What it says of the installation; empty if it can't or is of another release.
     """
 
     findings: list[Finding] = field(default_factory=list)
     pid: int = 0
     is_running: bool = False
     status: StatusReply | None = None
+    report: dict[str, Any] = field(default_factory=dict)
 
     def say(self, name: str, state: str, found: str, fix: str = "") -> None:
         """Add a finding."""
@@ -89,6 +91,8 @@ def check_place(socket: str, *, hello_s: float = HELLO_S, status_s: float = STAT
     else:
         place.say("answers", OK, f"memd {hello.version}, pid {hello.pid}")
     _ask_status(place, socket, status_s)
+    if place.status is not None and hello.version == __version__:
+        place.report = place.status.installation or {}
     return place
 
 

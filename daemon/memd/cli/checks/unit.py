@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
-from memd.service.install import launchd
 from memd.service.install.systemd import SERVICE, SOCKET, units_folder
 from memd.state_file import load_text
 from memd_client.discovery import home_directory
@@ -44,12 +43,17 @@ def find_launchd_log(home: Path, platform: str = sys.platform) -> str:
         home: The user's home directory.
         platform: As `sys.platform` names it.
     """
-    is_installed = platform == "darwin" and _plist(home).is_file()
-    return launchd.log_file(str(home)) if is_installed else ""
+    if platform != "darwin" or not _plist(home).is_file():
+        return ""
+    from memd.service.install import launchd
+
+    return launchd.log_file(str(home))
 
 
 def _plist(home: Path) -> Path:
     """Return where the launch agent's file is."""
+    from memd.service.install import launchd  # here: Linux, which has none, does without plistlib
+
     return Path(launchd.plist_path(launchd.agents_folder(str(home))))
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Any
+
+import trio
 
 from memd.rpc.asking import ask_agents, rss_bytes
 from memd.rpc.call import Call
@@ -10,7 +13,7 @@ from memd_client.messages import StatusParams, StatusReply
 
 
 async def handle(call: Call, params: StatusParams) -> StatusReply:
-    """Report on the daemon and on one agent or all.
+    """Report on the daemon and on one agent or all; a deep report on all examines the installation as well.
 
     An agent that fails or hangs is reported with its problem, and costs the others nothing.
 
@@ -19,7 +22,16 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
     """
     named = params.agent
     wanted = dict(call.memory.agents) if named is None else {named: call.memory.agent(named)}
-    agents = await ask_agents(wanted, deep=params.deep)
+    installation: dict[str, Any] | None = None
+
+    async def examine() -> None:
+        nonlocal installation
+        installation = await call.daemon.examine()
+
+    async with trio.open_nursery() as nursery:
+        if params.deep and named is None:
+            nursery.start_soon(examine)
+        agents = await ask_agents(wanted, deep=params.deep)
     return StatusReply(
         version=call.daemon.version,
         pid=call.daemon.pid,
@@ -38,4 +50,5 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
         memory=call.memory.memory(),
         tokens_today=call.memory.tokens_today,
         token_budget=call.memory.token_budget,
+        installation=installation,
     )

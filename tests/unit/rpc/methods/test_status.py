@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
@@ -64,3 +65,23 @@ def test_memory_in_use_is_told_where_proc_is_missing(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("pathlib.Path.read_text", missing)
     assert rss_bytes() > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("params", "wanted"),
+    [
+        (StatusParams(deep=True), {"version": "9.9"}),
+        (StatusParams(), None),
+        (StatusParams(agent="main", deep=True), None),
+    ],
+)
+def test_the_installation_is_in_a_deep_status_of_all_agents_alone(
+    params: StatusParams, wanted: dict[str, Any] | None
+) -> None:
+    async def examine() -> dict[str, Any]:
+        return {"version": "9.9"}
+
+    call = call_of()
+    call.daemon.examine = examine
+
+    assert run(status.handle(call, params)).installation == wanted

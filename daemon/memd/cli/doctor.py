@@ -12,7 +12,7 @@ import click
 
 from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
 from memd.cli.connect import Session
-from memd.cli.lines import BLANK, Line, line
+from memd.cli.lines import BLANK, Line, line, shortenable
 from memd.cli.options import examples, json_option
 from memd.cli.wording import count
 
@@ -162,8 +162,8 @@ def finding_lines(findings: Iterable[Finding], *, plain: bool = False) -> list[L
         for each in rows:
             mark, style = MARKS[each.state]
             mark = PLAIN_MARKS[each.state] if plain else mark
-            shown = each.found if each.state == OK else (each.found, style)
-            lines.append(Line((shown,), INDENT, (f"  {mark} {each.name} ", style)))
+            shown = shortenable(each.found, "" if each.state == OK else style)
+            lines.append(Line(shown, INDENT, (f"  {mark} {each.name} ", style)))
             if each.fix:
                 lines.append(line(("try: ", "label"), each.fix, indent=INDENT))
         lines.append(BLANK)

@@ -41,9 +41,9 @@ def supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
     return [
         *_memory_lines(reply),
         *_model_lines(reply.models),
-        *(_download_line(each) for each in reply.downloads),
-        *(_paused_line(each, now_ms) for each in reply.accounts if each.state == "paused"),
-        *_token_lines(reply),
+        *(download_line(each) for each in reply.downloads),
+        *(paused_line(each, now_ms) for each in reply.accounts if each.state == "paused"),
+        *token_lines(reply),
     ]
 
 
@@ -71,7 +71,7 @@ def _model_lines(models: list[ModelStatus]) -> list[Line]:
     lines = []
     for model in models:
         facts = dotted(
-            model.model,
+            (model.model, "place"),
             model.state,
             size(model.rss_bytes) if model.rss_bytes else None,
             f"pid {model.pid}" if model.pid is not None else None,
@@ -86,17 +86,19 @@ def _model_lines(models: list[ModelStatus]) -> list[Line]:
     return lines
 
 
-def _download_line(download: DownloadStatus) -> Line:
+def download_line(download: DownloadStatus) -> Line:
     """Return how far a model's download is, or why it ended."""
     if download.problem:
-        return row("download", download.ref, (f": {download.state}: {download.problem}", "warn"))
+        return row("download", (download.ref, "place"), (f": {download.state}: {download.problem}", "warn"))
     of_total = (
         f" of {size(download.total)} ({percent(download.done, download.total)})" if download.total else ""
     )
-    return row("download", *dotted(download.ref, download.stage, f"{size(download.done)}{of_total}"))
+    return row(
+        "download", *dotted((download.ref, "place"), download.stage, f"{size(download.done)}{of_total}")
+    )
 
 
-def _paused_line(account: AccountStatus, now_ms: int) -> Line:
+def paused_line(account: AccountStatus, now_ms: int) -> Line:
     """Return which account at a provider isn't asked now, why, since when and until when."""
     return row(
         "paused",
@@ -106,7 +108,7 @@ def _paused_line(account: AccountStatus, now_ms: int) -> Line:
     )
 
 
-def _token_lines(reply: StatusReply) -> list[Line]:
+def token_lines(reply: StatusReply) -> list[Line]:
     """Return what was bought today of what may be, where anything was or a limit is set."""
     if not reply.tokens_today and not reply.token_budget:
         return []
@@ -120,7 +122,7 @@ def _provider(agent: AgentStatus) -> tuple[Piece, ...]:
     """Return who embeds, and with which model."""
     if agent.provider in ("", "none"):
         return ("none: keyword search only",)
-    return dotted(agent.provider, agent.model)
+    return dotted(agent.provider, (agent.model, "place"))
 
 
 def provider_lines(agent: AgentStatus, now_ms: int) -> list[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from memd.cli.lines import BLANK, Line, line
+from memd.cli.lines import BLANK, Line, line, shortenable
 from memd.cli.wording import count, size
 from memd.importing.carry_out import FAILED
 from memd.importing.plan import (
@@ -50,7 +50,7 @@ def plan_lines(rows: Sequence[Row], head: Sequence[str]) -> list[Line]:
         rows: What becomes of each file.
         head: What stands above, such as whose memory it is.
     """
-    said = [line((each, "title" if place == 0 else "quiet")) for place, each in enumerate(head)]
+    said = [line(*shortenable(each, "title" if place == 0 else "quiet")) for place, each in enumerate(head)]
     listed = [each for state in STYLES for each in _listed(rows, state)]
     return [*said, BLANK, *listed, *([BLANK] if listed else []), line(sum_of(rows))]
 
@@ -76,7 +76,8 @@ def _line(row: Row) -> Line:
     head = ("  " + row.state, STYLES[row.state])
     if row.state in TAKEN:
         why = f"; {row.reason}" if row.reason else ""
-        pieces = ((row.target, "path"), f"  {size(row.size)}", (f"  from {row.source}{why}", "quiet"))
+        source = (("  from ", "quiet"), (row.source, "place"), (why, "quiet"))
+        pieces = ((row.target, "path"), f"  {size(row.size)}", *source)
         return Line(pieces, INDENT, head)
     place = row.target if row.state in (KEPT, CONFLICT, EDITED, GONE, FAILED) and row.target else row.source
     figure = f" ({size(row.size)})" if row.state == LEFT_OUT and row.size else ""

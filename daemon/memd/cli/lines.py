@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING
 from memd.cli.wording import about, age, count, percent, rough
 
 if TYPE_CHECKING:
-    from memd_client.messages import AccountStatus, Degraded, Fallback, Filling, Problem, Skipped
+    from memd_client.messages import AccountStatus, Check, Degraded, Fallback, Filling, Problem, Skipped
+
+_PATHS = re.compile(r"((?<!\S)\S*/\S*)")
 
 Piece = str | tuple[str, str]
 """Text, or text and the name of a style in `output.STYLES`."""
@@ -17,6 +20,10 @@ Piece = str | tuple[str, str]
 DOT = " · "
 LABEL_INDENT = 14
 """Columns: two of indent, the longest label (`sqlite-vec`) and two of air."""
+
+NO_AGENTS = "No agents. Agents come from openclaw.json and the folders under agents/."
+
+DETAILS = "; `memctl status -v` lists them"
 
 SHOWN = 5
 """Files, chunks or jobs named before the rest is only counted; `--json` has them all."""
@@ -45,6 +52,17 @@ def line(*pieces: Piece, indent: int = 0) -> Line:
 def row(label: str, *pieces: Piece) -> Line:
     """Return a line with a label to its left."""
     return Line(pieces, LABEL_INDENT, ("  " + label, "label"))
+
+
+def shortenable(text: str, style: str = "") -> tuple[Piece, ...]:
+    """Return text as pieces of which a narrow terminal may shorten the paths; the rest has a style.
+
+    Args:
+        text: May have paths in it, which begin after a space.
+        style: A style's name; empty for none.
+    """
+    parts = [part for part in _PATHS.split(text) if part]
+    return tuple((part, "place") if "/" in part else (part, style) if style else part for part in parts)
 
 
 def dotted(*parts: Piece | None) -> tuple[Piece, ...]:
@@ -151,3 +169,9 @@ def first_few(named: Sequence[Line]) -> list[Line]:
         return list(named)
     more = line((f"and {hidden:,} more; --json lists them all", "quiet"), indent=LABEL_INDENT)
     return [*named[:SHOWN], more]
+
+
+def check_line(check: Check) -> Line:
+    """Return the outcome of one probe of a deep status."""
+    outcome = ("ok      ", "good") if check.ok else ("failed  ", "bad")
+    return row("check", outcome, check.name, f": {check.detail}" if check.detail else "")

@@ -73,7 +73,7 @@ def list_models(session: Session, as_json: bool) -> None:
             )
             for each in reply.models
         ]
-        session.output.table(("model", "size", "state", "used by"), rows)
+        session.output.table(("model", "size", "state", "used by"), rows, shorten=("model",))
     else:
         session.output.note(f"there is no model in {reply.path}; `memctl model pull minilm` gets a small one")
 

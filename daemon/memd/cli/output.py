@@ -11,10 +11,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from memd.cli.lines import Line, Piece, line
+from memd.cli.tables import shorten_middle, table_lines
 from memd.cli.wording import cells, printable
 
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 
 STYLES = {
     "title": "bold",
+    "heads": "bold",
     "label": "dim",
     "quiet": "dim",
     "path": "cyan",
+    "place": "",
     "good": "green",
     "warn": "yellow",
     "bad": "red",
@@ -36,8 +39,14 @@ STYLES = {
 }
 """What the style names of `lines.Piece` look like on a terminal."""
 
-MIN_TEXT_WIDTH = 24
-"""Columns: a terminal too narrow for indent and this much text wraps at this width all the same."""
+SHORTENED = frozenset({"path", "place", "title"})
+"""Styles of pieces (paths, and ids as titles) that are shortened in their middle if they are wider than the line."""
+
+MIN_TEXT_WIDTH = 28
+"""Columns: if a terminal has fewer beside a line's head, the text goes below the head."""
+
+NARROW_INDENT = 4
+"""Columns before a text that goes below its head."""
 
 
 class ReaderGoneError(Exception):
@@ -100,19 +109,14 @@ class Stream:
         else:
             self.write("".join(f"{_plain(each)}\n" for each in lines))
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table: the first column is a name, the others are figures."""
-        if not self.terminal:
+    def table(
+        self, heads: Sequence[str], rows: Sequence[Sequence[str]], shorten: Collection[str] = ()
+    ) -> None:
+        """Print a table: the first column is a name, the others are figures; see `tables.table_lines`."""
+        if self.terminal:
+            self.lines(table_lines(heads, rows, self.console.width, shorten))
+        else:
             self.write(_plain_table(heads, rows))
-            return
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=STYLES["title"])
-        for place, head in enumerate(heads):
-            table.add_column(head, justify="right" if place else "left", overflow="fold")
-        for each in rows:
-            table.add_row(*(printable(cell, "") for cell in each))
-        self.console.print(table)
 
     def write(self, text: str) -> None:
         """Write text as it is.
@@ -160,14 +164,20 @@ class Stream:
             raise OutputFailedError(error.strerror) from None
 
     def _print_wrapped(self, each: Line) -> None:
-        """Print a line on a terminal: wrapped to its width below the line's indent."""
+        """Print a line on a terminal: wrapped to its width below the line's indent, paths shortened to fit."""
         from rich.text import Text
 
-        head = _styled([each.head])
-        head.pad_right(each.indent - head.cell_len)
-        width = max(MIN_TEXT_WIDTH, self.console.width - each.indent)
-        for place, part in enumerate(_styled(each.pieces).wrap(self.console, width, tab_size=4) or [Text()]):
-            start = head if place == 0 else Text(" " * each.indent)
+        head, indent = _styled([each.head]), each.indent
+        if indent > NARROW_INDENT and self.console.width - indent < MIN_TEXT_WIDTH:
+            indent = NARROW_INDENT
+        if head.cell_len > indent or (head and indent < each.indent):
+            self.console.print(head, soft_wrap=True)
+            head = Text()
+        head.pad_right(indent - head.cell_len)
+        width = max(1, self.console.width - indent)
+        pieces = [_shortened(piece, width) for piece in each.pieces]
+        for place, part in enumerate(_styled(pieces).wrap(self.console, width, tab_size=4) or [Text()]):
+            start = head if place == 0 else Text(" " * indent)
             whole = Text.assemble(start, part)
             whole.rstrip()
             self.console.print(whole, soft_wrap=True)
@@ -191,9 +201,11 @@ class Output:
         """Print lines of an answer."""
         self.out.lines(lines)
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table of an answer."""
-        self.out.table(heads, rows)
+    def table(
+        self, heads: Sequence[str], rows: Sequence[Sequence[str]], shorten: Collection[str] = ()
+    ) -> None:
+        """Print a table of an answer; a narrow terminal gets the cells below the heads in `shorten` shortened."""
+        self.out.table(heads, rows, shorten)
 
     def document(self, value: object) -> None:
         """Print a value of maps, lists and scalars as one JSON document in ASCII.
@@ -247,6 +259,13 @@ class Output:
 def _text_of(piece: Piece) -> str:
     """Return a piece's text, on one line and harmless."""
     return printable(piece if isinstance(piece, str) else piece[0], "\t")
+
+
+def _shortened(piece: Piece, width: int) -> Piece:
+    """Return a piece; a path that is as wide as the line is shortened, with a column left for what follows it."""
+    if isinstance(piece, str) or piece[1] not in SHORTENED:
+        return piece
+    return shorten_middle(_text_of(piece), width - 1), piece[1]
 
 
 def _plain(each: Line) -> str:

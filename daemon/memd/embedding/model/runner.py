@@ -109,10 +109,9 @@ class ModelRunner:
     def _lack_of_room(self) -> str | None:
         """Return what is to be said of the model's share of the memory, where something is."""
         need, budget = self._plan.need_bytes, self._room.budget_bytes
-        facts = f"it needs about {size(need)}, and models may use {size(budget)} together"
-        if self._state == "waiting":
-            return f"{facts}: it waits until others are idle"
-        return f"{facts}: it is loaded alone" if need > budget else None
+        then = "it waits until others are idle" if self._state == "waiting" else "it is loaded alone"
+        text = f"it needs about {size(need)}, and models may use {size(budget)} together: {then}"
+        return text if self._state == "waiting" or need > budget else None
 
     def stay(self, need: int) -> Stay:
         """Return what the model is doing in memory."""

@@ -176,7 +176,7 @@ def test_memctl_speaks_plainly_when_piped() -> None:
         with DaemonProcess(home) as daemon:
             indexed = daemon.memctl("index")
             assert indexed.returncode == 0, indexed.stderr
-            status = daemon.memctl("status")
+            status = daemon.memctl("status", "--verbose")
             assert status.returncode == 0, status.stderr
             assert str(home.workspace()) in status.stdout
             assert "\x1b[" not in status.stdout

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memd.cli.agent_state import other_problems, state_of
 from memd.cli.connect import Session
 from memd.cli.lines import embedder
 from memd.cli.options import examples, json_option
-from memd.cli.status import other_problems, state_of
 
 if TYPE_CHECKING:
     from memd_client.messages import AgentStatus
@@ -32,7 +32,7 @@ def command(session: Session, as_json: bool) -> None:
     if as_json:
         session.output.document({"agents": [_document(agent) for agent in agents]})
     elif agents:
-        session.output.table(HEADS, [_row(agent) for agent in agents])
+        session.output.table(HEADS, [_row(agent) for agent in agents], shorten=("workspace",))
     else:
         session.output.note("there are no agents; they come from openclaw.json and the folders under agents/")
 

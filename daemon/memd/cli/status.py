@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memd.cli.agent_state import other_problems, state_of
 from memd.cli.connect import MemoryClient, Session
 from memd.cli.embedding import job_lines, provider_lines, refused_lines, supply_lines
 from memd.cli.lines import (
     BLANK,
     LABEL_INDENT,
+    NO_AGENTS,
     Line,
     Piece,
+    check_line,
     degraded_lines,
     dotted,
     line,
@@ -27,7 +30,7 @@ from memd.cli.wording import ago, count, size, span
 
 if TYPE_CHECKING:
     from memd.cli.output import Output
-    from memd_client.messages import AgentStatus, Check, Problem, SessionsStatus, StatusReply
+    from memd_client.messages import AgentStatus, SessionsStatus, StatusReply
 
 WATCH_S = 2.0
 """Seconds between two looks of `--watch`."""
@@ -40,24 +43,34 @@ VECTOR_PATHS = {"memory": "in memory", "sqlite-vec": "by sqlite-vec", "scan": "b
     "status",
     epilog=examples(
         "memctl status",
+        "memctl status --verbose",
         "memctl status --agent main --deep",
         "memctl status --watch",
         "memctl status --json | jq .agents",
     ),
 )
 @agent_option
+@click.option("-v", "--verbose", is_flag=True, help="Show everything, not only an outline and what is wrong.")
 @click.option("--deep", is_flag=True, help="Also probe embeddings, vectors and keyword index.")
 @click.option("watched", "--watch", is_flag=True, help="Show it anew every 2 seconds, until q or Ctrl-C.")
 @json_option
 @click.pass_obj
-def command(session: Session, agent: str | None, deep: bool, watched: bool, as_json: bool) -> None:
-    """Show how the daemon and its agents are."""
+def command(
+    session: Session, agent: str | None, verbose: bool, deep: bool, watched: bool, as_json: bool
+) -> None:
+    """Show how the daemon and its agents are.
+
+    A line for the daemon, one for the model and one for each agent, then what is wrong and what to do about it.
+    """
+    from memd.cli.short_status import short_status_lines
+
+    say = status_lines if verbose else short_status_lines
     if watched and as_json:
         raise click.UsageError("--watch is for people; a script asks again by itself.")
     if watched and session.output.out.terminal:
 
         def paint(client: MemoryClient, output: Output) -> None:
-            output.lines(status_lines(client.status(agent=agent, deep=deep), session.now_ms()))
+            output.lines(say(client.status(agent=agent, deep=deep), session.now_ms()))
 
         watch(session, WATCH_S, paint)
         return
@@ -68,11 +81,11 @@ def command(session: Session, agent: str | None, deep: bool, watched: bool, as_j
 
         session.output.document(to_wire(reply))
     else:
-        session.output.lines(status_lines(reply, session.now_ms()))
+        session.output.lines(say(reply, session.now_ms()))
 
 
 def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return a status as lines.
+    """Return everything a status says as lines; `short_status_lines` returns the outline.
 
     Args:
         reply: The daemon's.
@@ -82,9 +95,7 @@ def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
     for agent in reply.agents:
         lines.append(BLANK)
         lines.extend(_agent_lines(agent, now_ms))
-    if not reply.agents:
-        lines += [BLANK, line("No agents. Agents come from openclaw.json and the folders under agents/.")]
-    return lines
+    return lines if reply.agents else [*lines, BLANK, line(NO_AGENTS)]
 
 
 def _daemon_lines(reply: StatusReply, now_ms: int) -> list[Line]:
@@ -120,25 +131,6 @@ def _tally(agents: list[AgentStatus]) -> tuple[Piece, ...]:
     return dotted(*((f"{number} {word}", style) for (word, style), number in states.items()))
 
 
-def state_of(agent: AgentStatus) -> tuple[str, str]:
-    """Return the one word that matters most about an agent, and its style."""
-    if not agent.enabled:
-        return "off", "quiet"
-    if other_problems(agent) or any(not check.ok for check in agent.checks):
-        return "needs attention", "bad"
-    if agent.degraded is not None:
-        return "degraded", "warn"
-    if agent.fallback is not None:
-        return "fallen back", "warn"
-    if agent.syncing:
-        return "syncing", "good"
-    if agent.files_pending or agent.chunks_pending:
-        return "catching up", "good"
-    if agent.filling is not None:
-        return "filling", "good"
-    return "ready", "good"
-
-
 def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
     """Return one agent's memory: what is wrong, what is there, how it is searched.
 
@@ -168,7 +160,7 @@ def _agent_lines(agent: AgentStatus, now_ms: int) -> list[Line]:
         *job_lines(agent.jobs, now_ms),
         *refused_lines(agent.refused),
         *skipped_lines(agent.skipped),
-        *(_check_line(check) for check in agent.checks),
+        *(check_line(check) for check in agent.checks),
     ]
     return lines
 
@@ -231,19 +223,3 @@ def _vector_path(agent: AgentStatus) -> tuple[Piece, ...]:
 def _index_file(agent: AgentStatus) -> tuple[Piece, ...]:
     """Return where an agent's index is, and how big."""
     return dotted((agent.index_path, "path"), size(agent.index_bytes), f"generation {agent.generation}")
-
-
-def other_problems(agent: AgentStatus) -> list[Problem]:
-    """Return the problems that the line on degradation doesn't tell already."""
-    told = agent.degraded
-    return [
-        problem
-        for problem in agent.problems
-        if told is None or (problem.code, problem.message) != (told.code, told.reason)
-    ]
-
-
-def _check_line(check: Check) -> Line:
-    """Return the outcome of one probe of a deep status."""
-    outcome = ("ok      ", "good") if check.ok else ("failed  ", "bad")
-    return row("check", outcome, check.name, f": {check.detail}" if check.detail else "")

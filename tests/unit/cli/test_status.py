@@ -182,14 +182,14 @@ def troubled() -> StatusReply:
     )
 
 
-def test_a_healthy_status_is_short_and_says_ready() -> None:
-    ran = memctl("status", status=status_of(MAIN))
+def test_a_verbose_status_has_everything_and_says_ready() -> None:
+    ran = memctl("status", "-v", status=status_of(MAIN))
 
     assert (ran.code, ran.out, ran.err) == (0, HEALTHY, "")
 
 
 def test_what_is_wrong_stands_first_with_its_way_out() -> None:
-    ran = memctl("status", "--deep", status=troubled())
+    ran = memctl("status", "-v", "--deep", status=troubled())
 
     assert (ran.code, ran.out, ran.err) == (0, TROUBLED, "")
 
@@ -229,13 +229,13 @@ def test_the_word_behind_an_agent_is_what_matters_most() -> None:
     }
 
     for word, agent in states.items():
-        assert f"\nmain  {word.strip()}\n" in memctl("status", status=status_of(agent)).out
+        assert f"\nmain  {word.strip()}\n" in memctl("status", "-v", status=status_of(agent)).out
 
 
 def test_a_model_that_was_restarted_or_is_busy_says_so() -> None:
     model = replace(MINILM, queued=2, restarts=3, pid=None, rss_bytes=0, path="")
 
-    ran = memctl("status", status=status_of(MAIN, models=[model]))
+    ran = memctl("status", "-v", status=status_of(MAIN, models=[model]))
 
     assert "  model       minilm · ready · 2 waiting · restarted 3 times\n  sqlite-vec" in ran.out
 
@@ -243,13 +243,13 @@ def test_a_model_that_was_restarted_or_is_busy_says_so() -> None:
 def test_a_model_that_failed_says_why() -> None:
     model = replace(MINILM, state="failed", problem="it died of signal 9")
 
-    ran = memctl("status", status=status_of(MAIN, models=[model]))
+    ran = memctl("status", "-v", status=status_of(MAIN, models=[model]))
 
     assert f"\n              {MINILM.path}\n              it died of signal 9\n" in ran.out
 
 
 def test_fallback_filling_jobs_and_refused_texts_are_told() -> None:
-    ran = memctl("status", status=status_of(switching()))
+    ran = memctl("status", "-v", status=status_of(switching()))
 
     assert ran.out.split("\n\n")[1] == SWITCHING
 
@@ -258,7 +258,7 @@ def test_what_is_not_known_of_a_filling_is_left_out() -> None:
     bare = replace(FILLING, eta_s=None, tokens=0, total=0, done=0)
     agent = replace(MAIN, provider="none", model="", filling=bare)
 
-    ran = memctl("status", status=status_of(agent))
+    ran = memctl("status", "-v", status=status_of(agent))
 
     said = "  filling     gemini gemini-embedding-001, 0 of 0 texts; until then words alone answer\n"
     assert said in ran.out
@@ -267,7 +267,7 @@ def test_what_is_not_known_of_a_filling_is_left_out() -> None:
 def test_vectors_that_answer_while_they_are_made_name_nobody_else() -> None:
     agent = replace(MAIN, space=FILLING.space, filling=FILLING, chunks_pending=3398)
 
-    ran = memctl("status", status=status_of(agent))
+    ran = memctl("status", "-v", status=status_of(agent))
 
     assert ran.out.split("\n\n")[1].startswith("main  catching up\n")
     assert ", about 3 min and 1,240,000 tokens to go\n" in ran.out
@@ -276,7 +276,7 @@ def test_vectors_that_answer_while_they_are_made_name_nobody_else() -> None:
 def test_the_share_of_a_filling_is_100_percent_only_at_its_end() -> None:
     agent = replace(MAIN, filling=replace(FILLING, done=4209, eta_s=0.2, tokens=812))
 
-    ran = memctl("status", status=status_of(agent))
+    ran = memctl("status", "-v", status=status_of(agent))
 
     assert "4,209 of 4,210 texts (99 %), about 1 s and 812 tokens to go" in ran.out
 
@@ -284,7 +284,7 @@ def test_the_share_of_a_filling_is_100_percent_only_at_its_end() -> None:
 def test_a_paused_account_says_why_since_when_and_until_when() -> None:
     well = replace(OUT_OF_CREDIT, provider="voyage", state="ok", code="", reason="", since_ms=0, until_ms=0)
 
-    ran = memctl("status", status=status_of(MAIN, accounts=[well, OUT_OF_CREDIT]))
+    ran = memctl("status", "-v", status=status_of(MAIN, accounts=[well, OUT_OF_CREDIT]))
 
     assert (
         "  paused      openai: 429 insufficient_quota (for 25 min, provider_quota_exhausted); "
@@ -294,11 +294,12 @@ def test_a_paused_account_says_why_since_when_and_until_when() -> None:
 
 
 def test_tokens_are_told_where_some_were_bought_or_a_budget_is_set() -> None:
-    none = memctl("status", status=status_of(MAIN))
-    some = memctl("status", status=status_of(MAIN, tokens_today=1_243_000))
-    bounded = memctl("status", status=status_of(MAIN, tokens_today=0, token_budget=5_000_000))
+    none = memctl("status", "-v", status=status_of(MAIN))
+    some = memctl("status", "-v", status=status_of(MAIN, tokens_today=1_243_000))
+    bounded = memctl("status", "-v", status=status_of(MAIN, tokens_today=0, token_budget=5_000_000))
     spent = memctl(
         "status",
+        "-v",
         status=status_of(MAIN, tokens_today=5_000_100, token_budget=5_000_000),
         terminal=True,
         colour=True,
@@ -317,7 +318,7 @@ def test_downloads_say_how_far_they_are_or_why_they_ended() -> None:
         DownloadStatus("hf:a/b/c.gguf", "failed", "download", 5, 10, "no space is left on the disk"),
     ]
 
-    ran = memctl("status", status=status_of(MAIN, downloads=downloads))
+    ran = memctl("status", "-v", status=status_of(MAIN, downloads=downloads))
 
     assert (
         "  download    minilm · download · 45.0 MB of 90.0 MB (50 %)\n"
@@ -327,14 +328,14 @@ def test_downloads_say_how_far_they_are_or_why_they_ended() -> None:
 
 
 def test_a_daemon_without_agents_says_where_agents_come_from() -> None:
-    ran = memctl("status", status=status_of())
+    ran = memctl("status", "-v", status=status_of())
 
     assert "  agents      none\n" in ran.out
     assert ran.out.endswith("\n\nNo agents. Agents come from openclaw.json and the folders under agents/.\n")
 
 
 def test_an_agent_without_vectors_says_none() -> None:
-    ran = memctl("status", status=status_of(replace(MAIN, vectors=0, dims=0)))
+    ran = memctl("status", "-v", status=status_of(replace(MAIN, vectors=0, dims=0)))
 
     assert "1,300 chunks · 0 vectors\n" in ran.out
     assert "  vectors     none\n" in ran.out
@@ -343,20 +344,20 @@ def test_an_agent_without_vectors_says_none() -> None:
 def test_an_agent_whose_report_failed_tells_that_alone() -> None:
     failed = replace(MAIN, workspace="", index_path="", problems=[Problem("internal", "It crashed.", "")])
 
-    ran = memctl("status", status=status_of(failed))
+    ran = memctl("status", "-v", status=status_of(failed))
 
     assert ran.out.endswith("\n\nmain  needs attention\n  problem     It crashed. (internal)\n")
 
 
 def test_a_clock_that_went_back_reads_as_just_now() -> None:
-    ran = memctl("status", status=status_of(replace(MAIN, last_sync_ms=NOW_MS + 60_000)))
+    ran = memctl("status", "-v", status=status_of(replace(MAIN, last_sync_ms=NOW_MS + 60_000)))
 
     assert "  last sync   just now\n" in ran.out
 
 
 def test_a_terminal_gets_colour_and_no_line_beyond_its_width() -> None:
-    ran = memctl("status", status=troubled(), terminal=True, colour=True, width=60)
-    bare = memctl("status", status=troubled(), terminal=True, colour=False, width=60)
+    ran = memctl("status", "-v", status=troubled(), terminal=True, colour=True, width=60)
+    bare = memctl("status", "-v", status=troubled(), terminal=True, colour=False, width=60)
 
     assert "\x1b[31mneeds attention" in ran.out
     assert "\x1b" not in bare.out

@@ -19,7 +19,8 @@ WORDS_ONLY = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
 KEY = "sk-canary-0123456789abcdef"
 
 SLOW_IMPORTS = frozenset(
-    "asyncio apsw httpx llama_cpp msgspec numpy plistlib rich sqlite3 sqlite_vec structlog subprocess trio".split()
+    "asyncio apsw httpx llama_cpp memd.service.install.plan msgspec numpy plistlib rich sqlite3 sqlite_vec structlog "
+    "subprocess trio".split()
 )
 """Modules that only a daemon or a process of its own needs; `subprocess` starts one. Each would cost milliseconds."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from memd.cli.log_records import Record, journal_cursor, parse_journal, parse_line
-from memd.service.install.systemd import SERVICE
+from memd.service.install.unit_names import SERVICE
 from memd.state_file import open_regular
 from memd_client.discovery import log_path
 from memd_client.errors import LogUnavailableError

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
-from memd.service.install.systemd import SERVICE, SOCKET, units_folder
+from memd.service.install.unit_names import SERVICE, SOCKET, units_folder
 from memd.state_file import load_text
 from memd_client.discovery import home_directory
 

@@ -1,0 +1,20 @@
+"""The names of memd's systemd units and where they are: all that a look at an installed service needs. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+SERVICE = "memd.service"
+SOCKET = "memd.socket"
+
+
+def units_folder(environ: Mapping[str, str], home: str) -> str:
+    """Return where a user's own units are.
+
+    Args:
+        environ: `XDG_CONFIG_HOME` is looked at.
+        home: The user's home directory.
+    """
+    named = environ.get("XDG_CONFIG_HOME", "")
+    return os.path.join(named if os.path.isabs(named) else os.path.join(home, ".config"), "systemd", "user")

@@ -34,6 +34,7 @@ from memd.service.heap import bound_heap
 from memd.service.lock import DaemonLock
 from memd.service.logfile import LogStream
 from memd.slot import first_error
+from memd.state_dirs import files_of_openclaw, own_state_dir
 from memd.temp_files import remove_leftovers
 from memd_client.discovery import EXIT_ALREADY_RUNNING, home_directory, log_path, socket_path
 from memd_client.errors import DaemonRunningError, MemdError
@@ -88,10 +89,13 @@ def serve_forever() -> None:
     bound_heap()
     wanted = first.daemon.socket
     socket = Path(socket_path(environ) if environ.get("MEMD_SOCKET") or not wanted else wanted)
-    files = (daemon_config_file(environ), first.home.config_path, first.home.state_dir / "agents")
+    state_dir = first.home.state_dir
+    files = [daemon_config_file(environ), first.home.config_path, state_dir / "agents"]
+    if state_dir == own_state_dir(environ, home_dir):
+        files += files_of_openclaw(home_dir)
     with DaemonLock.acquire(socket):
         _bound_log(socket, home_dir)
-        for folder in (first.home.state_dir, first.home.state_dir / "memory", models_dir(environ)):
+        for folder in (state_dir, state_dir / "memory", models_dir(environ)):
             remove_leftovers(folder)
         trio.run(
             lambda: app.run(

@@ -189,7 +189,9 @@ DAEMON_KEYS: Final[dict[str, str]] = {
 """`memd.toml`."""
 
 VARIABLES: Final[dict[str, str]] = {
-    "OPENCLAW_STATE_DIR": "The state directory, else `~/.openclaw`, else `~/.clawdbot` where only that exists.",
+    "OPENCLAW_STATE_DIR": (
+        "The state directory; without it OpenClaw's, `~/.openclaw` or `~/.clawdbot`, and without OpenClaw memd's own."
+    ),
     "OPENCLAW_CONFIG_PATH": "The settings file, else `openclaw.json` in the state directory.",
     "MEMD_SOCKET": "The socket's path.",
     "MEMD_CONFIG": "The daemon's own settings, else `memd.toml` in the user's config directory.",

@@ -100,7 +100,9 @@ class Memory:
         self._watcher = Watcher(self._hint, clock=clock)
         self._notes = KernelNotes()
         self._queries = SharedQueries()
-        self._indexes = AgentIndexes(home.state_dir, clock, partial(space_of_stored, models_dir))
+        self._indexes = AgentIndexes(
+            lambda: self._home.state_dir, clock, partial(space_of_stored, models_dir)
+        )
         self._slots: dict[str, AgentSlot] = {}
 
     def __repr__(self) -> str:
@@ -269,7 +271,7 @@ class Memory:
         Returns:
             The ids of the agents that were opened, opened anew or given up.
         """
-        everyone = (home.providers, _of_agents(daemon)) != (self._home.providers, _of_agents(self._daemon))
+        everyone = _shared_by_agents(home, daemon) != _shared_by_agents(self._home, self._daemon)
         if everyone:
             self._chooser = chooser
         self._home, self._daemon, self._problems = home, daemon, list(problems)
@@ -377,9 +379,11 @@ class Memory:
         )
 
 
-def _of_agents(daemon: DaemonSettings) -> tuple[object, ...]:
-    """Return those of the daemon's settings an agent is opened with."""
+def _shared_by_agents(home: OpenClawHome, daemon: DaemonSettings) -> tuple[object, ...]:
+    """Return the settings beside its own that every agent is opened with."""
     return (
+        home.state_dir,
+        home.providers,
         daemon.query_embed_timeout_ms,
         daemon.vector_cache_mb,
         daemon.catch_up_ms,

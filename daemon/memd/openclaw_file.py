@@ -14,30 +14,36 @@ import msgspec
 
 from memd.config import ProviderEntry, describe_type, describe_value
 from memd.settings import Findings, absolute_path, shown_key, take_key
+from memd.state_dirs import (
+    CONFIG_NAME,
+    OLD_CONFIG_NAME,
+    OLD_STATE_FOLDER,
+    STATE_FOLDER,
+    find_openclaw,
+    own_state_dir,
+)
 from memd.state_file import MAX_SETTINGS_BYTES, UnreadableFileError, load_text
 from memd_client.discovery import require_utf8
 from memd_client.errors import ConfigInvalidError
-
-STATE_FOLDER = ".openclaw"
-OLD_STATE_FOLDER = ".clawdbot"
-CONFIG_NAME = "openclaw.json"
-OLD_CONFIG_NAME = "clawdbot.json"
 
 _JSON5_PLACE = re.compile(r":(\d+) .* at column (\d+)$", re.DOTALL)
 
 
 def find_state_dir(environ: Mapping[str, str], home: Path) -> Path:
-    """Return OpenClaw's state directory: the one named in the environment, the new one, or the old one.
+    """Return the state directory: the one named in the environment, OpenClaw's, or memd's own.
 
     Args:
-        environ: `OPENCLAW_STATE_DIR` is looked at.
+        environ: `OPENCLAW_STATE_DIR` is looked at; `OPENCLAW_CONFIG_PATH` says that there is an OpenClaw.
         home: The user's home directory.
     """
     named = environ.get("OPENCLAW_STATE_DIR", "").strip()
     if named:
         return _absolute(named, "OPENCLAW_STATE_DIR", home)
-    new, old = home / STATE_FOLDER, home / OLD_STATE_FOLDER
-    return old if old.is_dir() and not new.exists() else new
+    found = find_openclaw(home)
+    if found is not None:
+        return found
+    has_config = bool(environ.get("OPENCLAW_CONFIG_PATH", "").strip())
+    return home / STATE_FOLDER if has_config else own_state_dir(environ, home)
 
 
 def find_config_path(environ: Mapping[str, str], home: Path) -> Path:

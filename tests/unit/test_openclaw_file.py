@@ -10,10 +10,11 @@ import pytest
 
 from memd.config import MemorySearch
 from memd.openclaw import load_home
+from memd.state_dirs import own_state_dir
 
 
 def test_the_state_directory_is_named_or_new_or_old(tmp_path: Path) -> None:
-    assert load_home({}, tmp_path).state_dir == tmp_path / ".openclaw"
+    assert load_home({}, tmp_path).state_dir == own_state_dir({}, tmp_path)
 
     (tmp_path / ".clawdbot").mkdir()
     (tmp_path / ".clawdbot" / "clawdbot.json").write_text('{"agents": {"list": [{"id": "crab"}]}}')
@@ -21,7 +22,9 @@ def test_the_state_directory_is_named_or_new_or_old(tmp_path: Path) -> None:
     assert (old.state_dir, old.config_path.name) == (tmp_path / ".clawdbot", "clawdbot.json")
     assert old.agents["crab"].workspace == tmp_path / "clawd"
 
-    (tmp_path / ".openclaw").mkdir()
+    (tmp_path / ".openclaw" / "memory").mkdir(parents=True)
+    assert load_home({}, tmp_path).state_dir == tmp_path / ".clawdbot", "nothing there is OpenClaw's"
+    (tmp_path / ".openclaw" / "workspace").mkdir()
     assert load_home({}, tmp_path).config_path == tmp_path / ".openclaw" / "openclaw.json"
     named = load_home(
         {"OPENCLAW_STATE_DIR": "~/mine", "OPENCLAW_CONFIG_PATH": str(tmp_path / "c.json")}, tmp_path

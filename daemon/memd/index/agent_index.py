@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import trio
@@ -25,12 +25,12 @@ class AgentIndexes:
     """Opens the indexes of all agents, each for one agent alone.
 
     Args:
-        state_dir: Where indexes are unless settings say otherwise.
+        state_dir: Returns the folder that indexes are in unless settings say otherwise.
         clock: Wall time.
         space_of: Gives the vector space of a provider and model.
     """
 
-    def __init__(self, state_dir: Path, clock: Clock, space_of: SpaceOf) -> None:
+    def __init__(self, state_dir: Callable[[], Path], clock: Clock, space_of: SpaceOf) -> None:
         self._state_dir = state_dir
         self._clock = clock
         self._space_of = space_of
@@ -64,7 +64,7 @@ class AgentIndexes:
             space_of=self._space_of,
             earlier=config.earlier_index,
             gives_up_reading=failures >= UNREADABLE_TRIES,
-            is_own_path=is_usual_index(config.index_path, config.id, self._state_dir),
+            is_own_path=is_usual_index(config.index_path, config.id, self._state_dir()),
             claim=self._claims.of(config.id),
         )
 

@@ -54,7 +54,7 @@ class Lives:
     def __init__(self, clock: Clock = wall_clock_ms, complete: Complete | None = None) -> None:
         self._clock = clock
         self._complete = complete
-        self._lives: dict[str, AgentLife] = {}
+        self._lives: dict[tuple[str, Path], AgentLife] = {}
 
     def __repr__(self) -> str:
         return f"<Lives of {len(self._lives)} agents>"
@@ -70,9 +70,10 @@ class Lives:
             AgentUnknownError: There is none of that name.
         """
         host = hosts.agent(agent_id)
-        known = self._lives.get(host.agent_id)
+        key = host.agent_id, hosts.state_dir
+        known = self._lives.get(key)
         if known is None or known.host is not host:
-            known = self._lives[host.agent_id] = self._begin(host, hosts.state_dir)
+            known = self._lives[key] = self._begin(host, hosts.state_dir)
         return known
 
     def _begin(self, host: Host, state_dir: Path) -> AgentLife:

@@ -118,6 +118,8 @@ def test_a_script_gets_all_of_it_as_json(home: Path) -> None:
 
 
 def test_without_a_daemon_the_files_are_written_all_the_same(home: Path) -> None:
+    (home / ".openclaw" / "workspace").mkdir(parents=True)
+
     run = memctl("import", "claude-code", "--yes", refused=DaemonUnreachableError("nobody listens"))
 
     assert run.code == 0, run.err

@@ -58,7 +58,8 @@ class Selection:
 
 
 def is_extra_installed() -> bool:
-    """Return whether llama-cpp-python is installed; doesn't import it."""
+    """Return whether llama-cpp-python is installed; doesn't import it. It may come while the daemon runs."""
+    importlib.invalidate_caches()
     return importlib.util.find_spec("llama_cpp") is not None
 
 

@@ -78,11 +78,11 @@ class LocalChoice:
             ModelMissingError: Its file is not there.
             ModelInvalidError: Its file is no model.
         """
+        if not self._has_extra():
+            raise LocalExtraMissingError("local embeddings need llama-cpp-python, which is not installed")
         path = reference.file(self.models_dir)
         if not path.is_file():
             raise _missing(reference, path)
-        if not self._has_extra():
-            raise LocalExtraMissingError("local embeddings need llama-cpp-python, which is not installed")
         header = load_header(path)
         fingerprint = None if reference.is_published else load_fingerprint(path)
         space = local_space(reference.text, fingerprint, header)

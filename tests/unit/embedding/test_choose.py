@@ -180,6 +180,12 @@ def test_missing_extra_is_named(tmp_path: Path) -> None:
     assert isinstance(choose(tmp_path, asker=Asker(tmp_path, extra=False)).problem, LocalExtraMissingError)
 
 
+def test_missing_extra_is_named_before_a_missing_model(tmp_path: Path) -> None:
+    asker = Asker(tmp_path, extra=False)
+    selection = choose(tmp_path, asker=asker, provider="local", local=Local(model_path="minilm"))
+    assert isinstance(selection.problem, LocalExtraMissingError), "a pull would fail without it"
+
+
 def test_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_text("hello")
     selection = choose(tmp_path, provider="local", local=Local(model_path=str(tmp_path / "m.gguf")))

@@ -79,6 +79,12 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "its writer; after a kill the next start of the daemon, or the next write beside settings of MCP clients",
     ),
     WrittenPath(
+        "sample",
+        "the sample memory, in memd's data folder",
+        "memd.sample, scripts/run",
+        "the user; `memctl sample` makes it again",
+    ),
+    WrittenPath(
         "accounts",
         "<state>/memory/memd-accounts.json",
         "memd.embedding.accounts_file",

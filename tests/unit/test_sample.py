@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memd.openclaw import load_home
-from memd.sample import copy_sample, load_questions
+from memd.sample import QUERY, copy_sample, load_questions
 
 
 @pytest.fixture
@@ -76,3 +76,7 @@ def test_a_question_for_an_identifier_is_answered_by_one_note_alone(sample: Path
         wanted = next(word for word in question.query.split() if re.search(r"\d", word))
         holders = [path for path in workspace.rglob("*.md") if wanted in path.read_text("utf-8")]
         assert holders == [workspace / question.path]
+
+
+def test_the_first_query_is_one_of_the_questions() -> None:
+    assert QUERY in {question.query for question in load_questions()}

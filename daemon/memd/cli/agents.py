@@ -35,6 +35,10 @@ def command(session: Session, as_json: bool) -> None:
         session.output.table(HEADS, [_row(agent) for agent in agents], shorten=("workspace",))
     else:
         session.output.note("there are no agents; they come from openclaw.json and the folders under agents/")
+    if not any(each.files for each in agents):
+        from memd.cli.no_memory import offer_sample
+
+        offer_sample(session)
 
 
 def _document(agent: AgentStatus) -> dict[str, object]:

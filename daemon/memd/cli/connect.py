@@ -114,12 +114,14 @@ class Session:
         output: Where everything is printed.
         now_ms: Returns the wall time in epoch milliseconds; "5 min ago" is reckoned from it.
         open_watcher: Returns a client that never starts a daemon; `open_client` where left out.
+        has_memory: Returns whether this user has set up a memory.
     """
 
     open_client: Callable[[], MemoryClient]
     output: Output
     now_ms: Callable[[], int]
     open_watcher: Callable[[], MemoryClient] | None = None
+    has_memory: Callable[[], bool] = lambda: True
 
     @contextlib.contextmanager
     def client(self) -> Iterator[MemoryClient]:
@@ -158,7 +160,28 @@ def open_watcher() -> MemoryClient:
     return Client(timeout_s=WATCH_TIMEOUT_S, connect_timeout_s=WATCH_TIMEOUT_S)
 
 
+def has_memory() -> bool:
+    """Return whether this user has OpenClaw, notes in memd's own place, or a `memd.toml`."""
+    from pathlib import Path
+
+    from memd.state_dirs import find_openclaw, own_state_dir
+    from memd_client.discovery import home_directory
+    from memd_client.errors import MemdError
+
+    if any(os.environ.get(name, "").strip() for name in ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH")):
+        return True
+    try:
+        home = Path(home_directory())
+    except MemdError:
+        return True
+    if find_openclaw(home) is not None or (own_state_dir(os.environ, home) / "workspace").is_dir():
+        return True
+    from memd.paths import daemon_config_file
+
+    return daemon_config_file().exists()
+
+
 def real_session() -> Session:
     """Return the session of this process."""
     output = standard_output(time.monotonic)
-    return Session(open_client, output, lambda: time.time_ns() // 1_000_000, open_watcher)
+    return Session(open_client, output, lambda: time.time_ns() // 1_000_000, open_watcher, has_memory)

@@ -35,6 +35,10 @@ def command(ctx: click.Context, session: Session, agent: str | None, force: bool
     split = agent_first if agent is None else of_agent(agent)
     with session.client() as client, session.output.progress(split, quiet=as_json) as show:
         reply = client.index(agent=agent, force=force, on_progress=show)
+    if not any(each.files for each in reply.agents):
+        from memd.cli.no_memory import offer_sample
+
+        offer_sample(session)
     print_reply(ctx, session, reply, as_json=as_json)
 
 

@@ -34,6 +34,7 @@ COMMANDS = (
     "facts",
     "show",
     "import",
+    "sample",
     "model",
     "service",
     "mcp",
@@ -51,7 +52,7 @@ GROUPS = {
     "Write": ("note", "facts"),
     "Monitor": ("status", "top", "metrics", "doctor", "logs"),
     "Maintain": ("index", "reset", "vacuum"),
-    "Set up": ("import", "model", "service", "mcp", "completion"),
+    "Set up": ("sample", "import", "model", "service", "mcp", "completion"),
 }
 """Commands by their section of the help; a command that is in none of them comes last."""
 
@@ -85,8 +86,9 @@ class LazyGroup(CommandGroup):
     epilog=examples("memctl status", "memctl search when does the lease end", "memctl index --agent main"),
 )
 @click.option("--version", is_flag=True, help="Print the version and exit.")
+@click.option("--sample", is_flag=True, help="Work on the sample memory; see `memctl sample`.")
 @click.pass_context
-def root(ctx: click.Context, version: bool) -> None:
+def root(ctx: click.Context, version: bool, sample: bool) -> None:
     """Search and maintain the memory of your agents.
 
     A command that needs the daemon starts it; MEMD_AUTOSTART=0 forbids that. `memctl help COMMAND` explains a
@@ -96,8 +98,15 @@ def root(ctx: click.Context, version: bool) -> None:
     if version:
         session.output.text(f"memctl {_version()}\n")
         ctx.exit()
+    if sample:
+        from memd.cli.sample import enter_sample
+
+        enter_sample()
     if ctx.invoked_subcommand is None:
+        from memd.cli.no_memory import offer_sample
+
         session.output.text(ctx.get_help() + "\n")
+        offer_sample(session)
 
 
 def _version() -> str:

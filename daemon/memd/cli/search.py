@@ -118,6 +118,10 @@ def command(
         session.output.lines(search_agents_lines(reply, question, session.now_ms()))
     else:
         session.output.lines(search_lines(reply, question, session.now_ms()))
+    if not reply.hits:
+        from memd.cli.no_memory import offer_sample
+
+        offer_sample(session)
 
 
 def _search(

@@ -82,6 +82,10 @@ def command(
         session.output.document(to_wire(reply))
     else:
         session.output.lines(say(reply, session.now_ms()))
+    if not any(each.files for each in reply.agents):
+        from memd.cli.no_memory import offer_sample
+
+        offer_sample(session)
 
 
 def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:

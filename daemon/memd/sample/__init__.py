@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+
+from memd.state_dirs import data_dir
+from memd_client.discovery import home_directory, socket_path
+
+QUERY = "why was the archive search slow"
+"""A first search of the sample: keywords find its note, and so do vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,34 @@ def copy_sample(target: Path) -> None:
         OSError: The folder or a file can't be written.
     """
     _copy(files(__name__) / "state", target)
+
+
+def sample_dir() -> Path:
+    """Return where the user's copy of the sample is, or would be."""
+    return data_dir(os.environ, Path(home_directory())) / "sample"
+
+
+def sample_variables() -> dict[str, str]:
+    """Return the environment variables that lead clients, `memctl` and a daemon of its own to the sample."""
+    folder = sample_dir()
+    return {
+        "OPENCLAW_STATE_DIR": str(folder),
+        "OPENCLAW_CONFIG_PATH": str(folder / "openclaw.json"),
+        "MEMD_CONFIG": str(folder / "memd.toml"),
+        "MEMD_SOCKET": str(Path(socket_path()).with_name("sample.sock")),
+    }
+
+
+def use_sample() -> Path:
+    """Make the user's copy of the sample if it is missing, lead this process to it, and return its folder.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    folder = sample_dir()
+    copy_sample(folder)
+    os.environ.update(sample_variables())
+    return folder
 
 
 def load_questions() -> list[Question]:

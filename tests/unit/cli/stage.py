@@ -163,6 +163,7 @@ def memctl(
     width: int = 80,
     refused: MemdError | None = None,
     now_s: Callable[[], float] = lambda: 0.0,
+    has_memory: bool = True,
     **replies: Any,
 ) -> Ran:
     """Run a command on the stage.
@@ -175,6 +176,7 @@ def memctl(
         width: Columns of the terminal.
         refused: What opening a client raises.
         now_s: The monotonic clock.
+        has_memory: Whether the user has set up a memory.
         replies: What the client answers, or raises, by method; a function makes it from the parameters.
     """
     client = FakeClient(replies, progress)
@@ -189,7 +191,12 @@ def memctl(
         return client
 
     streams = [Stream(file, terminal=terminal, colour=colour, width=width) for file in (out, err)]
-    session = Session(open_client, Output(streams[0], streams[1], now_s), lambda: NOW_MS)
+    session = Session(
+        open_client,
+        Output(streams[0], streams[1], now_s),
+        lambda: NOW_MS,
+        has_memory=lambda: has_memory,
+    )
     code = run(arguments, session)
     return Ran(code, out.getvalue(), err.getvalue(), client, opened)
 

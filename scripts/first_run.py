@@ -1,59 +1,111 @@
-"""What `scripts/run` does once memd is installed: model, daemon, index, status, one search."""
+"""What `scripts/run` does once the base is installed: a first answer by keywords, then the local model.
+
+Options: `--no-local` ends after the first answer.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import platformdirs
+import bootstrap
 
+from memd.openclaw import load_settings
+from memd.sample import QUERY, use_sample
+from memd.state_dirs import own_state_dir
 from memd_client import Client
-from memd_client.discovery import socket_path
+from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
 
 MEMCTL = Path(sys.executable).parent / "memctl"
-SAMPLE_QUESTION = "why was the archive search slow"
+
+KEYWORDS_FOR_NOW = "Search uses keywords until there is a local model."
 
 
 def main() -> None:
     """Show memd at work on the user's memory, or on the sample's."""
-    question = choose_memory()
-    if "--no-local" not in sys.argv:
-        run("model", "pull", "minilm", may_fail=True)
-    run("index")
-    run("status")
-    question = question or newest_topic()
-    print(f"\n$ memctl search {question!r}")
-    run("search", question)
-    print(f"\nSearch again with: {how_to_call()} search 'your question'")
+    is_sample = has_no_memory()
+    if is_sample:
+        print(f"No OpenClaw and no notes here, so this works on a sample memory: {use_sample()}")
+    index()
+    query = QUERY if is_sample else newest_topic()
+    search(query)
+    with bootstrap.one_installation():
+        bootstrap.add_pip()
+        is_built = install_model()
+    if is_built and wants_model():
+        pull_model()
+        index()
+        search(query)
+    memctl = shlex.join([shown(MEMCTL), *(["--sample"] if is_sample else [])])
+    print(f"\nSearch again:  {memctl} search 'your query'\nSee its state: {memctl} status")
+    print("Go on with:    docs/getting-started.md")
 
 
-def choose_memory() -> str | None:
-    """Work on the sample where there is no state directory; return the question to ask of it."""
-    home = Path.home()
-    if os.environ.get("OPENCLAW_STATE_DIR") or (home / ".openclaw").exists() or (home / ".clawdbot").exists():
-        return None
-    from memd.sample import copy_sample
-
-    target = Path(platformdirs.user_data_dir("memd")) / "sample"
-    copy_sample(target)
-    os.environ["OPENCLAW_STATE_DIR"] = str(target)
-    os.environ.setdefault("MEMD_SOCKET", str(Path(socket_path()).with_name("sample.sock")))
-    print(f"There is no OpenClaw state directory here, so this works on a sample memory: {target}")
-    return SAMPLE_QUESTION
+def has_no_memory() -> bool:
+    """Return whether this machine has no OpenClaw, and no notes that are memd's or named in `memd.toml`."""
+    home_dir = Path(home_directory())
+    found, _, _ = load_settings(os.environ, home_dir)
+    if found.state_dir != own_state_dir(os.environ, home_dir):
+        return False
+    agents = found.agents.values()
+    return not any(agent.settings.extra_paths or agent.workspace.is_dir() for agent in agents)
 
 
-def how_to_call() -> str:
-    """Return how to call memctl for this memory from another shell."""
-    named = [f"{key}={os.environ[key]}" for key in ("OPENCLAW_STATE_DIR", "MEMD_SOCKET") if key in os.environ]
-    return " ".join([*named, str(MEMCTL)])
+def install_model() -> bool:
+    """Install the local part; return False, and say what to do, if it can't be built here."""
+    if "--no-local" in sys.argv:
+        print(f"\n{KEYWORDS_FOR_NOW} To add it later, run:\n  scripts/run")
+        return False
+    if bootstrap.is_compiler_needed():
+        print(
+            f"\nThere is no {bootstrap.missing_compiler()} to build llama-cpp-python with. {KEYWORDS_FOR_NOW}"
+            f"\nTo add it later, run:\n  {bootstrap.add_compiler()}"
+        )
+        return False
+    if not bootstrap.is_local_installed():
+        print(f"\n{KEYWORDS_FOR_NOW} Searches go on working while it is built.")
+    bootstrap.install_local()
+    return True
+
+
+def wants_model() -> bool:
+    """Return whether an agent would search by vectors as well if there were a model."""
+    with Client() as client:
+        agents = client.status().agents
+    return any(agent.provider == "none" and agent.degraded is not None for agent in agents)
+
+
+def pull_model() -> None:
+    """Pull the small model, and stop if it can't be had: the reason is on standard error by then."""
+    try:
+        run_memctl("model", "pull", "minilm")
+    except SystemExit:
+        print(f"\n{KEYWORDS_FOR_NOW} To go on, run:\n  scripts/run")
+        raise
+
+
+def index() -> None:
+    """Bring all indexes up to date; only progress and a total are shown."""
+    reply = json.loads(run_memctl("index", "--json", captured=True))
+    files, chunks = (sum(agent[key] for agent in reply["agents"]) for key in ("files", "chunks"))
+    print(f"Indexed {files:,} files in {chunks:,} chunks of {len(reply['agents'])} agents.", flush=True)
+
+
+def search(query: str) -> None:
+    """Show the best hit for a query."""
+    arguments = ["search", "--max-results", "1", query]
+    print(f"\n$ {shlex.join(['memctl', *arguments])}", flush=True)
+    run_memctl(*arguments)
 
 
 def newest_topic() -> str:
-    """Return the first heading of the newest note that the default agent has, as something to ask for."""
+    """Return the first heading of the newest note that the default agent has, as something to search for."""
     try:
         with Client() as client:
             workspace = Path(client.status().agents[0].workspace)
@@ -67,12 +119,24 @@ def newest_topic() -> str:
     return "notes"
 
 
-def run(*arguments: str, may_fail: bool = False) -> None:
-    """Run memctl; stop where it fails, unless memd works without that step too."""
-    code = subprocess.run([str(MEMCTL), *arguments], check=False).returncode
-    if code and not may_fail:
-        sys.exit(code)
+def shown(path: Path) -> str:
+    """Return a path as it is typed here."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def run_memctl(*arguments: str, captured: bool = False) -> str:
+    """Run memctl, and stop if it fails; return what it printed if that is captured."""
+    done = subprocess.run(
+        [str(MEMCTL), *arguments], check=False, stdout=subprocess.PIPE if captured else None, text=True
+    )
+    if done.returncode:
+        sys.exit(done.returncode)
+    return done.stdout or ""
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("\nInterrupted; scripts/run goes on from here.", file=sys.stderr)
+        sys.exit(130)

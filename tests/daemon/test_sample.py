@@ -8,7 +8,6 @@ from memd.sample import copy_sample, load_questions
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.models import minilm_path
-from tests.support.scripts import load_script
 
 pytestmark = pytest.mark.model
 
@@ -26,10 +25,6 @@ def test_every_sample_question_finds_its_note_first() -> None:
                 assert reply.mode == "hybrid"
                 first[question.query] = reply.hits[0].path if reply.hits else ""
             assert first == {question.query: question.path for question in load_questions()}
-
-
-def test_the_first_run_asks_one_of_them() -> None:
-    assert load_script("first_run").SAMPLE_QUESTION in {question.query for question in load_questions()}
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,5 +16,7 @@ def load_script(name: str) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    if spec.origin is not None and (folder := str(Path(spec.origin).parent)) not in sys.path:
+        sys.path.append(folder)  # as for a program: scripts import each other
     spec.loader.exec_module(module)
     return module

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,32 +11,142 @@ from pathlib import Path
 import pytest
 
 from tests.support.scripts import load_script
+from tests.support.sockets import wait_until
 
 bootstrap = load_script("bootstrap")
 
 
-def test_a_missing_compiler_is_named_with_the_way_out(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a virtual environment that only holds this interpreter, with its log and stamp."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "memctl").touch()
+    (tmp_path / "bin" / "pip").touch()
+    for name, path in {"VENV": "", "STAMP": "stamp.json", "LOG": "install.log"}.items():
+        monkeypatch.setattr(bootstrap, name, tmp_path / path)
+    monkeypatch.setattr(bootstrap, "PYTHON", Path(sys.executable))
+    return tmp_path
+
+
+@pytest.fixture
+def ran(venv: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the arguments of every pip that is run; none is."""
+    calls: list[list[str]] = []
+
+    def run_pip(title: str, arguments: list[str], counts: bool = False) -> None:
+        calls.append(arguments)
+
+    monkeypatch.setattr(bootstrap, "run_pip", run_pip)
+    return calls
+
+
+def test_a_missing_compiler_is_named_with_the_command_that_installs_one(
+    monkeypatch: pytest.MonkeyPatch, ran: list[list[str]]
+) -> None:
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: "/bin/dnf" if name == "dnf" else None)
+    monkeypatch.setattr(bootstrap.os, "geteuid", lambda: 1000)
+
+    assert bootstrap.is_compiler_needed()
+    assert bootstrap.missing_compiler() == "C++ compiler (c++, g++, clang++)"
+    assert bootstrap.add_compiler() == "sudo dnf install -y gcc-c++ && scripts/run"
+
+
+def test_no_compiler_is_needed_once_the_local_part_is_installed(
+    monkeypatch: pytest.MonkeyPatch, ran: list[list[str]]
 ) -> None:
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name: None)
-    monkeypatch.setattr(bootstrap, "run_pip", lambda title, arguments: pytest.fail("nothing may be built"))
+
+    bootstrap.install_local()
+
+    assert bootstrap.is_local_installed()
+    assert not bootstrap.is_compiler_needed()
+
+
+def test_all_for_development_fails_without_a_compiler(
+    monkeypatch: pytest.MonkeyPatch, ran: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", "--dev"])
+
     with pytest.raises(SystemExit) as caught:
-        bootstrap.install_part("local")
+        bootstrap.main()
+
     assert caught.value.code == 1
-    said = capsys.readouterr().err
-    assert "c++" in said
-    assert "build-essential" in said
-    assert "--no-local" in said
+    assert "C++ compiler" in capsys.readouterr().err
+
+
+def test_the_base_is_one_pip_for_requirements_and_one_for_memd(ran: list[list[str]]) -> None:
+    bootstrap.install_base()
+
+    files = [word.rpartition("/")[2] for word in ran[0] if word.endswith(".txt")]
+    assert (len(ran), files) == (2, ["run.txt", "build.txt"])
+
+
+def test_a_killed_installation_is_gone_on_with(monkeypatch: pytest.MonkeyPatch, ran: list[list[str]]) -> None:
+    bootstrap.install_base()
+    done = len(ran)
+    working = bootstrap.run_pip
+
+    def killed(title: str, arguments: list[str], counts: bool = False) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bootstrap, "run_pip", killed)
+    with pytest.raises(KeyboardInterrupt):
+        bootstrap.install_local()
+    monkeypatch.setattr(bootstrap, "run_pip", working)
+    bootstrap.install_base()
+    bootstrap.install_local()
+
+    assert len(ran) == done + 1
+
+
+def test_a_pip_whose_parent_was_killed_keeps_other_installations_out(venv: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import bootstrap; from pathlib import Path\n"
+        "bootstrap.VENV = Path(sys.argv[2]); bootstrap.LOG = bootstrap.VENV / 'install.log'\n"
+        "with bootstrap.one_installation():\n"
+        "    bootstrap.run_step('Installing', ['sh', '-c', 'echo $$; kill -9 $PPID; exec sleep 60'])"
+    )
+    scripts = Path(bootstrap.__file__).parent
+    done = subprocess.run([sys.executable, "-c", code, scripts, venv], stdout=subprocess.DEVNULL)
+    log = venv / "install.log"
+    assert done.returncode == -signal.SIGKILL
+    with (venv / "install.lock").open("w") as file:
+        assert not bootstrap.is_locked_by(file)
+        os.kill(int(log.read_text()), signal.SIGKILL)
+        wait_until(lambda: bootstrap.is_locked_by(file))
+
+
+def test_a_build_shows_how_many_files_are_compiled(venv: Path) -> None:
+    bootstrap.LOG.write_text(f"  [6/140] c++\n  [007/140] {'c++ ' * 500}\n")
+    assert bootstrap.progress(30) == "7 of 140 files, 30 s"
+    bootstrap.LOG.write_text("Collecting llama-cpp-python\n")
+    assert bootstrap.progress(3) == "3 s"
 
 
 def test_a_failed_installation_shows_the_end_of_its_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    venv: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bootstrap, "LOG", tmp_path / "install.log")
-    monkeypatch.setattr(bootstrap, "PYTHON", Path(sys.executable))
     with pytest.raises(SystemExit):
         bootstrap.run_pip("Installing nothing", ["--no-such-option"])
     assert "no such option" in capsys.readouterr().err
+
+
+def test_without_a_network_the_error_says_what_to_check(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {
+        "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+        "PIP_RETRIES": "0",
+        "PIP_NO_CACHE_DIR": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    (venv / "needed.txt").write_text("no-such-package==1")
+
+    with pytest.raises(SystemExit):
+        bootstrap.run_pip("Installing", ["--no-deps", "-r", str(venv / "needed.txt")])
+
+    assert "check the network" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -49,19 +161,13 @@ def test_every_failure_has_a_way_out(tail: str, way: str) -> None:
     assert way in bootstrap.way_out(tail)
 
 
-def test_a_second_run_installs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    stamp = tmp_path / "stamp.json"
-    monkeypatch.setattr(bootstrap, "STAMP", stamp)
-    monkeypatch.setattr(bootstrap, "PYTHON", Path(sys.executable))
-    monkeypatch.setattr(bootstrap, "VENV", Path(sys.executable).parent.parent)
-    done: list[str] = []
-    monkeypatch.setattr(bootstrap, "run_pip", lambda title, arguments: done.append(title))
-    monkeypatch.setattr(sys, "argv", ["bootstrap.py", "--no-local"])
+def test_a_second_run_installs_nothing(ran: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py"])
     bootstrap.main()
-    first = len(done)
+    first = len(ran)
     assert first
     bootstrap.main()
-    assert len(done) == first
+    assert len(ran) == first
 
 
 def test_the_requirement_files_are_resolved_from_the_pyprojects(tmp_path: Path) -> None:

@@ -1,0 +1,92 @@
+"""The first run: whose memory it shows, and what it says if there can be no local model."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from memd.sample import sample_dir, use_sample
+from tests.support.scripts import load_script
+
+first_run = load_script("first_run")
+bootstrap = first_run.bootstrap
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty home directory; what a script exports is undone."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    for name in ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "XDG_DATA_HOME"):
+        os.environ.pop(name, None)
+    os.environ.update(HOME=str(tmp_path), MEMD_CONFIG=str(tmp_path / "memd.toml"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("made", "is_sample"),
+    [
+        (None, True),
+        (".openclaw/memory/main.memd.sqlite", True),
+        (".openclaw/openclaw.json", False),
+        (".openclaw/workspace/MEMORY.md", False),
+        (".local/share/memd/state/workspace/MEMORY.md", False),
+    ],
+)
+def test_the_sample_is_shown_if_there_is_no_memory(home: Path, made: str | None, is_sample: bool) -> None:
+    os.environ["XDG_DATA_HOME"] = str(home / ".local" / "share")
+    if made:
+        (home / made).parent.mkdir(parents=True)
+        (home / made).write_text("{}")
+
+    assert first_run.has_no_memory() == is_sample
+
+
+def test_notes_named_in_memd_toml_are_shown(home: Path) -> None:
+    (home / "memd.toml").write_text('logLevel = "info"\n')
+    assert first_run.has_no_memory()
+    (home / "memd.toml").write_text('[search]\nextraPaths = ["~/notes"]\n')
+    assert not first_run.has_no_memory()
+
+
+def test_a_command_before_leaves_the_sample_to_be_found(home: Path) -> None:
+    use_sample()
+    for name in ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"):
+        os.environ.pop(name, None)
+
+    assert first_run.has_no_memory()
+    assert sample_dir().is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "has_compiler", "said"),
+    [
+        ([], False, "There is no C++ compiler"),
+        (["--no-local"], True, "  scripts/run\n"),
+    ],
+    ids=["no compiler", "--no-local"],
+)
+def test_without_a_local_model_the_way_to_it_is_said_and_nothing_is_built(
+    arguments: list[str],
+    has_compiler: bool,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["first_run.py", *arguments])
+    monkeypatch.setattr(bootstrap, "STAMP", tmp_path / "stamp.json")
+    monkeypatch.setattr(
+        bootstrap, "run_pip", lambda *arguments, **options: pytest.fail("nothing may be built")
+    )
+    found = "/usr/bin/c++" if has_compiler else None
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: found)
+
+    assert not first_run.install_model()
+
+    shown = capsys.readouterr().out
+    assert said in shown
+    assert "Search uses keywords" in shown
+    assert shown.rstrip().endswith("scripts/run")

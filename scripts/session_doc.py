@@ -1,0 +1,163 @@
+"""Runs the commands in `console` blocks of pages and writes what they print below them; `scripts/session_doc` calls it.
+
+A line `$ COMMAND` of a block is run, all of them in one home directory with the sample memory and the small model. The
+first line of a block marked `console clone` is run in a fresh copy of the repository instead, with the package cache of
+this user. A block stays as it is if only volatile values differ: times, sizes, scores, process ids, lines of progress.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from memd.embedding.model.reference import parse_reference
+from memd.paths import models_dir
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "getting-started.md")
+
+BLOCK = re.compile(r"^```console(?P<clone> clone)?\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+
+PROGRESS = re.compile(
+    r"\s+(\d+ of \d+ files, )?\d+ s|.*: [\d.,]+( \w+)? of [\d.,]+( \w+)?|(pending|partial): .*"
+)
+"""Lines that are printed or not depending on how fast the machine is."""
+
+VOLATILE = (
+    (re.compile(r"\b\d+(\.\d+)? (ms|s|min|h|d)\b( \d+ (s|min|h)\b)?"), "TIME"),
+    (re.compile(r"\b(TIME ago|just now|for TIME)"), "AGO"),
+    (re.compile(r"\b\d+(\.\d+)? ([kMG]i?)?B\b"), "SIZE"),
+    (re.compile(r"\bpid \d+"), "pid PID"),
+    (re.compile(r"\bgeneration \d+"), "generation N"),
+    (re.compile(r"(?<=  )[01]\.\d\d\b"), "SCORE"),
+    (re.compile(r"memd \d+(\.\w+)+"), "memd RELEASE"),
+    (re.compile(r"(?<=\S) {2,}"), "  "),
+)
+"""What differs from run to run, and what stands for it in a comparison."""
+
+TIMEOUT_S = 1_200
+"""For one command: a build of llama-cpp-python takes minutes."""
+
+
+class Shell:
+    """A home directory in which commands are run.
+
+    Args:
+        is_clone: Start in a fresh copy of the repository with nothing installed, not with the sample indexed.
+    """
+
+    def __init__(self, *, is_clone: bool = False) -> None:
+        self._root = Path(tempfile.mkdtemp(prefix="memd-", dir="/tmp"))
+        self._home = self._root / "home"
+        self._folder = self._home / "memd" if is_clone else self._home
+        kept = {
+            name: value for name, value in os.environ.items() if not re.match("MEMD_|OPENCLAW_|XDG_", name)
+        }
+        self._environ = kept | {
+            "HOME": str(self._home),
+            "XDG_RUNTIME_DIR": str(self._home / ".run"),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        }
+        model = parse_reference("minilm").file(models_dir())
+        link = self._home / ".cache" / "memd" / "models" / model.name
+        link.parent.mkdir(parents=True)
+        link.symlink_to(model)
+        if is_clone:
+            self._environ["PATH"] = os.environ["PATH"]
+            self._environ["PIP_CACHE_DIR"] = _pip_cache()
+            copy_repository(self._folder)
+
+    def __enter__(self) -> Shell:
+        if self._folder == self._home:
+            self.run("memctl sample")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        memctl = ".venv/bin/memctl" if self._folder != self._home else "memctl"
+        self.run(f"{memctl} --sample service stop")
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def run(self, command: str) -> str:
+        """Return what a command prints on both streams, the home directory as `~`."""
+        done = subprocess.run(
+            ["bash", "-c", command],
+            env=self._environ,
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        return done.stdout.replace(str(self._home), "~")
+
+
+def render(text: str, shell: Shell, *, is_clone: bool = False) -> str:
+    """Return a page with what its commands print now.
+
+    Args:
+        text: The page.
+        shell: Where they are run.
+        is_clone: Whether the blocks of a fresh clone are run, or the others.
+    """
+
+    def record(found: re.Match[str]) -> str:
+        if bool(found["clone"]) != is_clone:
+            return found[0]
+        commands = re.findall(r"^\$ (.*)$", found["body"], re.MULTILINE)
+        parts = [f"$ {each}\n{shell.run(each)}".strip() for each in commands[: 1 if is_clone else None]]
+        body = "\n\n".join(parts) + "\n"
+        same = stable(body) == stable(found["body"])
+        return found[0] if same else f"```console{found['clone'] or ''}\n{body}```"
+
+    return BLOCK.sub(record, text)
+
+
+def stable(text: str) -> str:
+    """Return text without what differs from run to run."""
+    text = "\n".join(line for line in text.splitlines() if not PROGRESS.fullmatch(line))
+    for pattern, name in VOLATILE:
+        text = pattern.sub(name, text)
+    return text
+
+
+def copy_repository(target: Path) -> None:
+    """Copy the files that git knows, or would add, as they are now."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+    for name in names.rstrip("\0").split("\0"):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+
+
+def _pip_cache() -> str:
+    """Return the folder of this user's package cache."""
+    command = [sys.executable, "-m", "pip", "cache", "dir"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def main() -> None:
+    """Write the pages."""
+    for is_clone in (False, True)[: 1 + ("--long" in sys.argv)]:
+        with Shell(is_clone=is_clone) as shell:
+            for page in PAGES:
+                page.write_text(render(page.read_text("utf-8"), shell, is_clone=is_clone), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

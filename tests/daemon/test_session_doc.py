@@ -1,0 +1,62 @@
+"""Sessions shown in the docs: what their commands print today is what the pages say."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.models import minilm_path
+from tests.support.scripts import load_script
+
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.skipif(sys.platform == "darwin", reason="the pages show the folders of Linux"),
+]
+
+DOC = load_script("session_doc")
+GETTING_STARTED = DOC.PAGES[-1]
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[Any]:
+    """A home with the sample indexed; all pages' commands are run in it, in order."""
+    minilm_path()
+    with DOC.Shell() as shell:
+        yield shell
+
+
+@pytest.mark.parametrize("page", DOC.PAGES, ids=lambda page: page.name)
+def test_a_page_shows_what_its_commands_print(page: Path, shell: Any) -> None:
+    text = page.read_text("utf-8")
+
+    assert DOC.BLOCK.search(text)
+    assert DOC.render(text, shell) == text, "run scripts/session_doc"
+
+
+def test_the_python_of_the_first_session_finds_the_note(shell: Any) -> None:
+    code = re.findall(r"```python\n(.*?)```", GETTING_STARTED.read_text("utf-8"), re.DOTALL)
+    exports = re.sub("~", "$HOME", "; ".join(re.findall("export .*", shell.run("memctl sample"))))
+
+    assert len(code) == 1
+    assert "memory/2026-03-09.md" in shell.run(f"{exports}; python <<'END'\n{code[0]}\nEND")
+
+
+@pytest.mark.long
+def test_a_fresh_clone_answers_by_keywords_before_it_builds_and_then_by_vectors_too() -> None:
+    minilm_path()
+    text = GETTING_STARTED.read_text("utf-8")
+    with DOC.Shell(is_clone=True) as clone:
+        shown = clone.run("scripts/run")
+        again = clone.run("scripts/run")
+
+    order = [shown.find(step) for step in ("1 hit · keyword", "Building llama-cpp-python", "1 hit · hybrid")]
+    assert -1 not in order, shown
+    assert order == sorted(order)
+    assert DOC.stable(shown) in DOC.stable(text), "run scripts/session_doc --long"
+    assert "1 hit · hybrid" in again
+    assert "Building" not in again

@@ -1,0 +1,62 @@
+"""Recorded sessions: which commands are run, and when a block stays as it is."""
+
+from __future__ import annotations
+
+from tests.support.scripts import load_script
+
+DOC = load_script("session_doc")
+
+PAGE = """\
+```console clone
+$ scripts/run
+done, 8 s
+$ memctl search x
+```
+
+```sh
+$ never run
+```
+
+```console
+$ memctl search x
+1 hit · hybrid · 8.1 ms
+pending: 1 chunk still without a vector
+
+$ touch note
+```
+"""
+
+
+class Shell:
+    """Answers every command alike, and notes it."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.commands: list[str] = []
+
+    def run(self, command: str) -> str:
+        """Return the answer."""
+        self.commands.append(command)
+        return self.answer if command != "touch note" else ""
+
+
+def test_a_block_stays_as_it_is_if_only_volatile_values_differ() -> None:
+    shell = Shell("1 hit · hybrid · 310 ms\n")
+
+    assert DOC.render(PAGE, shell) == PAGE
+    assert shell.commands == ["memctl search x", "touch note"]
+
+
+def test_a_block_is_written_anew_if_anything_else_differs() -> None:
+    written = DOC.render(PAGE, Shell("2 hits · hybrid · 1.2 s\n"))
+
+    assert "$ memctl search x\n2 hits · hybrid · 1.2 s\n\n$ touch note\n```\n" in written
+    assert "1 hit · hybrid" not in written
+    assert "pending" not in written
+
+
+def test_a_fresh_clone_runs_the_first_line_of_its_blocks_alone() -> None:
+    shell = Shell("  15 s\n  done, 41 s\n")
+
+    assert "$ scripts/run\n  15 s\n  done, 41 s\n```" in DOC.render(PAGE, shell, is_clone=True)
+    assert shell.commands == ["scripts/run"]

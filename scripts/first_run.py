@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import bootstrap
@@ -24,25 +25,26 @@ from memd_client.errors import MemdError
 
 MEMCTL = Path(sys.executable).parent / "memctl"
 
-KEYWORDS_FOR_NOW = "Search uses keywords until there is a local model."
+KEYWORDS_FOR_NOW = "Until there is a local model, search uses keywords, or the provider you configured."
 
 
 def main() -> None:
     """Show memd at work on the user's memory, or on the sample's."""
-    is_sample = has_no_memory()
-    if is_sample:
+    options = []
+    if has_no_memory():
+        options = ["--sample"]
         print(f"No OpenClaw and no notes here, so this works on a sample memory: {use_sample()}")
     index()
-    query = QUERY if is_sample else newest_topic()
-    search(query)
+    search = [*options, "search", "--max-results", "1", QUERY if options else newest_topic()]
+    show(search)
     with bootstrap.one_installation():
         bootstrap.add_pip()
         is_built = install_model()
     if is_built and wants_model():
         pull_model()
         index()
-        search(query)
-    memctl = shlex.join([shown(MEMCTL), *(["--sample"] if is_sample else [])])
+        show(search)
+    memctl = shlex.join([shown(MEMCTL), *options])
     print(f"\nSearch again:  {memctl} search 'your query'\nSee its state: {memctl} status")
     print("Go on with:    docs/getting-started.md")
 
@@ -69,7 +71,7 @@ def install_model() -> bool:
         )
         return False
     if not bootstrap.is_local_installed():
-        print(f"\n{KEYWORDS_FOR_NOW} Searches go on working while it is built.")
+        print(f"\n{KEYWORDS_FOR_NOW} It works during the build, too.")
     bootstrap.install_local()
     return True
 
@@ -97,9 +99,8 @@ def index() -> None:
     print(f"Indexed {files:,} files in {chunks:,} chunks of {len(reply['agents'])} agents.", flush=True)
 
 
-def search(query: str) -> None:
-    """Show the best hit for a query."""
-    arguments = ["search", "--max-results", "1", query]
+def show(arguments: Sequence[str]) -> None:
+    """Show a command and what it prints."""
     print(f"\n$ {shlex.join(['memctl', *arguments])}", flush=True)
     run_memctl(*arguments)
 

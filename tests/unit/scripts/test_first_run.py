@@ -88,5 +88,5 @@ def test_without_a_local_model_the_way_to_it_is_said_and_nothing_is_built(
 
     shown = capsys.readouterr().out
     assert said in shown
-    assert "Search uses keywords" in shown
+    assert "search uses keywords" in shown
     assert shown.rstrip().endswith("scripts/run")

@@ -35,7 +35,7 @@ def notes_of(home: Path) -> Path:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["status"], ["search", "lease"], ["index"], ["agents"], ["search", "--json", "lease"]],
+    [[], ["status"], ["search", "lease"], ["index"], ["agents"]],
     ids=" ".join,
 )
 def test_a_machine_without_memory_is_offered_the_sample(home: Path, arguments: list[str]) -> None:

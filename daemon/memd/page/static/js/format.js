@@ -6,21 +6,58 @@ const MOMENTS = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyl
 const DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const WEEKDAYS = new Intl.DateTimeFormat("en-GB", { weekday: "long" });
 
-/** @param {number} bytes */
+/**
+ * Return a number with so many decimals. Ties go to the even digit, as they do on the command line.
+ * @param {number} value
+ * @param {number} [decimals]
+ */
+function fixed(value, decimals = 0) {
+  const text = value.toFixed(decimals);
+  const isTie = Math.abs(value * 2 ** (decimals + 1)) % 2 === 1; // a power of two scales a number exactly
+  return isTie && Number(text.at(-1)) % 2 === 1 ? (value - 0.25 / 10 ** decimals).toFixed(decimals) : text;
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+/** @type {[number, string][]} */
+const LARGE_UNITS = [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"]];
+/** Younger than this is "just now". */
+const FRESH = 2 * SECOND;
+
+/**
+ * Return bytes in decimal units with three significant digits, as `3.14 MB`.
+ * @param {number} bytes
+ */
 export function size(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
+  if (bytes < 1000) return `${bytes} B`;
+  let amount = bytes / 1000;
+  for (const unit of ["kB", "MB", "GB"]) {
+    if (amount < 999.5) return `${threeDigits(amount)} ${unit}`;
+    amount /= 1000;
   }
-  return `${value.toFixed(unit === 0 || value >= 100 ? 0 : 1)} ${units[unit]}`;
+  return `${threeDigits(amount)} TB`;
+}
+
+/** @param {number} amount */
+function threeDigits(amount) {
+  if (amount < 9.995) return fixed(amount, 2);
+  return amount < 99.95 ? fixed(amount, 1) : count(Number(fixed(amount)));
 }
 
 /** @param {number} value */
 export function count(value) {
   return NUMBERS.format(value);
+}
+
+/**
+ * Return a count from 100,000 on with three significant digits.
+ * @param {number} value
+ */
+export function rough(value) {
+  const unit = 10 ** Math.max(0, String(value).length - 3);
+  return count(value < 100_000 ? value : Number(fixed(value / unit)) * unit);
 }
 
 /**
@@ -32,21 +69,61 @@ export function counted(value, one, many = `${one}s`) {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** @param {number} ms a duration */
-export function lasting(ms) {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  const seconds = ms / 1000;
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 129_600) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} days`;
+/**
+ * Return a duration with its two leading units, as `4.2 ms` or `3 h 12 min`.
+ * @param {number} ms
+ */
+export function span(ms) {
+  if (ms < 9.95) return `${fixed(ms, 1)} ms`;
+  if (ms < 999.5) return `${fixed(ms)} ms`;
+  if (ms < 59_950) return `${fixed(ms / SECOND, 1)} s`;
+  const whole = Number(fixed(ms / SECOND)) * SECOND;
+  if (whole < HOUR) return twoUnits(whole, MINUTE, "min", SECOND, "s");
+  if (whole < DAY) return twoUnits(whole, HOUR, "h", MINUTE, "min");
+  return twoUnits(whole, DAY, "d", HOUR, "h");
 }
 
-/** @param {number | null} at epoch milliseconds */
-export function ago(at) {
+/**
+ * @param {number} ms
+ * @param {number} large
+ * @param {string} largeUnit
+ * @param {number} small
+ * @param {string} smallUnit
+ */
+function twoUnits(ms, large, largeUnit, small, smallUnit) {
+  const rest = Math.floor((ms % large) / small);
+  return `${Math.floor(ms / large)} ${largeUnit}${rest ? ` ${rest} ${smallUnit}` : ""}`;
+}
+
+/**
+ * Return how long ago something was, in its largest unit.
+ * @param {number | null} at epoch milliseconds; null if it has not happened
+ * @param {number} [now]
+ */
+export function ago(at, now = Date.now()) {
   if (at === null) return "never";
-  const ms = Date.now() - at;
-  return ms < 5000 ? "just now" : `${lasting(ms)} ago`;
+  const age = now - at;
+  if (age < FRESH) return "just now";
+  const [ms, unit] = LARGE_UNITS.find(([each]) => age >= each) ?? [SECOND, "s"];
+  return `${Math.floor(age / ms)} ${unit} ago`;
+}
+
+/**
+ * Return an estimated duration in one whole unit, at least a second.
+ * @param {number} ms
+ */
+export function about(ms) {
+  const [unit, name] = LARGE_UNITS.find(([each]) => ms >= 2 * each) ?? [SECOND, "s"];
+  return `${fixed(unit === SECOND ? Math.max(1, ms / SECOND) : ms / unit)} ${name}`;
+}
+
+/**
+ * Return a share in whole percent, which is 100 only if nothing is missing.
+ * @param {number} done
+ * @param {number} total
+ */
+export function percent(done, total) {
+  return `${done < total ? Math.min(99, Math.floor((100 * done) / total)) : 100} %`;
 }
 
 /** @param {number} at epoch milliseconds */

@@ -1,6 +1,6 @@
 /** One sentence on whether an agent's memory can be relied on, and what to do where it can't. */
 
-import { ago, counted, lasting } from "./format.js";
+import { ago, counted, span } from "./format.js";
 
 /**
  * @typedef {{tone: "" | "warn" | "bad" | "off", title: string, detail: string}} Verdict
@@ -19,7 +19,7 @@ export function verdictOn(agent, error) {
   const problem = agent.problems[0];
   if (problem) return { tone: "bad", title: "Something is wrong", detail: problem.message };
   if (agent.degraded) return { tone: "warn", title: "Degraded", detail: `searches work by words alone: ${agent.degraded.reason}` };
-  if (agent.files_pending > 0) return { tone: "warn", title: "Catching up", detail: `${counted(agent.files_pending, "file")} to read, for ${lasting(agent.oldest_pending_ms)}` };
+  if (agent.files_pending > 0) return { tone: "warn", title: "Catching up", detail: `${counted(agent.files_pending, "file")} to read, for ${span(agent.oldest_pending_ms)}` };
   if (agent.chunks_pending > 0) return { tone: "", title: "Filling in meaning", detail: `${counted(agent.chunks_pending, "passage")} to embed${agent.waits_for ? `, waiting for ${agent.waits_for}` : ""}` };
   if (agent.fallback) return { tone: "warn", title: "Another provider stands in", detail: agent.fallback.reason };
   return { tone: "", title: "Up to date", detail: `synced ${ago(agent.last_sync_ms)}` };
@@ -35,11 +35,11 @@ export function troubles(agent, status) {
   const found = [...agent.problems, ...status.problems].map((one) => ({ title: one.code, text: one.message, hint: one.hint, bad: true }));
   if (agent.degraded) {
     const { code, reason, since_ms, hint } = agent.degraded;
-    found.push({ title: code, text: `${reason}, for ${lasting(Date.now() - since_ms)}. Searches go on by words.`, hint, bad: false });
+    found.push({ title: code, text: `${reason}, for ${span(Date.now() - since_ms)}. Searches go on by words.`, hint, bad: false });
   }
   if (agent.fallback) {
     const { code, provider, reason, since_ms } = agent.fallback;
-    found.push({ title: code, text: `${provider} can't be used (${reason}), for ${lasting(Date.now() - since_ms)}; another provider stands in.`, hint: "", bad: false });
+    found.push({ title: code, text: `${provider} can't be used (${reason}), for ${span(Date.now() - since_ms)}; another provider stands in.`, hint: "", bad: false });
   }
   for (const model of status.models.filter((one) => one.problem)) {
     found.push({ title: model.state, text: `${model.model}: ${model.problem}`, hint: "`memctl doctor` tells more.", bad: false });

@@ -2,7 +2,7 @@
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { bars, columns, gauge } from "../charts.js";
-import { ago, count, counted, lasting, size } from "../format.js";
+import { about, ago, count, counted, rough, size, span } from "../format.js";
 import { agentStatus, checkDeeply, sync } from "../health.js";
 import { state } from "../state.js";
 import { plain, seen } from "../text.js";
@@ -42,7 +42,7 @@ function details(agent, status) {
       ${freshness(agent)} ${meaning(agent)} ${index(agent)} ${budgets(status)} ${speed()} ${compared(status)}
       ${checks(agent)} ${leftOut(agent)}
     </div>
-    <p class="quiet small number">memd ${status.version} · up for ${lasting(status.uptime_ms)} · ${size(status.rss_bytes)} without its models</p>`;
+    <p class="quiet small number">memd ${status.version} · up for ${span(status.uptime_ms)} · ${size(status.rss_bytes)} without its models</p>`;
 }
 
 /**
@@ -64,7 +64,7 @@ function freshness(agent) {
   const watch = { events: "told by the system at once", polling: "looked for now and then", off: "off; searches look themselves" };
   return card("Freshness", pairs([
     ["Last sync", agent.syncing ? "under way" : ago(agent.last_sync_ms)],
-    ["Files to read", agent.files_pending === 0 ? "none" : `${count(agent.files_pending)}, for ${lasting(agent.oldest_pending_ms)}`],
+    ["Files to read", agent.files_pending === 0 ? "none" : `${count(agent.files_pending)}, for ${span(agent.oldest_pending_ms)}`],
     ["Changes", watch[/** @type {keyof typeof watch} */ (agent.watch)] ?? agent.watch],
     ["Workspace", pathOf(agent.workspace)],
   ]));
@@ -77,7 +77,7 @@ function meaning(agent) {
   }
   const { filling } = agent;
   const covered = agent.chunks - agent.chunks_pending - agent.refused.length; // equal texts share a vector, so vectors are fewer
-  const eta = filling?.eta_s === null || filling?.eta_s === undefined ? "" : `, about ${lasting(filling.eta_s * 1000)} left`;
+  const eta = filling?.eta_s === null || filling?.eta_s === undefined ? "" : `, about ${about(filling.eta_s * 1000)} left`;
   return card("Meaning", html`
     ${gauge({ label: "Passages with a vector", value: covered, of: agent.chunks, told: `${count(covered)} of ${count(agent.chunks)}`, tone: covered < agent.chunks ? "warn" : "" })}
     ${filling ? gauge({ label: `Filling ${filling.model}`, value: filling.done, of: filling.total, told: `${count(filling.done)} of ${count(filling.total)}${eta}` }) : ""}
@@ -114,7 +114,7 @@ function budgets({ memory, tokens_today, token_budget }) {
     ${share("Local models", memory.models_bytes, memory.models_budget)}
     ${share("Database pages", memory.pages_bytes, memory.pages_budget)}
     ${token_budget > 0
-      ? gauge({ label: "Tokens bought today", value: tokens_today, of: token_budget, told: `${count(tokens_today)} of ${count(token_budget)}`, tone: spent })
+      ? gauge({ label: "Tokens bought today", value: tokens_today, of: token_budget, told: `${rough(tokens_today)} of ${rough(token_budget)}`, tone: spent })
       : html`<p class="quiet small">${counted(tokens_today, "token")} bought today; no limit is set.</p>`}
     ${memory.on_battery ? html`<p class="quiet small">The machine runs on its battery.</p>` : ""}`);
 }
@@ -127,17 +127,15 @@ function speed() {
   const first = searches.counts.findIndex((value) => value > 0);
   const last = searches.counts.findLastIndex((value) => value > 0);
   if (first < 0) return "";
-  const shown = searches.counts.slice(first, last + 1).map((value, place) => ({ value, name: `up to ${inMs(bounds[first + place])}: ${count(value)}` }));
+  const shown = searches.counts.slice(first, last + 1).map((value, place) => ({ value, name: `up to ${inSeconds(bounds[first + place])}: ${count(value)}` }));
   const sum = searches.counts.reduce((all, value) => all + value, 0);
-  const told = `half of ${counted(sum, "search", "searches")} within ${inMs(searches.p50)}, 95 % within ${inMs(searches.p95)}`;
+  const told = `half of ${counted(sum, "search", "searches")} within ${inSeconds(searches.p50)}, 95 % within ${inSeconds(searches.p95)}`;
   return card("Speed", html`${sum < TELLING ? "" : columns(shown, told, 60)}<p class="quiet small number">${told}</p>`);
 }
 
 /** @param {number | undefined} seconds */
-function inMs(seconds) {
-  if (seconds === undefined) return "longer";
-  const ms = seconds * 1000;
-  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+function inSeconds(seconds) {
+  return seconds === undefined ? "longer" : span(seconds * 1000);
 }
 
 /** @param {import("../kinds.js").Status} status */

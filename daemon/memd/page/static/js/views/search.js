@@ -5,7 +5,7 @@ import { live } from "../../vendor/lit-html/directives/live.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { gauge, meter } from "../charts.js";
 import { evidenceOf } from "../evidence.js";
-import { counted, lasting, lineRange } from "../format.js";
+import { counted, span, lineRange } from "../format.js";
 import { openPlace } from "../reader.js";
 import { choose, keyOf, search, toggleExplain, type } from "../search.js";
 import { state } from "../state.js";
@@ -48,7 +48,7 @@ function summary() {
   const { reply, asking } = state.search;
   if (!reply) return asking ? "Searching…" : "";
   const how = reply.mode === "hybrid" ? "by words and meaning" : reply.mode === "vector" ? "by meaning" : "by words";
-  return `${counted(reply.hits.length, "hit")} ${how} in ${lasting(Math.max(1, reply.took_ms))}${reply.model && reply.mode !== "keyword" ? ` · ${reply.model}` : ""}`;
+  return `${counted(reply.hits.length, "hit")} ${how} in ${span(reply.took_ms)}${reply.model && reply.mode !== "keyword" ? ` · ${reply.model}` : ""}`;
 }
 
 function beginning() {

@@ -2,6 +2,7 @@
 
 import { ask, shown } from "./api.js";
 import { dayOf } from "./format.js";
+import { joinParagraphs } from "./markdown.js";
 import { changed, state } from "./state.js";
 
 const PAGE = 200;
@@ -143,8 +144,9 @@ function keepExcerpt(file, reply) {
   const lines = reply.text.split("\n").map((line) => line.replace(COMMENT, ""));
   const heading = lines.findIndex((line) => line.trim() !== "");
   const body = heading >= 0 && /^#\s/.test(lines[heading]) ? lines.slice(heading + 1) : lines;
-  const said = body.filter((line) => line.trim() !== "").slice(0, 6);
-  const whole = reply.total_lines <= EXCERPT_LINES && said.length <= 4 && said.every((line) => line.length < 240);
+  const joined = joinParagraphs(body).map((one) => one.text);
+  const said = joined.slice(0, 6);
+  const whole = reply.total_lines <= EXCERPT_LINES && joined.length <= 4 && said.every((line) => line.length < 240);
   state.notes.excerpts.set(file.path, { mtime: file.mtime_ms, lines: said, whole });
   changed();
 }

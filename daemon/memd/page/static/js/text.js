@@ -6,9 +6,7 @@
  */
 
 import { html } from "../vendor/lit-html/lit-html.js";
-
-/** Of a longer line the beginning is shown: laying out a megabyte in one line blocks the browser. */
-const LINE_CHARACTERS = 2000;
+import { cutLine } from "./markdown.js";
 
 const NAMES = new Map([
   [0x1b, "ESC"], [0x00, "NUL"], [0x07, "BEL"], [0x08, "BS"], [0x0d, "CR"], [0x7f, "DEL"],
@@ -111,10 +109,16 @@ const COMMENT = /(<!--.*?-->)/;
  * @param {((text: string) => [number, number][]) | null} [evidence]
  */
 export function seenLine(line, evidence = null) {
-  if (line.length <= LINE_CHARACTERS) return seenWords(line, evidence);
-  const whole = /[\ud800-\udbff]/.test(line[LINE_CHARACTERS - 1]) ? LINE_CHARACTERS - 1 : LINE_CHARACTERS;
-  const head = line.slice(0, whole);
-  return [seenWords(head, evidence), html` <span class="chip">${(line.length - whole).toLocaleString("en")} more characters in this line</span>`];
+  const { text, left } = cutLine(line);
+  return [seenWords(text, evidence), seenLeft(left)];
+}
+
+/**
+ * Say how many characters of a line are left out.
+ * @param {number} left
+ */
+export function seenLeft(left) {
+  return left === 0 ? "" : html` <span class="chip">${left.toLocaleString("en")} more characters in this line</span>`;
 }
 
 /**

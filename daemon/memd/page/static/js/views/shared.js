@@ -1,21 +1,41 @@
 /** Pieces that several views draw. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
+import { joinParagraphs } from "../markdown.js";
 import { seen, seenLine } from "../text.js";
+
+/** @typedef {((text: string) => [number, number][]) | null} Evidence */
 
 /**
  * Draw lines of a note, each with its number.
  * @param {string[]} lines
  * @param {number | null} from the first line's number; null for lines that have none, as those of a talk
- * @param {((text: string) => [number, number][]) | null} evidence
+ * @param {Evidence} evidence
  * @param {{start: number, end: number} | null} [found] lines to point out
  */
 export function numbered(lines, from, evidence, found = null) {
-  return html`<div class="lines">${lines.map((line, place) => {
-    const no = from === null ? 0 : from + place;
-    const kinds = `line${no === 0 ? " talk" : ""}${/^#{1,6}\s/.test(line) ? " heading" : ""}${found && no >= found.start && no <= found.end ? " found" : ""}`;
-    return html`<div class=${kinds} data-line=${no}>${no === 0 ? "" : html`<span class="no">${no}</span>`}<span class="said" dir="auto">${seenLine(line, evidence)}</span></div>`;
-  })}</div>`;
+  return html`<div class="lines">${lines.map((line, place) => row(line, from === null ? 0 : from + place, evidence, found))}</div>`;
+}
+
+/**
+ * Draw lines of a note with hard-wrapped paragraphs joined, each with the number of its first line.
+ * @param {string[]} lines
+ * @param {number} from the first line's number
+ * @param {Evidence} evidence
+ */
+export function flowing(lines, from, evidence) {
+  return html`<div class="lines flowing">${joinParagraphs(lines).map(({ place, text }) => row(text, from + place, evidence, null))}</div>`;
+}
+
+/**
+ * @param {string} line
+ * @param {number} no its number, 0 for none
+ * @param {Evidence} evidence
+ * @param {{start: number, end: number} | null} found
+ */
+function row(line, no, evidence, found) {
+  const kinds = `line${no === 0 ? " talk" : ""}${/^#{1,6}\s/.test(line) ? " heading" : ""}${found && no >= found.start && no <= found.end ? " found" : ""}`;
+  return html`<div class=${kinds} data-line=${no}>${no === 0 ? "" : html`<span class="no">${no}</span>`}<span class="said" dir="auto">${seenLine(line, evidence)}</span></div>`;
 }
 
 /**

@@ -100,7 +100,7 @@ def test_an_opened_hit_shows_the_file_around_it(browser: Browser, running: Runni
     with opened(browser, daemon) as page:
         search_for(page, "walrus pact")
         page.click(".hit .open")
-        page.wait("document.querySelector('.reader .line')")
+        page.wait("document.querySelector('.reader .said')")
 
         found = page.run(
             "[...document.querySelectorAll('.reader .line.found')].map((one) => +one.dataset.line)"
@@ -231,7 +231,7 @@ def test_a_file_changed_on_disk_shows_by_itself_and_the_place_is_kept(
         search_for(page, "gateway port")
         page.wait("document.querySelector('.hit')")
         page.press("ArrowDown", "Enter")
-        page.wait("document.querySelector('.reader .line')")
+        page.wait("document.querySelector('.reader .said')")
         page.press("Escape")
         place = focused(page)
         assert place.startswith("hit:memory/2026-03-04.md")
@@ -253,7 +253,7 @@ def test_an_open_file_follows_its_changes(browser: Browser, running: Running) ->
     home, daemon = running
     with opened(browser, daemon) as page:
         page.click(".note .open", "Garden")
-        page.wait("document.querySelector('.reader .line')")
+        page.wait("document.querySelector('.reader .said')")
         assert "twice the water" in page.text(".reader")
 
         home.note("memory/2026-02-11.md", "# Garden\n\nTomatoes need no water at all.\n")
@@ -269,7 +269,7 @@ def test_everything_can_be_done_by_keys(browser: Browser, running: Running) -> N
         assert focused(page) == "note:memory/2026-03-04.md"
         assert page.run("getComputedStyle(document.activeElement, '::after').outlineStyle") == "solid"
         page.press("k", "Enter")
-        page.wait("document.querySelector('.reader .line')")
+        page.wait("document.querySelector('.reader .said')")
         page.press("Escape")
         page.wait("!document.querySelector('.reader')")
         assert focused(page) == "note:memory/facts.md"

@@ -65,7 +65,7 @@ def each_view(page: Page) -> Iterator[str]:
     page.wait("document.querySelector('.explain')")
     yield "search"
     page.press("Enter")
-    page.wait("document.querySelector('.reader .line')")
+    page.wait("document.querySelector('.reader .said')")
     yield "reader"
     page.press("Escape", "3")
     page.wait("document.querySelector('[data-fact]')")

@@ -79,8 +79,8 @@ def opened(
         page.go(url)
         page.wait("document.querySelector('.freshness b').textContent !== 'Asking…'")
         if view:
-            page.run(f"location.hash = {view!r}")
-            page.wait(f"document.querySelector('.tabs [aria-current=page]').hash === '#{view}'")
+            page.run(f"location.hash = 'view={view}'")
+            page.wait(f"document.querySelector('.tabs [aria-current=page]').dataset.view === {view!r}")
         yield page
 
 

@@ -1,8 +1,9 @@
 /** The keyboard. Where one is, is where the focus is: j and k move it, the other keys act on it. */
 
+import { VIEWS } from "./address.js";
 import { askToForget, edit, keep, stopEditing } from "./facts.js";
-import { goTo, showHelp, VIEWS } from "./places.js";
-import { closeReader } from "./reader.js";
+import { goTo, showHelp } from "./places.js";
+import { chooseReading, closeReader, isRendered } from "./reader.js";
 import { search, toggleExplain } from "./search.js";
 import { focusDrawn, state } from "./state.js";
 import { toggleTheme } from "./theme.js";
@@ -34,6 +35,7 @@ const ACTIONS = new Map([
   ["k", () => step(-1)],
   ["e", editOrExplain],
   ["f", forgetFocused],
+  ["r", changeReading],
   ["Enter", openFocused],
 ]);
 
@@ -88,6 +90,11 @@ function editOrExplain() {
 function forgetFocused() {
   const fact = focusedFact();
   if (fact) askToForget(fact);
+}
+
+function changeReading() {
+  const { reader } = state;
+  if (reader) chooseReading(isRendered(reader) ? "source" : "rendered");
 }
 
 function openFocused() {

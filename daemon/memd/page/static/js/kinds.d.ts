@@ -19,21 +19,41 @@ export interface Explain {
 
 export interface Hit {
   path: string; start_line: number; end_line: number; score: number; snippet: string; source: string;
-  citation: string; copies: number; explain: Explain | null;
+  citation: string; copies: number; explain: Explain | null; agent?: string | null;
 }
+
+/** Why there are no hits. */
+export interface EmptyResult { code: string; message: string; hint: string }
+
+/** One agent's part in a search of all. */
+export interface SearchedAgent {
+  agent: string; mode: string; degraded: Degraded | null; abstained: boolean; took_ms: number; empty?: EmptyResult | null;
+  error: RequestFailure | null;
+}
+
+export interface SearchAgentsReply { hits: Hit[]; agents: SearchedAgent[]; took_ms: number }
 
 export interface SearchReply {
   hits: Hit[]; mode: string; degraded: Degraded | null; abstained: boolean; took_ms: number; provider: string; model: string;
   filling: Filling | null; fallback: Fallback | null; partial: boolean;
   pending: { files: number; chunks: number; oldest_ms: number };
+  empty?: EmptyResult | null;
   timings: { look_ms: number; words_ms: number; meaning_ms: number; ranking_ms: number } | null;
+}
+
+/** What a search found, of one agent or of all. */
+export interface Found {
+  hits: Hit[]; modes: string[]; model: string; took_ms: number; abstained: boolean;
+  pending: { files: number; chunks: number };
+  notices: { title: string; text: string; hint: string; bad: boolean }[];
+  empty: EmptyResult[];
 }
 
 export interface NoteFile { path: string; source: string; mtime_ms: number; size_bytes: number; chunks: number; title: string; date: string | null }
 export interface Fact { id: string; text: string; importance: number; category: string; created_ms: number | null; score: number; path: string; line: number }
 
 export interface AgentStatus {
-  agent: string; workspace: string; index_path: string; enabled: boolean; files: number; chunks: number; vectors: number;
+  agent: string; workspace: string; index_path: string; enabled: boolean; sources: string[]; files: number; chunks: number; vectors: number;
   files_pending: number; chunks_pending: number; oldest_pending_ms: number; provider: string; model: string; dims: number;
   filling: Filling | null; waits_for: string; fallback: Fallback | null;
   jobs: { id: string; state: string; texts: number; done: number }[];
@@ -62,6 +82,7 @@ export interface Metrics {
 }
 
 export interface Reader {
+  agent: string;
   path: string; title: string; source: string;
   /** Where the found lines are; null where a whole note was opened. */
   found: { start: number; end: number } | null;
@@ -85,12 +106,14 @@ export interface State {
   metrics: Metrics | null;
   deep: "" | "checking" | "syncing";
   notes: { files: NoteFile[]; skipped: { path: string; reason: string }[]; total: number; excerpts: Map<string, Excerpt>; loaded: boolean; error: RequestFailure | null };
-  search: { query: string; sources: string; anything: boolean; more: boolean; reply: SearchReply | null; asking: boolean; error: RequestFailure | null; open: Set<string> };
+  search: { query: string; scope: "agent" | "all"; sources: string; anything: boolean; more: boolean; reply: Found | null; asking: boolean; error: RequestFailure | null; open: Set<string> };
   facts: {
     rows: Fact[]; total: number; query: string; loaded: boolean; error: RequestFailure | null;
     editing: { id: string; was: string; text: string; problem: RequestFailure | null } | null; forgetting: string; busy: boolean;
   };
   reader: Reader | null;
+  /** How files are shown; empty until somebody chooses. */
+  reading: "" | "rendered" | "source";
   toast: { text: string; tone: "good" | "bad" } | null;
   help: boolean;
 }

@@ -5,7 +5,7 @@ import { askSession, shown } from "./api.js";
 import { startKeys } from "./keys.js";
 import { startListening } from "./live.js";
 import { sight } from "./notes.js";
-import { followAddress, loadAll } from "./places.js";
+import { followAddress } from "./places.js";
 import { onChange, state } from "./state.js";
 import { startTheme } from "./theme.js";
 import { frameView } from "./views/frame.js";
@@ -45,14 +45,12 @@ async function start() {
     render(html`<div class="boot">${failure(shown(error))}</div>`, page);
     return;
   }
-  state.agent = state.session.agent ?? state.session.agents[0] ?? "";
   page.replaceChildren();
   onChange(draw);
   followAddress();
   window.addEventListener("hashchange", followAddress);
   startKeys();
   startListening();
-  await loadAll();
 }
 
 void start();

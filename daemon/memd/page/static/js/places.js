@@ -1,30 +1,31 @@
-/** Where one is on the page: which view, which agent, whether the keys are shown. */
+/** Where one is on the page: which agent, which view, which file, whether the keys are shown. */
 
+import { correctAddress, isAddressable, parseAddress, pushAddress } from "./address.js";
 import { loadFacts } from "./facts.js";
 import { loadMetrics, loadStatus } from "./health.js";
 import { loadNotes } from "./notes.js";
+import { hideReader, openAddressed } from "./reader.js";
 import { search } from "./search.js";
 import { changed, forgetAgent, state } from "./state.js";
 
-export const VIEWS = [
-  { name: "notes", label: "Notes" },
-  { name: "search", label: "Search" },
-  { name: "facts", label: "Facts" },
-  { name: "health", label: "Health" },
-];
-
-/** Show the view that the address names. The question isn't part of it, so that none is kept in the browser's history. */
+/** Show what the address names: at the beginning, and when the browser goes back, forward or to a bookmark. */
 export function followAddress() {
-  const name = location.hash.slice(1);
-  state.view = VIEWS.some((view) => view.name === name) ? name : "notes";
-  if (state.view === "health") void loadMetrics();
+  const { agent, view, place } = parseAddress(location.hash, state.session);
+  if (agent !== state.agent) show(agent);
+  state.view = view;
+  if (view === "health") void loadMetrics();
+  if (place) openAddressed(place);
+  else if (state.reader && isAddressable(state.reader)) hideReader();
+  correctAddress();
   changed();
 }
 
-/** @param {string} name */
+/** @param {string} name a view */
 export function goTo(name) {
-  location.hash = name;
-  followAddress(); // at once: the browser tells of it later, and keys may come before
+  state.view = name;
+  pushAddress();
+  if (name === "health") void loadMetrics();
+  changed();
 }
 
 /**
@@ -32,10 +33,16 @@ export function goTo(name) {
  * @param {string} agent
  */
 export function chooseAgent(agent) {
+  show(agent);
+  pushAddress();
+}
+
+/** @param {string} agent */
+function show(agent) {
   forgetAgent();
   state.agent = agent;
   changed();
-  return loadAll();
+  void loadAll();
 }
 
 /** Load everything anew. */

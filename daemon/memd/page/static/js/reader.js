@@ -1,5 +1,6 @@
 /** The reader: a file, or the part of it around a hit, line by line. */
 
+import { pushAddress } from "./address.js";
 import { ask, shown } from "./api.js";
 import { changed, focusDrawn, state } from "./state.js";
 
@@ -15,20 +16,42 @@ let turn = 0;
  * @param {string} opener
  */
 export function openNote(file, opener) {
-  return open({ path: file.path, title: file.title, source: file.source, found: null, evidence: null, opener }, 1, STEP);
+  const { agent } = state;
+  return open({ agent, path: file.path, title: file.title, source: file.source, found: null, evidence: null, opener }, 1, STEP);
+}
+
+/**
+ * Open the file that an address names, unless it is open.
+ * @param {import("./address.js").Place} place
+ */
+export function openAddressed({ path, agent, found }) {
+  const { reader } = state;
+  const isOpen = reader && reader.path === path && reader.agent === agent && reader.found?.start === found?.start && reader.found?.end === found?.end;
+  if (isOpen) return;
+  const title = agent === state.agent ? (state.notes.files.find((file) => file.path === path)?.title ?? "") : "";
+  const what = { agent, path, title, source: "memory", found, evidence: null, opener: "" };
+  void (found ? openAround(what, found) : open(what, 1, STEP));
 }
 
 /**
  * Open a file around what was found in it.
- * @param {{path: string, start_line: number, end_line: number, source: string, snippet?: string}} place
+ * @param {{agent?: string | null, path: string, start_line: number, end_line: number, source: string, snippet?: string}} place
  * @param {((text: string) => [number, number][]) | null} evidence
  * @param {string} opener
  */
 export function openPlace(place, evidence, opener) {
   const found = { start: place.start_line, end: place.end_line };
-  const start = Math.max(1, found.start - AROUND);
-  const what = { path: place.path, title: "", source: place.source, found, evidence, opener };
+  const what = { agent: place.agent ?? state.agent, path: place.path, title: "", source: place.source, found, evidence, opener };
   if (place.source === "sessions") return openTalk(what, place.snippet ?? "");
+  return openAround(what, found);
+}
+
+/**
+ * @param {any} what
+ * @param {{start: number, end: number}} found
+ */
+function openAround(what, found) {
+  const start = Math.max(1, found.start - AROUND);
   return open(what, start, found.end + AROUND - start + 1);
 }
 
@@ -41,6 +64,7 @@ function openTalk(what, snippet) {
   turn += 1;
   const from = what.found.start;
   state.reader = { ...what, from, lines: snippet.split("\n"), wanted: { from, lines: 0 }, total: 0, truncated: false, error: null, loading: false };
+  pushAddress();
   changed();
 }
 
@@ -51,6 +75,7 @@ function openTalk(what, snippet) {
  */
 async function open(what, from, lines) {
   state.reader = { ...what, from, lines: [], wanted: { from, lines }, total: 0, truncated: false, error: null, loading: true };
+  pushAddress();
   changed();
   await load(from, lines);
 }
@@ -66,7 +91,7 @@ async function load(from, lines) {
   if (!reader) return;
   reader.wanted = { from, lines };
   try {
-    const reply = await ask("get", { agent: state.agent, path: reader.path, from_line: from, lines });
+    const reply = await ask("get", { agent: reader.agent, path: reader.path, from_line: from, lines });
     if (mine !== turn) return;
     const text = reply.lines === 0 ? [] : reply.text.split("\n");
     if (text.length > reply.lines) text.pop();
@@ -98,10 +123,35 @@ export function refreshReader() {
   if (reader && reader.source !== "sessions") void load(reader.wanted.from, Math.max(reader.wanted.lines, STEP));
 }
 
+/** Close the reader. */
+export function hideReader() {
+  state.reader = null;
+  turn += 1;
+  changed();
+}
+
 /** Close the reader, and go back to where it was opened. */
 export function closeReader() {
   const opener = state.reader?.opener ?? "";
-  state.reader = null;
-  turn += 1;
+  hideReader();
+  pushAddress();
   focusDrawn(`[data-item="${CSS.escape(opener)}"]`);
+}
+
+/**
+ * Say whether the open file is drawn as Markdown: until somebody chooses, a note is, and what was found in one is not.
+ * @param {import("./kinds.js").Reader} reader
+ */
+export function isRendered(reader) {
+  if (reader.source === "sessions") return false;
+  return state.reading === "" ? reader.found === null : state.reading === "rendered";
+}
+
+/**
+ * Draw files as Markdown, or line by line.
+ * @param {"rendered" | "source"} reading
+ */
+export function chooseReading(reading) {
+  state.reading = reading;
+  changed();
 }

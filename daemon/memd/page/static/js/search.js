@@ -1,6 +1,7 @@
 /** Searching: the question as it is typed, and again when memory changes. */
 
 import { ask, shown } from "./api.js";
+import { agentStatus } from "./health.js";
 import { changed, state } from "./state.js";
 
 /** A pause in typing after which a question is asked. */
@@ -37,7 +38,7 @@ export async function search() {
   state.search.asking = true;
   changed();
   try {
-    const reply = await ask("search", params(query));
+    const reply = isOfAll() ? foundInAll(await ask("search_agents", params(query))) : foundInOne(await ask("search", { agent: state.agent, ...params(query) }));
     if (mine !== turn) return;
     Object.assign(state.search, { reply, asking: false, error: null });
   } catch (error) {
@@ -47,11 +48,60 @@ export async function search() {
   changed();
 }
 
+/** Say whether this page can search all agents: one that shows a single agent can't. */
+export function canSearchAll() {
+  return state.session.agent === null && state.session.agents.length > 1;
+}
+
+function isOfAll() {
+  return canSearchAll() && state.search.scope === "all";
+}
+
+/** Say whether transcripts are among what is searched. */
+export function hasTranscripts() {
+  const searched = isOfAll() ? (state.status?.agents ?? []) : [agentStatus()];
+  return searched.some((agent) => agent?.sources.includes("sessions"));
+}
+
+/**
+ * @param {import("./kinds.js").SearchReply} reply
+ * @returns {import("./kinds.js").Found}
+ */
+function foundInOne(reply) {
+  const { hits, mode, model, took_ms, abstained, pending, degraded, empty } = reply;
+  const notices = degraded ? [incomplete(degraded)] : [];
+  return { hits, modes: [mode], model: mode === "keyword" ? "" : model, took_ms, abstained, pending, notices, empty: hits.length === 0 && empty ? [empty] : [] };
+}
+
+/**
+ * @param {import("./kinds.js").SearchAgentsReply} reply
+ * @returns {import("./kinds.js").Found}
+ */
+function foundInAll({ hits, agents, took_ms }) {
+  const answered = agents.filter((one) => !one.error);
+  const notices = agents.flatMap(({ agent, degraded, error }) => {
+    if (error) return [{ title: `${agent}: ${error.code}`, text: error.message, hint: error.hint, bad: true }];
+    return degraded ? [incomplete(degraded, agent)] : [];
+  });
+  const empty = answered.flatMap((one) => (one.empty ? [{ ...one.empty, message: `${one.agent}: ${one.empty.message}` }] : []));
+  return {
+    hits, modes: [...new Set(answered.map((one) => one.mode))], model: "", took_ms, abstained: answered.some((one) => one.abstained),
+    pending: { files: 0, chunks: 0 }, notices, empty: hits.length === 0 ? empty : [],
+  };
+}
+
+/**
+ * @param {import("./kinds.js").Degraded} degraded
+ * @param {string} [agent] whose answer it is, if more than one was asked
+ */
+function incomplete({ code, reason, hint }, agent = "") {
+  return { title: agent ? `${agent}: ${code}` : code, text: `${reason}. This answer is less than the whole.`, hint, bad: false };
+}
+
 /** @param {string} query */
 function params(query) {
   const { sources, anything, more } = state.search;
   return {
-    agent: state.agent,
     query,
     explain: true,
     ...(more ? { max_results: MORE } : {}),
@@ -62,7 +112,7 @@ function params(query) {
 
 /**
  * Search in some sources, show more hits, or show the nearest texts however far off they are.
- * @param {Partial<{sources: string, anything: boolean, more: boolean}>} choice
+ * @param {Partial<{scope: "agent" | "all", sources: string, anything: boolean, more: boolean}>} choice
  */
 export function choose(choice) {
   Object.assign(state.search, choice);
@@ -74,7 +124,8 @@ export function choose(choice) {
  * @param {import("./kinds.js").Hit} hit
  */
 export function keyOf(hit) {
-  return `${hit.path}#${hit.start_line}`;
+  const place = `${hit.path}#${hit.start_line}`;
+  return hit.agent ? `${hit.agent}:${place}` : place;
 }
 
 /**

@@ -17,9 +17,10 @@ export const state = {
   metrics: null,
   deep: "",
   notes: { files: [], skipped: [], total: 0, excerpts: new Map(), loaded: false, error: null },
-  search: { query: "", sources: "all", anything: false, more: false, reply: null, asking: false, error: null, open: new Set() },
+  search: { query: "", scope: "agent", sources: "all", anything: false, more: false, reply: null, asking: false, error: null, open: new Set() },
   facts: { rows: [], total: 0, query: "", loaded: false, error: null, editing: null, forgetting: "", busy: false },
   reader: null,
+  reading: "",
   toast: null,
   help: false,
 };
@@ -62,7 +63,7 @@ export function focusDrawn(selector) {
 /** Forget what belongs to one agent, for another one to be shown. */
 export function forgetAgent() {
   state.notes = { files: [], skipped: [], total: 0, excerpts: new Map(), loaded: false, error: null };
-  state.search = { ...state.search, reply: null, asking: false, error: null, open: new Set() };
+  state.search = { ...state.search, sources: "all", reply: null, asking: false, error: null, open: new Set() };
   state.facts = { rows: [], total: 0, query: "", loaded: false, error: null, editing: null, forgetting: "", busy: false };
   state.status = null;
   state.reader = null;

@@ -2,9 +2,10 @@
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";
+import { addressOf, VIEWS } from "../address.js";
 import { count } from "../format.js";
 import { agentStatus } from "../health.js";
-import { chooseAgent, showHelp, VIEWS } from "../places.js";
+import { chooseAgent, showHelp } from "../places.js";
 import { state } from "../state.js";
 import { plain, seen } from "../text.js";
 import { isDark, toggleTheme } from "../theme.js";
@@ -49,7 +50,7 @@ function side() {
   return html`<header class="side">
     <div class="brand"><img src="/static/icon.svg" alt="">memd</div>
     ${who()}
-    <nav class="tabs" aria-label="Views">${VIEWS.map(({ name, label }) => html`<a href="#${name}" aria-current=${state.view === name ? "page" : "false"}>
+    <nav class="tabs" aria-label="Views">${VIEWS.map(({ name, label }) => html`<a href=${addressOf(name)} data-view=${name} aria-current=${state.view === name ? "page" : "false"}>
       ${ICONS[/** @type {keyof typeof ICONS} */ (name)]}${label}${counts(name)}</a>`)}</nav>
     ${foot()}
   </header>`;
@@ -74,7 +75,7 @@ function counts(name) {
 function foot() {
   const verdict = verdictOn(agentStatus(), state.statusError);
   return html`<div class="foot">
-    <a class="freshness" href="#health"><span class="dot ${verdict.tone}"></span><b>${verdict.title}</b><span class="small">${seen(verdict.detail)}</span></a>
+    <a class="freshness" href=${addressOf("health")}><span class="dot ${verdict.tone}"></span><b>${verdict.title}</b><span class="small">${seen(verdict.detail)}</span></a>
     <div class="tools">
       <button class="button plain icon" aria-label=${isDark() ? "Light colours" : "Dark colours"} title=${isDark() ? "Light colours (t)" : "Dark colours (t)"} data-theme-toggle @click=${toggleTheme}>${isDark() ? "☀" : "☾"}</button>
       <button class="button plain icon" aria-label="Keys and help" title="Keys (?)" @click=${showHelp}>?</button>

@@ -7,12 +7,14 @@ import { gauge, meter } from "../charts.js";
 import { evidenceOf } from "../evidence.js";
 import { counted, span, lineRange } from "../format.js";
 import { openPlace } from "../reader.js";
-import { choose, keyOf, search, toggleExplain, type } from "../search.js";
+import { canSearchAll, choose, hasTranscripts, keyOf, search, toggleExplain, type } from "../search.js";
 import { state } from "../state.js";
 import { seen } from "../text.js";
-import { empty, failure, notice, numbered, pathOf } from "./shared.js";
+import { empty, failure, flowing, notice, numbered, pathOf } from "./shared.js";
 
 const SOURCES = [["all", "Everything"], ["memory", "Notes"], ["sessions", "Transcripts"]];
+/** @type {["agent" | "all", string][]} */
+const SCOPES = [["agent", "This agent"], ["all", "All agents"]];
 
 /** With fewer hits than this there is hardly more to show. */
 const FEW = 3;
@@ -33,9 +35,12 @@ export function searchView() {
         <kbd aria-hidden="true">/</kbd>
       </div>
       <div class="row">
-        <div class="choices" role="group" aria-label="Where to search">${SOURCES.map(([name, label]) => html`
+        ${canSearchAll() ? html`<div class="choices" role="group" aria-label="Whose memory to search">${SCOPES.map(([name, label]) => html`
+          <button type="button" aria-pressed=${asked.scope === name} @click=${() => choose({ scope: name, sources: "all" })}>${label}</button>`)}
+        </div>` : ""}
+        ${hasTranscripts() ? html`<div class="choices" role="group" aria-label="Where to search">${SOURCES.map(([name, label]) => html`
           <button type="button" aria-pressed=${asked.sources === name} @click=${() => choose({ sources: name })}>${label}</button>`)}
-        </div>
+        </div>` : ""}
         <span class="quiet small number" role="status">${summary()}</span>
       </div>
     </form>
@@ -47,8 +52,10 @@ export function searchView() {
 function summary() {
   const { reply, asking } = state.search;
   if (!reply) return asking ? "Searching…" : "";
-  const how = reply.mode === "hybrid" ? "by words and meaning" : reply.mode === "vector" ? "by meaning" : "by words";
-  return `${counted(reply.hits.length, "hit")} ${how} in ${span(reply.took_ms)}${reply.model && reply.mode !== "keyword" ? ` · ${reply.model}` : ""}`;
+  const { hits, modes, took_ms, model } = reply;
+  const isBoth = modes.includes("hybrid") || modes.length > 1;
+  const how = isBoth ? "by words and meaning" : modes[0] === "vector" ? "by meaning" : "by words";
+  return `${counted(hits.length, "hit")} ${how} in ${span(took_ms)}${model ? ` · ${model}` : ""}`;
 }
 
 function beginning() {
@@ -56,10 +63,10 @@ function beginning() {
   return empty("What does it remember?", "Ask in your own words, or name a file, a ticket, a person. Each hit says why it was found.");
 }
 
-/** @param {import("../kinds.js").SearchReply} reply */
+/** @param {import("../kinds.js").Found} reply */
 function answer(reply) {
   return html`
-    ${reply.degraded ? notice({ title: reply.degraded.code, text: `${reply.degraded.reason}. This answer is less than the whole.`, hint: reply.degraded.hint, bad: false }) : ""}
+    ${reply.notices.map(notice)}
     ${reply.pending.files + reply.pending.chunks > 0 ? html`<p class="quiet small lacking">Not in this answer yet: ${missing(reply.pending)}.</p>` : ""}
     ${reply.hits.length === 0 ? nothing(reply) : ""}
     <div class="hits">${repeat(reply.hits, keyOf, hit)}</div>
@@ -72,11 +79,13 @@ function missing({ files, chunks }) {
   return parts.filter(Boolean).join(" and ");
 }
 
-/** @param {import("../kinds.js").SearchReply} reply */
+/** @param {import("../kinds.js").Found} reply */
 function nothing(reply) {
-  if (state.search.anything || !reply.abstained) return empty("Nothing found", "No text of this memory has anything to do with it.");
+  const hasNearest = reply.abstained && !state.search.anything && reply.empty.every((one) => one.code === "no_match");
+  const reasons = reply.empty.map((one) => html`<p>${seen(one.message)}</p>${one.hint ? html`<p class="small">${seen(one.hint)}</p>` : ""}`);
+  if (!hasNearest) return reasons.length > 0 ? html`<div class="empty"><h2>Nothing found</h2>${reasons}</div>` : empty("Nothing found", "No text of this memory has anything to do with it.");
   return html`<div class="empty"><h2>Nothing relevant</h2>
-    <p>Nothing in this memory answers that, so nothing is made up. Say it in other words, or look at what is nearest.</p>
+    ${reasons.length > 0 ? reasons : html`<p>Nothing in this memory answers that, so nothing is made up. Say it in other words, or look at what is nearest.</p>`}
     <button class="button" @click=${() => choose({ anything: true })}>Show the nearest anyway</button></div>`;
 }
 
@@ -89,11 +98,11 @@ function hit(found) {
   const open = () => openPlace(found, evidence, item);
   return html`<article class="card hit" data-hit=${key}>
     <div class="top">
-      <h3><button class="open" data-item=${item} @click=${open}>${pathOf(found.path)}
+      <h3>${found.agent ? html`<span class="chip agent">${seen(found.agent)}</span> ` : ""}<button class="open" data-item=${item} @click=${open}>${pathOf(found.path)}
         <span class="quiet small within">${lineRange(found)}</span></button></h3>
       <span class="score number" title="score, 0 to 1">${meter(found.score)}${found.score.toFixed(2)}</span>
     </div>
-    <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${numbered(found.snippet.replace(/\n$/, "").split("\n"), found.source === "sessions" ? null : found.start_line, evidence)}</div>
+    <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${text(found, evidence)}</div>
     <div class="below">
       ${found.source === "sessions" ? html`<span class="chip">transcript</span>` : ""}
       ${found.copies > 1 ? html`<span class="chip">in ${found.copies} places</span>` : ""}
@@ -102,6 +111,15 @@ function hit(found) {
     </div>
     ${explained && found.explain ? why(found.explain) : ""}
   </article>`;
+}
+
+/**
+ * @param {import("../kinds.js").Hit} found
+ * @param {import("./shared.js").Evidence} evidence
+ */
+function text(found, evidence) {
+  const lines = found.snippet.replace(/\n$/, "").split("\n");
+  return found.source === "sessions" ? numbered(lines, null, evidence) : flowing(lines, found.start_line, evidence);
 }
 
 /** @param {import("../kinds.js").Explain} explain */

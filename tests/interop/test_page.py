@@ -348,12 +348,3 @@ def test_a_failing_provider_is_told_with_the_way_out(browser: Browser) -> None:
             page.press("Escape", "Escape", "4")
             page.wait_text("Searches go on by words")
             assert "Degraded" in page.text(".verdict")
-
-
-def test_a_daemon_that_stops_is_noticed(browser: Browser) -> None:
-    with memory_home() as (_, daemon), opened(browser, daemon) as page:
-        page.wait_text("Garden")
-        daemon.stop()
-
-        page.wait("/doesn't answer|is closed at the daemon/.test(document.querySelector('main').innerText)")
-        assert "Garden" in page.text("main")  # what was there stays readable

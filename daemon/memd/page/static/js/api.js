@@ -18,7 +18,16 @@ export class RequestError extends Error {
   }
 }
 
-const CLOSED = "Run `memctl show` in a terminal to open the page anew.";
+const CLOSED = "Run `memctl show` in a terminal to open a new page.";
+
+/**
+ * Return the command that opens a new page like this one.
+ * @param {string | null} agent the one agent the page is fixed to
+ */
+export function showCommand(agent) {
+  if (agent === null) return "memctl show";
+  return `memctl show --agent ${/^[\w.-]+$/.test(agent) ? agent : `'${agent.replaceAll("'", "'\\''")}'`}`;
+}
 
 /**
  * Ask the daemon.

@@ -4,6 +4,7 @@
 const NUMBERS = new Intl.NumberFormat("en");
 const MOMENTS = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const SHORT_DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const WEEKDAYS = new Intl.DateTimeFormat("en-GB", { weekday: "long" });
 
 /**
@@ -129,6 +130,14 @@ export function percent(done, total) {
 /** @param {number} at epoch milliseconds */
 export function moment(at) {
   return MOMENTS.format(at);
+}
+
+/**
+ * Return a day without its year.
+ * @param {string} date YYYY-MM-DD
+ */
+export function shortDay(date) {
+  return SHORT_DAYS.format(new Date(`${date}T12:00:00`));
 }
 
 /** @param {Date} day */

@@ -25,10 +25,12 @@ export interface Hit {
 /** Why there are no hits. */
 export interface EmptyResult { code: string; message: string; hint: string }
 
+export interface Pending { files: number; chunks: number }
+
 /** One agent's part in a search of all. */
 export interface SearchedAgent {
   agent: string; mode: string; degraded: Degraded | null; abstained: boolean; took_ms: number; empty?: EmptyResult | null;
-  error: RequestFailure | null;
+  pending: Pending | null; error: RequestFailure | null;
 }
 
 export interface SearchAgentsReply { hits: Hit[]; agents: SearchedAgent[]; took_ms: number }
@@ -44,7 +46,7 @@ export interface SearchReply {
 /** What a search found, of one agent or of all. */
 export interface Found {
   hits: Hit[]; modes: string[]; model: string; took_ms: number; abstained: boolean;
-  pending: { files: number; chunks: number };
+  pending: Pending;
   notices: { title: string; text: string; hint: string; bad: boolean }[];
   empty: EmptyResult[];
 }

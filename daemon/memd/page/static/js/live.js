@@ -6,10 +6,12 @@ import { loadNotes } from "./notes.js";
 import { loadAll } from "./places.js";
 import { refreshReader } from "./reader.js";
 import { search } from "./search.js";
-import { changed, state } from "./state.js";
+import { changed, connection, state } from "./state.js";
 
 /** Events come in bursts: so long is waited for more before anything is loaded. */
 const GATHER_MS = 200;
+/** While the daemon can't be reached it is asked this often. */
+const RETRY_MS = 2000;
 /** Ages and what is pending are counted by the daemon when asked, so it is asked now and then. */
 const LOOK_MS = 15_000;
 
@@ -34,7 +36,10 @@ export function startListening() {
   const source = new EventSource("/api/events");
   let lost = false;
   source.addEventListener("open", () => {
-    if (lost) void loadAll();
+    if (lost) {
+      void loadAll();
+      refreshReader();
+    }
     lost = false;
     state.live = "open";
     changed();
@@ -48,8 +53,18 @@ export function startListening() {
     source.addEventListener(kind, (event) => take(kind, JSON.parse(/** @type {MessageEvent} */ (event).data)));
   }
   setInterval(() => {
-    if (!document.hidden && state.live !== "closed") void loadStatus();
+    if (!document.hidden && connection() === "open") void loadStatus();
   }, LOOK_MS);
+  setInterval(() => void retry(), RETRY_MS);
+}
+
+/** Ask a daemon that could not be reached, and load everything once it answers. */
+async function retry() {
+  if (connection() !== "waiting") return;
+  await loadStatus();
+  if (connection() !== "open") return;
+  void loadAll();
+  refreshReader();
 }
 
 /**

@@ -86,8 +86,13 @@ function foundInAll({ hits, agents, took_ms }) {
   const empty = answered.flatMap((one) => (one.empty ? [{ ...one.empty, message: `${one.agent}: ${one.empty.message}` }] : []));
   return {
     hits, modes: [...new Set(answered.map((one) => one.mode))], model: "", took_ms, abstained: answered.some((one) => one.abstained),
-    pending: { files: 0, chunks: 0 }, notices, empty: hits.length === 0 ? empty : [],
+    pending: sumOf(answered.map((one) => one.pending)), notices, empty: hits.length === 0 ? empty : [],
   };
+}
+
+/** @param {(import("./kinds.js").Pending | null)[]} pending */
+function sumOf(pending) {
+  return { files: pending.reduce((sum, one) => sum + (one?.files ?? 0), 0), chunks: pending.reduce((sum, one) => sum + (one?.chunks ?? 0), 0) };
 }
 
 /**

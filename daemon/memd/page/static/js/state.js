@@ -25,6 +25,16 @@ export const state = {
   help: false,
 };
 
+/**
+ * Return how the page is connected: `waiting` if the daemon can't be reached, `closed` if it no longer knows the page.
+ * @returns {State["live"]}
+ */
+export function connection() {
+  const code = state.statusError?.code;
+  if (state.live === "closed" || code === "page_closed") return "closed";
+  return code === "daemon_unreachable" ? "waiting" : state.live;
+}
+
 /** @type {() => void} */
 let draw = () => {};
 let due = false;
@@ -67,6 +77,19 @@ export function forgetAgent() {
   state.facts = { rows: [], total: 0, query: "", loaded: false, error: null, editing: null, forgetting: "", busy: false };
   state.status = null;
   state.reader = null;
+}
+
+/**
+ * Put a text into the clipboard, and say so.
+ * @param {string} text
+ */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied.");
+  } catch {
+    say("The browser does not allow copying. Select the text instead.", "bad");
+  }
 }
 
 let toastTurn = 0;

@@ -3,10 +3,11 @@
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";
 import { addressOf, VIEWS } from "../address.js";
+import { showCommand } from "../api.js";
 import { count } from "../format.js";
 import { agentStatus } from "../health.js";
 import { chooseAgent, showHelp } from "../places.js";
-import { state } from "../state.js";
+import { connection, copy, state } from "../state.js";
 import { plain, seen } from "../text.js";
 import { isDark, toggleTheme } from "../theme.js";
 import { verdictOn } from "../verdict.js";
@@ -16,7 +17,6 @@ import { helpView } from "./help.js";
 import { notesView } from "./notes.js";
 import { readerView } from "./reader.js";
 import { searchView } from "./search.js";
-import { notice } from "./shared.js";
 
 const DRAWN = { notes: notesView, search: searchView, facts: factsView, health: healthView };
 
@@ -32,7 +32,7 @@ export function frameView() {
   return html`<a class="skip" href="#main" @click=${toMain}>To the content</a>
     <div class="frame ${state.reader ? "reading" : ""}">
       ${side()}
-      <main class="main" id="main" tabindex="-1">${connection()}${draw()}</main>
+      <main class="main" id="main" tabindex="-1">${connectionNotice()}${draw()}</main>
       ${state.reader ? readerView(state.reader) : ""}
     </div>
     <div role="status" aria-live="polite">${state.toast
@@ -83,8 +83,24 @@ function foot() {
   </div>`;
 }
 
-function connection() {
-  if (state.live === "closed") return notice({ title: "This page is closed at the daemon", text: "What you see may be old.", hint: "Run memctl show in a terminal to open it anew.", bad: true });
-  if (state.live === "waiting") return notice({ title: "The daemon doesn't answer", text: "What you see may be old; it is tried again by itself.", hint: "", bad: false });
+function connectionNotice() {
+  const now = connection();
+  if (now === "closed") return lost("This page's session has ended.", "Showing the last data. To open a new page, run in a terminal:", true);
+  if (now === "waiting") {
+    return lost("Daemon not responding.", "Showing the last data. The page tries again every 2 seconds. If the daemon was stopped or restarted, its pages have ended; run in a terminal:", false);
+  }
   return "";
+}
+
+/**
+ * @param {string} title
+ * @param {string} text
+ * @param {boolean} bad
+ */
+function lost(title, text, bad) {
+  const command = showCommand(state.session.agent);
+  return html`<div class="notice ${bad ? "bad" : ""}" role="alert" id="lost">
+    <p><strong>${title}</strong> ${text}</p>
+    <p class="command"><code>${command}</code><button class="button" @click=${() => copy(command)}>Copy</button></p>
+  </div>`;
 }

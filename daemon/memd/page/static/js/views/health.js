@@ -101,7 +101,7 @@ function largest() {
   const files = [...state.notes.files].sort((one, other) => other.chunks - one.chunks).slice(0, LARGEST).filter((file) => file.chunks > 1);
   if (files.length < 2) return "";
   const rows = files.map((file) => ({ name: plain(file.path), value: file.chunks, told: counted(file.chunks, "passage") }));
-  return html`<h3 class="quiet small">What fills it</h3>${bars(rows, rows[0].value)}`;
+  return html`<h3 class="quiet small">What fills it</h3>${bars(rows, Math.max(4, rows[0].value), (value) => counted(value, "passage"))}`;
 }
 
 /** @param {import("../kinds.js").Status} status */
@@ -127,10 +127,12 @@ function speed() {
   const first = searches.counts.findIndex((value) => value > 0);
   const last = searches.counts.findLastIndex((value) => value > 0);
   if (first < 0) return "";
-  const shown = searches.counts.slice(first, last + 1).map((value, place) => ({ value, name: `up to ${inSeconds(bounds[first + place])}: ${count(value)}` }));
+  const shown = searches.counts.slice(first, last + 1).map((value, place) => ({
+    value, name: `up to ${inSeconds(bounds[first + place])}: ${count(value)}`, label: inSeconds(bounds[first + place]),
+  }));
   const sum = searches.counts.reduce((all, value) => all + value, 0);
   const told = `half of ${counted(sum, "search", "searches")} within ${inSeconds(searches.p50)}, 95 % within ${inSeconds(searches.p95)}`;
-  return card("Speed", html`${sum < TELLING ? "" : columns(shown, told, 60)}<p class="quiet small number">${told}</p>`);
+  return card("Speed", html`${sum < TELLING ? "" : columns(shown, { told, y: "searches", x: "duration, up to" })}<p class="quiet small number">${told}</p>`);
 }
 
 /** @param {number | undefined} seconds */
@@ -142,7 +144,7 @@ function inSeconds(seconds) {
 function compared({ agents }) {
   if (agents.length < 2) return "";
   const rows = agents.map((one) => ({ name: one.agent, value: one.index_bytes, told: `${size(one.index_bytes)}, ${counted(one.chunks, "passage")}` }));
-  return card("All agents' indexes", bars(rows, Math.max(1, ...rows.map((row) => row.value))));
+  return card("All agents' indexes", bars(rows, Math.max(1, ...rows.map((row) => row.value)), size));
 }
 
 /** @param {import("../kinds.js").AgentStatus} agent */

@@ -4,7 +4,7 @@ import { html } from "../../vendor/lit-html/lit-html.js";
 import { guard } from "../../vendor/lit-html/directives/guard.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { columns } from "../charts.js";
-import { ago, count, counted, dayName, dayOf, size, weekOf } from "../format.js";
+import { ago, count, counted, dayName, dayOf, shortDay, size, weekOf } from "../format.js";
 import { moreNotes, notesByDay } from "../notes.js";
 import { openNote } from "../reader.js";
 import { state } from "../state.js";
@@ -71,13 +71,12 @@ function weeks(files) {
     day.setDate(day.getDate() - 7 * (WEEKS - 1 - place));
     const week = weekOf(dayOf(day.getTime()));
     const value = byWeek.get(week) ?? 0;
-    return { value, name: `week of ${week}: ${counted(value, "note")}` };
+    return { value, name: `week of ${week}: ${counted(value, "note")}`, label: shortDay(week) };
   });
   const sum = shown.reduce((all, one) => all + one.value, 0);
   if (sum === 0) return "";
   return html`<figure class="weeks">
-    ${columns(shown, `Notes by week: ${sum} in the last ${WEEKS} weeks`, 44)}
-    <figcaption><span>half a year ago</span><span>notes by week</span><span>now</span></figcaption>
+    ${columns(shown, { told: `Notes by week: ${sum} in the last ${WEEKS} weeks`, y: "notes", x: "week from", height: 44 })}
   </figure>`;
 }
 

@@ -3,7 +3,7 @@
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
-import { gauge, meter } from "../charts.js";
+import { bars, meter } from "../charts.js";
 import { evidenceOf } from "../evidence.js";
 import { counted, span, lineRange } from "../format.js";
 import { openPlace } from "../reader.js";
@@ -133,8 +133,8 @@ function why(explain) {
       ${pair("match of words (BM25)", explain.bm25?.toFixed(2) ?? "not found by words")}
       ${explain.rerank === undefined ? "" : pair("reranker", explain.rerank.toFixed(3))}
     </dl>
-    <div class="steps rows"><h3 class="quiet small">Its score, step by step</h3>
-      ${steps.map(([name, value]) => gauge({ label: STEPS.get(name) ?? name, value, of: 1, told: value.toFixed(3) }))}</div>
+    <div class="steps"><h3 class="quiet small">Its score, step by step</h3>
+      ${bars(steps.map(([name, value]) => ({ name: STEPS.get(name) ?? name, value, told: value.toFixed(3) })), 1, (value) => value.toFixed(2))}</div>
   </div>`;
 }
 

@@ -1,0 +1,212 @@
+"""The page of several agents: its address, a search of all of them, and what is offered for which agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.chromium import Browser, Page
+from tests.support.chromium_page import opened, search_for
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
+from tests.support.transcripts import TranscriptHome, conversation
+
+TRANSCRIPTS: dict[str, Any] = {
+    "sources": ["memory", "sessions"],
+    "experimental": {"sessionMemory": True},
+}
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DaemonProcess]:
+    """A daemon with the agents main and work; only the transcripts of work are indexed."""
+    with StateHome() as home:
+        config = agents_config(home.state, "work")
+        config["agents"]["list"][1]["memorySearch"] = TRANSCRIPTS
+        home.configure(config)
+        home.note("memory/2026-03-01.md", "# Harbour\n\nThe heron ferry leaves at nine.\n")
+        home.note("memory/2026-03-02.md", "# Garden\n\nTomatoes.\n")
+        home.note("memory/2026-03-01.md", "# Depot\n\nThe heron crane is out of order.\n", agent="work")
+        TranscriptHome(home.state, "work").write_file("s1", conversation("s1", 1, "about the cormorant"))
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            yield daemon
+
+
+def shown(page: Page) -> tuple[str, str, str]:
+    """Return the agent, the view and the open file that the page shows."""
+    agent = page.run("document.getElementById('agent')?.value ?? document.querySelector('.fixed').textContent")
+    view = page.run("document.querySelector('.tabs [aria-current=page]').dataset.view")
+    file = page.run("document.querySelector('.reader .path')?.textContent ?? ''")
+    return agent, view, file
+
+
+def wait_shown(page: Page, *expected: str) -> None:
+    """Wait until the page shows an agent, a view and a file."""
+    page.wait(
+        "document.getElementById('agent')?.value === {} && "
+        "document.querySelector('.tabs [aria-current=page]').dataset.view === {} && "
+        "(document.querySelector('.reader .path')?.textContent ?? '') === {}".format(
+            *(json.dumps(each) for each in expected)
+        )
+    )
+
+
+def choose_agent(page: Page, agent: str) -> None:
+    """Choose an agent in the list."""
+    page.run(
+        f"(() => {{ const list = document.getElementById('agent'); list.value = {agent!r};"
+        " list.dispatchEvent(new Event('change')); })()"
+    )
+
+
+def go_to_entry(page: Page, number: int) -> None:
+    """Go to an entry of the tab's history, as the browser's buttons do."""
+    page.send(
+        "Page.navigateToHistoryEntry",
+        {"entryId": page.send("Page.getNavigationHistory")["entries"][number]["id"]},
+    )
+
+
+def test_reload_and_bookmark_show_the_same_agent_view_and_file(browser: Browser, daemon: DaemonProcess) -> None:
+    with opened(browser, daemon) as page:
+        choose_agent(page, "work")
+        page.wait_text("Depot")
+        page.click(".note .open", "Depot")
+        page.wait_text("crane is out of order")
+        assert page.run("location.hash") == "#agent=work&view=notes&file=memory/2026-03-01.md"
+
+        page.send("Page.reload")
+        page.wait("document.querySelector('.reader')?.innerText.includes('crane is out of order')")
+        wait_shown(page, "work", "notes", "memory/2026-03-01.md")
+
+        bookmark = page.run("location.href")
+        page.go("about:blank")
+        page.wait("document.URL === 'about:blank'")
+        page.go(bookmark)
+        page.wait("document.querySelector('.reader')?.innerText.includes('crane is out of order')")
+        wait_shown(page, "work", "notes", "memory/2026-03-01.md")
+
+
+def test_back_and_forward_go_through_agents_views_and_files(browser: Browser, daemon: DaemonProcess) -> None:
+    with opened(browser, daemon) as page:
+        wait_shown(page, "main", "notes", "")
+        page.press("3")
+        choose_agent(page, "work")
+        page.press("1")
+        page.click(".note .open", "Depot")
+        wait_shown(page, "work", "notes", "memory/2026-03-01.md")
+        page.press("Escape", "4")
+        wait_shown(page, "work", "health", "")
+
+        steps = [
+            ("work", "notes", ""),
+            ("work", "notes", "memory/2026-03-01.md"),
+            ("work", "notes", ""),
+            ("work", "facts", ""),
+            ("main", "facts", ""),
+            ("main", "notes", ""),
+        ]
+        for step in steps:
+            page.run("history.back()")
+            wait_shown(page, *step)
+        page.wait_text("Harbour")
+        for step in [*steps[-2::-1], ("work", "health", "")]:
+            page.run("history.forward()")
+            wait_shown(page, *step)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "agent=nobody&view=nowhere",
+        "agent=&view=&file=",
+        "agent=%00%FF%&view=<script>",
+        "notes",
+        "view=facts%00&agent=constructor",
+        "of=work",
+    ],
+)
+def test_a_bad_address_shows_the_default(browser: Browser, daemon: DaemonProcess, address: str) -> None:
+    with opened(browser, daemon, view="health") as page:
+        page.run(f"location.hash = {address!r}")
+        wait_shown(page, "main", "notes", "")
+        page.wait_text("Harbour")
+        assert page.run("location.hash") == "#agent=main&view=notes"
+        assert page.complaints == []
+
+
+def test_bad_lines_of_an_address_open_the_whole_file(browser: Browser, daemon: DaemonProcess) -> None:
+    with opened(browser, daemon) as page:
+        for lines in ("x", "9-2", "0-3", "1-", "1-99999999999"):
+            page.run(f"location.hash = 'file=memory/2026-03-01.md&lines={lines}'")
+            page.wait_text("ferry leaves at nine")
+            page.wait("location.hash === '#agent=main&view=notes&file=memory/2026-03-01.md'")
+
+
+def test_a_page_of_one_agent_ignores_another_one_in_its_address(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
+    with opened(browser, daemon, agent="work") as page:
+        page.run("location.hash = 'agent=main&view=facts'")
+        page.wait("document.querySelector('.tabs [aria-current=page]').dataset.view === 'facts'")
+        assert page.run("location.hash") == "#view=facts"
+        assert shown(page)[0] == "work"
+
+
+def test_a_search_of_all_agents_labels_its_hits_and_opens_the_right_file(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
+    with opened(browser, daemon) as page:
+        search_for(page, "heron")
+        page.wait("document.querySelectorAll('.hit').length === 1")
+        page.click(".choices button", "All agents")
+        page.wait("document.querySelectorAll('.hit').length === 2")
+        labels = page.run("[...document.querySelectorAll('.hit .agent')].map((one) => one.textContent)")
+        assert sorted(labels) == ["main", "work"]
+
+        for agent, text in (("work", "crane is out of order"), ("main", "ferry leaves at nine")):
+            page.run(
+                "[...document.querySelectorAll('.hit')].find((one) =>"
+                f" one.querySelector('.agent').textContent === {agent!r}).querySelector('.open').click()"
+            )
+            page.wait(f"document.querySelector('.reader')?.innerText.includes({text!r})")
+        assert shown(page)[0] == "main"  # the shown agent stays, whoever's file is open
+        page.run("history.back()")
+        page.wait("document.querySelector('.reader')?.innerText.includes('crane is out of order')")
+        assert "of=work" in page.run("location.hash")
+        assert page.text(".reader header .chip") == "work"
+
+        page.click(".choices button", "This agent")
+        page.wait("document.querySelectorAll('.hit').length === 1")
+        assert page.run("document.querySelector('.hit .agent')") is None
+
+
+def test_a_page_of_one_agent_searches_no_other(browser: Browser, daemon: DaemonProcess) -> None:
+    with opened(browser, daemon, agent="main") as page:
+        search_for(page, "heron")
+        page.wait("document.querySelector('.hit')")
+        assert "All agents" not in page.text("main")
+        asked = page.run(
+            """fetch("/api/search_agents", {method: "POST", body: '{"query": "heron"}',
+                headers: {"Content-Type": "application/json", "X-Memd": "1"}}).then((answer) => answer.json())"""
+        )
+        assert asked["error"]["code"] == "agent_unknown"
+
+
+def test_transcripts_are_offered_only_where_they_are_indexed(browser: Browser, daemon: DaemonProcess) -> None:
+    with opened(browser, daemon) as page:
+        search_for(page, "heron")
+        assert "Transcripts" not in page.text(".ask")
+        choose_agent(page, "work")
+        page.wait("document.querySelector('.ask').innerText.includes('Transcripts')")
+        page.click(".choices button", "Transcripts")
+        page.wait("document.querySelector('main').innerText.includes('Nothing')")
+
+        choose_agent(page, "main")  # the choice is gone with what it is about
+        page.wait("document.querySelector('.hit')?.innerText.includes('ferry')")
+        page.wait("!document.querySelector('.ask').innerText.includes('Transcripts')")

@@ -39,6 +39,7 @@ console = Console(highlight=False)
 @click.option("--list", "listing", is_flag=True, help="Name the parts and end.")
 @click.option("--json", "report", type=click.Path(path_type=Path), help="Write this run's results to a file.")
 @click.option("--write", is_flag=True, help="Keep the results and rewrite the page and its pictures.")
+@click.option("--draw", is_flag=True, help="Draw the pictures of the kept results, run nothing, and end.")
 @click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
@@ -54,12 +55,16 @@ def main(
     listing: bool,
     report: Path | None,
     write: bool,
+    draw: bool,
     cache: Path,
 ) -> None:
     """Run parts, print them, and keep them where that is asked for."""
     if listing:
         for name, where in PARTS.items():
             console.print(f"{name:<16}{where}")
+        return
+    if draw:
+        draw_pictures(load_results(FOLDER / "results.json").parts)
         return
     # Daemons are sessions of their own: whoever ends the suite wants them ended, too.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -119,14 +124,19 @@ def show(entry: Entry) -> None:
 
 def keep(found: dict[str, Entry]) -> None:
     """Merge new entries into the kept results; draw their pictures and rewrite the page."""
-    from benchmarks.plots import draw_plot  # a second of imports that a run without --write doesn't need
-
     results = load_results(FOLDER / "results.json").merged(found)
     save_results(FOLDER / "results.json", results)
-    for entry in found.values():
+    draw_pictures(found)
+    write_page(PAGE, results)
+
+
+def draw_pictures(entries: dict[str, Entry]) -> None:
+    """Draw the pictures of some entries."""
+    from benchmarks.plots import draw_plot  # a second of imports that a run without pictures doesn't need
+
+    for entry in entries.values():
         for plot in entry.part.plots:
             draw_plot(plot, FOLDER)
-    write_page(PAGE, results)
 
 
 if __name__ == "__main__":

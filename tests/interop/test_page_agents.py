@@ -38,7 +38,9 @@ def daemon() -> Iterator[DaemonProcess]:
 
 def shown(page: Page) -> tuple[str, str, str]:
     """Return the agent, the view and the open file that the page shows."""
-    agent = page.run("document.getElementById('agent')?.value ?? document.querySelector('.fixed').textContent")
+    agent = page.run(
+        "document.getElementById('agent')?.value ?? document.querySelector('.fixed').textContent"
+    )
     view = page.run("document.querySelector('.tabs [aria-current=page]').dataset.view")
     file = page.run("document.querySelector('.reader .path')?.textContent ?? ''")
     return agent, view, file
@@ -71,7 +73,9 @@ def go_to_entry(page: Page, number: int) -> None:
     )
 
 
-def test_reload_and_bookmark_show_the_same_agent_view_and_file(browser: Browser, daemon: DaemonProcess) -> None:
+def test_reload_and_bookmark_show_the_same_agent_view_and_file(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
     with opened(browser, daemon) as page:
         choose_agent(page, "work")
         page.wait_text("Depot")

@@ -128,7 +128,9 @@ def test_a_snippet_joins_the_lines_of_a_paragraph_and_keeps_marks(
         page.wait("document.querySelector('.hit')")
 
         line = ".hit [data-line='3']"
-        assert "was moved to the second Tuesday, since `credit_notes` round **half even** now." in page.text(line)
+        assert "was moved to the second Tuesday, since `credit_notes` round **half even** now." in page.text(
+            line
+        )
         assert {"kestrel", "second"} <= set(texts(page, f"{line} mark"))
         assert page.run("document.querySelector(\".hit [data-line='4']\")") is None
         assert page.text(".hit [data-line='9'] .said") == "1. Ask Martine about the ledger"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,6 +10,8 @@ import pytest
 
 from benchmarks.part import Curve, Plot
 from benchmarks.plots import draw_plot
+from benchmarks.results import load_results
+from tests.support.tree import DOCS
 
 SIZES = [1_000.0, 15_000.0, 100_000.0]
 
@@ -42,3 +45,52 @@ def test_a_picture_is_on_white_for_pages_that_are_dark(tmp_path: Path) -> None:
     text = draw_plot(plot(), tmp_path).read_text()
 
     assert "fill: #ffffff" in text
+
+
+def texts(path: Path) -> dict[str, float]:
+    """Return the texts of a picture, each with how far down it is."""
+    found = {}
+    for each in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text"):
+        place = re.search(r"translate\(\S+ (\S+?)\)", each.get("transform", ""))
+        found[each.text or ""] = float(place.group(1) if place else each.get("y", "nan"))
+    return found
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("last", [4.0, 700.0])
+def test_both_axes_have_numbers(tmp_path: Path, log: bool, last: float) -> None:
+    values = [Curve("one decade", SIZES, [0.9, 1.4, last])]
+    path = draw_plot(Plot("axes", "Searches", "chunks", "p50, ms", values, log), tmp_path)
+
+    svg = ElementTree.parse(path).getroot()
+    numbered = {
+        axis: [
+            each.text
+            for group in svg.iter("{http://www.w3.org/2000/svg}g")
+            if group.get("id") == f"matplotlib.axis_{axis}"
+            for each in group.iter("{http://www.w3.org/2000/svg}text")
+            if re.fullmatch(r"[\d,.]+", each.text or "")
+        ]
+        for axis in (1, 2)
+    }
+    assert all(len(numbers) >= 3 for numbers in numbered.values()), numbered
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_the_legend_is_below_the_axes(tmp_path: Path, log: bool) -> None:
+    found = texts(draw_plot(plot(log=log), tmp_path))
+
+    assert min(found["memd: 0.4 ms + 36 µs/k"], found["scan"]) > found["chunks"]
+
+
+def test_the_pictures_of_the_page_are_those_of_the_kept_results(tmp_path: Path) -> None:
+    plots = [
+        plot
+        for entry in load_results(DOCS / "performance" / "results.json").parts.values()
+        for plot in entry.part.plots
+    ]
+
+    assert plots
+    for each in plots:
+        drawn = draw_plot(each, tmp_path)
+        assert drawn.read_bytes() == (DOCS / "performance" / drawn.name).read_bytes(), drawn.name

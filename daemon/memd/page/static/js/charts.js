@@ -67,19 +67,10 @@ export function columns(shown, { told, y, x, height = 64 }) {
       ${ticks.map((tick) => svg`<line class="grid-line" x1="0" x2="100%" y1=${at(tick)} y2=${at(tick)}></line>`)}
       ${shown.map(({ value, name }, place) => svg`<rect class="value" x="${place * step + step * 0.12}%" y=${at(value)} width="${step * 0.76}%"
         height=${at(0) - at(value)}><title>${name}</title></rect>`)}
-      ${labelled.map(({ label, place }) => svg`<text x="${(place + 0.5) * step}%" y=${height + 4 + FOOT} text-anchor=${anchor(place, shown.length)}>${label}</text>`)}
+      ${labelled.map(({ label, place }) => svg`<text x="${(place + 0.5) * step}%" y=${height + 4 + FOOT} text-anchor="middle">${label}</text>`)}
     </svg>
     <p class="axis-name below">${x}</p>
   </div>`;
-}
-
-/**
- * @param {number} place
- * @param {number} all
- */
-function anchor(place, all) {
-  if (place === all - 1) return "end";
-  return place === 0 ? "start" : "middle";
 }
 
 /**
@@ -94,6 +85,6 @@ export function bars(rows, most, shown) {
   return html`<div class="rows bars">${rows.map((row) => gauge({ label: row.name, value: row.value, of: top, told: row.told }))}
     <svg class="chart" height="18" aria-hidden="true">${ticks.map((tick, place) => svg`
       <line class="grid-line" x1="${(100 * tick) / top}%" x2="${(100 * tick) / top}%" y1="0" y2="4"></line>
-      <text x="${(100 * tick) / top}%" y="16" text-anchor=${anchor(place, ticks.length)}>${shown(tick)}</text>`)}</svg>
+      <text x="${(100 * tick) / top}%" y="16" text-anchor=${place === 0 ? "start" : tick === top ? "end" : "middle"}>${shown(tick)}</text>`)}</svg>
   </div>`;
 }

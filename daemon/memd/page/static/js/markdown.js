@@ -80,14 +80,24 @@ export function joinParagraphs(lines) {
       isOpen = false;
     } else if (isBlank(text)) {
       isOpen = false;
-    } else if (isOpen && !startsBlock(text)) {
-      rows[rows.length - 1].lines.push(text);
+    } else if (isOpen && goesOn(rows[rows.length - 1].lines[0], text)) {
+      rows[rows.length - 1].lines.push(text.replace(QUOTE, ""));
     } else {
       rows.push({ place, lines: [text] });
-      isOpen = ITEM.test(text) || !(startsBlock(text) || INDENTED.test(text));
+      isOpen = ITEM.test(text) || QUOTE.test(text) || !(startsBlock(text) || INDENTED.test(text));
     }
   }
   return rows.map((row) => ({ place: row.place, text: row.lines.length === 1 ? row.lines[0] : joinLines(row.lines).replaceAll("\n", " ") }));
+}
+
+/**
+ * Say whether a line goes on with the paragraph above it.
+ * @param {string} above the paragraph's first line
+ * @param {string} text
+ */
+function goesOn(above, text) {
+  const within = QUOTE.test(above) ? text.replace(QUOTE, "") : text;
+  return !isBlank(within) && !startsBlock(within);
 }
 
 /** @param {string} text */

@@ -214,3 +214,50 @@ def test_transcripts_are_offered_only_where_they_are_indexed(browser: Browser, d
         choose_agent(page, "main")  # the choice is gone with what it is about
         page.wait("document.querySelector('.hit')?.innerText.includes('ferry')")
         page.wait("!document.querySelector('.ask').innerText.includes('Transcripts')")
+
+
+EMPTY_REPLIES = """
+(() => {
+    const real = window.fetch;
+    const empty = {code: "path_matches_nothing", message: "No file is under projects/.", hint: "Leave out --path."};
+    window.fetch = async (url, options) => {
+        const answer = await real(url, options);
+        if (!String(url).includes("search")) return answer;
+        const body = await answer.json();
+        const rows = body.result.agents ?? [body.result];
+        for (const row of rows) row.empty = {...empty, code: CODE};
+        return new Response(JSON.stringify(body), {status: 200});
+    };
+})()
+"""
+"""Has the daemon's replies say why they are empty, whatever the reason."""
+
+
+@pytest.mark.parametrize("code", ["path_matches_nothing", "no_match"])
+def test_a_search_without_hits_says_why_and_what_to_do(
+    browser: Browser, daemon: DaemonProcess, code: str
+) -> None:
+    with opened(browser, daemon) as page:
+        page.run(EMPTY_REPLIES.replace("CODE", json.dumps(code)))
+        search_for(page, "qwrtzpl")
+        page.wait_text("No file is under projects/.")
+        assert "Leave out --path." in page.text(".empty")
+        assert ("Show the nearest anyway" in page.text(".empty")) == (code == "no_match")
+
+        page.click(".choices button", "All agents")
+        page.wait_text("work: No file is under projects/.")
+        assert page.text(".empty").count("No file is under projects/.") == 2
+
+
+def test_a_search_without_hits_and_without_a_reason_says_that_nothing_was_found(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
+    with opened(browser, daemon) as page:
+        page.run(EMPTY_REPLIES.replace("{...empty, code: CODE}", "null"))
+        search_for(page, "qwrtzpl")
+        page.wait("document.querySelector('.empty h2')?.textContent.startsWith('Nothing')")
+        page.click(".choices button", "All agents")
+        page.wait(
+            "document.querySelector('.choices [aria-pressed=true]').textContent.trim() === 'All agents'"
+        )
+        page.wait("document.querySelector('.empty h2')?.textContent.startsWith('Nothing')")

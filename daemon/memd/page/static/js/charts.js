@@ -33,7 +33,7 @@ export function meter(score) {
 /** Room between a plot's columns and what is written below them. */
 const FOOT = 18;
 /** At most so many columns have their value written below. */
-const LABELS = 6;
+const LABELS = 5;
 /** The steps of an axis, within a power of ten. */
 const STEPS = [1, 2, 5, 10];
 
@@ -77,7 +77,7 @@ export function columns(shown, { told, y, x, height = 64 }) {
  * Draw rows of named values one below the other over a numbered axis.
  * @param {{name: string, value: number, told: string}[]} rows
  * @param {number} most the largest value there can be, above 0
- * @param {(value: number) => string} shown how the axis writes a value
+ * @param {(value: number, isLast: boolean) => string} shown how the axis writes a value
  */
 export function bars(rows, most, shown) {
   const ticks = ticksUpTo(most);
@@ -85,6 +85,6 @@ export function bars(rows, most, shown) {
   return html`<div class="rows bars">${rows.map((row) => gauge({ label: row.name, value: row.value, of: top, told: row.told }))}
     <svg class="chart" height="18" aria-hidden="true">${ticks.map((tick, place) => svg`
       <line class="grid-line" x1="${(100 * tick) / top}%" x2="${(100 * tick) / top}%" y1="0" y2="4"></line>
-      <text x="${(100 * tick) / top}%" y="16" text-anchor=${place === 0 ? "start" : tick === top ? "end" : "middle"}>${shown(tick)}</text>`)}</svg>
+      <text x="${(100 * tick) / top}%" y="16" text-anchor=${place === 0 ? "start" : tick === top ? "end" : "middle"}>${shown(tick, tick === top)}</text>`)}</svg>
   </div>`;
 }

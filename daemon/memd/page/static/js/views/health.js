@@ -101,7 +101,7 @@ function largest() {
   const files = [...state.notes.files].sort((one, other) => other.chunks - one.chunks).slice(0, LARGEST).filter((file) => file.chunks > 1);
   if (files.length < 2) return "";
   const rows = files.map((file) => ({ name: plain(file.path), value: file.chunks, told: counted(file.chunks, "passage") }));
-  return html`<h3 class="quiet small">What fills it</h3>${bars(rows, Math.max(4, rows[0].value), (value) => counted(value, "passage"))}`;
+  return html`<h3 class="quiet small">What fills it</h3>${bars(rows, Math.max(4, rows[0].value), (value, isLast) => (isLast ? counted(value, "passage") : count(value)))}`;
 }
 
 /** @param {import("../kinds.js").Status} status */

@@ -76,7 +76,7 @@ function weeks(files) {
   const sum = shown.reduce((all, one) => all + one.value, 0);
   if (sum === 0) return "";
   return html`<figure class="weeks">
-    ${columns(shown, { told: `Notes by week: ${sum} in the last ${WEEKS} weeks`, y: "notes", x: "week from", height: 44 })}
+    ${columns(shown, { told: `Notes by week: ${sum} in the last ${WEEKS} weeks`, y: "notes", x: "week from" })}
   </figure>`;
 }
 

@@ -40,6 +40,17 @@ NOTES = {
 }
 """Three dated notes and two facts."""
 
+FIXED_CLOCK = """
+(() => {
+    const real = Date;
+    const ahead = OPENED_AT - real.now();
+    globalThis.Date = class extends real {
+        constructor(...given) { super(...(given.length ? given : [real.now() + ahead])); }
+        static now() { return real.now() + ahead; }
+    };
+})()
+"""
+
 
 @contextmanager
 def memory_home(config: dict[str, Any] | None = None) -> Iterator[tuple[StateHome, DaemonProcess]]:
@@ -62,7 +73,13 @@ def restore(home: StateHome, daemon: DaemonProcess) -> None:
 
 @contextmanager
 def opened(
-    browser: Browser, daemon: DaemonProcess, *, agent: str | None = None, view: str = "", **screen: Any
+    browser: Browser,
+    daemon: DaemonProcess,
+    *,
+    agent: str | None = None,
+    view: str = "",
+    at_ms: int | None = None,
+    **screen: Any,
 ) -> Iterator[Page]:
     """Open the page as `memctl show` does, and wait until it is there.
 
@@ -71,11 +88,15 @@ def opened(
         daemon: Whose page.
         agent: The one agent it shall show.
         view: Go to this view.
+        at_ms: What its clock shows when it opens, if not the time (epoch milliseconds).
         screen: As for `Browser.page`.
     """
     with daemon.client() as client:
         url = client.show(agent).url
     with browser.page(**screen) as page:
+        if at_ms is not None:
+            clock = FIXED_CLOCK.replace("OPENED_AT", str(at_ms))
+            page.send("Page.addScriptToEvaluateOnNewDocument", {"source": clock})
         page.go(url)
         page.wait("document.querySelector('.freshness b').textContent !== 'Asking…'")
         if view:

@@ -82,7 +82,8 @@ function missing({ files, chunks }) {
 /** @param {import("../kinds.js").Found} reply */
 function nothing(reply) {
   const hasNearest = reply.abstained && !state.search.anything && reply.empty.every((one) => one.code === "no_match");
-  const reasons = reply.empty.map((one) => html`<p>${seen(one.message)}</p>${one.hint ? html`<p class="small">${seen(one.hint)}</p>` : ""}`);
+  // The hint of `no_match` names a parameter of the request; the button below does the same.
+  const reasons = reply.empty.map((one) => html`<p>${seen(one.message)}</p>${one.hint && !hasNearest ? html`<p class="small">${seen(one.hint)}</p>` : ""}`);
   if (!hasNearest) return reasons.length > 0 ? html`<div class="empty"><h2>Nothing found</h2>${reasons}</div>` : empty("Nothing found", "No text of this memory has anything to do with it.");
   return html`<div class="empty"><h2>Nothing relevant</h2>
     ${reasons.length > 0 ? reasons : html`<p>Nothing in this memory answers that, so nothing is made up. Say it in other words, or look at what is nearest.</p>`}

@@ -1,0 +1,204 @@
+"""Pictures of the page over the sample memory, as docs/page.md shows them; `scripts/page_pictures` takes them.
+
+The clock of the page and the times of the files are fixed, so that a picture differs only if the program does. What a
+picture shows as text is written into its file: a test tells by it whether the page still looks like that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import sys
+import zlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from memd.sample import copy_sample
+from memd_client.messages import StatusReply
+from tests.support.chromium import Browser, Page
+from tests.support.chromium_page import opened, search_for
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.models import minilm_path
+from tests.support.tree import DOCS
+
+FOLDER: Final = DOCS / "page"
+SAMPLE: Final = Path("/tmp/memd-sample")
+"""Where the sample is while the pictures of the documentation are taken; Health shows it."""
+
+WIDTH, HEIGHT = 1280, 860
+QUERY: Final = "how many calls a minute may an API key make"
+NOW_MS: Final = int(datetime(2026, 6, 29, 17, 30, tzinfo=UTC).timestamp() * 1000)
+"""The day of the sample's last note."""
+
+LIMITS: Final = "memory_budget_mb = 512\nmodel_memory_mb = 1000\n"
+"""Budgets that don't depend on the machine's memory."""
+
+FACTS: Final = """# Facts
+
+- Mara prefers meetings after ten <!-- fact id=01K0SAMPLE0MEETING importance=0.7 category=preference created=2026-05-04T09:00:00Z -->
+- Elsa starts school on 18 August <!-- fact id=01K0SAMPLE00SCHOOL importance=0.9 category=fact created=2026-06-02T07:30:00Z -->
+- Tomas keeps the list of code to remove <!-- fact id=01K0SAMPLE0000LIST importance=0.6 category=entity created=2026-06-29T15:10:00Z -->
+"""  # noqa: E501
+
+MEASURED: Final = re.compile(r"\d[\d.,]*\s(?:ms|s|min|h|B|kB|MB|GB)\b|\d\.\d\d+|(?<=published )\d+")
+"""What a run of the program measures or computes: durations, sizes, scores, how often the index changed."""
+
+IN_SIGHT: Final = """
+(() => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const seen = [];
+    const range = document.createRange();
+    while (texts.nextNode()) {
+        range.selectNodeContents(texts.currentNode);
+        const box = range.getBoundingClientRect();
+        const isSeen = box.width > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0;
+        if (isSeen && texts.currentNode.parentElement.checkVisibility()) seen.push(texts.currentNode.data);
+    }
+    return seen.join(" ");
+})()
+"""
+"""The text that the window shows."""
+
+READ: Final = """
+document.querySelector('.note .excerpt') && [...document.querySelectorAll('.note')].every((note) =>
+    note.getBoundingClientRect().top > innerHeight || note.querySelector('.excerpt'))
+"""
+"""Whether the first lines of all notes in the window are there."""
+
+KEYWORD: Final = b"Description"
+
+
+class SampleHome(StateHome):
+    """The sample memory under a path of our choice, with facts of its own.
+
+    Args:
+        root: The folder; it must not exist, and goes with the home.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = self.state = root
+        self.socket = root / "run" / "memd.sock"
+        root.mkdir(mode=0o700)
+        copy_sample(root)
+        (root / "memd.toml").write_text(LIMITS)
+        self.note("memory/facts.md", FACTS)
+        for path in root.rglob("*.md"):
+            day = re.match(r"\d{4}-\d\d-\d\d", path.name)
+            written = f"{day[0] if day else '2026-06-24'}T16:00:00+00:00"
+            at_s = datetime.fromisoformat(written).timestamp()
+            os.utime(path, (at_s, at_s))
+
+
+class Picture(NamedTuple):
+    """One picture: its name, its colours, and what is done before it is taken."""
+
+    name: str
+    is_dark: bool
+    prepare: Callable[[Page], None]
+
+
+def _notes(page: Page) -> None:
+    page.wait(READ)
+
+
+def _reader(page: Page) -> None:
+    page.click(".note .open", "Retrospective")
+    page.wait("document.querySelector('.rendered ol')")
+    _notes(page)
+
+
+def _search(page: Page) -> None:
+    search_for(page, QUERY)
+    page.wait("document.querySelector('.hit')")
+    page.press("ArrowDown", "e")
+    page.wait("document.querySelector('.explain')")
+    page.run("scrollTo(0, 0)")
+
+
+def _facts(page: Page) -> None:
+    page.press("3")
+    page.wait("document.querySelectorAll('[data-fact]').length === 3")
+    page.press("j", "j", "f")
+    page.wait("document.querySelector('.sure')")
+
+
+def _health(page: Page) -> None:
+    page.press("4")
+    page.wait_text("All agents' indexes")
+
+
+PICTURES: Final = (
+    Picture("search-light", False, _search),
+    Picture("search-dark", True, _search),
+    Picture("notes-light", False, _notes),
+    Picture("facts-dark", True, _facts),
+    Picture("health-light", False, _health),
+    Picture("reader-light", False, _reader),
+)
+
+
+def take_pictures(browser: Browser, sample: Path, folder: Path) -> None:
+    """Take all pictures.
+
+    Args:
+        browser: Takes them.
+        sample: A folder to put the sample memory into; it must not exist.
+        folder: Where they are written.
+    """
+    minilm_path()
+    with SampleHome(sample) as home, DaemonProcess(home) as daemon:
+        daemon.wait_for(_is_ready)
+        for picture in PICTURES:
+            with opened(
+                browser, daemon, dark=picture.is_dark, width=WIDTH, height=HEIGHT, at_ms=NOW_MS
+            ) as page:
+                picture.prepare(page)
+                path = folder / f"{picture.name}.png"
+                page.screenshot(path)
+                path.write_bytes(_described(path.read_bytes(), shown_text(page, home.state)))
+
+
+def _is_ready(status: StatusReply) -> bool:
+    """Tell whether all notes are read and embedded."""
+    return len(status.agents) == 2 and all(
+        agent.vectors > 0 and agent.chunks_pending + agent.files_pending == 0 for agent in status.agents
+    )
+
+
+def shown_text(page: Page, sample: Path) -> str:
+    """Return the text in the window, without what differs between two runs of one program."""
+    text = str(page.run(IN_SIGHT)).replace(str(sample), str(SAMPLE))
+    return MEASURED.sub("#", " ".join(text.split()))
+
+
+def _described(png: bytes, text: str) -> bytes:
+    """Return a picture with a text in it (a tEXt chunk before its end; what is not Latin-1 is escaped)."""
+    data = KEYWORD + b"\0" + text.encode("latin-1", "backslashreplace")
+    checksum = struct.pack(">I", zlib.crc32(b"tEXt" + data))
+    end = png.index(b"IEND") - 4
+    return png[:end] + struct.pack(">I", len(data)) + b"tEXt" + data + checksum + png[end:]
+
+
+def description_of(png: bytes) -> str:
+    """Return the text in a picture."""
+    at = png.index(b"tEXt" + KEYWORD + b"\0")
+    (size,) = struct.unpack(">I", png[at - 4 : at])
+    return png[at + 4 : at + 4 + size].partition(b"\0")[2].decode("latin-1")
+
+
+def size_of(png: bytes) -> tuple[int, int]:
+    """Return a picture's width and height."""
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+if __name__ == "__main__":
+    shutil.rmtree(SAMPLE, ignore_errors=True)
+    with Browser() as chromium:
+        take_pictures(chromium, SAMPLE, FOLDER)
+    sys.stdout.write(f"{len(PICTURES)} pictures are in {FOLDER}\n")

@@ -185,6 +185,11 @@ def test_a_search_of_all_agents_labels_its_hits_and_opens_the_right_file(
         assert "of=work" in page.run("location.hash")
         assert page.text(".reader header .chip") == "work"
 
+        written = daemon.home.note("memory/2026-03-03.md", "A second heron crane came.\n", agent="work")
+        page.wait("document.querySelectorAll('.hit').length === 3")  # what another agent writes is found, too
+        written.unlink()
+        page.wait("document.querySelectorAll('.hit').length === 2")
+
         page.click(".choices button", "This agent")
         page.wait("document.querySelectorAll('.hit').length === 1")
         assert page.run("document.querySelector('.hit .agent')") is None

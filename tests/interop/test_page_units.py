@@ -49,7 +49,7 @@ VALUES: dict[str, list[list[Any]]] = {
     "counted": [[0, "file"], [1, "file"], [1300, "file"]],
     "rough": [[amount] for amount in AMOUNTS if amount < 10**15],
     "span": [[amount / 4] for amount in range(60)] + [[amount] for amount in AMOUNTS if amount < 10**13],
-    "ago": [[None], [-5]] + [[amount] for amount in AMOUNTS if amount < 10**12],
+    "ago": [[None], [-5], *([amount] for amount in AMOUNTS if amount < 10**12)],
     "percent": [[0, 0], [4, 3]] + [[done, 365] for done in range(366)],
     "about": [[amount] for amount in AMOUNTS if amount < 10**13],
 }

@@ -76,7 +76,8 @@ async function read(request) {
   if (answer.ok && body !== null) return "result" in body ? body.result : body;
   const told = body?.error;
   if (told) throw new RequestError(told.code, told.message, told.data?.hint ?? "");
-  throw new RequestError("page_closed", "This page is no longer open at the daemon.", CLOSED);
+  if (answer.status === 403) throw new RequestError("page_closed", "This page is no longer open at the daemon.", CLOSED);
+  throw new RequestError("daemon_unreachable", `The page's server answered with status ${answer.status}.`, "Try again in a moment.");
 }
 
 /**

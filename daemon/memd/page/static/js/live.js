@@ -5,7 +5,7 @@ import { loadMetrics, loadStatus } from "./health.js";
 import { loadNotes } from "./notes.js";
 import { loadAll } from "./places.js";
 import { refreshReader } from "./reader.js";
-import { search } from "./search.js";
+import { isOfAll, search } from "./search.js";
 import { changed, connection, state } from "./state.js";
 
 /** Events come in bursts: so long is waited for more before anything is loaded. */
@@ -72,10 +72,9 @@ async function retry() {
  * @param {{agent?: string}} event
  */
 function take(kind, event) {
-  if (event.agent && event.agent !== state.agent) {
-    old.add("status");
-  } else {
-    for (const what of OLD.get(kind) ?? []) old.add(what);
+  const isShown = !event.agent || event.agent === state.agent;
+  for (const what of OLD.get(kind) ?? []) {
+    if (isShown || (what === "search" && isOfAll()) || (what === "reader" && event.agent === state.reader?.agent)) old.add(what);
   }
   clearTimeout(waiting);
   waiting = setTimeout(renew, GATHER_MS);

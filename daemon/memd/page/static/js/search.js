@@ -53,7 +53,8 @@ export function canSearchAll() {
   return state.session.agent === null && state.session.agents.length > 1;
 }
 
-function isOfAll() {
+/** Say whether all agents are searched. */
+export function isOfAll() {
   return canSearchAll() && state.search.scope === "all";
 }
 

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 class MemdError(Exception):
     """The root of all errors; also what an unknown code from a newer daemon becomes.
 
+    The hint is a note of the exception too, so that a traceback shows it.
+
     Args:
         message: One sentence that names the thing that went wrong.
-        hint: The way out, where it is more exact than the class's own.
-        data: Small structured facts (never memory text, keys or tokens).
+        hint: What to do about it, if that is more exact than the class's own (never memory text, keys or tokens).
+        data: Small structured facts (the same).
     """
 
     code: ClassVar[str] = "internal"
@@ -32,6 +34,7 @@ class MemdError(Exception):
         if hint is not None:
             self.hint = hint
         self.data: dict[str, Any] = dict(data or {})
+        self.add_note(f"hint: {self.hint}")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

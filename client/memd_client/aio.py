@@ -15,7 +15,26 @@ T = TypeVar("T")
 
 
 class Client(AsyncClient):
-    """A client of the daemon for asyncio, as `async_client.AsyncClient` says."""
+    """A client of the daemon for asyncio. Its tasks may share it; their requests run at the same time.
+
+    It is used in an `async with` block, which owns what runs in the background. The connection is made at the first
+    request, and again whenever it was lost: a request whose connection broke is sent once more where it may be.
+
+    Args:
+        socket_path: Where the daemon listens; None: found as `discovery.socket_path` says.
+        agent: The agent of calls that name none; None: the daemon's default agent.
+        autostart: Start the daemon if none answers; it must be installed on this machine.
+        timeout_s: How long a request may take, in seconds; None: as long as the connection lives.
+        connect_timeout_s: How long connecting and greeting may take, in seconds.
+
+    Raises:
+        SocketPathError: The path can't be a socket's.
+
+    Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
+    `ConnectionLostError`, and the errors the daemon answers, as the class of their code.
+
+    *Cancellation*: the daemon is told to stop the request, and the connection goes on.
+    """
 
     async def close(self) -> None:
         """Close the connection. Requests of other tasks end with `ConnectionLostError`. Idempotent.

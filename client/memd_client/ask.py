@@ -5,7 +5,6 @@ Nothing here waits or sends. `requests` makes these, a client's `call` and `foll
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 
 from .errors import ConnectionLostError, FrameInvalidError, IdleTimeoutError, MemdError, RequestCancelledError
@@ -180,25 +179,3 @@ class Running(Generic[Step, T]):
         if self._closed or self._has_repeated or not self._ask.may_repeat(error):
             raise error
         self._has_repeated = True
-
-
-def named_after(build: Callable[..., Any], method: Any) -> Any:
-    """Give a client's method the name, the docstring and the parameters of the function that builds its request.
-
-    Args:
-        build: A function of `requests`.
-        method: Takes the client and whatever `build` takes.
-    """
-    method.__name__ = method.__qualname__ = build.__name__
-    method.__doc__ = build.__doc__
-    inspect: Any = sys.modules.get("inspect")
-    if (
-        inspect is None
-    ):  # it costs 8 ms; whoever shows signatures (IPython, pydoc's server, an IDE) has it by now
-        return method
-    own = inspect.signature(build)
-    client = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    method.__signature__ = own.replace(
-        parameters=[client, *own.parameters.values()], return_annotation=inspect.Signature.empty
-    )
-    return method

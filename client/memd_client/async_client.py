@@ -33,26 +33,7 @@ if TYPE_CHECKING:
 
 
 class AsyncClient(AsyncMethods, ABC):
-    """A client of the daemon for an event loop. Its tasks may share it; their requests run at the same time.
-
-    It is used in an `async with` block, which owns what runs in the background. The connection is made at the first
-    request, and again whenever it was lost: a request whose connection broke is sent once more where it may be.
-
-    Args:
-        socket_path: Where the daemon listens; found as `discovery.socket_path` says when left out.
-        agent: The agent meant where a call names none; the daemon's default agent when left out.
-        autostart: Start the daemon if nobody listens.
-        timeout_s: How long a request may take, in seconds; None: as long as the connection lives.
-        connect_timeout_s: How long connecting and greeting may take, in seconds.
-
-    Raises:
-        SocketPathError: The path can't be a socket's.
-
-    Every method raises `DaemonUnreachableError`, `DeadlineExceededError`, `ConnectionLostError`, and the errors the
-    daemon answers, as the class of their code.
-
-    *Cancellation*: the daemon is told to stop the request, and the connection goes on.
-    """
+    """The base of `aio.Client` and `trio.Client`, whose docstrings are its contract."""
 
     def __init__(
         self,
@@ -104,7 +85,9 @@ class AsyncClient(AsyncMethods, ABC):
         self._traffic = self._greeting = None
 
     async def call(self, ask: Ask[T]) -> T:
-        """Send a request of `requests` and return its reply; `client.search(...)` and its like say the same shorter.
+        """Send a request of `requests` and return its reply.
+
+        `client.call(requests.search("x"))` is `client.search("x")`.
 
         Args:
             ask: The request.
@@ -128,14 +111,19 @@ class AsyncClient(AsyncMethods, ABC):
     def events(
         self, agent: str | None = None, kinds: Sequence[str] | None = None
     ) -> AsyncStream[Event, SubscribeReply]:
-        """Return an iterator over what happens in the daemon from now on, to be used in an `async with` block.
+        """Return an iterator over the daemon's events from now on.
 
-        It has no deadline, and ends with `close` or with the connection (`ConnectionLostError`); what happens until
-        one subscribes again is not told later.
+        To be used in an `async with` block. It has no deadline, and ends with `close` or with the connection
+        (`ConnectionLostError`). Events between two subscriptions are not repeated.
 
         Args:
-            agent: Only events of this agent. The client's own agent is not filled in here.
-            kinds: Only events of these kinds.
+            agent: Only events of this agent; None: of all. The client's own agent is not filled in.
+            kinds: Only events of these kinds, as docs/protocol.md lists them: `["sync", "note"]`; None: of all.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: There is no such kind.
+            DaemonUnreachableError, ShuttingDownError, ConnectionLostError: As with every request.
         """
         ask = requests.subscribe(agent, kinds)
         return AsyncStream(self._connected, self._until, self._news, ask, self.agent, self.timeout_s)

@@ -1,62 +1,287 @@
-"""The methods of the asyncio and trio clients: one line a request. What they take and say stands in `requests`."""
+"""The asynchronous form of `methods`.
+
+Made by `python -m tests.support.async_methods` from `methods`: don't edit.
+"""
 
 from __future__ import annotations
 
-from . import life_requests, requests
-from .ask import named_after
+from collections.abc import Sequence
 
-TYPE_CHECKING = False  # typing's own costs a client 6 ms at import; type checkers know the name
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Any, Concatenate, ParamSpec, TypeVar
-
-    from .ask import Ask
-
-    P = ParamSpec("P")
-    T = TypeVar("T")
-
-
-def _sent(build: Callable[P, Ask[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """Return the coroutine function that sends what a function of `requests` builds and waits for the reply."""
-
-    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        reply: T = await self.call(build(*args, **kwargs))
-        return reply
-
-    sent: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]] = named_after(build, method)
-    return sent
+from . import requests
+from .async_life_methods import AsyncLifeMethods
+from .async_upkeep_methods import AsyncUpkeepMethods
+from .messages import (
+    CuratedEntriesReply,
+    EmbedReply,
+    FilesReply,
+    GetReply,
+    HelloReply,
+    MetricsReply,
+    SearchAgentsReply,
+    SearchReply,
+    StatusReply,
+)
 
 
-class AsyncMethods:
+class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
     """A method for every request; `call` sends it."""
 
-    hello = _sent(requests.hello)
-    status = _sent(requests.status)
-    metrics = _sent(requests.metrics)
-    search = _sent(requests.search)
-    search_agents = _sent(requests.search_agents)
-    get = _sent(requests.get)
-    files = _sent(requests.files)
-    curated_entries = _sent(requests.curated_entries)
-    index = _sent(requests.index)
-    reset = _sent(requests.reset)
-    vacuum = _sent(requests.vacuum)
-    embed = _sent(requests.embed)
-    model = _sent(requests.model)
-    show = _sent(requests.show)
-    tools = _sent(life_requests.tools)
-    call_tool = _sent(life_requests.call_tool)
-    prompt_section = _sent(life_requests.prompt_section)
-    session_started = _sent(life_requests.session_started)
-    session_ended = _sent(life_requests.session_ended)
-    flush_check = _sent(life_requests.flush_check)
-    flush_done = _sent(life_requests.flush_done)
-    compaction_done = _sent(life_requests.compaction_done)
-    append_note = _sent(life_requests.append_note)
-    memory_store = _sent(life_requests.memory_store)
-    memory_recall = _sent(life_requests.memory_recall)
-    memory_edit = _sent(life_requests.memory_edit)
-    memory_forget = _sent(life_requests.memory_forget)
-    facts = _sent(life_requests.facts)
-    recall_for = _sent(life_requests.recall_for)
-    capture_from = _sent(life_requests.capture_from)
+    async def hello(self) -> HelloReply:
+        """Return which daemon answers and what it can do: the cheapest sign of life.
+
+        Returns:
+            `version`, `pid` and `protocol` of the daemon, `capabilities` (names of the requests it knows) and `limits`.
+
+        Raises:
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.hello())
+
+    async def status(self, agent: str | None = None, *, deep: bool = False) -> StatusReply:
+        """Return the state of the daemon and of its agents.
+
+        Args:
+            agent: Only this agent; None: all agents. The client's own agent is not filled in.
+            deep: Also probe the embedding provider, vectors, keyword index and file access of each agent.
+
+        Returns:
+            Facts about the daemon, and `agents` with a row for each. Sizes are bytes, times milliseconds.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.status(agent, deep=deep))
+
+    async def metrics(self) -> MetricsReply:
+        """Return the daemon's counters, gauges and histograms since its start.
+
+        Returns:
+            `metrics`, and `bounds`: the upper bounds of the histograms' buckets. Durations in them are seconds.
+
+        Raises:
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.metrics())
+
+    async def search(
+        self,
+        query: str,
+        *,
+        agent: str | None = None,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        sources: Sequence[str] | None = None,
+        path: str | None = None,
+        deadline_ms: int | None = None,
+        explain: bool = False,
+        lexical_only: bool = False,
+        active_projects: Sequence[str] | None = None,
+        exclude_session: str | None = None,
+    ) -> SearchReply:
+        """Search an agent's memory by keywords and vectors, as the files are now.
+
+        Args:
+            query: Any text of at most 8,000 characters; search syntax has no meaning.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            max_results: How many hits at most; None: the agent's setting.
+            min_score: Leave out hits below it (0 to 1); 0 or less also turns off the judgement of relevance.
+            sources: Only hits of these sources: `memory` (notes), `sessions` (transcripts); None: all.
+            path: Only hits whose path starts with it.
+            deadline_ms: Bounds the request in milliseconds: what is not found by then is left out (`partial`).
+            explain: Fill `explain` of each hit and `timings` of the reply.
+            lexical_only: Keyword search alone: nothing is embedded or reranked.
+            active_projects: Keys of the projects at work: their entries score higher, those of others lower.
+            exclude_session: Key of the session that asks: its conversation since the last reset is no hit.
+
+        Returns:
+            `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
+            `snippet` (at most 695 characters) and `citation`. `mode` is `hybrid`, `keyword` or `vector`; `degraded`
+            says why the answer is less than the whole; `abstained` is true if there are no hits.
+
+        Raises:
+            QueryEmptyError: The query is blank.
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            BadParamsError: A parameter has the wrong type or is out of its range.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = requests.search(
+            query,
+            agent=agent,
+            max_results=max_results,
+            min_score=min_score,
+            sources=sources,
+            path=path,
+            deadline_ms=deadline_ms,
+            explain=explain,
+            lexical_only=lexical_only,
+            active_projects=active_projects,
+            exclude_session=exclude_session,
+        )
+        return await self.call(ask)
+
+    async def search_agents(
+        self,
+        query: str,
+        *,
+        agents: Sequence[str] | None = None,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        sources: Sequence[str] | None = None,
+        path: str | None = None,
+        deadline_ms: int | None = None,
+        explain: bool = False,
+        lexical_only: bool = False,
+        active_projects: Sequence[str] | None = None,
+        exclude_session: str | None = None,
+    ) -> SearchAgentsReply:
+        """Search the memory of several agents; their hits come in one list.
+
+        Args:
+            query: Any text of at most 8,000 characters; search syntax has no meaning.
+            agents: Ids of the agents; None: all whose memory is on. The client's own agent is not filled in.
+            max_results: How many hits of all agents together at most; None: as the settings say.
+            min_score: As in `search`, for each agent.
+            sources: As in `search`, for each agent.
+            path: As in `search`, for each agent.
+            deadline_ms: Bounds the request in milliseconds.
+            explain: Fill `explain` of each hit.
+            lexical_only: Keyword search alone: nothing is embedded or reranked.
+            active_projects: As in `search`, for each agent.
+            exclude_session: As in `search`, for each agent.
+
+        Returns:
+            `hits` as of `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
+            `abstained`, `took_ms`, `empty`, `error` (why it was not searched); `took_ms`.
+
+        Raises:
+            QueryEmptyError: The query is blank.
+            AgentUnknownError: No agent has one of those ids.
+            BadParamsError: A parameter has the wrong type or is out of its range.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = requests.search_agents(
+            query,
+            agents=agents,
+            max_results=max_results,
+            min_score=min_score,
+            sources=sources,
+            path=path,
+            deadline_ms=deadline_ms,
+            explain=explain,
+            lexical_only=lexical_only,
+            active_projects=active_projects,
+            exclude_session=exclude_session,
+        )
+        return await self.call(ask)
+
+    async def get(
+        self, path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
+    ) -> GetReply:
+        """Return lines of a memory file, unchanged.
+
+        Args:
+            path: The file, as in a hit: relative to the agent's workspace.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            from_line: The first line, counted from 1.
+            lines: How many lines; None: to the end of the file.
+
+        Returns:
+            `text`, `from_line`, `lines` (how many came), `total_lines`, and `truncated` if a frame could not hold more.
+
+        Raises:
+            PathRefusedError: The path is not a memory file, or leads out of the workspace.
+            FileMissingError: There is no such file.
+            FileUnreadableError: The file can't be read.
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.get(path, agent=agent, from_line=from_line, lines=lines))
+
+    async def files(
+        self,
+        *,
+        agent: str | None = None,
+        sources: Sequence[str] | None = None,
+        offset: int = 0,
+        limit: int = 200,
+    ) -> FilesReply:
+        """List the files of an agent's memory as they are on disk, newest first.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            sources: Only files of these sources: `memory`, `sessions`; None: all.
+            offset: How many of the newest to leave out.
+            limit: How many to list, 1 to 1,000.
+
+        Returns:
+            `files` (each with `path`, `source`, `mtime_ms`, `size_bytes`, `chunks`, `title`, `date`), `total` (how many
+            there are in all) and `skipped`: files that are not indexed, each with its reason.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            BadParamsError: A parameter has the wrong type or is out of its range.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.files(agent=agent, sources=sources, offset=offset, limit=limit))
+
+    async def curated_entries(
+        self,
+        kind: str,
+        *,
+        agent: str | None = None,
+        active_projects: Sequence[str] | None = None,
+        limit: int | None = None,
+        paths: Sequence[str] | None = None,
+    ) -> CuratedEntriesReply:
+        """List the annotated entries of `MEMORY.md` and `USER.md`, best first.
+
+        Args:
+            kind: `triggers`: entries with triggers; `projects`: entries about projects that are all active.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            active_projects: Keys of the projects at work; entries about other projects are left out. None: with
+                `triggers` entries of all projects, with `projects` none.
+            limit: How many to list, 1 to 512; None: 512 with `triggers`, 48 with `projects`.
+            paths: Only entries of these notes.
+
+        Returns:
+            `entries`, the most important first, each with `path`, `start_line`, `end_line`, `text`, `importance` (1 to
+            10, or None), `triggers`, `projects` and `mtime_ms` of its note.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            BadParamsError: A parameter has the wrong type or is out of its range.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = requests.curated_entries(
+            kind, agent=agent, active_projects=active_projects, limit=limit, paths=paths
+        )
+        return await self.call(ask)
+
+    async def embed(
+        self, texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False
+    ) -> EmbedReply:
+        """Return the vectors of texts by an agent's embedding provider.
+
+        Args:
+            texts: At most 10,000 texts of 4,000,000 characters in all.
+            agent: The agent whose provider embeds; None: the client's own agent, else the daemon's default agent.
+            kind: `document` or `query`: some models embed them differently.
+            keep: Keep vectors of documents in the agent's cache, and take from it those that are there.
+
+        Returns:
+            `vectors`: `count` rows of `dims` little-endian float32, packed one after the other, of unit length.
+
+        Raises:
+            ProviderUnavailableError: The agent has no embedding provider.
+            ProviderFailedError: The provider failed; its subclasses say how.
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            BadParamsError: A parameter has the wrong type or is out of its range.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.embed(texts, agent=agent, kind=kind, keep=keep))

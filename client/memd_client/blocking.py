@@ -39,18 +39,18 @@ class Client(Methods):
     connection broke is sent once more, as all requests may be repeated. Use it as a context manager.
 
     Args:
-        socket_path: Where the daemon listens; found as `discovery.socket_path` says when left out.
-        agent: The agent meant where a call names none; the daemon's default agent when left out.
-        autostart: Start the daemon if nobody listens.
+        socket_path: Where the daemon listens; None: found as `discovery.socket_path` says.
+        agent: The agent of calls that name none; None: the daemon's default agent.
+        autostart: Start the daemon if none answers; it must be installed on this machine.
         timeout_s: How long a request may take, in seconds; None: as long as the connection lives.
         connect_timeout_s: How long connecting and greeting may take, in seconds.
 
     Raises:
         SocketPathError: The path can't be a socket's.
 
-    Every method raises `DaemonUnreachableError`, `DeadlineExceededError`, `ConnectionLostError`, and
-    the errors the daemon answers, as the class of their code. After Ctrl-C or a deadline the daemon is
-    told to stop the request, and the client goes on.
+    Every method raises `DaemonUnreachableError` (with `autostart` also `DaemonStartError`), `DeadlineExceededError`,
+    `ConnectionLostError`, and the errors the daemon answers, as the class of their code. After Ctrl-C or a deadline the
+    daemon is told to stop the request, and the client goes on.
     """
 
     def __init__(
@@ -92,7 +92,9 @@ class Client(Methods):
             link.close()
 
     def call(self, ask: Ask[T]) -> T:
-        """Send a request of `requests` and return its reply; `client.search(...)` and its like say the same shorter.
+        """Send a request of `requests` and return its reply.
+
+        `client.call(requests.search("x"))` is `client.search("x")`.
 
         Args:
             ask: The request.
@@ -116,14 +118,19 @@ class Client(Methods):
     def events(
         self, agent: str | None = None, kinds: Sequence[str] | None = None
     ) -> Stream[Event, SubscribeReply]:
-        """Return an iterator over what happens in the daemon from now on, to be used in a `with` block.
+        """Return an iterator over the daemon's events from now on.
 
-        It has no deadline, and ends with `close` or with the connection (`ConnectionLostError`); what happens until
-        one subscribes again is not told later.
+        To be used in a `with` block. It has no deadline, and ends with `close` or with the connection
+        (`ConnectionLostError`). Events between two subscriptions are not repeated.
 
         Args:
-            agent: Only events of this agent. The client's own agent is not filled in here.
-            kinds: Only events of these kinds.
+            agent: Only events of this agent; None: of all. The client's own agent is not filled in.
+            kinds: Only events of these kinds, as docs/protocol.md lists them: `["sync", "note"]`; None: of all.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: There is no such kind.
+            DaemonUnreachableError, ShuttingDownError, ConnectionLostError: As with every request.
         """
         return Stream(self._connected, requests.subscribe(agent, kinds), self.agent, self.timeout_s)
 

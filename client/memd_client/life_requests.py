@@ -51,13 +51,7 @@ if TYPE_CHECKING:
 def tools(
     *, agent: str | None = None, shape: str = "plain", include: Sequence[str] | None = None
 ) -> Ask[ToolsReply]:
-    """Return definitions of memory's tools, ready to be handed to a model.
-
-    Args:
-        agent: The agent meant.
-        shape: Whose interface they are for: `plain`, `openai` or `anthropic`.
-        include: Which tools; `memory_search` and `memory_get` where left out.
-    """
+    """Return what `Client.tools` sends."""
     wanted = None if include is None else list(include)
     return Ask("tools", ToolsParams(agent=agent, shape=shape, include=wanted), ToolsReply)
 
@@ -72,17 +66,7 @@ def call_tool(
     deadline_ms: int | None = None,
     active_projects: Sequence[str] | None = None,
 ) -> Ask[CallToolReply]:
-    """Carry out a model's call of a tool; whatever it wrote gets an answer it can go on by.
-
-    Args:
-        name: The tool.
-        arguments: What the model wrote: a map, or JSON as text.
-        agent: The agent meant.
-        session_kind: Where the answer will be read, which decides about citations.
-        session_key: Likewise.
-        deadline_ms: Bounds a search.
-        active_projects: Keys of the projects at work, which a search prefers.
-    """
+    """Return what `Client.call_tool` sends."""
     params = CallToolParams(
         name=name,
         arguments=arguments,
@@ -104,15 +88,7 @@ def prompt_section(
     session_kind: str | None = None,
     session_key: str = "",
 ) -> Ask[PromptSectionReply]:
-    """Return what a system prompt says of the tools a model has.
-
-    Args:
-        agent: The agent meant.
-        tools: The tools it has; the usual ones where left out.
-        citations: `on`, `off` or `auto`; the agent's setting where left out.
-        session_kind: Decides what `auto` means.
-        session_key: Likewise.
-    """
+    """Return what `Client.prompt_section` sends."""
     params = PromptSectionParams(
         agent=agent,
         tools=None if tools is None else list(tools),
@@ -131,15 +107,7 @@ def session_started(
     max_file_characters: int = 12_000,
     max_characters: int = 40_000,
 ) -> Ask[SessionStartedReply]:
-    """Say that an agent's session begins: its memory is brought up to date, and it is told what to begin with.
-
-    Args:
-        session_key: OpenClaw's name for the conversation.
-        agent: The agent meant.
-        kind: What kind of session it is; read off the key where left out.
-        max_file_characters: Bounds what of each file is in the context.
-        max_characters: Bounds what of all files together is; 0 for no context.
-    """
+    """Return what `Client.session_started` sends."""
     params = SessionStartedParams(
         session_key=session_key,
         agent=agent,
@@ -161,18 +129,7 @@ def session_ended(
     reason: str = "new",
     next_session_id: str | None = None,
 ) -> Ask[SessionEndedReply]:
-    """Say that a session ended: what was said last is kept as a note.
-
-    Args:
-        session_key: OpenClaw's name for the conversation.
-        agent: The agent meant.
-        session_id: Which conversation; the newest where neither this nor `transcript` is given.
-        transcript: Its file, in the agent's folder of sessions.
-        slug: What to name the note by.
-        source: Where the conversation took place.
-        reason: `new` or `reset`.
-        next_session_id: The session that follows; the same id where the transcript goes on after a reset.
-    """
+    """Return what `Client.session_ended` sends."""
     params = SessionEndedParams(
         session_key=session_key,
         agent=agent,
@@ -200,7 +157,7 @@ def flush_check(
     cli_provider: bool = False,
     workspace_access: str = "rw",
 ) -> Ask[FlushCheckReply]:
-    """Ask whether what should last is to be written down now; the parameters are those of `FlushCheckParams`."""
+    """Return what `Client.flush_check` sends."""
     params = FlushCheckParams(
         session_key=session_key,
         agent=agent,
@@ -224,7 +181,7 @@ def flush_done(
     compaction_count: int | None = None,
     session_id: str = "",
 ) -> Ask[FlushDoneReply]:
-    """Say that the flush of this cycle was run; `compaction_count` left out is what the daemon counted."""
+    """Return what `Client.flush_done` sends."""
     params = FlushDoneParams(session_key, agent, compaction_count, session_id)
     return Ask("flush_done", params, FlushDoneReply)
 
@@ -236,7 +193,7 @@ def compaction_done(
     compaction_count: int | None = None,
     session_id: str = "",
 ) -> Ask[CompactionDoneReply]:
-    """Say that an agent's context was compacted: the next cycle begins, and what its flush wrote is brought in."""
+    """Return what `Client.compaction_done` sends."""
     params = CompactionDoneParams(session_key, agent, compaction_count, session_id)
     counted = session_key == "" or compaction_count is not None
     return Ask("compaction_done", params, CompactionDoneReply, repeatable=counted)
@@ -245,14 +202,7 @@ def compaction_done(
 def append_note(
     text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
 ) -> Ask[AppendNoteReply]:
-    """Append an entry to the note of a day, and wait until it is safe on disk.
-
-    Args:
-        text: The entry.
-        agent: The agent meant.
-        date: The day as YYYY-MM-DD; the user's today where left out.
-        key: What was appended with it once is not appended again.
-    """
+    """Return what `Client.append_note` sends."""
     params = AppendNoteParams(text, agent, date, key)
     return Ask("append_note", params, AppendNoteReply, repeatable=key is not None)
 
@@ -268,7 +218,7 @@ def memory_store(
     vector: bytes | None = None,
     vector_model: str = "",
 ) -> Ask[MemoryStoreReply]:
-    """Keep a fact, unless one says the same already; the parameters are those of `MemoryStoreParams`."""
+    """Return what `Client.memory_store` sends."""
     params = MemoryStoreParams(text, agent, importance, category, id, created_ms, vector, vector_model)
     return Ask("memory_store", params, MemoryStoreReply, repeatable=id is not None)
 
@@ -276,7 +226,7 @@ def memory_store(
 def memory_recall(
     query: str, *, agent: str | None = None, limit: int = 5, min_score: float = 0.3
 ) -> Ask[MemoryRecallReply]:
-    """Return the facts a question is near to, best first; a blank one lists them, newest first."""
+    """Return what `Client.memory_recall` sends."""
     return Ask("memory_recall", MemoryRecallParams(query, agent, limit, min_score), MemoryRecallReply)
 
 
@@ -289,7 +239,7 @@ def memory_edit(
     importance: float | None = None,
     category: str | None = None,
 ) -> Ask[MemoryEditReply]:
-    """Let a fact say something else where it stands; the parameters are those of `MemoryEditParams`."""
+    """Return what `Client.memory_edit` sends."""
     params = MemoryEditParams(id, text, agent, was, importance, category)
     return Ask("memory_edit", params, MemoryEditReply, repeatable=False)
 
@@ -300,23 +250,23 @@ def memory_forget(
     query: str | None = None,
     agent: str | None = None,
 ) -> Ask[MemoryForgetReply]:
-    """Remove a fact: the one of an id, or the one a query means beyond doubt; else candidates are told."""
+    """Return what `Client.memory_forget` sends."""
     return Ask("memory_forget", MemoryForgetParams(id, query, agent), MemoryForgetReply, repeatable=False)
 
 
 def facts(*, agent: str | None = None, offset: int = 0, limit: int = 200) -> Ask[FactsReply]:
-    """List the facts of an agent, newest first, `limit` of them from `offset` on."""
+    """Return what `Client.facts` sends."""
     return Ask("facts", FactsParams(agent, offset, limit), FactsReply)
 
 
 def recall_for(prompt: str, *, agent: str | None = None, force: bool = False) -> Ask[RecallForReply]:
-    """Return the facts near to a prompt as a block to put before it; `force` although the settings don't want it."""
+    """Return what `Client.recall_for` sends."""
     return Ask("recall_for", RecallForParams(prompt, agent, force), RecallForReply)
 
 
 def capture_from(
     messages: Sequence[Mapping[str, Any]], *, agent: str | None = None, force: bool = False
 ) -> Ask[CaptureFromReply]:
-    """Keep what is worth it of what the user says; `force` although the settings don't want it."""
+    """Return what `Client.capture_from` sends."""
     params = CaptureFromParams([dict(message) for message in messages], agent, force)
     return Ask("capture_from", params, CaptureFromReply)

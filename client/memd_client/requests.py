@@ -1,10 +1,10 @@
 """Every request the clients can make: a function that takes its parameters and returns it unsent.
 
-The signatures and docstrings here are those of the clients' methods; the three clients only send. A new request is
+The parameters are those of the method of the same name in `methods`, which says what they mean. A new request is
 
 1. a function here (of `ask.Ask`, or `ask.long` where it makes progress),
-2. one line in `methods.Methods`, for the blocking client,
-3. one line in `async_methods.AsyncMethods`, for those of asyncio and trio.
+2. a method in `methods` or one of its bases, with the docstring of all three clients,
+3. `python -m tests.support.async_methods`, which makes the method of the asyncio and trio clients.
 
 Its records and their entry in `messages.REQUESTS` are the protocol's, and `wire` finds its way in them by itself. A
 request that writes and must not be done twice says `repeatable=False`.
@@ -53,22 +53,17 @@ OnProgress = Callable[[Progress], None]
 
 
 def hello() -> Ask[HelloReply]:
-    """Greet the daemon again and return who it is: the cheapest sign of life."""
+    """Return what `Client.hello` sends."""
     return Ask("hello", HelloParams(client="memd-client", version=CLIENT_VERSION), HelloReply)
 
 
 def status(agent: str | None = None, *, deep: bool = False) -> Ask[StatusReply]:
-    """Return the state of the daemon and of one agent, or of all where none is named.
-
-    Args:
-        agent: Only this agent. The client's own agent is not filled in here.
-        deep: Also probe embeddings, vectors and keyword index.
-    """
+    """Return what `Client.status` sends."""
     return Ask("status", StatusParams(agent=agent, deep=deep), StatusReply, own_agent=False)
 
 
 def metrics() -> Ask[MetricsReply]:
-    """Return everything the daemon counts."""
+    """Return what `Client.metrics` sends."""
     return Ask("metrics", MetricsParams(), MetricsReply)
 
 
@@ -86,7 +81,7 @@ def search(
     active_projects: Sequence[str] | None = None,
     exclude_session: str | None = None,
 ) -> Ask[SearchReply]:
-    """Search an agent's memory; the parameters are those of `messages.SearchParams`."""
+    """Return what `Client.search` sends."""
     params = SearchParams(
         query=query,
         agent=agent,
@@ -147,7 +142,7 @@ def search_agents(
 def get(
     path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
 ) -> Ask[GetReply]:
-    """Return lines of a memory file, to its end where `lines` is left out."""
+    """Return what `Client.get` sends."""
     return Ask("get", GetParams(path=path, agent=agent, from_line=from_line, lines=lines), GetReply)
 
 
@@ -158,7 +153,7 @@ def files(
     offset: int = 0,
     limit: int = 200,
 ) -> Ask[FilesReply]:
-    """List the files of an agent's memory, newest first; the parameters are those of `messages.FilesParams`."""
+    """Return what `Client.files` sends."""
     wanted = None if sources is None else list(sources)
     return Ask("files", FilesParams(agent=agent, sources=wanted, offset=offset, limit=limit), FilesReply)
 
@@ -171,7 +166,7 @@ def curated_entries(
     limit: int | None = None,
     paths: Sequence[str] | None = None,
 ) -> Ask[CuratedEntriesReply]:
-    """List entries of curated notes by their comments; the parameters are those of `CuratedEntriesParams`."""
+    """Return what `Client.curated_entries` sends."""
     params = CuratedEntriesParams(
         kind=kind,
         agent=agent,
@@ -185,43 +180,26 @@ def curated_entries(
 def index(
     agent: str | None = None, *, force: bool = False, on_progress: OnProgress | None = None
 ) -> Ask[IndexReply]:
-    """Bring an agent's index up to date now; the client's agent, or all where it has none.
-
-    Args:
-        agent: The agent meant.
-        force: Read, chunk and embed everything again.
-        on_progress: Called with every progress, in the thread or task that waits.
-    """
+    """Return what `Client.index` sends."""
     return long("index", IndexParams(agent=agent, force=force), IndexReply, on_progress)
 
 
 def reset(
     agent: str | None = None, *, vectors: bool = False, on_progress: OnProgress | None = None
 ) -> Ask[ResetReply]:
-    """Drop an agent's index and build it anew from its files; the client's agent, or all where it has none.
-
-    Args:
-        agent: The agent meant.
-        vectors: Drop its vectors too, so that every text is embedded again.
-        on_progress: Called with every progress, in the thread or task that waits.
-    """
+    """Return what `Client.reset` sends."""
     return long("reset", ResetParams(agent=agent, vectors=vectors), ResetReply, on_progress)
 
 
 def vacuum(agent: str | None = None, *, on_progress: OnProgress | None = None) -> Ask[VacuumReply]:
-    """Make an agent's index as small as it can be; the client's agent, or all where it has none.
-
-    Args:
-        agent: The agent meant.
-        on_progress: Called with every progress, in the thread or task that waits.
-    """
+    """Return what `Client.vacuum` sends."""
     return long("vacuum", VacuumParams(agent=agent), VacuumReply, on_progress)
 
 
 def embed(
     texts: Sequence[str], *, agent: str | None = None, kind: str = "document", keep: bool = False
 ) -> Ask[EmbedReply]:
-    """Return the vectors of texts by the warm model; the parameters are those of `EmbedParams`."""
+    """Return what `Client.embed` sends."""
     return Ask("embed", EmbedParams(texts=list(texts), agent=agent, kind=kind, keep=keep), EmbedReply)
 
 
@@ -232,28 +210,17 @@ def model(
     force: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Ask[ModelReply]:
-    """Make a model ready on disk, remove one, or list all.
-
-    Args:
-        ref: `minilm`, a path, or an `hf:` or `https:` reference; none for `list`.
-        action: `pull`, `list` or `remove`.
-        force: Remove it even where an agent's settings name it.
-        on_progress: Called with every progress, in the thread or task that waits.
-    """
+    """Return what `Client.model` sends."""
     return long("model", ModelParams(ref=ref, action=action, force=force), ModelReply, on_progress)
 
 
 def show(agent: str | None = None) -> Ask[ShowReply]:
-    """Open the page that shows what agents remember, and return its address, which works once.
-
-    Args:
-        agent: Only this agent. The client's own agent is not filled in here.
-    """
+    """Return what `Client.show` sends."""
     return Ask("show", ShowParams(agent=agent), ShowReply, own_agent=False)
 
 
 def subscribe(agent: str | None = None, kinds: Sequence[str] | None = None) -> Ask[SubscribeReply]:
-    """Be told of events until it is cancelled. For the clients' `events`, which knows what to do with them.
+    """Return what `Client.events` sends: it takes the events until the request is cancelled.
 
     It isn't repeated on a new connection: what happened meanwhile would be missing, and nobody would know.
     """

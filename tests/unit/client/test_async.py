@@ -17,7 +17,6 @@ import trio
 from memd_client import aio, blocking, discovery
 from memd_client import trio as trio_client
 from memd_client.errors import BadParamsError, ConnectionLostError, FrameTooBigError, SocketPathError
-from memd_client.methods import Methods
 from tests.contracts.client import ClientContract
 from tests.contracts.client_streams import StreamContract
 from tests.support.client_shells import AsyncioShell, LoopShell, TrioShell
@@ -41,7 +40,7 @@ class TestTrioClient(ClientContract, StreamContract):
         return TrioShell(path, **options)
 
 
-PUBLIC = sorted(name for name in vars(blocking.Client) | vars(Methods) if not name.startswith("_"))
+PUBLIC = sorted(name for name in dir(blocking.Client) if not name.startswith("_"))
 
 
 def test_there_are_methods_to_compare() -> None:

@@ -1,0 +1,318 @@
+"""The asynchronous form of `life_methods`.
+
+Made by `python -m tests.support.async_methods` from `life_methods`: don't edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from . import life_requests
+from .async_note_methods import AsyncNoteMethods
+from .messages import (
+    CallToolReply,
+    CompactionDoneReply,
+    FlushCheckReply,
+    FlushDoneReply,
+    PromptSectionReply,
+    SessionEndedReply,
+    SessionStartedReply,
+    ToolsReply,
+)
+from .record import Any
+
+
+class AsyncLifeMethods(AsyncNoteMethods):
+    """A method for every request about tools and sessions; `call` sends it."""
+
+    async def tools(
+        self, *, agent: str | None = None, shape: str = "plain", include: Sequence[str] | None = None
+    ) -> ToolsReply:
+        """Return the definitions of the memory tools, ready to be given to a model.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            shape: The model interface they are for: `plain`, `openai` or `anthropic`.
+            include: Names of tools; None: `memory_search` and `memory_get`.
+
+        Returns:
+            `tools`, a list of maps with JSON Schema in them; empty if the agent's memory is turned off.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: The shape or a tool is not known.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.call(life_requests.tools(agent=agent, shape=shape, include=include))
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        agent: str | None = None,
+        session_kind: str | None = None,
+        session_key: str = "",
+        deadline_ms: int | None = None,
+        active_projects: Sequence[str] | None = None,
+    ) -> CallToolReply:
+        """Carry out a model's call of a memory tool; a wrong call is answered, not raised.
+
+        Args:
+            name: The tool, as the model wrote it.
+            arguments: What the model wrote: a map, or JSON as text.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            session_kind: The kind of session that reads the answer, which decides about citations; None: by the key.
+            session_key: The session's key; its own conversation is left out of searches.
+            deadline_ms: Bounds a search, in milliseconds.
+            active_projects: Keys of the projects at work, as in `search`.
+
+        Returns:
+            `result` as data, and `text`: the same as JSON for the model. If `ok` is false, the result says what was
+            wrong with the call (`error`, `expected`, `example`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: `session_kind` or `deadline_ms` is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = life_requests.call_tool(
+            name,
+            arguments,
+            agent=agent,
+            session_kind=session_kind,
+            session_key=session_key,
+            deadline_ms=deadline_ms,
+            active_projects=active_projects,
+        )
+        return await self.call(ask)
+
+    async def prompt_section(
+        self,
+        *,
+        agent: str | None = None,
+        tools: Sequence[str] | None = None,
+        citations: str | None = None,
+        session_kind: str | None = None,
+        session_key: str = "",
+    ) -> PromptSectionReply:
+        """Return the section of a system prompt that describes a model's memory tools.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            tools: Names of the model's tools; None: `memory_search` and `memory_get`.
+            citations: `on`, `off` or `auto`; None: the agent's setting.
+            session_kind: The kind of session, which decides what `auto` means; None: by the key.
+            session_key: The session's key.
+
+        Returns:
+            `text` (empty if there is no memory tool) and `citations` (`on` or `off`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = life_requests.prompt_section(
+            agent=agent, tools=tools, citations=citations, session_kind=session_kind, session_key=session_key
+        )
+        return await self.call(ask)
+
+    async def session_started(
+        self,
+        session_key: str,
+        *,
+        agent: str | None = None,
+        kind: str | None = None,
+        max_file_characters: int = 12_000,
+        max_characters: int = 40_000,
+    ) -> SessionStartedReply:
+        """Begin an agent's session: start a sync, and return the notes to begin with.
+
+        Args:
+            session_key: OpenClaw's name for the conversation.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            kind: `main`, `direct`, `group`, `channel`, `subagent`, `cron` or `heartbeat`; None: by the key.
+            max_file_characters: Bounds each file in the context, 1 to 1,000,000.
+            max_characters: Bounds all files together; 0: no context.
+
+        Returns:
+            `context` (one text, for the system prompt), its `files`, the session's `kind`, the user's `date`, and
+            whether a sync was started (`syncing`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = life_requests.session_started(
+            session_key,
+            agent=agent,
+            kind=kind,
+            max_file_characters=max_file_characters,
+            max_characters=max_characters,
+        )
+        return await self.call(ask)
+
+    async def session_ended(
+        self,
+        session_key: str,
+        *,
+        agent: str | None = None,
+        session_id: str | None = None,
+        transcript: str | None = None,
+        slug: str | None = None,
+        source: str | None = None,
+        reason: str = "new",
+        next_session_id: str | None = None,
+    ) -> SessionEndedReply:
+        """End an agent's session: the end of its conversation is kept as a note.
+
+        Args:
+            session_key: OpenClaw's name for the conversation.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            session_id: The session; None, and no `transcript`: the newest one.
+            transcript: Its file, in the agent's folder of sessions.
+            slug: The name of the note; None: chosen by a model or from the conversation.
+            source: Where the conversation took place, such as `telegram`.
+            reason: `new` or `reset`.
+            next_session_id: The session that follows; the same id if the transcript goes on after a reset.
+
+        Returns:
+            `path` of the note (empty if there is none), `messages` in it, `slug`, `slug_from`, and `reason`: `written`,
+            `known`, `off`, `no_transcript` or `nothing_said`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off.
+            PathRefusedError: The transcript is elsewhere, or a link is in the note's way.
+            FileUnreadableError, NoteUnwritableError: The transcript can't be read, or the note can't be written.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = life_requests.session_ended(
+            session_key,
+            agent=agent,
+            session_id=session_id,
+            transcript=transcript,
+            slug=slug,
+            source=source,
+            reason=reason,
+            next_session_id=next_session_id,
+        )
+        return await self.call(ask)
+
+    async def flush_check(
+        self,
+        session_key: str,
+        *,
+        agent: str | None = None,
+        total_tokens: int | None = None,
+        context_window: int | None = None,
+        next_input_tokens: int = 0,
+        transcript_bytes: int | None = None,
+        compaction_count: int | None = None,
+        session_id: str = "",
+        kind: str | None = None,
+        cli_provider: bool = False,
+        workspace_access: str = "rw",
+    ) -> FlushCheckReply:
+        """Decide whether a session nears compaction, so that its model writes notes.
+
+        Args:
+            session_key: OpenClaw's name for the conversation.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            total_tokens: What the context holds, in tokens; None: not known.
+            context_window: What it can hold, in tokens; None: not known.
+            next_input_tokens: What the coming turn adds, in tokens.
+            transcript_bytes: The size of the transcript; None: not known.
+            compaction_count: How often the session was compacted; None: as `compaction_done` counted.
+            session_id: The session; another one under the same key starts at zero.
+            kind: The kind of session, as in `session_started`; None: by the key.
+            cli_provider: The model is behind a command line that keeps its own context.
+            workspace_access: The sandbox's: `rw`, `ro` or `none`.
+
+        Returns:
+            `run`: whether to run that turn; then `system_prompt` and `prompt` to run it with and the `path` of the
+            note. `reason` is a code, `message` its sentence.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = life_requests.flush_check(
+            session_key,
+            agent=agent,
+            total_tokens=total_tokens,
+            context_window=context_window,
+            next_input_tokens=next_input_tokens,
+            transcript_bytes=transcript_bytes,
+            compaction_count=compaction_count,
+            session_id=session_id,
+            kind=kind,
+            cli_provider=cli_provider,
+            workspace_access=workspace_access,
+        )
+        return await self.call(ask)
+
+    async def flush_done(
+        self,
+        session_key: str,
+        *,
+        agent: str | None = None,
+        compaction_count: int | None = None,
+        session_id: str = "",
+    ) -> FlushDoneReply:
+        """Record that the turn `flush_check` asked for was run, with or without notes.
+
+        Args:
+            session_key: OpenClaw's name for the conversation.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            compaction_count: How often the session was compacted; None: as the daemon counted.
+            session_id: The session, as in `flush_check`.
+
+        Returns:
+            `compaction_count` (the cycle recorded) and whether a sync was started (`syncing`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        ask = life_requests.flush_done(
+            session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
+        )
+        return await self.call(ask)
+
+    async def compaction_done(
+        self,
+        session_key: str = "",
+        *,
+        agent: str | None = None,
+        compaction_count: int | None = None,
+        session_id: str = "",
+    ) -> CompactionDoneReply:
+        """Record that an agent's context was compacted; a sync is started.
+
+        Args:
+            session_key: OpenClaw's name for the conversation; without one only the sync is started.
+            agent: The agent's id; None: the client's own agent, else the daemon's default agent.
+            compaction_count: How often by now; None: one more than before.
+            session_id: The session, as in `flush_check`.
+
+        Returns:
+            `compaction_count` (0 without a key) and whether a sync was started (`syncing`).
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The agent's settings turn memory off; the compaction is counted all the same.
+            BadParamsError: A parameter is wrong.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. Without a
+                `compaction_count` the request is not sent a second time after the connection broke.
+        """
+        ask = life_requests.compaction_done(
+            session_key, agent=agent, compaction_count=compaction_count, session_id=session_id
+        )
+        return await self.call(ask)

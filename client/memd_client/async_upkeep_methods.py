@@ -1,0 +1,133 @@
+"""The asynchronous form of `upkeep_methods`.
+
+Made by `python -m tests.support.async_methods` from `upkeep_methods`: don't edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import requests
+from .async_note_methods import AsyncNoteMethods
+from .messages import IndexReply, ModelReply, Progress, ResetReply, ShowReply, VacuumReply
+
+
+class AsyncUpkeepMethods(AsyncNoteMethods):
+    """A method for every request about the index, models and the page; `call` sends it."""
+
+    async def index(
+        self,
+        agent: str | None = None,
+        *,
+        force: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> IndexReply:
+        """Bring an agent's index up to date now; a search does so for recent changes.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, or all agents if it has none.
+            force: Read, chunk and embed everything again.
+            on_progress: Called with every progress, in the thread or task that waits.
+
+        Returns:
+            `agents`, a row for each: `files`, `chunks`, `files_changed`, `embedded`, `took_ms`, `skipped`, `error`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The settings of the one agent turn memory off.
+            DeadlineExceededError: No progress for five minutes.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.index(agent, force=force, on_progress=on_progress))
+
+    async def reset(
+        self,
+        agent: str | None = None,
+        *,
+        vectors: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ResetReply:
+        """Drop an agent's index and rebuild it from its files.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, or all agents if it has none.
+            vectors: Drop the vectors too, so that every text is embedded again.
+            on_progress: Called with every progress, in the thread or task that waits.
+
+        Returns:
+            `agents`, a row for each, as of `index`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The settings of the one agent turn memory off.
+            DeadlineExceededError: No progress for five minutes.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.reset(agent, vectors=vectors, on_progress=on_progress))
+
+    async def vacuum(
+        self, agent: str | None = None, *, on_progress: Callable[[Progress], None] | None = None
+    ) -> VacuumReply:
+        """Remove unneeded vectors from an agent's index and free their disk space.
+
+        Args:
+            agent: The agent's id; None: the client's own agent, or all agents if it has none.
+            on_progress: Called with every progress, in the thread or task that waits.
+
+        Returns:
+            `agents`, a row for each: `bytes_before`, `bytes_after`, `vectors_removed`, `took_ms`, `error`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            MemoryDisabledError: The settings of the one agent turn memory off.
+            DeadlineExceededError: No progress for five minutes.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.vacuum(agent, on_progress=on_progress))
+
+    async def model(
+        self,
+        ref: str = "",
+        *,
+        action: str = "pull",
+        force: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ModelReply:
+        """Download a local embedding model, remove one, or list those on disk.
+
+        Args:
+            ref: `minilm`, a path, or an `hf:` or `https:` reference; `list` needs none.
+            action: `pull`, `list` or `remove`.
+            force: Remove a model although an agent's settings name it.
+            on_progress: Called with every progress (in bytes), in the thread or task that waits.
+
+        Returns:
+            `ref`, `path` and `size_bytes` of the model; for `list` `models`, a row for each.
+
+        Raises:
+            ConfigInvalidError: The reference leads to no model.
+            DownloadFailedError: The download broke; pulling again resumes it.
+            ChecksumMismatchError, ModelInvalidError: What was downloaded can't be used.
+            LocalExtraMissingError: The daemon lacks the packages for local models.
+            BadParamsError: The model to remove is used by an agent, or a parameter is wrong.
+            PathRefusedError: The file to remove is outside of the models' directories.
+            DeadlineExceededError: No progress for five minutes.
+            DaemonUnreachableError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.model(ref, action=action, force=force, on_progress=on_progress))
+
+    async def show(self, agent: str | None = None) -> ShowReply:
+        """Open the page that shows what agents remember, and return its address.
+
+        Args:
+            agent: Only this agent; None: all agents. The client's own agent is not filled in.
+
+        Returns:
+            `url`, which works once and within `expires_s` seconds: treat it like a password until then.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            PageUnavailableError: The page can't be served.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.call(requests.show(agent))

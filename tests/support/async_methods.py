@@ -1,0 +1,52 @@
+"""The methods of the asyncio and trio clients, made from those of the blocking client.
+
+Their signatures and docstrings are the same; the asynchronous ones wait for `call`. `python -m
+tests.support.async_methods` writes the modules; a test fails if they are out of date.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.support.tree import CLIENT
+
+MODULES: Final = ("methods", "life_methods", "note_methods", "upkeep_methods")
+
+NOTICE: Final = "Made by `python -m tests.support.async_methods` from `{module}`: don't edit."
+
+REPLACEMENTS: Final = (
+    (r'\A""".*?"""', '"""The asynchronous form of `{module}`.\n\n' + NOTICE + '\n"""'),
+    (r"\bfrom \.(life|note|upkeep)_methods\b", r"from .async_\1_methods"),
+    (r"\b(Life|Note|Upkeep|)Methods\b", r"Async\1Methods"),
+    (r"^    def ", "    async def "),
+    (r"\breturn self\.call\(", "return await self.call("),
+)
+
+
+def made_files() -> dict[Path, str]:
+    """Return the asynchronous modules by path, and what has to be in them."""
+    return {CLIENT / f"async_{module}.py": _asynchronous(module) for module in MODULES}
+
+
+def _asynchronous(module: str) -> str:
+    """Return the asynchronous form of a module of methods."""
+    text = (CLIENT / f"{module}.py").read_text("utf-8")
+    for pattern, replacement in REPLACEMENTS:
+        text = re.sub(pattern, replacement.replace("{module}", module), text, flags=re.MULTILINE | re.DOTALL)
+    return _ruff("format", _ruff("check", text, "--select=I", "--fix-only"))
+
+
+def _ruff(command: str, text: str, *options: str) -> str:
+    """Return a module of the client as ruff writes it."""
+    program = [sys.executable, "-m", "ruff", command, "-q", *options]
+    name = ["--stdin-filename", str(CLIENT / "async_methods.py"), "-"]
+    return subprocess.run([*program, *name], input=text, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    for path, text in made_files().items():
+        path.write_text(text, "utf-8")

@@ -108,7 +108,7 @@ class AsyncClient(AsyncMethods, ABC):
         """
         return AsyncStream(self._connected, self._until, self._news, ask, self.agent, self.timeout_s)
 
-    def events(
+    def subscribe(
         self, agent: str | None = None, kinds: Sequence[str] | None = None
     ) -> AsyncStream[Event, SubscribeReply]:
         """Return an iterator over the daemon's events from now on.

@@ -115,7 +115,7 @@ class Client(Methods):
         """
         return Stream(self._connected, ask, self.agent, self.timeout_s)
 
-    def events(
+    def subscribe(
         self, agent: str | None = None, kinds: Sequence[str] | None = None
     ) -> Stream[Event, SubscribeReply]:
         """Return an iterator over the daemon's events from now on.

@@ -220,7 +220,7 @@ def show(agent: str | None = None) -> Ask[ShowReply]:
 
 
 def subscribe(agent: str | None = None, kinds: Sequence[str] | None = None) -> Ask[SubscribeReply]:
-    """Return what `Client.events` sends: it takes the events until the request is cancelled.
+    """Return what `Client.subscribe` sends: it takes the events until the request is cancelled.
 
     It isn't repeated on a new connection: what happened meanwhile would be missing, and nobody would know.
     """

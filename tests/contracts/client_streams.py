@@ -104,7 +104,7 @@ class StreamContract(ServedClient):
             ScriptedDaemon(directory / "s", tell),
             self.make_client(directory / "s") as client,
         ):
-            with client.events("main", ["synced"]) as events:
+            with client.subscribe("main", ["synced"]) as events:
                 first, second = next(events), next(events)
             assert [first, second] == [
                 Event(first.id, "synced", "main", 1, {"n": 1}),
@@ -127,7 +127,7 @@ class StreamContract(ServedClient):
             short_directory() as directory,
             ScriptedDaemon(directory / "s", tell),
             self.make_client(directory / "s", timeout_s=0.05) as client,
-            client.events() as events,
+            client.subscribe() as events,
         ):
             with pytest.raises(DeadlineExceededError):
                 client.search("x")
@@ -145,7 +145,7 @@ class StreamContract(ServedClient):
             short_directory() as directory,
             ScriptedDaemon(directory / "s", tell),
             self.make_client(directory / "s") as client,
-            client.events() as events,
+            client.subscribe() as events,
         ):
             assert next(events).at_ms == 1
             with pytest.raises(ConnectionLostError):
@@ -161,7 +161,7 @@ class StreamContract(ServedClient):
             short_directory() as directory,
             ScriptedDaemon(directory / "s", tell),
             self.make_client(directory / "s") as client,
-            client.events() as events,
+            client.subscribe() as events,
             pytest.raises(ShuttingDownError),
         ):
             next(events)
@@ -185,7 +185,7 @@ class StreamContract(ServedClient):
             short_directory() as directory,
             ScriptedDaemon(directory / "s", tell),
             self.make_client(directory / "s") as client,
-            client.events() as events,
+            client.subscribe() as events,
         ):
             client.get("a")
             assert next(events).at_ms == 3

@@ -137,7 +137,7 @@ def test_a_chat_model_of_the_settings_names_the_note() -> None:
 def test_who_listens_is_told_what_happens(agent: ScriptedAgent) -> None:
     with (
         Client(agent.home.socket) as listener,
-        listener.events(kinds=["note", "flush", "fact", "sync"]) as events,
+        listener.subscribe(kinds=["note", "flush", "fact", "sync"]) as events,
     ):
         heard: list[Event] = []
         talking = threading.Thread(target=agent.talk_shortly)

@@ -92,9 +92,9 @@ class LoopShell:
         """Return the client's stream as a blocking one."""
         return StreamShell(self, self.client.follow(ask))
 
-    def events(self, *args: Any, **kwargs: Any) -> StreamShell:
+    def subscribe(self, *args: Any, **kwargs: Any) -> StreamShell:
         """Return the client's stream as a blocking one."""
-        return StreamShell(self, self.client.events(*args, **kwargs))
+        return StreamShell(self, self.client.subscribe(*args, **kwargs))
 
     def close(self) -> None:
         """Leave the client's block and end the loop. Idempotent."""

@@ -163,7 +163,7 @@ class NodeShell:
         """Return a request as an iterator over its progress."""
         return Steps(self, ask)
 
-    def events(self, agent: str | None = None, kinds: Sequence[str] | None = None) -> Events:
+    def subscribe(self, agent: str | None = None, kinds: Sequence[str] | None = None) -> Events:
         """Return an iterator over what happens."""
         params = {"agent": agent, "kinds": None if kinds is None else list(kinds)}
         return Events(self, params)

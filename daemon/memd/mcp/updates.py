@@ -73,7 +73,7 @@ class Updates:
 
     async def _follow(self, tell: Tell) -> None:
         """Follow events until the connection breaks or nothing is watched any more."""
-        async with self._client.events(kinds=KINDS) as events:
+        async with self._client.subscribe(kinds=KINDS) as events:
             await self._compare(
                 tell, {agent for agent, _ in self._wanted}
             )  # what changed while nobody followed

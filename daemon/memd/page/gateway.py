@@ -103,7 +103,7 @@ class Gateway:
         send, receive = trio.open_memory_channel[Event](0)
 
         async def follow() -> None:
-            async with send, self._client.events(agent) as events:
+            async with send, self._client.subscribe(agent) as events:
                 try:
                     async for event in events:
                         await send.send(event)

@@ -44,7 +44,7 @@ PUBLIC = sorted(name for name in dir(blocking.Client) if not name.startswith("_"
 
 
 def test_there_are_methods_to_compare() -> None:
-    assert {"search", "follow", "events", "call", "close"} <= set(PUBLIC)
+    assert {"search", "follow", "subscribe", "call", "close"} <= set(PUBLIC)
 
 
 @pytest.mark.parametrize("kind", [aio.Client, trio_client.Client])
@@ -55,7 +55,7 @@ def test_every_method_of_the_blocking_client_takes_the_same_here(kind: type[Any]
     assert inspect.signature(ours).parameters == inspect.signature(theirs).parameters
     assert "self" not in inspect.signature(getattr(kind("/tmp/s"), name)).parameters
     assert ours.__doc__
-    assert inspect.iscoroutinefunction(ours) == (name not in {"follow", "events"})
+    assert inspect.iscoroutinefunction(ours) == (name not in {"follow", "subscribe"})
 
 
 @pytest.mark.parametrize("kind", [aio.Client, trio_client.Client])

@@ -68,7 +68,7 @@ def test_an_editor_completes_methods_and_the_fields_of_replies(module: str) -> N
     methods = {each.name for each in script.complete(*end(head.removesuffix("search(")))}
     fields = {each.name for each in script.complete(*end(head + rest))}
 
-    assert {*METHODS, "call", "follow", "events", "close"} <= methods
+    assert {*METHODS, "call", "follow", "subscribe", "close"} <= methods
     assert {"path", "snippet", "citation", "score"} <= fields
 
 
@@ -91,7 +91,7 @@ def test_a_method_shows_the_types_of_the_protocol_and_documents_every_parameter(
 
 
 @clients
-@pytest.mark.parametrize("name", ["call", "follow", "events"])
+@pytest.mark.parametrize("name", ["call", "follow", "subscribe"])
 def test_methods_that_send_any_request_document_their_parameters(module: str, name: str) -> None:
     method: Any = getattr(CLIENTS[module], name)
 

@@ -179,7 +179,7 @@ def test_a_process_ends_though_its_client_is_open(tmp_path: Path) -> None:
     node_client_project(tmp_path)
     (tmp_path / "end.mjs").write_text(
         'import { Client } from "memd-client";\n'
-        "const client = new Client({ deadlineMs: 60_000 });\n"
+        "const client = new Client({ timeoutMs: 60_000 });\n"
         'console.log((await client.search({ query: "x" })).hits[0].snippet);\n'
         "process.on('exit', () => console.log(String(client).includes('0 waiting')));\n"
     )

@@ -95,8 +95,8 @@ class NodeShell:
     ) -> None:
         options: dict[str, Any] = {
             "socketPath": str(socket_path),
-            "startDaemon": autostart,
-            "deadlineMs": None if timeout_s is None else timeout_s * 1000,
+            "autostart": autostart,
+            "timeoutMs": None if timeout_s is None else timeout_s * 1000,
             "connectTimeoutMs": connect_timeout_s * 1000,
         }
         if agent is not None:

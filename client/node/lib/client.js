@@ -15,7 +15,7 @@ const CONNECT_MS = 5_000;
 /**
  * @typedef {object} CallOptions
  * @property {AbortSignal} [signal] Gives the request up; the daemon is told to stop it.
- * @property {number | null} [deadlineMs] How long it may take, connecting and starting the daemon included; null: no
+ * @property {number | null} [timeoutMs] How long it may take, connecting and starting the daemon included; null: no
  *     end.
  * @property {(progress: import("./messages.js").Progress) => void} [onProgress]
  * @property {boolean} [repeatable] Whether to send it again where the connection broke before the reply.
@@ -25,9 +25,9 @@ const CONNECT_MS = 5_000;
 export class Client {
   socketPath;
   #agent;
-  #deadlineMs;
+  #timeoutMs;
   #connectTimeoutMs;
-  #startDaemon;
+  #autostart;
   #daemonCommand;
   #clientName;
   /** @type {Connection | null} */
@@ -38,15 +38,15 @@ export class Client {
 
   /** @param {import("./index.js").ClientOptions} [options] */
   constructor(options = {}) {
-    const { agent, deadlineMs = 30_000, connectTimeoutMs = CONNECT_MS, startDaemon = false } = options;
+    const { agent, timeoutMs = 30_000, connectTimeoutMs = CONNECT_MS, autostart = false } = options;
     const { clientName = "memd-client-node", daemonCommand } = options;
-    if (deadlineMs !== null) checkTime("deadlineMs", deadlineMs);
+    if (timeoutMs !== null) checkTime("timeoutMs", timeoutMs);
     checkTime("connectTimeoutMs", connectTimeoutMs);
     this.socketPath = options.socketPath === undefined ? socketPath() : checkSocketPath(options.socketPath);
     this.#agent = agent;
-    this.#deadlineMs = deadlineMs;
+    this.#timeoutMs = timeoutMs;
     this.#connectTimeoutMs = connectTimeoutMs;
-    this.#startDaemon = startDaemon;
+    this.#autostart = autostart;
     this.#daemonCommand = daemonCommand;
     this.#clientName = clientName;
   }
@@ -71,9 +71,9 @@ export class Client {
       const way = name === "subscribe" ? "Use client.subscribe()." : "Abort the request's signal.";
       throw new MemdError("bad_params", `\`${name}\` is no request with one reply`, { hint: way });
     }
-    const { signal, deadlineMs, onProgress, repeatable = isRepeatable(name, params) } = options;
-    if (deadlineMs !== undefined && deadlineMs !== null) checkTime("deadlineMs", deadlineMs);
-    const patient = patience(name, params, deadlineMs, this.#deadlineMs);
+    const { signal, timeoutMs, onProgress, repeatable = isRepeatable(name, params) } = options;
+    if (timeoutMs !== undefined && timeoutMs !== null) checkTime("timeoutMs", timeoutMs);
+    const patient = patience(name, params, timeoutMs, this.#timeoutMs);
     const call = new Call(name, withAgent(name, params, this.#agent), { ...patient, signal, onProgress });
     return typed(name, await call.run(() => this.#connected(), repeatable));
   }
@@ -128,7 +128,7 @@ export class Client {
   async #connect() {
     const connection = await this.#open().catch((error) => {
       this.#checkOpen();
-      if (!this.#startDaemon || error.code !== "daemon_unreachable") throw error;
+      if (!this.#autostart || error.code !== "daemon_unreachable") throw error;
       return startAndWait(this.socketPath, () => this.#open(), {
         command: this.#daemonCommand,
         signal: this.#closing.signal,

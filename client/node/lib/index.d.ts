@@ -27,11 +27,11 @@ export interface ClientOptions {
   /** The agent meant where a call names none; the daemon's default agent when left out. */
   agent?: string;
   /** How long a request may take in milliseconds, connecting included (default 30000); null: as long as it lives. */
-  deadlineMs?: number | null;
+  timeoutMs?: number | null;
   /** How long connecting and greeting may take, in milliseconds (default 5000). */
   connectTimeoutMs?: number;
   /** Start the daemon if nobody listens (default false). */
-  startDaemon?: boolean;
+  autostart?: boolean;
   /** The command that starts it; `memd` from PATH or `~/.local/bin` when left out. */
   daemonCommand?: string[];
   /** What the client calls itself in the daemon's log. */
@@ -42,7 +42,7 @@ export interface CallOptions {
   /** Gives the request up: the daemon is told to stop it, and the call fails with `cancelled`. */
   signal?: AbortSignal;
   /** How long this call may take in milliseconds, connecting and starting the daemon included; null: no end. */
-  deadlineMs?: number | null;
+  timeoutMs?: number | null;
   /** Called with every progress of the request. */
   onProgress?: (progress: Progress) => void;
   /** Whether to send it again where the connection broke before the reply; known of each request when left out. */

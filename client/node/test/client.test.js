@@ -40,8 +40,8 @@ test("an aborted signal gives the request up, and the daemon is told", async (co
 
 test("a deadline of a call counts from its beginning, connecting included", async (context) => {
   const { path, peers } = await scripted(context, () => {});
-  const client = clientOf(context, path, { deadlineMs: null });
-  await assert.rejects(client.search({ query: "x" }, { deadlineMs: 50 }), {
+  const client = clientOf(context, path, { timeoutMs: null });
+  await assert.rejects(client.search({ query: "x" }, { timeoutMs: 50 }), {
     code: "deadline_exceeded",
     message: /search in 0.05 s/,
     retryable: true,
@@ -209,9 +209,9 @@ test("a call waits no longer than its deadline for a daemon that is starting", a
   const folder = mkdtempSync("/tmp/memd-w-");
   context.after(() => rmSync(folder, { recursive: true }));
   const daemonCommand = [process.execPath, "-e", "setTimeout(() => {}, 3000)"];
-  const client = clientOf(context, join(folder, "s"), { startDaemon: true, daemonCommand });
+  const client = clientOf(context, join(folder, "s"), { autostart: true, daemonCommand });
   const began = performance.now();
-  await assert.rejects(client.status({}, { deadlineMs: 200 }), { code: "deadline_exceeded" });
+  await assert.rejects(client.status({}, { timeoutMs: 200 }), { code: "deadline_exceeded" });
   assert.ok(performance.now() - began < 2_000);
   await client.close();
   assert.deepEqual(readdirSync(folder), ["s.log"]); // whose turn it was to start it is told no more
@@ -236,15 +236,15 @@ test("what is no request is refused", async (context) => {
 
 test("options and deadlines that mean nothing are refused", async (context) => {
   for (const options of [
-    { deadlineMs: 0 },
-    { deadlineMs: "1" },
+    { timeoutMs: 0 },
+    { timeoutMs: "1" },
     { connectTimeoutMs: -1 },
     { socketPath: "a" },
   ]) {
     assert.throws(() => new Client(options), MemdError);
   }
   const client = clientOf(context, "/tmp/none");
-  await assert.rejects(client.get({ path: "a" }, { deadlineMs: Number.NaN }), { code: "bad_params" });
+  await assert.rejects(client.get({ path: "a" }, { timeoutMs: Number.NaN }), { code: "bad_params" });
 });
 
 test("a frame too large for the daemon is refused here, and the connection lives on", async (context) => {

@@ -10,12 +10,12 @@ import {
   unpackVectors,
 } from "../lib/index.js";
 
-const client = new Client({ deadlineMs: 2000, startDaemon: true });
+const client = new Client({ timeoutMs: 2000, autostart: true });
 
 export async function use(signal: AbortSignal): Promise<string[]> {
   const { hits, degraded } = await client.search({ query: "port", max_results: 3 }, { signal });
   const hint: string | undefined = degraded?.hint;
-  const stored = await client.memoryStore({ text: "x", vector: Float32Array.of(1) }, { deadlineMs: null });
+  const stored = await client.memoryStore({ text: "x", vector: Float32Array.of(1) }, { timeoutMs: null });
   const status = await client.status();
   const again = await client.request("get", { path: hits[0].path });
   const unknown: unknown = (await client.request("of_the_future", { any: 1 })).thing;

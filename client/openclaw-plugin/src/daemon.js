@@ -40,7 +40,7 @@ export class Daemon {
    */
   async ask(method, params, { deadlineMs, signal }) {
     try {
-      const reply = await this.#connected().request(method, params, { deadlineMs, ...(signal ? { signal } : {}) });
+      const reply = await this.#connected().request(method, params, { timeoutMs: deadlineMs, ...(signal ? { signal } : {}) });
       this.#heard();
       return reply;
     } catch (error) {
@@ -76,9 +76,9 @@ export class Daemon {
     const { socketPath, startDaemon, daemonCommand, toolDeadlineMs } = this.#settings;
     this.#client ??= this.#make({
       ...(socketPath === undefined ? {} : { socketPath }),
-      startDaemon,
+      autostart: startDaemon,
       ...(daemonCommand === undefined ? {} : { daemonCommand }),
-      deadlineMs: toolDeadlineMs,
+      timeoutMs: toolDeadlineMs,
       clientName: "openclaw-plugin",
     });
     return this.#client;

@@ -16,16 +16,16 @@ export interface MemdClient {
   request(
     method: string,
     params: Record<string, unknown>,
-    options: { deadlineMs: number; signal?: AbortSignal },
+    options: { timeoutMs: number; signal?: AbortSignal },
   ): Promise<any>;
   close(): Promise<void>;
 }
 
 export type MakeClient = (options: {
   socketPath?: string;
-  startDaemon: boolean;
+  autostart: boolean;
   daemonCommand?: string[];
-  deadlineMs: number;
+  timeoutMs: number;
   clientName: string;
 }) => MemdClient;
 

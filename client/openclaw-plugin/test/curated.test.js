@@ -48,7 +48,7 @@ test("triggers are asked for with OpenClaw's limits and come in its shape", asyn
   const [{ method, params, options }] = client.asked;
   assert.equal(method, "curated_entries");
   assert.deepEqual(params, { agent: "main", kind: "triggers", limit: 512, paths: ["MEMORY.md", "USER.md"], active_projects: ["a", "b"] });
-  assert.equal(options.deadlineMs, 2_000);
+  assert.equal(options.timeoutMs, 2_000);
   assert.deepEqual(classified.map(({ relativePath }) => relativePath).sort(), ["MEMORY.md", "USER.md"]);
 });
 

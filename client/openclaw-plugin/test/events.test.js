@@ -56,7 +56,7 @@ test("facts are put before what the user says to the agent alone", async () => {
   const event = { prompt: "history and all", currentUserMessage: "set up my editor", messages: [] };
   assert.deepEqual(await api.fire("before_prompt_build", event, USER), { prependContext: "<facts>" });
   assert.deepEqual(client.asked[0].params, { agent: "main", prompt: "set up my editor", force: true });
-  assert.equal(client.asked[0].options.deadlineMs, 700);
+  assert.equal(client.asked[0].options.timeoutMs, 700);
   const elsewhere = [
     { ...USER, sessionKey: "agent:main:telegram:group:-100" },
     { ...USER, trigger: "cron" },

@@ -158,7 +158,7 @@ test("index says what became of each agent, and fails where one failed", async (
   assert.equal(written, "main: 3 files, 4 chunks; 1 changed, 0 removed, 2 embedded\nmemd: work: disk full (free some room)\n");
   assert.equal(code, 1);
   assert.deepEqual(client.asked[0].params, { force: true });
-  assert.ok(client.asked[0].options.deadlineMs > 600_000);
+  assert.ok(client.asked[0].options.timeoutMs > 600_000);
   const json = await endedWith(() => command("memory index", [{ agent: "main", json: true }], new FakeClient({ index: { agents: [INDEXED] } })));
   assert.deepEqual([JSON.parse(json[0]), json[1]], [{ agents: [INDEXED] }, 0]);
 });
@@ -219,6 +219,6 @@ test("the settings reach the client", async () => {
   const daemon = new Daemon(settings, { info() {}, warn() {} }, (options) => made.push(options) && new FakeClient());
   await daemon.ask("status", {}, { deadlineMs: 5 });
   assert.deepEqual(made, [
-    { socketPath: "/s", startDaemon: false, daemonCommand: ["/opt/memd"], deadlineMs: 500, clientName: "openclaw-plugin" },
+    { socketPath: "/s", autostart: false, daemonCommand: ["/opt/memd"], timeoutMs: 500, clientName: "openclaw-plugin" },
   ]);
 });

@@ -22,7 +22,7 @@ test("a search asks the daemon as this agent and session, and gives its rows wit
   assert.deepEqual(JSON.parse(content[0].text), { ...details, results: [{ ...ROW, corpus: "memory" }] });
   const { params, options } = client.asked[0];
   assert.deepEqual(params, { name: "memory_search", arguments: { query: "port" }, agent: "main", session_key: AGENT.sessionKey });
-  assert.equal(options.deadlineMs, 10_000);
+  assert.equal(options.timeoutMs, 10_000);
 });
 
 test("beside its snippet a hit takes at most 300 characters of what the model reads", async () => {

@@ -3,7 +3,8 @@
 Three files of `client/node/lib` are made here, so that the two clients can't drift apart:
 
     messages.d.ts   a type for every request, reply, event and error code
-    shapes.js       what each reply has to hold, and what stands for a field that an older daemon leaves out
+    shapes.js       the parameters of each request, what each reply has to hold, and what stands for a field that an
+                    older daemon leaves out
     codes.js        every error code and its hint
 
 `python -m tests.support.node_types` writes them anew; a test fails where they are out of date.
@@ -65,10 +66,14 @@ def messages() -> str:
 
 
 def shapes() -> str:
-    """Return what replies hold, as JavaScript."""
+    """Return what requests take and replies hold, as JavaScript."""
     kinds = _reached(*(reply for _, reply in REQUESTS.values()), Progress, Event)
     rows = [f"  {kind.__name__}: {_shape(kind)}," for kind in kinds]
     replies = [f"  {name}: {json.dumps(reply.__name__)}," for name, (_, reply) in REQUESTS.items()]
+    taken = [
+        f"  {name}: {json.dumps([field.name for field in fields(params)])},"
+        for name, (params, _) in REQUESTS.items()
+    ]
     return (
         f"// {MADE}\n\n"
         "/**\n * @typedef {object} Shape\n * @property {string[]} [needs]\n"
@@ -78,7 +83,9 @@ def shapes() -> str:
         " * records: their name, and whether there is a list of them.\n * @type {Record<string, Shape>}\n */\n"
         "export const SHAPES = {\n" + "\n".join(rows) + "\n};\n\n"
         "/** The record each request is answered with. @type {Record<string, string>} */\n"
-        "export const REPLIES = {\n" + "\n".join(replies) + "\n};\n"
+        "export const REPLIES = {\n" + "\n".join(replies) + "\n};\n\n"
+        "/** The parameters of each request. @type {Record<string, string[]>} */\n"
+        "export const PARAMS = {\n" + "\n".join(taken) + "\n};\n"
     )
 
 

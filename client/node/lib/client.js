@@ -4,6 +4,7 @@ import { Call } from "./call.js";
 import { Connection } from "./connection.js";
 import { checkSocketPath, socketPath } from "./discovery.js";
 import { MemdError } from "./errors.js";
+import { checkCall, checkClientOptions } from "./names.js";
 import { typed } from "./replies.js";
 import { REQUESTS, isRepeatable, methodName, patience, withAgent } from "./requests.js";
 import { startAndWait } from "./starting.js";
@@ -38,6 +39,7 @@ export class Client {
 
   /** @param {import("./index.js").ClientOptions} [options] */
   constructor(options = {}) {
+    checkClientOptions(options);
     const { agent, timeoutMs = 30_000, connectTimeoutMs = CONNECT_MS, autostart = false } = options;
     const { clientName = "memd-client-node", daemonCommand } = options;
     if (timeoutMs !== null) checkTime("timeoutMs", timeoutMs);
@@ -64,13 +66,12 @@ export class Client {
    * @returns {Promise<any>}
    */
   async request(name, params = {}, options = {}) {
-    if (typeof name !== "string" || params === null || typeof params !== "object" || Array.isArray(params)) {
-      throw new MemdError("bad_params", "a request is a name and a map of parameters");
-    }
+    if (typeof name !== "string") throw new MemdError("bad_params", "the name of a request is a string");
     if (name === "subscribe" || name === "cancel") {
       const way = name === "subscribe" ? "Use client.subscribe()." : "Abort the request's signal.";
       throw new MemdError("bad_params", `\`${name}\` is no request with one reply`, { hint: way });
     }
+    checkCall(name, params, options);
     const { signal, timeoutMs, onProgress, repeatable = isRepeatable(name, params) } = options;
     if (timeoutMs !== undefined && timeoutMs !== null) checkTime("timeoutMs", timeoutMs);
     const patient = patience(name, params, timeoutMs, this.#timeoutMs);
@@ -83,8 +84,9 @@ export class Client {
    * @param {import("./messages.js").SubscribeParams} [params]
    * @param {{ signal?: AbortSignal }} [options] The signal ends it.
    */
-  subscribe(params = {}, { signal } = {}) {
-    return new Subscription(() => this.#connected(), { ...params }, signal);
+  subscribe(params = {}, options = {}) {
+    checkCall("subscribe", params, options);
+    return new Subscription(() => this.#connected(), { ...params }, options.signal);
   }
 
   /** Close the connection. Requests under way end with `connection_lost`. Idempotent. */

@@ -55,6 +55,54 @@ def test_its_types_hold_in_its_code_and_for_its_callers(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout) == (0, "")
 
 
+PROGRAM = """
+import { Client, MemdError, socketPath, type Hit, type SearchReply } from "memd-client";
+
+export async function main(): Promise<Hit[]> {
+  const client = new Client({ agent: "main", autostart: true, timeoutMs: 5_000, socketPath: socketPath({}) });
+  const reply: SearchReply = await client.search({ query: "port", max_results: 3 }, SIGNAL);
+  for await (const event of client.subscribe({ kinds: ["sync"] }, SIGNAL)) if (event.agent) break;
+  await client.close();
+  return reply.hits;
+}
+
+export const code = (error: unknown): string => (error instanceof MemdError ? error.code : "");
+// @ts-expect-error no such option
+export const wrong = new Client({ autoStart: true });
+"""
+
+
+@pytest.mark.parametrize("libraries", [["es2022"], ["es2022", "dom"]], ids="-".join)
+@pytest.mark.parametrize("resolution", ["node16", "bundler"])
+def test_its_types_compile_in_a_project_that_has_nothing_but_typescript(
+    tmp_path: Path, resolution: str, libraries: list[str]
+) -> None:
+    compiler = installed(*TYPESCRIPT) / "node_modules" / "typescript" / "bin" / "tsc"
+    package = tmp_path / "node_modules" / "memd-client"
+    package.mkdir(parents=True)
+    shutil.copy(NODE_CLIENT / "package.json", package)
+    shutil.copytree(NODE_CLIENT / "lib", package / "lib")
+    signal = "{ signal: new AbortController().signal }" if "dom" in libraries else "{}"
+    (tmp_path / "program.ts").write_text(PROGRAM.replace("SIGNAL", signal))
+    (tmp_path / "package.json").write_text('{"private": true, "type": "module"}')
+    options = {
+        "strict": True,
+        "exactOptionalPropertyTypes": True,
+        "skipLibCheck": False,
+        "noEmit": True,
+        "types": [],
+        "lib": libraries,
+        "target": "es2022",
+        "module": "node16" if resolution == "node16" else "esnext",
+        "moduleResolution": resolution,
+    }
+    (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["program.ts"]}))
+
+    ended = run_node([compiler, "-p", "tsconfig.json"], cwd=tmp_path)
+
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
 @pytest.mark.parametrize("path", sorted(made_files()), ids=lambda path: path.name)
 def test_what_it_knows_of_the_protocol_is_what_the_python_client_knows(path: Path) -> None:
     assert path.read_text() == made_files()[path], "run python -m tests.support.node_types"

@@ -1,4 +1,7 @@
 // What `memd-client` offers. The types of requests and replies are in messages.d.ts.
+// They need no other package: what Node and the DOM both declare is described here by its shape.
+
+/// <reference lib="esnext.disposable" />
 
 import type {
   ErrorCode,
@@ -21,6 +24,14 @@ export const REQUESTS: readonly (keyof Requests)[];
 /** Every error code there is. */
 export const ERROR_CODES: readonly ErrorCode[];
 
+/** What the client needs of an `AbortSignal`; that of Node and that of the DOM fit. */
+export interface Signal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 export interface ClientOptions {
   /** Where the daemon listens; found as docs/protocol.md says when left out. */
   socketPath?: string;
@@ -30,7 +41,7 @@ export interface ClientOptions {
   timeoutMs?: number | null;
   /** How long connecting and greeting may take, in milliseconds (default 5000). */
   connectTimeoutMs?: number;
-  /** Start the daemon if nobody listens (default false). */
+  /** Start the daemon if none answers (default false); it must be installed on this machine. */
   autostart?: boolean;
   /** The command that starts it; `memd` from PATH or `~/.local/bin` when left out. */
   daemonCommand?: string[];
@@ -40,7 +51,7 @@ export interface ClientOptions {
 
 export interface CallOptions {
   /** Gives the request up: the daemon is told to stop it, and the call fails with `cancelled`. */
-  signal?: AbortSignal;
+  signal?: Signal;
   /** How long this call may take in milliseconds, connecting and starting the daemon included; null: no end. */
   timeoutMs?: number | null;
   /** Called with every progress of the request. */
@@ -85,7 +96,7 @@ export interface Client extends Methods {
     options?: CallOptions,
   ): Promise<Record<string, unknown>>;
   /** What happens in the daemon from now on; the signal ends it. */
-  subscribe(params?: SubscribeParams, options?: { signal?: AbortSignal }): Subscription;
+  subscribe(params?: SubscribeParams, options?: { signal?: Signal }): Subscription;
   /** Close the connection; requests under way end with `connection_lost`. Idempotent. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -124,7 +135,7 @@ export class MemdError extends Error {
 }
 
 /** Where the daemon's socket is. */
-export function socketPath(env?: NodeJS.ProcessEnv): string;
+export function socketPath(env?: Record<string, string | undefined>): string;
 /** Vectors as the bytes they travel as: little-endian float32, one after the other. */
 export function packVectors(vectors: Iterable<Float32Array | number[]>): Uint8Array;
 /** The vectors of a reply to `embed`, one for each text. */

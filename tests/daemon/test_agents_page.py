@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 
+import memd_client
 from memd_client import Client
 from tests.support.chat_server import chatting
 from tests.support.daemon import DaemonProcess
+from tests.support.doc_examples import programs
 from tests.support.homes import StateHome
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
-EXAMPLES = dict(re.findall(r"```python\n# example: (\w+)\n(.*?)```", PAGE.read_text(), re.DOTALL))
+EXAMPLES = programs(PAGE, "python")
 SETTINGS = {
     "agents": {"defaults": {"memorySearch": {"provider": "none"}}},
     "plugins": {"entries": {"memory-lancedb": {"config": {"autoRecall": True, "autoCapture": True}}}},
@@ -52,6 +54,31 @@ def run_example(name: str, home: StateHome, *words: str, **environ: str) -> str:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
+
+
+def test_a_program_without_a_daemon_is_told_what_the_page_says(tmp_path: Path) -> None:
+    """The client and its one dependency are installed, the daemon is not."""
+    for package in (memd_client, msgpack):
+        folder = Path(package.__path__[0])
+        (tmp_path / folder.name).symlink_to(folder)
+    environ = {"HOME": str(tmp_path), "MEMD_SOCKET": str(tmp_path / "run" / "s"), "PYTHONPATH": str(tmp_path)}
+
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", EXAMPLES["plain"], "port"],
+        env={**environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    error, hint = ended.stderr.splitlines()[-2:]
+    name, _, message = error.rpartition(": ")
+    assert name == "memd_client.errors.DaemonStartError"
+    assert hint.startswith("hint: ")
+    said = " ".join(PAGE.read_text().split("## ")[0].split())
+    assert "`DaemonStartError`" in said
+    assert f"`{message}`" in said
 
 
 def test_a_plain_program_remembers_and_looks_up(home: StateHome, daemon: DaemonProcess) -> None:

@@ -1,4 +1,8 @@
-"""Examples of settings on the pages for users: `json5` blocks are openclaw.json, `toml` blocks memd.toml."""
+"""Examples on the pages for users.
+
+Settings: `json5` blocks are openclaw.json, `toml` blocks memd.toml. Programs: `python` and `js` blocks whose first line
+is a comment `example: NAME`.
+"""
 
 from __future__ import annotations
 
@@ -27,3 +31,11 @@ def examples(language: str) -> Iterator[tuple[Path, str]]:
         for found in BLOCK.finditer(page.read_text("utf-8")):
             if found[1] == language and not any(word in found[2] for word in FOREIGN):
                 yield page, found[2]
+
+
+def programs(page: Path, language: str) -> dict[str, str]:
+    """Return the programs of a page by name; the blocks without a name are pieces that run in none."""
+    blocks = re.findall(
+        rf"```{language}\n(?:#|//) example: (\w+)\n(.*?)```", page.read_text("utf-8"), re.DOTALL
+    )
+    return dict(blocks)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from . import requests
 from .async_note_methods import AsyncNoteMethods
-from .messages import IndexReply, ModelReply, Progress, ResetReply, ShowReply, VacuumReply
+from .messages import ModelReply, Progress, ShowReply
+from .upkeep import IndexReply, ResetReply, VacuumReply
 
 
 class AsyncUpkeepMethods(AsyncNoteMethods):

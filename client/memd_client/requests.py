@@ -113,15 +113,7 @@ def search_agents(
     active_projects: Sequence[str] | None = None,
     exclude_session: str | None = None,
 ) -> Ask[SearchAgentsReply]:
-    """Search the memory of several agents, and return their hits in one list, best first, each with its `agent`.
-
-    Args:
-        query: What is searched for.
-        agents: The agents to search; all whose memory is on if left out. The client's own agent is not filled in here.
-        max_results: At most so many hits of all agents together.
-
-    The other parameters are those of `messages.SearchParams`.
-    """
+    """Return what `Client.search_agents` sends."""
     params = SearchAgentsParams(
         query=query,
         agents=None if agents is None else list(agents),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import requests
-from .messages import IndexReply, ModelReply, Progress, ResetReply, ShowReply, VacuumReply
+from .messages import ModelReply, Progress, ShowReply
 from .note_methods import NoteMethods
+from .upkeep import IndexReply, ResetReply, VacuumReply
 
 
 class UpkeepMethods(NoteMethods):

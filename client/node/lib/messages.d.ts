@@ -431,6 +431,7 @@ export interface SearchedAgent {
   fallback: Fallback | null;
   provider: string;
   model: string;
+  empty: EmptyResult | null;
   error: Problem | null;
 }
 

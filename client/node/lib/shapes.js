@@ -100,8 +100,8 @@ export const SHAPES = {
   },
   SearchedAgent: {
     needs: ["agent"],
-    defaults: {"mode": "", "degraded": null, "abstained": false, "took_ms": 0.0, "pending": null, "partial": false, "fallback": null, "provider": "none", "model": "", "error": null},
-    holds: {"degraded": ["Degraded", false], "pending": ["Pending", false], "fallback": ["Fallback", false], "error": ["Problem", false]},
+    defaults: {"mode": "", "degraded": null, "abstained": false, "took_ms": 0.0, "pending": null, "partial": false, "fallback": null, "provider": "none", "model": "", "empty": null, "error": null},
+    holds: {"degraded": ["Degraded", false], "pending": ["Pending", false], "fallback": ["Fallback", false], "empty": ["EmptyResult", false], "error": ["Problem", false]},
   },
   SearchAgentsReply: {
     needs: ["hits", "agents", "took_ms"],
@@ -299,6 +299,7 @@ export const PARAMS = {
   status: ["agent", "deep"],
   metrics: [],
   search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session"],
+  search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session"],
   get: ["path", "agent", "from_line", "lines"],
   files: ["agent", "sources", "offset", "limit"],
   curated_entries: ["kind", "agent", "active_projects", "limit", "paths"],

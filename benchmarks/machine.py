@@ -13,7 +13,7 @@ from typing import Final
 import apsw
 import msgspec
 
-PACKAGES: Final = ("memd", "sqlite-vec", "numpy", "llama-cpp-python")
+PACKAGES: Final = ("memd-daemon", "sqlite-vec", "numpy", "llama-cpp-python")
 
 GIB: Final = 1024**3
 

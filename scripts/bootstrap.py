@@ -87,6 +87,7 @@ def install_base() -> None:
     print_of = fingerprint(*(project / "pyproject.toml" for project in projects))
     if read_stamp().get("memd") != print_of or not (VENV / "bin" / "memctl").exists():
         editable = [word for project in projects for word in ("-e", str(project))]
+        remove_old_name()
         run_pip("Installing memd", ["--no-deps", "--no-build-isolation", *editable])
         write_stamp("memd", print_of)
 
@@ -248,6 +249,13 @@ def has_pip_for_others() -> bool:
     except PackageNotFoundError:
         return False
     return tuple(map(int, release[:2])) >= PIP_WITH_PYTHON_OPTION
+
+
+def remove_old_name() -> None:
+    """Uninstall the distribution `memd`, renamed to `memd-daemon`: both would own the same programs."""
+    if any(VENV.glob("lib/*/site-packages/memd-*.dist-info")):
+        command = ["uninstall" if each == "install" else each for each in installer()]
+        subprocess.run([*command, "-y", "memd"], stdout=subprocess.DEVNULL, check=False)
 
 
 def way_out(tail: str) -> str:

@@ -222,9 +222,11 @@ def daemon_command() -> list[str]:
 
     program = shutil.which("memd")
     if program is None:
+        from .installation import Installation
+
         raise DaemonStartError(
             "memd is neither installed for this Python nor found on PATH",
-            hint="Install it: `pip install memd`, or `uv tool install memd`.",
+            hint=Installation().daemon_hint(),
         )
     return [program]
 

@@ -79,7 +79,7 @@ class LocalExtraMissingError(MemdError):
     """llama-cpp-python is not installed."""
 
     code = "local_extra_missing"
-    hint = "Install the extra (needs a C++ compiler): pip install 'memd[local]'."
+    hint = "Install it for the daemon (needs a C++ compiler); `memctl doctor` prints the command."
 
 
 class ModelMissingError(MemdError):

@@ -123,7 +123,7 @@ export function daemonCommand(env = process.env) {
   const found = folders.map((folder) => join(folder, "memd")).find(isProgram);
   if (found !== undefined) return [found];
   throw new MemdError("daemon_start_failed", "memd is not found on PATH", {
-    hint: "Install it: `pip install memd`, or `uv tool install memd`.",
+    hint: "Install memd-daemon as docs/install.md says, and have its program memd on PATH or name it in daemonCommand.",
   });
 }
 

@@ -87,7 +87,7 @@ def import_facts(session: Session, path: str | None, model: str, agent: str | No
     """Take over the facts of a LanceDB database, by default memory/lancedb of the state directory.
 
     Ids, categories, importances and dates stay. What is known already is left out, so that doing it again adds
-    nothing. The database is only read; it needs the package lancedb: pip install 'memd[lancedb]'.
+    nothing. The database is only read. It needs the package lancedb; without it the error has the command.
     """
     from memd.cli.lancedb import PLACE, load_table
 

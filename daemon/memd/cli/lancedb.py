@@ -66,9 +66,11 @@ def load_table(folder: Path) -> list[FoundFact]:
     try:
         lancedb: Any = import_module("lancedb")
     except ImportError as error:
+        from memd_client.installation import Installation
+
         raise FileUnreadableError(
             f"{folder} is a LanceDB database, and the package to read it is not here ({error})",
-            hint="Install it for this one import: pip install 'memd[lancedb]'. The daemon doesn't need it.",
+            hint=f"Install it for this one import: `{Installation().add_extra('lancedb')}`.",
             data={"path": str(folder)},
         ) from None
     try:

@@ -114,7 +114,7 @@ def _version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version("memd")
+        return version("memd-daemon")
     except PackageNotFoundError:
         return "(not installed)"
 

@@ -35,7 +35,7 @@ def command(ctx: click.Context, agent: str | None, structured: bool) -> None:
     """Serve memory to an MCP client on standard input and output.
 
     An MCP client runs this by itself once `memctl mcp install` has configured it. With --agent nothing of any other
-    agent can be seen. It needs the package mcp: pip install 'memd[mcp]'.
+    agent can be seen. It needs the package mcp; without it the error has the command.
     """
     if ctx.invoked_subcommand is not None:
         if agent is not None:
@@ -141,4 +141,6 @@ def _warn_without_sdk(session: Session) -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
-        session.output.note("the package mcp is not installed yet: pip install 'memd[mcp]'")
+        from memd.mcp.sdk import install_command
+
+        session.output.note(f"the package mcp is not installed yet: `{install_command()}`")

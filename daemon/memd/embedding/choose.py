@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import trio
 from memd.config import DaemonSettings, MemorySearch, ProviderEntry
 from memd.embedding.catalog import AUTO_ORDER, Dialect
 from memd.embedding.local_choice import LocalChoice
+from memd.embedding.local_extra import is_extra_installed
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.reference import ModelReference, parse_reference
 from memd.embedding.prefixes import Prefixes
@@ -55,12 +55,6 @@ class Selection:
     fell_back_from: str | None = None
     fallback: str = "none"
     fallback_problem: MemdError | None = None
-
-
-def is_extra_installed() -> bool:
-    """Return whether llama-cpp-python is installed; doesn't import it. It may come while the daemon runs."""
-    importlib.invalidate_caches()
-    return importlib.util.find_spec("llama_cpp") is not None
 
 
 class Providers:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from memd.config import MemorySearch
+from memd.embedding.local_extra import extra_missing
 from memd.embedding.model.header import load_fingerprint, load_header
 from memd.embedding.model.owner import ModelFile, ModelOwner
 from memd.embedding.model.reference import AUTO_MODELS, DEFAULT_LOCAL_MODEL, ModelReference, parse_reference
 from memd.embedding.prefixes import Prefixes
 from memd.embedding.providers.local import LocalProvider
 from memd.embedding.space import local_space
-from memd_client.errors import LocalExtraMissingError, ModelMissingError, ProviderUnavailableError
+from memd_client.errors import ModelMissingError, ProviderUnavailableError
 
 
 class LocalChoice:
@@ -79,7 +80,7 @@ class LocalChoice:
             ModelInvalidError: Its file is no model.
         """
         if not self._has_extra():
-            raise LocalExtraMissingError("local embeddings need llama-cpp-python, which is not installed")
+            raise extra_missing("local embeddings need llama-cpp-python, which is not installed")
         path = reference.file(self.models_dir)
         if not path.is_file():
             raise _missing(reference, path)

@@ -22,11 +22,15 @@ PACKAGES = ("mcp", "mcp.server")
 DEFERRED = ("httpx", "jsonschema")
 """Modules the SDK names at its top and needs for what isn't done here: they are imported when something asks them."""
 
-INSTALL = "pip install 'memd[mcp]'"
-
-
 class SdkMissingError(ImportError):
     """The SDK isn't installed, or in a release that memd doesn't know."""
+
+
+def install_command() -> str:
+    """Return the shell command that installs the SDK for this Python."""
+    from memd_client.installation import Installation
+
+    return Installation().add_extra("mcp")
 
 
 def load_sdk() -> None:
@@ -38,7 +42,7 @@ def load_sdk() -> None:
     if "mcp" in sys.modules:
         return
     if find_spec("mcp") is None:
-        raise SdkMissingError(f"the MCP server needs the package mcp, which is not installed: {INSTALL}")
+        raise SdkMissingError(f"the MCP server needs the package mcp, which is not installed: `{install_command()}`")
     gc.disable()  # classes by the hundred, and none of them garbage
     try:
         _import_lean()
@@ -47,7 +51,7 @@ def load_sdk() -> None:
     finally:
         gc.enable()
     if not hasattr(sys.modules.get("mcp.types"), "ServerResult"):
-        raise SdkMissingError(f"the package mcp is here in a release that memd doesn't know: {INSTALL}")
+        raise SdkMissingError(f"this release of the package mcp is unknown to memd: `{install_command()}`")
 
 
 def _import_lean() -> None:
@@ -81,4 +85,4 @@ def _import_whole() -> None:
         for name in NEEDED:
             importlib.import_module(name)
     except ImportError as error:
-        raise SdkMissingError(f"the package mcp can't be imported ({error}): {INSTALL}") from error
+        raise SdkMissingError(f"the package mcp can't be imported ({error}): `{install_command()}`") from error

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from memd import __version__
-from memd.embedding.choose import is_extra_installed
+from memd.embedding.local_extra import is_extra_installed
 from memd.index.database import connect, has_module
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.openclaw import AgentConfig, OpenClawHome, load_settings
@@ -26,6 +26,7 @@ from memd.service.check_agents import check_index, describe_agents, describe_err
 from memd.settings import is_usual_index
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
+from memd_client.installation import Installation
 
 Report = dict[str, Any]
 
@@ -71,6 +72,7 @@ def _programs(home: OpenClawHome) -> Report:
     settings = home.agents[home.default_agent].settings.store.vector
     extension = VectorExtension(settings.extension_path, enabled=settings.enabled)
     extension.load()
+    installation = Installation()
     db = connect(":memory:", ())
     try:
         has_words = has_module(db, "fts5")
@@ -84,6 +86,11 @@ def _programs(home: OpenClawHome) -> Report:
         "sqlite_vec_problem": extension.error or "",
         "sqlite_vec_wanted": settings.enabled,
         "llama_cpp": (_version("llama-cpp-python") or "unknown") if is_extra_installed() else "",
+        "fixes": {
+            "apsw": installation.reinstall("apsw"),
+            "sqlite-vec": installation.reinstall("sqlite-vec"),
+            "llama-cpp-python": installation.add_extra("local"),
+        },
     }
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from memd.clock import wall_clock_ms
 from memd.config import DaemonSettings
-from memd.embedding.choose import is_extra_installed, plan_provider
+from memd.embedding.choose import plan_provider
 from memd.embedding.local_choice import LocalChoice
+from memd.embedding.local_extra import is_extra_installed
 from memd.embedding.model.owner import ModelOwner
 from memd.embedding.model.stored import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.embedding.remote_choice import RemoteChoice

@@ -53,11 +53,14 @@ def ask_engine(
             told = err.decode("utf-8", "replace").strip().splitlines()
             why = told[-1] if told else f"it ended with {process.returncode}"
             found = f"looking at {name} failed: {why}"
-            return {}, [Finding("installation", name, WRONG, found, _REINSTALL)]
-    return {}, [Finding("installation", name, WRONG, f"{program[0]} can't be run", _REINSTALL)]
+            return {}, [Finding("installation", name, WRONG, found, _repair_hint())]
+    return {}, [Finding("installation", name, WRONG, f"{program[0]} can't be run", _repair_hint())]
 
 
-_REINSTALL = "Install memd anew: `pip install --force-reinstall memd`."
+def _repair_hint() -> str:
+    from memd_client.installation import Installation
+
+    return Installation().repair_hint()
 
 
 def _abandon(process: subprocess.Popen[bytes]) -> None:

@@ -45,18 +45,19 @@ def check_programs(report: Report) -> list[Finding]:
     if programs["fts5"]:
         found.append(Finding(area, "SQLite", OK, f"{programs['apsw']} with FTS5"))
     else:
-        fix = "pip install --force-reinstall apsw"
+        fix = programs["fixes"]["apsw"]
         found.append(Finding(area, "SQLite", WRONG, f"{programs['apsw']} has no FTS5", fix))
     if programs["sqlite_vec"]:
         found.append(Finding(area, "sqlite-vec", OK, f"{programs['sqlite_vec']}, loads"))
     else:
         is_wanted = programs["sqlite_vec_wanted"]
-        fix = "pip install --force-reinstall sqlite-vec" if is_wanted else ""
+        fix = programs["fixes"]["sqlite-vec"] if is_wanted else ""
         text = f"not loaded ({programs['sqlite_vec_problem']}): vectors are compared without it"
         found.append(Finding(area, "sqlite-vec", WARNING if is_wanted else OK, text, fix))
     llama = programs["llama_cpp"]
     text = llama or "not installed: no local models, all else works"
-    found.append(Finding(area, "llama.cpp", OK, text))
+    fix = "" if llama else f"To add it (needs a C++ compiler): `{programs['fixes']['llama-cpp-python']}`."
+    found.append(Finding(area, "llama.cpp", OK, text, fix))
     return found
 
 

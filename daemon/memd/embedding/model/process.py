@@ -17,9 +17,9 @@ import numpy.typing as npt
 import structlog
 import trio
 
+from memd.embedding.local_extra import extra_unusable
 from memd.embedding.model import wire
 from memd_client.errors import (
-    LocalExtraMissingError,
     ModelChildError,
     ModelInvalidError,
     ProviderFailedError,
@@ -175,7 +175,8 @@ class ModelProcess:
             if self._lacks_memory(str(reply.get("message"))):
                 raise self._starved("load the model")
         if reply["kind"] == "failed" and reply.get("reason") == "extra":
-            raise LocalExtraMissingError(f"llama-cpp-python can't be used: {reply.get('message')}")
+            message = f"llama-cpp-python can't be used: {reply.get('message')}"
+            raise await trio.to_thread.run_sync(extra_unusable, message)
         if reply["kind"] == "failed":
             raise ModelInvalidError(
                 f"{self._path} is not a usable model: {reply.get('message')}", data=self._facts()

@@ -15,6 +15,7 @@ from typing import Final
 import structlog
 import trio
 
+from memd.embedding.local_extra import extra_missing
 from memd.embedding.model.download import Progress, fetch_file, load_sha256
 from memd.embedding.model.header import load_header
 from memd.embedding.model.lock import lock_models
@@ -25,7 +26,6 @@ from memd.temp_files import remove_leftovers
 from memd_client.errors import (
     ConfigInvalidError,
     DownloadFailedError,
-    LocalExtraMissingError,
     MemdError,
     ModelInvalidError,
 )
@@ -139,7 +139,8 @@ def _refused(wanted: ModelReference, *, has_token: bool) -> DownloadFailedError:
 async def _make_minilm(target: Path, source_dir: Path, progress: Progress) -> None:
     """Get the two source files, convert them, remove them."""
     if importlib.util.find_spec("gguf") is None:
-        raise LocalExtraMissingError("minilm is made with the package gguf, which is not installed")
+        message = "minilm is made with the package gguf, which is not installed"
+        raise await trio.to_thread.run_sync(extra_missing, message)
     await fetch_minilm_sources(source_dir, progress)
     await _convert(source_dir, target, progress)
     await trio.to_thread.run_sync(shutil.rmtree, source_dir, True)

@@ -62,9 +62,11 @@ def _unpack(data: bytes, path: str) -> Iterator[bytes]:
     try:
         import zstandard
     except ImportError:
+        from memd_client.installation import Installation
+
         raise FileUnreadableError(
             f"{path} is compressed, and the package zstandard isn't installed",
-            hint="Install it beside memd: pip install zstandard.",
+            hint=f"Install it: `{Installation().add('zstandard')}`.",
             data={"path": path, "reason": "zstd_missing"},
         ) from None
     unpack = zstandard.ZstdDecompressor().decompressobj()

@@ -87,7 +87,9 @@ class Installation:
         sources = [self._source(name) for name in (CLIENT, DAEMON)]
         if not all(sources):
             return None
-        return join([*self._installer(), self._reinstall_option(), *(each for part in sources for each in part)])
+        return join(
+            [*self._installer(), self._reinstall_option(), *(each for part in sources for each in part)]
+        )
 
     def _install(self, requirements: Sequence[str]) -> str:
         return join([*self._installer(), *requirements])

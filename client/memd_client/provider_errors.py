@@ -79,7 +79,9 @@ class LocalExtraMissingError(MemdError):
     """llama-cpp-python is not installed."""
 
     code = "local_extra_missing"
-    hint = "Install it for the daemon (needs a C++ compiler); `memctl doctor` prints the command."
+    hint = (
+        "Install llama-cpp-python for the daemon (needs a C++ compiler); `memctl doctor` prints the command."
+    )
 
 
 class ModelMissingError(MemdError):

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -41,6 +41,7 @@ async def mcp_session(
     *arguments: str,
     autostart: bool = False,
     on_message: MessageHandlerFnT | None = None,
+    program: Sequence[str] = (sys.executable, *COMMAND),
 ) -> AsyncIterator[ClientSession]:
     """Return a session of the SDK's client with a server of its own.
 
@@ -49,10 +50,11 @@ async def mcp_session(
         arguments: What follows `memctl mcp`.
         autostart: The server may start a daemon.
         on_message: Told of what the server says by itself.
+        program: The server's.
     """
     variables = {**os.environ, **environ, **({} if autostart else {"MEMD_AUTOSTART": "0"})}
     server = StdioServerParameters(
-        command=sys.executable, args=[*COMMAND, *arguments], env=variables, cwd=Path("/")
+        command=program[0], args=[*program[1:], *arguments], env=variables, cwd=Path("/")
     )
     async with (
         stdio_client(server) as (incoming, outgoing),

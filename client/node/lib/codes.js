@@ -28,7 +28,7 @@ export const HINTS = {
   token_budget_exhausted:
     "Raise daily_token_budget in memd.toml, or wait: it starts anew at midnight UTC.",
   local_extra_missing:
-    "Install the extra (needs a C++ compiler): pip install 'memd[local]'.",
+    "Install llama-cpp-python for the daemon (needs a C++ compiler); `memctl doctor` prints the command.",
   model_missing:
     "Pull one with `memctl model pull minilm`, or correct local.modelPath.",
   model_invalid:

@@ -51,7 +51,7 @@ test("memd is found on PATH, or where installers put it", () => {
   const bin = join(folder, "home", ".local", "bin");
   mkdirSync(bin, { recursive: true });
   const env = { HOME: join(folder, "home"), PATH: "relative:/nowhere" };
-  assert.throws(() => daemonCommand(env), { code: "daemon_start_failed", hint: /pip install memd/ });
+  assert.throws(() => daemonCommand(env), { code: "daemon_start_failed", hint: /memd-daemon.*docs\/install\.md/ });
   writeFileSync(join(bin, "memd"), "#!/bin/sh\n", { mode: 0o755 });
   assert.deepEqual(daemonCommand(env), [join(bin, "memd")]);
 });

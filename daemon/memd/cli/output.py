@@ -57,6 +57,10 @@ class OutputFailedError(Exception):
     """The output can't be written, as on a full disk; the text says why."""
 
 
+MESSAGES = ("error: ", "note: ", "try: ")
+"""What begins a line that may name a command to paste."""
+
+
 class Stream:
     """One text stream and what it can show.
 
@@ -164,7 +168,10 @@ class Stream:
             raise OutputFailedError(error.strerror) from None
 
     def _print_wrapped(self, each: Line) -> None:
-        """Print a line on a terminal: wrapped to its width below the line's indent, paths shortened to fit."""
+        """Print a line on a terminal: wrapped to its width below the line's indent, paths shortened to fit.
+
+        A message whose command in backticks would be cut is left for the terminal to fold: pasted, it stays whole.
+        """
         from rich.text import Text
 
         head, indent = _styled([each.head]), each.indent
@@ -175,8 +182,11 @@ class Stream:
             head = Text()
         head.pad_right(indent - head.cell_len)
         width = max(1, self.console.width - indent)
-        pieces = [_shortened(piece, width) for piece in each.pieces]
-        for place, part in enumerate(_styled(pieces).wrap(self.console, width, tab_size=4) or [Text()]):
+        text = _styled([_shortened(piece, width) for piece in each.pieces])
+        parts = list(text.wrap(self.console, width, tab_size=4)) or [Text()]
+        if text.plain.startswith(MESSAGES) and any(part.plain.count("`") % 2 for part in parts):
+            parts = [text]
+        for place, part in enumerate(parts):
             start = head if place == 0 else Text(" " * indent)
             whole = Text.assemble(start, part)
             whole.rstrip()

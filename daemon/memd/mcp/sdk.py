@@ -22,6 +22,7 @@ PACKAGES = ("mcp", "mcp.server")
 DEFERRED = ("httpx", "jsonschema")
 """Modules the SDK names at its top and needs for what isn't done here: they are imported when something asks them."""
 
+
 class SdkMissingError(ImportError):
     """The SDK isn't installed, or in a release that memd doesn't know."""
 
@@ -42,7 +43,9 @@ def load_sdk() -> None:
     if "mcp" in sys.modules:
         return
     if find_spec("mcp") is None:
-        raise SdkMissingError(f"the MCP server needs the package mcp, which is not installed: `{install_command()}`")
+        raise SdkMissingError(
+            f"the MCP server needs the package mcp, which is not installed: `{install_command()}`"
+        )
     gc.disable()  # classes by the hundred, and none of them garbage
     try:
         _import_lean()
@@ -85,4 +88,6 @@ def _import_whole() -> None:
         for name in NEEDED:
             importlib.import_module(name)
     except ImportError as error:
-        raise SdkMissingError(f"the package mcp can't be imported ({error}): `{install_command()}`") from error
+        raise SdkMissingError(
+            f"the package mcp can't be imported ({error}): `{install_command()}`"
+        ) from error

@@ -47,6 +47,11 @@ REPORT: Report = {
         "sqlite_vec_problem": "",
         "sqlite_vec_wanted": True,
         "llama_cpp": "0.3.36",
+        "fixes": {
+            "apsw": "reinstall apsw",
+            "sqlite-vec": "reinstall sqlite-vec",
+            "llama-cpp-python": "add llama",
+        },
     },
     "config": {
         "path": "/c/openclaw.json",
@@ -106,11 +111,11 @@ def test_a_sound_report_has_nothing_to_say_but_ok() -> None:
     ("fact", "state", "fix"),
     [
         ({"python": "3.10.2"}, WRONG, ("Python", "Install Python 3.11 or later.")),
-        ({"fts5": False}, WRONG, ("SQLite", "pip install --force-reinstall apsw")),
+        ({"fts5": False}, WRONG, ("SQLite", "reinstall apsw")),
         (
             {"sqlite_vec": "", "sqlite_vec_problem": "no such file"},
             WARNING,
-            ("sqlite-vec", "pip install --force-reinstall sqlite-vec"),
+            ("sqlite-vec", "reinstall sqlite-vec"),
         ),
     ],
 )
@@ -123,7 +128,10 @@ def test_a_program_that_is_missing_names_the_command(fact: Report, state: str, f
 def test_a_library_nobody_asked_for_is_no_warning() -> None:
     programs = REPORT["programs"] | {"llama_cpp": "", "sqlite_vec": "", "sqlite_vec_wanted": False}
 
-    assert {each.state for each in check_programs(report(programs=programs))} == {OK}
+    findings = check_programs(report(programs=programs))
+
+    assert {each.state for each in findings} == {OK}
+    assert findings[-1].fix == "To add it (needs a C++ compiler): `add llama`."
 
 
 def test_a_slip_in_a_settings_file_is_wrong_and_an_unknown_key_a_warning() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memd.cli.lancedb import COLUMNS, FoundFact, facts_of, load_table
 from memd.lifecycle.fact_lines import ID_LETTERS
 from memd_client.errors import FileMissingError, FileUnreadableError
+from memd_client.installation import Installation
 
 MOMENT = 1_700_000_000_123
 
@@ -114,7 +115,7 @@ def test_without_the_package_the_way_to_get_it_is_told(folder: Path, monkeypatch
     with pytest.raises(FileUnreadableError) as caught:
         load_table(folder)
 
-    assert "memd[lancedb]" in caught.value.hint
+    assert f"`{Installation().add_extra('lancedb')}`" in caught.value.hint
 
 
 @pytest.mark.parametrize(

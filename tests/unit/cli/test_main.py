@@ -266,6 +266,18 @@ def test_colour_is_for_terminals_that_want_it(
     assert "\x1b" not in memctl("status", status=status_of(MAIN)).out
 
 
+def test_a_command_to_paste_is_not_cut_by_the_edge_of_the_terminal() -> None:
+    command = "`/a/rather/long/path/python -m pip install 'mcp<2,>=1.30'`"
+    error = MemdError(
+        "a package is missing, and no line of this message is longer than the terminal", hint=command
+    )
+
+    ran = memctl("status", status=error, terminal=True, colour=False, width=40)
+
+    assert f"  try: {command}\n" in ran.err
+    assert max(map(len, ran.err.partition("  try: ")[0].splitlines())) <= 40
+
+
 def test_an_encoding_that_lacks_a_character_gets_its_escape() -> None:
     octets = io.BytesIO()
     stream = Stream(io.TextIOWrapper(octets, encoding="ascii"))

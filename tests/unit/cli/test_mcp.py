@@ -11,6 +11,7 @@ import pytest
 
 from memd.mcp import sdk
 from memd.mcp.client_files import CLIENTS
+from memd_client.installation import Installation
 from tests.unit.cli.stage import memctl
 
 VARIABLES = (
@@ -155,11 +156,11 @@ def test_only_a_terminal_gets_the_help_in_place_of_the_server(
 
 def test_without_the_sdk_the_server_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
-        raise sdk.SdkMissingError(f"the package mcp is not installed: {sdk.INSTALL}")
+        raise sdk.SdkMissingError(f"the package mcp is not installed: `{sdk.install_command()}`")
 
     monkeypatch.setattr(sdk, "load_sdk", missing)
 
     ran = memctl("mcp")
 
     assert ran.code == 1
-    assert "pip install 'memd[mcp]'" in ran.err
+    assert f"`{Installation().add_extra('mcp')}`" in ran.err

@@ -26,6 +26,7 @@ from memd_client.discovery import (
     start_daemon,
 )
 from memd_client.errors import DaemonStartError, SocketPathError
+from memd_client.installation import Installation
 from memd_client.link import Link
 from memd_client.unix_socket import open_socket
 from tests.support.sockets import short_directory, wait_until
@@ -126,8 +127,9 @@ def test_the_daemon_is_run_by_this_python_where_memd_is_installed(
     monkeypatch.setenv("PATH", str(directory))
     assert daemon_command() == [str(directory / "memd")]
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(DaemonStartError, match="neither installed"):
+    with pytest.raises(DaemonStartError, match="neither installed") as caught:
         daemon_command()
+    assert caught.value.hint == Installation().daemon_hint()
 
 
 def _connect(path: Path) -> Link:

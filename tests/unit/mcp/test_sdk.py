@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
+from memd_client.installation import Installation
+
 UNUSED = (
     "uvicorn",
     "starlette",
@@ -57,4 +59,4 @@ def test_without_the_sdk_the_error_says_how_to_get_it() -> None:
         "except SdkMissingError as error: print(json.dumps(str(error)))"
     )
 
-    assert run(program).endswith("pip install 'memd[mcp]'")
+    assert run(program).endswith(f"`{Installation().add_extra('mcp')}`")

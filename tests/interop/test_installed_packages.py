@@ -1,0 +1,218 @@
+"""The packages as a user gets them: built, checked, and installed where the repository is not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+from tests.support.mcp_session import mcp_session, text_of
+from tests.support.packages import (
+    Installed,
+    build_packages,
+    environment,
+    install,
+    installed,
+    wheels,
+)
+from tests.support.page_visitor import Visitor
+from tests.support.tree import ROOT
+
+pytestmark = pytest.mark.long
+
+INSTALL_PAGE = (ROOT / "docs" / "install.md").read_text()
+
+COPY_SAMPLE = "import sys, pathlib, memd.sample; memd.sample.copy_sample(pathlib.Path(sys.argv[1]))"
+QUERY = "POL-358"
+NOTE = "memory/2026-03-09.md"
+
+
+def commands_of(section: str) -> str:
+    """Return the commands of a section of docs/install.md."""
+    [text] = re.findall(rf"^## {section}\n(.*?)(?=^## )", INSTALL_PAGE, re.MULTILINE | re.DOTALL)
+    [commands] = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    return str(commands)
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both packages, each as sdist and wheel, in a folder whose path needs quoting."""
+    return build_packages(tmp_path_factory.mktemp("built") / "my clone" / "dist")
+
+
+@pytest.fixture(scope="module")
+def memd(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """The wheels installed into an empty environment as docs/install.md says, with the sample as memory."""
+    home = tmp_path_factory.mktemp("installed") / "home"
+    programs = home / "memd" / "bin"
+    with installed(programs, home) as made:
+        path = os.pathsep.join((str(Path(sys.executable).parent), made.environ["PATH"]))
+        install(["/bin/sh", "-ec", commands_of("With pip")], made.environ | {"PATH": path}, dist.parent)
+        made.run(programs / "python", "-c", COPY_SAMPLE, made.environ["OPENCLAW_STATE_DIR"])
+        yield made
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the programs uv and pipx."""
+    programs = environment(tmp_path_factory.mktemp("tools") / "venv")
+    install([programs / "python", "-m", "pip", "install", "uv>=0.5", "pipx>=1.7"])
+    return programs
+
+
+def test_twine_accepts_every_file(dist: Path) -> None:
+    files = sorted(dist.iterdir())
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert len(files) == 4
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize("name", ["client", "daemon"])
+def test_a_wheel_built_from_the_source_release_is_the_same(name: str, dist: Path, tmp_path: Path) -> None:
+    [source] = dist.glob(f"memd_{name}-*.tar.gz")
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [folder] = tmp_path.iterdir()
+    [wheel] = dist.glob(f"memd_{name}-*.whl")
+
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "out"],
+        cwd=folder,
+        capture_output=True,
+        check=True,
+    )
+
+    again = zipfile.ZipFile(tmp_path / "out" / wheel.name)
+    assert again.namelist() == zipfile.ZipFile(wheel).namelist()
+
+
+@pytest.mark.parametrize("name", ["client", "daemon"])
+def test_a_wheel_says_what_it_is_and_brings_its_licence(name: str, dist: Path) -> None:
+    [wheel] = dist.glob(f"memd_{name}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        [info] = {each.partition("/")[0] for each in archive.namelist() if ".dist-info/" in each}
+        facts = message_from_bytes(archive.read(f"{info}/METADATA"))
+        licence = archive.read(f"{info}/licenses/LICENSE")
+
+    assert licence == (ROOT / "LICENSE").read_bytes()
+    assert facts["Name"] == f"memd-{name}"
+    assert facts["Author"] == "memd developers"
+    assert str(facts["License-Expression"]).startswith("MIT")
+    assert facts["Description-Content-Type"] == "text/markdown"
+    assert (ROOT / name / "README.md").read_text() in str(facts.get_payload())
+    assert facts.get_all("Project-URL") is None
+
+
+def test_both_programs_say_their_release(memd: Installed) -> None:
+    assert memd.run(memd.programs / "memd", "--version").stdout == "memd 0.1.0\n"
+    assert memd.memctl("--version").stdout == "memctl 0.1.0\n"
+
+
+def test_the_daemon_indexes_the_sample_and_finds_a_note(memd: Installed) -> None:
+    memd.memctl("index")
+
+    assert memd.json("search", QUERY)["hits"][0]["path"] == NOTE
+
+
+def test_the_page_is_served_with_its_files(memd: Installed) -> None:
+    url = memd.memctl("show", "--no-browser").stdout.strip()
+    visitor = Visitor(url).enter()
+
+    assert visitor.ask("GET", "/").status == 200
+    assert visitor.call("search", {"query": QUERY}).json["result"]["hits"][0]["path"] == NOTE
+
+
+def test_doctor_finds_a_sound_installation(memd: Installed) -> None:
+    findings = json.loads(memd.memctl("doctor", "--json", code=None).stdout)["findings"]
+
+    assert {each["state"] for each in findings if each["area"] == "installation"} == {"ok"}
+
+
+@pytest.mark.parametrize("arguments", [["doctor"], ["model", "pull", "minilm"]], ids=" ".join)
+def test_the_command_for_local_models_is_named(memd: Installed, arguments: list[str]) -> None:
+    ran = memd.memctl(*arguments, code=None)
+
+    assert f"`{memd.programs / 'python'} -m pip install 'gguf>=" in ran.stdout + ran.stderr
+
+
+def test_a_missing_mcp_sdk_is_installed_by_the_command_in_the_error(memd: Installed) -> None:
+    error = memd.memctl("mcp", code=1).stderr
+
+    assert memd.paste(error).startswith(f"{memd.programs / 'python'} -m pip install 'mcp")
+    assert asyncio.run(_search_by_mcp(memd)) == {"memory_search": True, "found": True}
+
+
+def test_the_repair_command_installs_the_same_wheels_again(memd: Installed) -> None:
+    hint = "from memd_client.installation import Installation; print(Installation().repair_hint())"
+
+    memd.paste(memd.run(memd.programs / "python", "-c", hint).stdout)
+
+    assert memd.memctl("--version").stdout == "memctl 0.1.0\n"
+
+
+def test_a_client_alone_names_the_command_that_installs_the_daemon(dist: Path, tmp_path: Path) -> None:
+    programs = environment(tmp_path / "venv")
+    install([programs / "python", "-m", "pip", "install", wheels(dist)[0]])
+    start = (
+        "from memd_client import Client\n"
+        "from memd_client.errors import DaemonStartError\n"
+        "try: print(len(Client(autostart=True).status().agents))\n"
+        "except DaemonStartError as error: print(error.hint)"
+    )
+    with installed(programs, tmp_path / "home") as client:
+        hint = client.run(programs / "python", "-c", start).stdout
+
+        client.paste(hint)
+
+        assert client.run(programs / "python", "-c", start).stdout == "1\n"
+
+
+@pytest.mark.parametrize("tool", ["uv", "pipx"])
+def test_a_tool_installer_and_the_commands_named_there(
+    tool: str, dist: Path, tools: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    with installed(home / ".local" / "bin", home, [tools]) as memd:
+        memd.environ["UV_PYTHON"] = sys.executable
+        install(["/bin/sh", "-ec", commands_of(f"With {tool}")], memd.environ, dist.parent)
+        memd.run(_python_of(memd), "-c", COPY_SAMPLE, memd.environ["OPENCLAW_STATE_DIR"])
+        memd.memctl("index")
+        assert memd.json("search", QUERY)["hits"][0]["path"] == NOTE
+
+        memd.paste(memd.memctl("mcp", code=1).stderr)
+        assert asyncio.run(_search_by_mcp(memd)) == {"memory_search": True, "found": True}
+
+        hint = "from memd_client.installation import Installation; print(Installation().repair_hint())"
+        memd.paste(memd.run(_python_of(memd), "-c", hint).stdout)
+        assert memd.memctl("--version").stdout == "memctl 0.1.0\n"
+
+
+def _python_of(memd: Installed) -> Path:
+    """Return the interpreter beside the program that `memctl` is a link to."""
+    return (memd.programs / "memctl").resolve().with_name("python")
+
+
+async def _search_by_mcp(memd: Installed) -> dict[str, bool]:
+    """Return whether the server has the tool that searches, and whether that finds the note."""
+    program = [str(memd.programs / "memctl"), "mcp"]
+    async with mcp_session(memd.environ, autostart=True, program=program) as session:
+        tools = {each.name for each in (await session.list_tools()).tools}
+        found = await session.call_tool("memory_search", {"query": QUERY})
+        return {"memory_search": "memory_search" in tools, "found": NOTE in text_of(found)}

@@ -1,0 +1,159 @@
+"""The commands that hints name, for each kind of environment memd can be installed into."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memd_client.installation import Installation
+
+REQUIRES = (
+    "memd-client==0.1.0",
+    "apsw>=3.51",
+    "sqlite-vec==0.1.9",
+    "mcp<2,>=1.30; extra == 'mcp'",
+    'gguf>=0.10; extra == "local"',
+    "llama-cpp-python>=0.3.24; extra == 'local'",
+)
+
+
+class Environment:
+    """A virtual environment on paper: what installers leave in one."""
+
+    def __init__(self, prefix: Path) -> None:
+        self.prefix = prefix
+        self.packages = prefix / "lib" / "site-packages"
+        self.packages.mkdir(parents=True)
+        self.put("pip", [])
+
+    def put(
+        self, name: str, requires: list[str], origin: Path | None = None, *, editable: bool = False
+    ) -> None:
+        """Make a distribution, installed from a file or folder unless it came from an index."""
+        folder = self.packages / f"{name.replace('-', '_')}-0.1.0.dist-info"
+        folder.mkdir()
+        lines = ["Metadata-Version: 2.4", f"Name: {name}", "Version: 0.1.0"]
+        (folder / "METADATA").write_text(
+            "\n".join([*lines, *(f"Requires-Dist: {each}" for each in requires)])
+        )
+        if origin is not None:
+            kind = {"dir_info": {"editable": editable}} if origin.is_dir() else {"archive_info": {}}
+            (folder / "direct_url.json").write_text(json.dumps({"url": origin.as_uri(), **kind}))
+
+    @property
+    def installation(self) -> Installation:
+        """What the client says about it."""
+        return Installation("/env dir/bin/python", str(self.prefix), [str(self.packages)])
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    """An environment with the daemon from an index."""
+    made = Environment(tmp_path / "root" / ".venv")
+    made.put("memd-client", [])
+    made.put("memd-daemon", list(REQUIRES))
+    return made
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A checkout, without an environment."""
+    root = tmp_path / "root"
+    for name in ("client", "daemon", "scripts"):
+        (root / name).mkdir(parents=True)
+    (root / "scripts" / "run").touch()
+    (root / "daemon" / "pyproject.toml").touch()
+    return root
+
+
+def test_an_environment_with_pip_uses_it_with_the_releases_of_the_metadata(environment: Environment) -> None:
+    here = environment.installation
+
+    assert here.add_extra("mcp") == "'/env dir/bin/python' -m pip install 'mcp<2,>=1.30'"
+    assert here.add_extra("local") == (
+        "'/env dir/bin/python' -m pip install 'gguf>=0.10' 'llama-cpp-python>=0.3.24'"
+    )
+    assert here.reinstall("sqlite-vec") == (
+        "'/env dir/bin/python' -m pip install --force-reinstall sqlite-vec==0.1.9"
+    )
+    assert here.repair_hint() == "Install memd-daemon again as docs/install.md says."
+
+
+def test_an_environment_without_pip_uses_uv(environment: Environment) -> None:
+    (environment.packages / "pip-0.1.0.dist-info" / "METADATA").unlink()
+    (environment.packages / "pip-0.1.0.dist-info").rmdir()
+    here = environment.installation
+
+    assert here.add_extra("mcp") == "uv pip install --python '/env dir/bin/python' 'mcp<2,>=1.30'"
+    assert here.reinstall("apsw") == "uv pip install --python '/env dir/bin/python' --reinstall 'apsw>=3.51'"
+
+
+def test_a_tool_of_uv_is_added_to_by_uv_and_upgraded_to_repair_it(environment: Environment) -> None:
+    (environment.prefix / "uv-receipt.toml").touch()
+    here = environment.installation
+
+    assert here.add_extra("mcp") == "uv pip install --python '/env dir/bin/python' 'mcp<2,>=1.30'"
+    assert here.repair_hint() == "Install memd again: `uv tool upgrade --reinstall .venv`."
+
+
+def test_an_application_of_pipx_is_added_to_by_pipx(environment: Environment) -> None:
+    (environment.prefix / "pipx_metadata.json").touch()
+    here = environment.installation
+
+    assert here.add_extra("mcp") == "pipx inject .venv 'mcp<2,>=1.30'"
+    assert here.reinstall("apsw") == "pipx runpip .venv install --force-reinstall 'apsw>=3.51'"
+    assert here.repair_hint() == "Install memd again: `pipx reinstall .venv`."
+
+
+def test_a_clone_builds_local_models_and_is_made_again_by_its_run_script(tmp_path: Path, clone: Path) -> None:
+    made = Environment(clone / ".venv")
+    made.put("memd-daemon", list(REQUIRES), clone / "daemon", editable=True)
+    here = made.installation
+
+    assert here.add_extra("local") == f"{clone}/scripts/run"
+    assert here.add_extra("mcp") == "'/env dir/bin/python' -m pip install 'mcp<2,>=1.30'"
+    assert here.repair_hint() == f"Install memd again: `rm -r {clone}/.venv && {clone}/scripts/run`."
+
+
+def test_another_environment_is_not_the_clones_though_it_was_installed_from_it(
+    tmp_path: Path, clone: Path
+) -> None:
+    made = Environment(tmp_path / "other" / ".venv")
+    made.put("memd-client", [], clone / "client", editable=True)
+    here = made.installation
+
+    assert "scripts/run" not in here.add_extra("local")
+    assert here.daemon_hint() == (f"Install it: `'/env dir/bin/python' -m pip install -e {clone}/daemon`.")
+
+
+def test_a_clients_wheel_leads_to_the_daemons_beside_it(tmp_path: Path) -> None:
+    wheels = tmp_path / "my wheels"
+    wheels.mkdir()
+    client = wheels / "memd_client-0.1.0-py3-none-any.whl"
+    client.touch()
+    made = Environment(tmp_path / "venv")
+    made.put("memd-client", [], client)
+    assert made.installation.daemon_hint().startswith("Install memd-daemon as docs/install.md says")
+
+    (wheels / "memd_daemon-0.0.9-py3-none-any.whl").touch()
+    daemon = wheels / "memd_daemon-0.1.0-py3-none-any.whl"
+    daemon.touch()
+
+    assert made.installation.daemon_hint() == (
+        f"Install it: `'/env dir/bin/python' -m pip install '{daemon}'`."
+    )
+
+
+def test_wheels_that_are_still_there_repair_an_installation(tmp_path: Path) -> None:
+    made = Environment(tmp_path / "venv")
+    for name in ("client", "daemon"):
+        wheel = tmp_path / f"{name}.whl"
+        wheel.touch()
+        made.put(f"memd-{name}", [], wheel)
+
+    assert made.installation.repair_hint() == (
+        "Install memd again: `'/env dir/bin/python' -m pip install --force-reinstall "
+        f"{tmp_path}/client.whl {tmp_path}/daemon.whl`."
+    )

@@ -13,7 +13,7 @@ from typing import Final
 import apsw
 import msgspec
 
-PACKAGES: Final = ("memd-daemon", "sqlite-vec", "numpy", "llama-cpp-python")
+PACKAGES: Final = ("sqlite-vec", "numpy", "llama-cpp-python")
 
 GIB: Final = 1024**3
 
@@ -63,6 +63,7 @@ def this_machine() -> Machine:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
+    yield "memd", version("memd-daemon")
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
             yield name, version(name)

@@ -1,4 +1,4 @@
-"""What `npm pack` makes of the Node client and the plugin: complete, and enough for `npm install`."""
+"""What `npm pack` makes of the Node client and the plugin: complete, and enough for `npm install` and for OpenClaw."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
 from tests.support.node import npm_install, run_node
-from tests.support.openclaw_home import NODE_CLIENT, PLUGIN, plugin_folder
+from tests.support.openclaw_home import NODE_CLIENT, PLUGIN, OpenClawHome, plugin_folder, settings
 
 pytestmark = pytest.mark.long
 
@@ -67,3 +69,16 @@ def test_the_plugins_tarball_brings_its_client_and_installs_by_itself(tmp_path: 
     assert run_node(["use.js"], cwd=plugin).stdout == "function\n"
     checked = subprocess.run(["npm", "ls", "--all"], cwd=where, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_openclaw_installs_the_plugins_tarball(tmp_path: Path) -> None:
+    tarball, _ = pack(plugin_folder(tmp_path), tmp_path)
+    with StateHome(settings("http://127.0.0.1:9")) as home:
+        home.note("MEMORY.md", "# Ports\n\nThe staging gateway listens on port 8443.\n")
+        openclaw = OpenClawHome(home)
+
+        openclaw.run("plugins", "install", f"npm-pack:{tarball}", "--force", "--accept-capabilities")
+
+        openclaw.run("plugins", "disable", "memory-core")
+        with DaemonProcess(home):
+            assert "8443" in openclaw.run("memory", "search", "staging gateway").stdout

@@ -26,7 +26,6 @@ from memd.service.check_agents import check_index, describe_agents, describe_err
 from memd.settings import is_usual_index
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
-from memd_client.installation import Installation
 
 Report = dict[str, Any]
 
@@ -72,12 +71,12 @@ def _programs(home: OpenClawHome) -> Report:
     settings = home.agents[home.default_agent].settings.store.vector
     extension = VectorExtension(settings.extension_path, enabled=settings.enabled)
     extension.load()
-    installation = Installation()
     db = connect(":memory:", ())
     try:
         has_words = has_module(db, "fts5")
     finally:
         db.close(True)
+    llama = (_version("llama-cpp-python") or "unknown") if is_extra_installed() else ""
     return {
         "python": platform.python_version(),
         "apsw": _version("apsw"),
@@ -85,12 +84,20 @@ def _programs(home: OpenClawHome) -> Report:
         "sqlite_vec": extension.version or "",
         "sqlite_vec_problem": extension.error or "",
         "sqlite_vec_wanted": settings.enabled,
-        "llama_cpp": (_version("llama-cpp-python") or "unknown") if is_extra_installed() else "",
-        "fixes": {
-            "apsw": installation.reinstall("apsw"),
-            "sqlite-vec": installation.reinstall("sqlite-vec"),
-            "llama-cpp-python": installation.add_extra("local"),
-        },
+        "llama_cpp": llama,
+        "fixes": {} if has_words and extension.version and llama else _fixes(),
+    }
+
+
+def _fixes() -> dict[str, str]:
+    """Return the commands that install what is missing or broken, by package."""
+    from memd_client.installation import Installation
+
+    here = Installation()
+    return {
+        "apsw": here.reinstall("apsw"),
+        "sqlite-vec": here.reinstall("sqlite-vec"),
+        "llama-cpp-python": here.add_extra("local"),
     }
 
 

@@ -175,3 +175,23 @@ def test_the_requirement_files_are_resolved_from_the_pyprojects(tmp_path: Path) 
     subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
     assert "llama-cpp-python" in (tmp_path / "local.in").read_text()
     assert "memd-client" not in (tmp_path / "run.in").read_text()
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [("memd-0.1.0.dist-info", "uninstall -y memd\n"), ("memd_daemon-0.1.0.dist-info", "")],
+)
+def test_a_distribution_of_the_old_name_is_uninstalled_before_the_new_one(
+    folder: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib" / "python3.11" / "site-packages" / folder).mkdir(parents=True)
+    installer = tmp_path / "installer"
+    installer.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/said\n')
+    installer.chmod(0o700)
+    (tmp_path / "said").touch()
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path)
+    monkeypatch.setattr(bootstrap, "installer", lambda: [str(installer), "install"])
+
+    bootstrap.remove_old_name()
+
+    assert (tmp_path / "said").read_text() == told

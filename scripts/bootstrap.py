@@ -254,7 +254,8 @@ def has_pip_for_others() -> bool:
 def remove_old_name() -> None:
     """Uninstall the distribution `memd`, renamed to `memd-daemon`: both would own the same programs."""
     if any(VENV.glob("lib/*/site-packages/memd-*.dist-info")):
-        command = ["uninstall" if each == "install" else each for each in installer()]
+        command = [each for each in installer() if not each.startswith(("--disable-", "--no-"))]
+        command[command.index("install")] = "uninstall"
         subprocess.run([*command, "-y", "memd"], stdout=subprocess.DEVNULL, check=False)
 
 

@@ -98,9 +98,21 @@ class Installation:
         """Return the command that installs what is appended to it."""
         if self._is_pipx():
             return ["pipx", "inject", os.path.basename(self._prefix)]
-        if self._is_uv_tool() or self._distribution("pip") is None:
+        has_pip = self._distribution("pip") is not None
+        pip = self._python if has_pip else self._base_python_with_pip()
+        if self._is_uv_tool() or pip is None:
             return ["uv", "pip", "install", "--python", self._python]
-        return [self._python, "-m", "pip", "install"]
+        return [pip, "-m", "pip", *([] if has_pip else ["--python", self._python]), "install"]
+
+    def _base_python_with_pip(self) -> str | None:
+        """Return the interpreter a virtual environment was made by, if it has a pip; uv's need none."""
+        try:
+            with open(os.path.join(self._prefix, "pyvenv.cfg"), encoding="utf-8") as file:
+                facts = dict(re.findall(r"^(\w+) *= *(.*)$", file.read(), re.MULTILINE))
+        except (OSError, ValueError):
+            return None
+        home = facts.get("home", "")
+        return os.path.join(home, "python3") if os.path.isfile(os.path.join(home, "pip3")) else None
 
     def _reinstall_option(self) -> str:
         return "--reinstall" if self._installer()[0] == "uv" else "--force-reinstall"

@@ -90,6 +90,19 @@ def test_an_environment_without_pip_uses_uv(environment: Environment) -> None:
     assert here.reinstall("apsw") == "uv pip install --python '/env dir/bin/python' --reinstall 'apsw>=3.51'"
 
 
+def test_an_environment_without_pip_uses_that_of_the_python_it_was_made_by(
+    environment: Environment, tmp_path: Path
+) -> None:
+    (environment.packages / "pip-0.1.0.dist-info" / "METADATA").unlink()
+    (environment.packages / "pip-0.1.0.dist-info").rmdir()
+    (environment.prefix / "pyvenv.cfg").write_text(f"home = {tmp_path}\nversion = 3.11.7\n")
+    (tmp_path / "pip3").touch()
+
+    assert environment.installation.add_extra("mcp") == (
+        f"{tmp_path}/python3 -m pip --python '/env dir/bin/python' install 'mcp<2,>=1.30'"
+    )
+
+
 def test_a_tool_of_uv_is_added_to_by_uv_and_upgraded_to_repair_it(environment: Environment) -> None:
     (environment.prefix / "uv-receipt.toml").touch()
     here = environment.installation

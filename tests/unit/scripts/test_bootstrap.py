@@ -190,7 +190,7 @@ def test_a_distribution_of_the_old_name_is_uninstalled_before_the_new_one(
     installer.chmod(0o700)
     (tmp_path / "said").touch()
     monkeypatch.setattr(bootstrap, "VENV", tmp_path)
-    monkeypatch.setattr(bootstrap, "installer", lambda: [str(installer), "install"])
+    monkeypatch.setattr(bootstrap, "installer", lambda: [str(installer), "install", "--no-compile"])
 
     bootstrap.remove_old_name()
 

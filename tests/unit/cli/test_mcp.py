@@ -141,7 +141,7 @@ def test_only_a_terminal_gets_the_help_in_place_of_the_server(
 ) -> None:
     served: list[str | None] = []
     monkeypatch.setattr(sdk, "load_sdk", lambda: None)
-    monkeypatch.setattr("memd.mcp.serving.serve", lambda agent, autostart: served.append(agent))
+    monkeypatch.setattr("memd.mcp.serving.serve", lambda agent, **options: served.append(agent))
 
     monkeypatch.setattr("sys.stdin", Stdin(is_terminal=True))
     on_terminal = memctl(*arguments)

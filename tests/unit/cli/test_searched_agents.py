@@ -9,7 +9,7 @@ import pytest
 
 from memd.cli.get import split_place
 from memd_client.errors import AgentUnknownError, MemoryDisabledError
-from memd_client.messages import Hit, Pending, Problem, SearchAgentsReply, SearchedAgent
+from memd_client.messages import EmptyResult, Hit, Pending, Problem, SearchAgentsReply, SearchedAgent
 from memd_client.wire import to_wire
 from tests.unit.cli.stage import KEYS, LEASE, OUTAGE, Ran, found, memctl
 
@@ -85,14 +85,16 @@ def test_modes_and_what_is_missing_are_said_by_agent_if_they_differ() -> None:
 
 
 def test_what_is_missing_from_all_agents_is_said_once_and_names_none() -> None:
-    rows = [row("home", mode="keyword", degraded=OUTAGE), row("work", mode="keyword", degraded=OUTAGE)]
+    none = EmptyResult("no_match", "No relevant results.", "Search with min_score 0.")
+    rows = [row(each, mode="keyword", degraded=OUTAGE, empty=none) for each in ("home", "work")]
 
     said = search_all(replied(rows=rows)).out.splitlines()
 
     assert said == [
         "No hits in the memory of any agent.",
-        "  try: --min-score 0 shows the nearest texts all the same.",
         "0 hits · 2 agents searched · keyword · 4.2 ms",
+        "no hits: No relevant results.",
+        "  try: Search with --min-score 0.",
         "degraded: The embedding provider openai answered 401. (for 3 h, provider_failed)",
         "  try: Correct search.remote.apiKey.",
     ]

@@ -152,7 +152,7 @@ def test_a_search_of_all_agents_names_the_agent_that_reading_on_needs(daemon: Da
         get = await session.call_tool("memory_get", {"path": "MEMORY.md", "agent": "all"})
         return found, read, wrong, get
 
-    found, read, wrong, get = driven(daemon, steps)
+    found, read, wrong, get = driven(daemon, steps, STRUCTURED)
 
     answer = found.structuredContent
     assert {row["agent"] for row in answer["results"]} == {"main", "work"}

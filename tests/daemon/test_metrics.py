@@ -77,7 +77,7 @@ def test_the_commands_show_the_figures(daemon: DaemonProcess) -> None:
 
 @pytest.mark.parametrize(
     ("command", "key", "code"),
-    [(("top",), b"q", 0), (("status", "--watch"), b"\x03", 130)],
+    [(("top",), b"q", 0), (("status", "--watch", "--verbose"), b"\x03", 130)],
     ids=["top", "status"],
 )
 def test_what_is_watched_outlives_the_daemon_and_ends_at_a_key(

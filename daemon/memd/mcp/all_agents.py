@@ -39,11 +39,22 @@ def search_of(arguments: Mapping[str, Any]) -> Ask[SearchAgentsReply]:
 
 def answer_of(reply: SearchAgentsReply) -> dict[str, Any]:
     """Return a reply in the tool's shape; `mode` is `mixed` if the agents were searched in different modes."""
-    return {
+    answer: dict[str, Any] = {
         "results": [_result(hit) for hit in reply.hits],
         "mode": _mode(reply.agents),
         "agents": [_agent(row) for row in reply.agents],
     }
+    if reason := "" if reply.hits else _reason(reply.agents):
+        answer["reason"] = reason
+    return answer
+
+
+def _reason(rows: Sequence[SearchedAgent]) -> str:
+    """Return why no agent has a hit: once if for all the same, else by agent."""
+    reasons = {row.agent: row.empty.message for row in rows if row.empty is not None}
+    if len(set(reasons.values())) <= 1:
+        return next(iter(reasons.values()), "")
+    return " ".join(f"Agent {agent}: {message}" for agent, message in reasons.items())
 
 
 def _mode(rows: Sequence[SearchedAgent]) -> str:

@@ -9,12 +9,21 @@ from typing import Any, cast
 
 import pytest
 
+from memd.mcp.all_agents import answer_of
 from memd.mcp.calls import carry_out
 from memd.mcp.reach import Reach
 from memd_client.aio import Client
 from memd_client.ask import Ask
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError, MemdError
-from memd_client.messages import CallToolReply, Degraded, Hit, Problem, SearchAgentsReply, SearchedAgent
+from memd_client.messages import (
+    CallToolReply,
+    Degraded,
+    EmptyResult,
+    Hit,
+    Problem,
+    SearchAgentsReply,
+    SearchedAgent,
+)
 
 HIT = Hit(
     "MEMORY.md", 3, 3, 0.5, None, 2.0, "Keys: with the neighbour.", "memory", "MEMORY.md#L3", agent="home"
@@ -129,3 +138,19 @@ def test_a_daemon_that_went_away_is_an_outcome() -> None:
     client = FakeClient(call_tool=NO_ALL, search_agents=DaemonUnreachableError("no daemon"))
 
     assert "daemon_unreachable" in call(client, None, query="keys").text
+
+
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        (("No relevant results.",) * 2, "No relevant results."),
+        (("No notes.", "No relevant results."), "Agent home: No notes. Agent work: No relevant results."),
+    ],
+)
+def test_a_search_without_hits_says_why_once_or_by_agent(messages: tuple[str, str], reason: str) -> None:
+    rows = [
+        SearchedAgent(agent, mode="keyword", empty=EmptyResult("no_match", message, "hint"))
+        for agent, message in zip(("home", "work"), messages, strict=True)
+    ]
+
+    assert answer_of(SearchAgentsReply([], rows, 1.0))["reason"] == reason

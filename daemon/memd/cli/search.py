@@ -1,4 +1,4 @@
-"""`memctl search`: a question to an agent's memory, the hits, and how they were found."""
+"""`memctl search`: a query to the memory of an agent or of all, and the hits."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from memd.cli.wording import count, span
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Sequence
 
     from memd.cli.connect import MemoryClient
     from memd.cli.output import Output
@@ -145,16 +146,10 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
 
     Args:
         reply: The daemon's.
-        query: The question; its words are marked in the snippets.
+        query: The query; its words are marked in the snippets.
         now_ms: The time now, in epoch milliseconds.
     """
-    pattern = pattern_for(query)
-    lines: list[Line] = []
-    for hit in reply.hits:
-        lines.extend(_hit_lines(hit, pattern))
-        lines.append(BLANK)
-    if not reply.hits:
-        lines.extend(_empty_lines(reply))
+    lines = _all_hit_lines(reply.hits, query) or _empty_lines(reply)
     lines.append(line(*_summary(reply)))
     if reply.timings:
         lines.append(
@@ -175,14 +170,14 @@ def search_agents_lines(reply: SearchAgentsReply, query: str, now_ms: int) -> li
         query: The query; its words are marked in the snippets.
         now_ms: The time now, in epoch milliseconds.
     """
-    pattern = pattern_for(query)
-    lines: list[Line] = []
-    for hit in reply.hits:
-        lines.extend(_hit_lines(hit, pattern))
-        lines.append(BLANK)
-    if not reply.hits:
-        lines.append(line("No hits in the memory of any agent."))
+    lines = _all_hit_lines(reply.hits, query) or [line("No hits in the memory of any agent.")]
     return [*lines, *summary_lines(reply, now_ms)]
+
+
+def _all_hit_lines(hits: Sequence[Hit], query: str) -> list[Line]:
+    """Return the hits, a blank line after each; the query's words are marked."""
+    pattern = pattern_for(query)
+    return [each for hit in hits for each in (*_hit_lines(hit, pattern), BLANK)]
 
 
 def _hit_lines(hit: Hit, pattern: re.Pattern[str] | None) -> list[Line]:

@@ -1,0 +1,168 @@
+"""Golden hits: the recorded answers of the retrieval sets, in every mode and by every vector path.
+
+A file `tests/golden/<set>-<mode>.jsonl` holds a header line, then one line a query:
+`[id, mode, abstained, ["path:start-end score", ...]]`. It holds ids, places and numbers, and no text of the sets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from memd.text.days.find import find_days
+from memd_client import Client
+from memd_client.messages import SearchReply
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+
+TESTS = Path(__file__).resolve().parents[1]
+GOLDEN = TESTS / "golden"
+SETS = TESTS / "retrieval"
+EVAL = Path(os.environ.get("MEMD_EVAL") or TESTS.parents[1] / "shared" / "eval")
+"""The folder named by MEMD_EVAL, else the one next to the repository."""
+
+MODES = ("keyword", "hybrid", "vector")
+VECTOR_PATHS = {"memory": 512, "sqlite-vec": 0, "scan": 0}
+"""Each path, with the memory budget in MB that selects it."""
+
+HITS = 6
+"""Hits recorded of each query: as many as a search returns by default."""
+
+PROBE = "a sentence whose vector identifies the model and the processor"
+OTHER_DAYS = (date(2026, 11, 25), date(2027, 3, 10))
+
+
+@dataclass(frozen=True)
+class GoldenQuery:
+    """One query of a set."""
+
+    id: str
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True)
+class GoldenSet:
+    """A set of queries and the folders that hold the notes of its agents."""
+
+    name: str
+    notes: dict[str, Path]
+    queries: tuple[GoldenQuery, ...]
+
+
+def repository_sets() -> list[GoldenSet]:
+    """Return the sets that the repository holds."""
+    return [
+        GoldenSet(name, {name: SETS / name / "workspace"}, tuple(_queries(SETS / name, name)))
+        for name in ("abstention", "multilingual", "technical")
+    ]
+
+
+def eval_set() -> GoldenSet | None:
+    """Return the evaluation set, one agent a conversation; None if it is not on this machine."""
+    folders = sorted(path.parent for path in EVAL.glob("*/queries.jsonl"))
+    if not folders:
+        return None
+    queries = [query for folder in folders for query in _queries(folder, folder.name)]
+    return GoldenSet("eval", {folder.name: folder for folder in folders}, tuple(queries))
+
+
+def _queries(folder: Path, agent: str) -> Iterator[GoldenQuery]:
+    """Yield the queries of a folder, without those whose meaning depends on the day of the test."""
+    for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        first, second = (find_days(row["query"], today) for today in OTHER_DAYS)
+        if first == second:
+            yield GoldenQuery(row["id"], agent, row["query"])
+
+
+@contextmanager
+def golden_home(golden: GoldenSet) -> Iterator[StateHome]:
+    """Lay out the notes of a set, one workspace an agent."""
+    with StateHome() as home:
+        for agent, folder in golden.notes.items():
+            shutil.copytree(folder, home.state / agent, ignore=shutil.ignore_patterns("*.jsonl"))
+        yield home
+
+
+def run_set(home: StateHome, golden: GoldenSet, mode: str, path: str) -> tuple[str, list[str]]:
+    """Ask all queries of a set.
+
+    Args:
+        home: From `golden_home`.
+        golden: The set.
+        mode: One of `MODES`.
+        path: One of `VECTOR_PATHS`.
+
+    Returns:
+        (the hash of the probe's vector, empty in keyword mode; one line a query).
+    """
+    home.configure(_settings(home, golden, mode, path))
+    (home.root / "memd.toml").write_text(f"memory_budget_mb = {VECTOR_PATHS[path]}\n")
+    with DaemonProcess(home) as daemon, daemon.client(timeout_s=900) as client:
+        if mode != "keyword":
+            client.model("minilm")
+        client.index()
+        probe = ""
+        if mode != "keyword":
+            probe = hashlib.sha256(client.embed([PROBE], agent=golden.queries[0].agent).vectors).hexdigest()
+            for agent in client.status().agents:
+                if agent.agent in golden.notes:
+                    assert agent.vector_path == path, f"{agent.agent}: {agent.vector_path}, not {path}"
+        return probe, [_line(client, query, mode) for query in golden.queries]
+
+
+def _settings(home: StateHome, golden: GoldenSet, mode: str, path: str) -> dict[str, Any]:
+    search: dict[str, Any] = {"provider": "none"}
+    if mode != "keyword":
+        search = {"provider": "local", "local": {"modelPath": "minilm"}}
+        search["query"] = {"hybrid": {"enabled": mode == "hybrid"}}
+        search["store"] = {"vector": {"enabled": path != "scan"}}
+    agents = [{"id": agent, "workspace": str(home.state / agent)} for agent in golden.notes]
+    return {"agents": {"defaults": {"memorySearch": search}, "list": agents}}
+
+
+def _line(client: Client, query: GoldenQuery, mode: str) -> str:
+    reply = client.search(query.text, agent=query.agent, max_results=HITS)
+    assert reply.mode == mode, f"{query.id}: {reply.mode}, {reply.degraded}"
+    return as_line(query.id, reply)
+
+
+def as_line(query_id: str, reply: SearchReply) -> str:
+    """Return a reply as a golden file has it."""
+    hits = [f"{hit.path}:{hit.start_line}-{hit.end_line} {hit.score:.6f}" for hit in reply.hits]
+    return json.dumps([query_id, reply.mode, reply.abstained, hits], ensure_ascii=False)
+
+
+def golden_file(golden: GoldenSet, mode: str) -> Path:
+    """Return the path of the recorded answers of a set in a mode."""
+    return GOLDEN / f"{golden.name}-{mode}.jsonl"
+
+
+def read_golden(golden: GoldenSet, mode: str) -> tuple[str, list[str]]:
+    """Return the recorded probe and lines of a set in a mode."""
+    header, *lines = golden_file(golden, mode).read_text(encoding="utf-8").splitlines()
+    return str(json.loads(header)["probe"]), lines
+
+
+def write_golden(golden: GoldenSet, mode: str, probe: str, lines: Sequence[str]) -> None:
+    """Record the answers of a set in a mode."""
+    header = json.dumps({"set": golden.name, "mode": mode, "queries": len(lines), "probe": probe})
+    GOLDEN.mkdir(exist_ok=True)
+    golden_file(golden, mode).write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+
+
+def differences(recorded: Sequence[str], answered: Sequence[str]) -> list[str]:
+    """Return the recorded and the answered line of each query that differs."""
+    old = {json.loads(line)[0]: line for line in recorded}
+    new = {json.loads(line)[0]: line for line in answered}
+    both = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    return [f"- {old.get(key)}\n+ {new.get(key)}" for key in both]

@@ -31,10 +31,10 @@ import trio
 
 from benchmarks.embedding_sides import CHUNK_TOKENS, Setting, Side, SideError, timed
 from benchmarks.quiet import QUIET_SHARE, undisturbed
-from memd.embedding.model.machine import load_physical_cores
-from memd.embedding.model.process import SPIN_COUNT
-from memd.embedding.model.pull import pull_model
-from memd.paths import models_dir
+from memd.embedding.local.machine import load_physical_cores
+from memd.embedding.local.process import SPIN_COUNT
+from memd.embedding.local.pull import pull_model
+from memd.settings.paths import models_dir
 from memd.text.tokens import UNITS_PER_TOKEN, estimate_tokens
 from memd_client import Client
 from memd_client.errors import MemdError
@@ -315,17 +315,7 @@ def main() -> None:
 
 
 def compare(rounds: int, seconds: float, *, quick: bool) -> Compared:
-    """Run the sweep, then the rounds.
-
-    Args:
-        rounds: Most rounds.
-        seconds: No round is begun after that, but for the fewest.
-        quick: A short sweep.
-
-    Raises:
-        MemdError: The model can't be had.
-        SideError: A side crashed, or the daemon indexed something else than the texts.
-    """
+    """Run the sweep, then the rounds."""
     model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
     until = time.perf_counter() + seconds
     works = make_works(model, 1 if quick else 2)

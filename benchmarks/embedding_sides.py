@@ -22,10 +22,10 @@ from typing import Any, TextIO, TypeVar
 
 import trio
 
-from memd.embedding.model.owner import ModelFile, ModelOwner
-from memd.embedding.model.policy import RunnerSettings
-from memd.embedding.providers.local import LIMITS, LocalProvider
-from memd.embedding.space import local_space
+from memd.embedding.local.owner import ModelFile, ModelOwner
+from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.provider import LIMITS, LocalProvider
+from memd.embedding.local.space import local_space
 
 CHUNK_TOKENS = 400
 """The default of `chunking.tokens`, in estimated tokens."""
@@ -82,11 +82,7 @@ class Side:
         )
 
     def rate(self, texts: Sequence[str]) -> float:
-        """Return how many of some texts were embedded a second.
-
-        Raises:
-            SideError: The process has died, or can't embed one of them.
-        """
+        """Return how many of some texts were embedded a second."""
         return len(texts) / float(self._ask(texts)["seconds"])
 
     def can(self, texts: Sequence[str]) -> bool:
@@ -98,11 +94,7 @@ class Side:
         return True
 
     def tokens(self, text: str) -> int:
-        """Return a text's tokens by the model; only llama-cpp-python's sides know them.
-
-        Raises:
-            SideError: As `seconds`.
-        """
+        """Return a text's tokens by the model; only llama-cpp-python's sides know them."""
         return int(self._ask([text], "count")["tokens"][0])
 
     def _ask(self, texts: Sequence[str], what: str = "embed") -> dict[str, Any]:

@@ -55,15 +55,7 @@ BUSY_LINES = 20
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is done.
-
-    Attributes:
-        files: Notes of `write` and `reconcile`.
-        trials: Writes, each with its search.
-        chunks: Of the full index.
-        busy_s: Longest time of searching beside other work.
-        new_files: What the twentieth agent takes in.
-    """
+    """How much is done."""
 
     files: int = 1300
     trials: int = 1000
@@ -113,13 +105,7 @@ def memory_search(mode: str) -> dict[str, Any]:
 
 @contextmanager
 def prepared(mode: str, fill: Callable[[StateHome], None], *others: str) -> Iterator[DaemonProcess]:
-    """Run a daemon over a home that is indexed, in `meaning` mode with a vector for every chunk.
-
-    Args:
-        mode: `keyword` or `meaning`.
-        fill: Writes the notes.
-        others: Agents beside `main`.
-    """
+    """Run a daemon over a home that is indexed, in `meaning` mode with a vector for every chunk."""
     with StateHome() as home:
         home.configure(agents_config(home.state, *others, memory_search=memory_search("keyword")))
         fill(home)
@@ -209,18 +195,7 @@ def search_beside(
     *,
     again: bool,
 ) -> tuple[list[float], int]:
-    """Search as long as other work goes on, or until it is enough.
-
-    Args:
-        daemon: Who does both.
-        work: What a second client asks for; given up at the end, as a full index with embeddings takes minutes.
-        search: One search.
-        enough: Says after how many seconds it is.
-        again: Whether the work begins anew when it is done.
-
-    Returns:
-        How long each search took, and how often the work was done.
-    """
+    """Search as long as other work goes on, or until it is enough."""
     ended, rounds, took = threading.Event(), [0], list[float]()
 
     def keep_busy(client: Client) -> None:

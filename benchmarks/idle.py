@@ -36,13 +36,7 @@ class Idle:
 
 
 def measure(agents: int, files: int, seconds: float) -> Idle:
-    """Return what a daemon of so many agents costs while nothing happens.
-
-    Args:
-        agents: How many.
-        files: Notes of each.
-        seconds: How long it is watched.
-    """
+    """Return what a daemon of so many agents costs while nothing happens."""
     names = [f"agent{number:02}" for number in range(agents - 1)]
     with StateHome() as home:
         home.configure(agents_config(home.state, *names))

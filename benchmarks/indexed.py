@@ -10,11 +10,7 @@ class StateError(Exception):
 
 
 def all_indexed(reply: IndexReply) -> list[IndexedAgent]:
-    """Return a sync's agents.
-
-    Raises:
-        StateError: One of them failed, or has less than its provider should give.
-    """
+    """Return a sync's agents."""
     for agent in reply.agents:
         if agent.error or agent.degraded:
             raise StateError(f"{agent.agent}: {agent.error or agent.degraded}")
@@ -22,11 +18,7 @@ def all_indexed(reply: IndexReply) -> list[IndexedAgent]:
 
 
 def only_indexed(reply: IndexReply, files: int) -> IndexedAgent:
-    """Return the one agent of a sync.
-
-    Raises:
-        StateError: As `all_indexed`; or it knows another number of files.
-    """
+    """Return the one agent of a sync."""
     (agent,) = all_indexed(reply)
     if agent.files != files:
         raise StateError(f"{agent.agent}: {agent.files} files indexed of {files}")

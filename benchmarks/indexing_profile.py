@@ -26,18 +26,22 @@ from benchmarks.corpus import DIMS, make_corpus, random_vectors
 from benchmarks.part import Figure, Options, Part, at_most, measured
 from benchmarks.reply_reading import reading_figures
 from benchmarks.stages import Stages
-from memd.clock import wall_clock_ms
-from memd.config import Chunking
 from memd.index import chunks_vec, connection, database, files, keyword
 from memd.index.cache import SpaceKey
 from memd.index.connection import IndexFile
 from memd.index.database import Database
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.sync import cut, reconcile, rows, sources, vector_writer
-from memd.sync.reconcile import TextSync
-from memd.sync.right_of_way import RightOfWay
-from memd.sync.rows import FileRows
-from memd.sync.vector_writer import CacheLimits, FillEvents, VectorWriter
+from memd.settings.schema import Chunking
+from memd.sync import sources
+from memd.sync.search_scheduler import SearchScheduler
+from memd.sync.text import chunking_scheme as cut
+from memd.sync.text import file_rows as rows
+from memd.sync.text import text_sync as reconcile
+from memd.sync.text.file_rows import FileRows
+from memd.sync.text.text_sync import TextSync
+from memd.sync.vectors import vector_writer
+from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
+from memd.system.clock import wall_clock_ms
 from tests.support.homes import StateHome
 
 BAR_MS: Final = 0.3
@@ -152,7 +156,7 @@ async def syncing(index: IndexFile, workspace: Path) -> AsyncIterator[TextSync]:
     held = FileRows(
         index, found, chunking=Chunking(), clock=wall_clock_ms, disk=disk, on_published=lambda published: None
     )
-    text = TextSync(index, found, held, clock=wall_clock_ms, disk=disk, right_of_way=RightOfWay())
+    text = TextSync(index, found, held, clock=wall_clock_ms, disk=disk, scheduler=SearchScheduler())
     await text.load()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(text.run)

@@ -41,13 +41,7 @@ class Told:
 
 
 class Connection:
-    """One client of the daemon: a socket and a session.
-
-    Args:
-        path: The daemon's socket.
-        number: Which client it is; clients ask the same questions in turns of their own.
-        questions: What is asked.
-    """
+    """One client of the daemon: a socket and a session."""
 
     def __init__(self, path: str, number: int, questions: list[str]) -> None:
         self.number = number
@@ -69,11 +63,7 @@ class Connection:
         self.peer.sendall(self._session.request("search", {"query": question})[1])
 
     def hear(self) -> Reply | Failure | None:
-        """Return the answer, or None where it isn't whole yet.
-
-        Raises:
-            ConnectionError: The daemon closed the connection.
-        """
+        """Return the answer, or None where it isn't whole yet."""
         data = self.peer.recv(RECEIVE_BYTES)
         if not data:
             raise ConnectionError("the daemon closed a connection")

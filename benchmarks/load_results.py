@@ -11,20 +11,7 @@ import msgspec
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """One round of a load.
-
-    Attributes:
-        seconds: How long clients asked.
-        answers: Of each client within that time.
-        took_ms: Of every answer, those after the time included.
-        errors: Refused or failed requests by code.
-        less: Answers made without vectors, or degraded.
-        unanswered: Requests without any answer long after the time.
-        clients_share: What the processes of the clients took of all cores.
-        daemon_cores: Cores the daemon and its model kept busy.
-        daemon_ms: Processor time they took for an answer, other work included.
-        work: How often the other work was finished meanwhile.
-    """
+    """One round of a load."""
 
     seconds: float
     answers: list[int]
@@ -58,15 +45,7 @@ class LoadResult(msgspec.Struct, frozen=True):
 def add_up(
     told: Sequence[Mapping[str, Any]], *, seconds: float, cores: int, daemon_s: float, work: float = 0.0
 ) -> LoadResult:
-    """Return the result of some processes of clients.
-
-    Args:
-        told: What each wrote: `load_clients.Told` as a map.
-        seconds: How long clients asked.
-        cores: Of the machine.
-        daemon_s: Processor time the daemon and its model used until the last answer.
-        work: How often the other work was finished meanwhile.
-    """
+    """Return the result of some processes of clients."""
     errors: Counter[str] = Counter()
     for each in told:
         errors.update(each["errors"])

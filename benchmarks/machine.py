@@ -19,17 +19,7 @@ GIB: Final = 1024**3
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """What figures depend on beside the code.
-
-    Attributes:
-        cores: Processors the suite may use.
-        memory_gib: Of the whole machine.
-        cpu: The processor's model, as the kernel names it.
-        system: Operating system and kernel.
-        python: Version.
-        sqlite: Version of the library that the index uses.
-        packages: Versions of those that do the work; one that isn't installed is left out.
-    """
+    """What figures depend on beside the code."""
 
     cores: int
     memory_gib: float

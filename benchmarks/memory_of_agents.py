@@ -25,8 +25,8 @@ from benchmarks.part import Figure, Options, Part, at_most, measured
 from benchmarks.scale_agents import names_of
 from benchmarks.scale_corpora import Corpus, cached_corpus, settled_home, start
 from benchmarks.scale_process import REST_S, Memory, children_of, memory_of, workers
-from memd.embedding.model.pull import pull_model
-from memd.paths import models_dir
+from memd.embedding.local.pull import pull_model
+from memd.settings.paths import models_dir
 from tests.support.daemon import DaemonProcess
 
 SIDES: Final = "benchmarks.memory_of_agents_sides"
@@ -47,15 +47,7 @@ PARTS: Final = {
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """Memory of one round, in the order it is measured.
-
-    Attributes:
-        searching: The daemon with its model, right after the searches.
-        daemon: The same at rest.
-        clients: All of them.
-        engines: All of them, caches given back.
-        bare: As many bare interpreters.
-    """
+    """Memory of one round, in the order it is measured."""
 
     searching: Memory
     daemon: Memory

@@ -43,24 +43,24 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
     from ctypes import CDLL
     from pathlib import Path
 
-    from memd.clock import wall_clock_ms
-    from memd.config import Query
-    from memd.embedding.space import space_of
+    from memd.embedding.local.space import space_of
     from memd.index.cache import active_space
     from memd.index.connection import IndexFile
     from memd.index.database import Database
+    from memd.index.vectors.cache import MatrixBudget, VectorCache, load_facts
     from memd.index.vectors.sqlite_vec import VectorExtension
-    from memd.index.vectors.warm import MatrixBudget, WarmVectors, load_facts
     from memd.search.find import find_hits
     from memd.search.lexicon import Lexicon
-    from memd.search.question import Found, Question
+    from memd.search.query import Found, Question
+    from memd.settings.schema import Query
+    from memd.system.clock import wall_clock_ms
 
     extension = VectorExtension()
     extension.load()
     path = Path(index_path)
     index = await IndexFile.open(path, extension=extension, clock=wall_clock_ms, space_of=space_of)
     model, vector = embedded(model_path, question)
-    warm = WarmVectors(extension, MatrixBudget(1 << 30))
+    warm = VectorCache(extension, MatrixBudget(1 << 30))
     asked = Question(question, Query(), 6, None, None, wall_clock_ms(), model="minilm", lexicon=Lexicon())
     asked.vector = vector
 
@@ -83,7 +83,7 @@ def embedded(model_path: str, question: str) -> tuple[object, Any]:
     import llama_cpp
     import numpy as np
 
-    from memd.embedding.model.machine import load_physical_cores
+    from memd.embedding.local.machine import load_physical_cores
 
     with silent():
         model = llama_cpp.Llama(

@@ -24,8 +24,8 @@ from benchmarks.peers.notes import write_notes
 from benchmarks.peers.server import INSTANT
 from benchmarks.peers.side import Corner, Side
 from benchmarks.scale_process import Memory, memory_of
-from memd.embedding.model.pull import pull_model
-from memd.paths import models_dir
+from memd.embedding.local.pull import pull_model
+from memd.settings.paths import models_dir
 
 NOTES_CHUNKS: Final = 100
 """Notes of each peer's agent: what a process takes is mostly its runtime."""
@@ -59,11 +59,7 @@ def measure_peers(options: Options, agents: int) -> tuple[dict[str, Memory], lis
 
 
 def _memory_of(sides: Sequence[Side]) -> Memory:
-    """Return what all sides take together once each has answered a question.
-
-    Raises:
-        ChildError: One failed.
-    """
+    """Return what all sides take together once each has answered a question."""
     with ExitStack() as stack:
         for side in sides:
             stack.enter_context(side)

@@ -30,15 +30,7 @@ class MissingMarkerError(Exception):
 
 
 def rewrite(page: str, results: Results) -> str:
-    """Return a page whose blocks hold what the results say.
-
-    Args:
-        page: With `<!-- part: NAME -->` and `<!-- end -->` around each block.
-        results: A block without a result says that it wasn't measured.
-
-    Raises:
-        MissingMarkerError: A part has results and no block.
-    """
+    """Return a page whose blocks hold what the results say."""
     places = {name for _, name, _ in BLOCK.findall(page)}
     if missing := sorted(results.parts.keys() - places):
         raise MissingMarkerError(f"the page has no <!-- part: … --> for: {', '.join(missing)}")

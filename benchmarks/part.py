@@ -14,14 +14,7 @@ import msgspec
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How the suite runs.
-
-    Attributes:
-        quick: Small corpora and few rounds: shows that all works, and roughly where figures lie.
-        work: An empty directory for what a part writes; the suite removes it.
-        cache: A directory that outlives runs: installed peers, built corpora.
-        tell: Shows a line of progress.
-    """
+    """How the suite runs."""
 
     quick: bool
     work: Path
@@ -30,18 +23,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One measured number.
-
-    Attributes:
-        key: Its name for machines, stable between runs: `search.warm.p50`.
-        what: What was measured, for people.
-        value: The median of the rounds.
-        unit: `ms`, `MB`, `times`, `searches/s`...
-        low: The least of the rounds.
-        high: The greatest of the rounds.
-        bar: What is to hold, for people: `at most 5 ms`; empty where nothing is.
-        holds: Whether it does.
-    """
+    """One measured number."""
 
     key: str
     what: str
@@ -74,16 +56,7 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What one part of the suite found.
-
-    Attributes:
-        name: As it is called on the command line.
-        title: Its heading.
-        figures: In the order of the table.
-        plots: The pictures below it.
-        notes: What a reader must know of how it was measured, a sentence each.
-        skipped: Why nothing was measured; empty where it was.
-    """
+    """What one part of the suite found."""
 
     name: str
     title: str

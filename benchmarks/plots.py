@@ -22,11 +22,7 @@ MARKS: Final = "osD^vPX*"
 
 
 def draw_plot(plot: Plot, folder: Path) -> Path:
-    """Write `<folder>/<plot.name>.svg`: on white, so that it reads on a dark page as well.
-
-    Returns:
-        Where it is.
-    """
+    """Write `<folder>/<plot.name>.svg`: on white, so that it reads on a dark page as well."""
     path = folder / f"{plot.name}.svg"
     # Ids after a fixed salt; text as text, so that a picture stays small and differs only where a word does.
     with matplotlib.rc_context({"svg.hashsalt": "memd", "svg.fonttype": "none"}):

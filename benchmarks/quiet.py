@@ -35,16 +35,7 @@ class Neighbours:
 
 
 def undisturbed(run: Callable[[], T], until: float, *, pause_s: float = 0.5) -> tuple[T, float]:
-    """Run something until others leave the machine alone meanwhile; return its result and what they took.
-
-    Args:
-        run: Called at least once.
-        until: Moment of the `perf_counter` after which it isn't tried again.
-        pause_s: Time between tries.
-
-    Returns:
-        The result of the least disturbed try, and the others' share of the cores in it.
-    """
+    """Run something until others leave the machine alone meanwhile; return its result and what they took."""
     best: tuple[T, float] | None = None
     while True:
         neighbours = Neighbours()

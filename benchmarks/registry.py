@@ -24,12 +24,7 @@ PARTS: Final[Mapping[str, str]] = {
 
 
 def load_part(name: str) -> Callable[[Options], Part]:
-    """Return the function that measures a part.
-
-    Raises:
-        ImportError: Its module isn't there.
-        AttributeError: The module has no such function.
-    """
+    """Return the function that measures a part."""
     module, _, function = PARTS[name].partition(":")
     measure: Callable[[Options], Part] = getattr(import_module(module), function)
     return measure

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.part import Figure, at_most
-from memd.embedding.providers.api import EmbeddingApi, Endpoint
+from memd.embedding.remote.providers.api import EmbeddingApi, Endpoint
 from tests.support.remotes import APIS
 
 TEXTS: Final = 100

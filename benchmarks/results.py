@@ -15,16 +15,7 @@ DIGITS = 4
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One part's last run.
-
-    Attributes:
-        date: Of the run, `2026-11-22`.
-        quick: Whether it was a run with small corpora and few rounds.
-        took_s: How long it ran.
-        others: What other processes took of the cores meanwhile, 0 to 1.
-        machine: Where.
-        part: What was found.
-    """
+    """One part's last run."""
 
     date: str
     quick: bool
@@ -45,11 +36,7 @@ class Results(msgspec.Struct, frozen=True):
 
 
 def load_results(path: Path) -> Results:
-    """Return what a file holds; nothing where there is none.
-
-    Raises:
-        msgspec.ValidationError: The file is of another shape.
-    """
+    """Return what a file holds; nothing where there is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Results)
     except FileNotFoundError:

@@ -57,16 +57,7 @@ def main() -> None:
 
 
 def run_set(folder: Path, search: Mapping[str, Any], max_results: int) -> list[dict[str, Any]]:
-    """Run a set's queries through a daemon of their own; return one result row a query.
-
-    Args:
-        folder: Of the set.
-        search: `memorySearch` settings; provider `none` for keywords alone.
-        max_results: Hits a query.
-
-    Raises:
-        StateError: A workspace wasn't indexed, or a query not answered, as the settings want it.
-    """
+    """Run a set's queries through a daemon of their own; return one result row a query."""
     workspaces = sorted(path.parent for path in folder.glob("*/queries.jsonl"))
     with StateHome() as home:
         home.configure(lay_workspaces(home, workspaces, search))
@@ -75,13 +66,7 @@ def run_set(folder: Path, search: Mapping[str, Any], max_results: int) -> list[d
 
 
 def lay_workspaces(home: StateHome, workspaces: list[Path], search: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the workspaces of a set, each for an agent of its own, and return the settings that name them.
-
-    Args:
-        home: Where to.
-        workspaces: Their folders.
-        search: `memorySearch` settings of all.
-    """
+    """Copy the workspaces of a set, each for an agent of its own, and return the settings that name them."""
     agents = []
     for workspace in workspaces:
         shutil.copytree(workspace / "memory", home.state / workspace.name / "memory")

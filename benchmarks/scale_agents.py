@@ -21,18 +21,7 @@ SETTLED_S: Final = 120.0
 
 @dataclass
 class AgentsFound:
-    """What was measured with a number of agents; a list where there were starts.
-
-    Attributes:
-        start_ms: From the start of the process until it answered.
-        start_cpu_ms: The daemon's processor time until then.
-        first_ms: From then until the first answer, to a question nobody asked before; the model is loaded for it.
-        spawn_ms: Both together.
-        next_ms: First searches of the other agents, each with a question of its own, the model loaded.
-        idle_mb: Resident memory when all are up to date, before any search.
-        searched_mb: The same right after a search of each; `rested_mb` when it has come to rest, where that was waited
-            for; `model_mb` of the model's process.
-    """
+    """What was measured with a number of agents; a list where there were starts."""
 
     agents: int
     corpus: Corpus
@@ -54,14 +43,7 @@ def names_of(count: int) -> list[str]:
 
 
 def measure_agents(corpus: Corpus, count: int, *, starts: int, rests: bool) -> AgentsFound:
-    """Return what so many agents with a corpus each cost, each with its own copy.
-
-    Args:
-        corpus: Of the cache.
-        count: How many agents.
-        starts: How often the daemon is started.
-        rests: Whether it is waited once for the memory to be at rest.
-    """
+    """Return what so many agents with a corpus each cost, each with its own copy."""
     found = AgentsFound(count, corpus)
     names = names_of(count)
     questions = make_questions(count * starts, random.Random(3))

@@ -44,14 +44,7 @@ LONG_S: Final = 3_600.0
 
 
 class Corpus(msgspec.Struct, frozen=True):
-    """A corpus in the cache.
-
-    Attributes:
-        folder: Where `workspace` and `main.sqlite` are.
-        passages: Rows of `chunks`, each with a random unit vector.
-        files: Notes.
-        index_bytes: The index, closed.
-    """
+    """A corpus in the cache."""
 
     folder: Path
     passages: int
@@ -102,11 +95,7 @@ def _build(folder: Path, passages: int, files: int) -> None:
 
 
 def index_all(home: StateHome) -> dict[str, int]:
-    """Have a daemon bring all agents of a home up to date, and end it; return each agent's passages.
-
-    Raises:
-        StateError: An agent couldn't be brought up to date, or texts had to be embedded, which no part wants.
-    """
+    """Have a daemon bring all agents of a home up to date, and end it; return each agent's passages."""
     daemon = DaemonProcess(home)
     try:
         start(daemon)
@@ -123,11 +112,7 @@ def index_all(home: StateHome) -> dict[str, int]:
 
 
 def start(daemon: DaemonProcess) -> float:
-    """Start a daemon and return how many milliseconds it took until it answered a client.
-
-    Raises:
-        StateError: It isn't there after ten minutes.
-    """
+    """Start a daemon and return how many milliseconds it took until it answered a client."""
     began = time.perf_counter()
     daemon.start(wait=False)
     while time.perf_counter() - began < START_S:
@@ -142,16 +127,7 @@ def start(daemon: DaemonProcess) -> float:
 def settled_home(
     corpora: Mapping[str, Corpus], *, budget_mb: int | None = None, words_only: Sequence[str] = ()
 ) -> Iterator[StateHome]:
-    """Yield a home whose agents have been brought up to date, no daemon running.
-
-    Args:
-        corpora: What each agent has; the agent `main`, which is always there, has nothing unless it is named.
-        budget_mb: The memory that vectors may take; left to the machine where it isn't given.
-        words_only: Agents that get notes alone, no index, and no vectors.
-
-    Raises:
-        StateError: As in `index_all`.
-    """
+    """Yield a home whose agents have been brought up to date, no daemon running."""
     with StateHome() as home:
         others = [agent for agent in corpora if agent != "main"]
         config = agents_config(home.state, *others, memory_search=BY_MEANING)

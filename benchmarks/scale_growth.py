@@ -13,14 +13,7 @@ THOUSAND: Final = 1_000
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """Laws put through points by least squares.
-
-    Attributes:
-        start: Of the line, at size 0.
-        slope: Of the line, for each 1 of size.
-        power: The exponent of the power law, fitted to logarithms: 1 grows as the size does, 0 not at all. None where
-            a value is not above 0.
-    """
+    """Laws put through points by least squares."""
 
     start: float
     slope: float
@@ -31,28 +24,14 @@ class Growth(msgspec.Struct, frozen=True):
         return self.start + self.slope * size
 
     def describe(self, unit: str, *, per: float = 1, of: str = "") -> str:
-        """Return the laws as a legend shows them: `0.9 ms + 0.011 ms/k, grows as n^0.62`.
-
-        Args:
-            unit: Of the values.
-            per: The size the slope is said for.
-            of: Its name: `k` for a thousand.
-        """
+        """Return the laws as a legend shows them: `0.9 ms + 0.011 ms/k, grows as n^0.62`."""
         slope = self.slope * per
         line = f"{_short(self.start)} {unit} {'+' if slope >= 0 else '-'} {_short(abs(slope))} {unit}/{of}"
         return line if self.power is None else f"{line}, grows as n^{self.power:.2f}"
 
 
 def fit_growth(sizes: Sequence[float], values: Sequence[float]) -> Growth:
-    """Return the laws of some points.
-
-    Args:
-        sizes: At least two different ones, above 0.
-        values: One for each.
-
-    Raises:
-        ValueError: The points say nothing of growth: fewer than two sizes, or one that isn't above 0.
-    """
+    """Return the laws of some points."""
     if len(sizes) != len(values) or len(set(sizes)) < 2 or min(sizes) <= 0:
         raise ValueError(f"{len(sizes)} sizes and {len(values)} values give no law")
     slope, start = _line(sizes, values)

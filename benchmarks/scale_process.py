@@ -27,12 +27,7 @@ PARTING_S: Final = 60.0
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """Memory of some processes in MB.
-
-    Attributes:
-        pss: Pages that processes share are divided among them, so that sums count no page twice.
-        rss: Shared pages count for each process whole.
-    """
+    """Memory of some processes in MB."""
 
     pss: float
     rss: float
@@ -72,15 +67,7 @@ def children_of(pid: int) -> list[int]:
 
 
 class LineProcess:
-    """A process with lines of JSON in and lines of JSON out; a context manager, which ends it.
-
-    Args:
-        command: Program and arguments.
-        environ: More variables.
-        folder: Where it runs.
-        said: What it is called where it fails.
-        quiet: Whether what it writes to stderr is thrown away.
-    """
+    """A process with lines of JSON in and lines of JSON out; a context manager, which ends it."""
 
     def __init__(
         self,
@@ -130,11 +117,7 @@ class LineProcess:
         self._process.stdin.flush()
 
     def hear(self) -> Any:
-        """Return its next line.
-
-        Raises:
-            RuntimeError: It ended instead; why stands on stderr.
-        """
+        """Return its next line."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -143,13 +126,7 @@ class LineProcess:
 
 
 class Worker(LineProcess):
-    """A process of a benchmark's.
-
-    Args:
-        module: Run by the interpreter that runs this.
-        arguments: Its command line.
-        environ: More variables.
-    """
+    """A process of a benchmark's."""
 
     def __init__(self, module: str, *arguments: str, environ: Mapping[str, str] | None = None) -> None:
         super().__init__([sys.executable, "-m", module, *arguments], environ=environ, said=module)
@@ -159,13 +136,7 @@ class Worker(LineProcess):
 def workers(
     module: str, command_lines: Iterable[Iterable[str]], *, first: Any = None
 ) -> Iterator[list[Worker]]:
-    """Yield processes that have said they are ready, begun one after the other.
-
-    Args:
-        module: What they run.
-        command_lines: The arguments of each.
-        first: What each is told first, None for nothing.
-    """
+    """Yield processes that have said they are ready, begun one after the other."""
     with ExitStack() as stack:
         running = []
         for arguments in command_lines:

@@ -26,11 +26,7 @@ PATIENT_S: Final = 600.0
 
 
 class Asked:
-    """Searches with one client: how long each took, and how often the answer was less than hybrid.
-
-    Args:
-        client: Asks.
-    """
+    """Searches with one client: how long each took, and how often the answer was less than hybrid."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -47,18 +43,7 @@ class Asked:
 
 @dataclass
 class SizeFound:
-    """What was measured at one size; milliseconds and MB, a list where there were rounds.
-
-    Attributes:
-        start_cpu_ms: The daemon's processor time until it answered.
-        cold: Questions that were asked for the first time, their vectors computed.
-        warm: Each round: the same questions again.
-        daemon_ms: Each round: the daemon's processor time of a warm search.
-        model_ms: The same of the model's process: above 0 where it read lines anew.
-        idle_mb, searched_mb, rested_mb: The daemon's memory right after a start, right after all searches, and at rest
-            (None where that wasn't waited for).
-        less: Answers that were not hybrid.
-    """
+    """What was measured at one size; milliseconds and MB, a list where there were rounds."""
 
     corpus: Corpus
     path: str = ""
@@ -87,14 +72,7 @@ def is_less(reply: SearchReply) -> bool:
 
 
 def measure_size(corpus: Corpus, *, starts: int, rounds: int, rests: bool) -> SizeFound:
-    """Return what a corpus costs a daemon that has it alone.
-
-    Args:
-        corpus: Of the cache.
-        starts: How often the daemon is started.
-        rounds: How often all questions are asked again in the last start.
-        rests: Whether it is waited for the memory to be at rest.
-    """
+    """Return what a corpus costs a daemon that has it alone."""
     found = SizeFound(corpus)
     questions = make_questions(QUESTIONS + 2 * starts, random.Random(5))
     with settled_home({"main": corpus}, budget_mb=BUDGET_MB) as home:

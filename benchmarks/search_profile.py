@@ -24,21 +24,21 @@ from benchmarks.indexed import only_indexed
 from benchmarks.part import Figure, Options, Part, measured
 from benchmarks.scale_process import processor_s
 from benchmarks.stages import Stages
-from memd.config import Query
 from memd.index.cache import active_space
 from memd.index.database import READER, Database, connect
-from memd.index.followed_places import FollowedPlaces
+from memd.index.tracked_locations import FollowedPlaces
 from memd.index.vectors.matrix import MatrixSearch
 from memd.search import candidates, find, hits, located, order
 from memd.search.find import find_hits
 from memd.search.lexicon import Lexicon
-from memd.search.question import Question
-from memd.sync.discover import Found
-from memd.sync.journal import Journal, KernelNotes
-from memd.sync.read import FileText, read_file
+from memd.search.query import Question
+from memd.settings.schema import Query
+from memd.sync.disk.change_tracker import ChangeTracker, InotifyTracker
+from memd.sync.disk.discover import Found
+from memd.sync.disk.read import FileText, read_file
+from memd.sync.disk.verify import check_against
 from memd.sync.sources import SourceLimits, Sources
-from memd.sync.verify import check_against
-from memd.text.keywords import plan_match
+from memd.text.query.keywords import plan_match
 from tests.support.homes import StateHome
 
 FILES: Final = 300
@@ -122,12 +122,7 @@ def daemon_round(options: Options, home: StateHome, built: Built, questions: Seq
 
 
 class Engine:
-    """A search of the daemon's own parts, in this process.
-
-    Args:
-        db: A reader connection.
-        workspace: The notes it was made of.
-    """
+    """A search of the daemon's own parts, in this process."""
 
     def __init__(self, db: Database, workspace: Path) -> None:
         self._db = db
@@ -135,7 +130,7 @@ class Engine:
         self._matrix = MatrixSearch()
         self._lexicon = Lexicon()
         self._sources = Sources(
-            workspace, (), SourceLimits(LARGEST_FILE, 10**6, 10**12), None, Journal(KernelNotes())
+            workspace, (), SourceLimits(LARGEST_FILE, 10**6, 10**12), None, ChangeTracker(InotifyTracker())
         )
         space = active_space(db)
         assert space is not None

@@ -99,7 +99,7 @@ class Synced:
     chunks: int
 
 
-Cut = Callable[[str, str], Iterable[SeedsChunk]]
+ChunkingScheme = Callable[[str, str], Iterable[SeedsChunk]]
 """(content, path) -> its chunks."""
 
 VectorOf = Callable[[str], NDArray[np.float32]]
@@ -110,10 +110,6 @@ class SeedsIndex:
     """The early design's index of one agent.
 
     Resources: one connection, closed by `close` or at the end of a `with`.
-
-    Args:
-        path: Of the database, made where it isn't there.
-        dims: Of the vectors.
     """
 
     def __init__(self, path: Path, dims: int) -> None:
@@ -144,14 +140,8 @@ class SeedsIndex:
             for chunk, vector in zip(chunks, vectors, strict=True):
                 self._insert(chunk, chunk.hash, vector, _as_json(vector))
 
-    def sync(self, workspace: Path, cut: Cut, vector_of: VectorOf) -> Synced:
-        """Bring the index up to the files: each is read and hashed, those whose hash moved are indexed.
-
-        Args:
-            workspace: Holds `MEMORY.md` and `memory/`.
-            cut: Makes chunks of a content.
-            vector_of: Gives a chunk's vector; its time counts, so it should take none.
-        """
+    def sync(self, workspace: Path, cut: ChunkingScheme, vector_of: VectorOf) -> Synced:
+        """Bring the index up to the files: each is read and hashed, those whose hash moved are indexed."""
         seen: set[str] = set()
         indexed = chunks = 0
         for location in _memory_files(workspace):

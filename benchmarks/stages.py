@@ -14,13 +14,7 @@ from memd.index.database import Database
 
 
 class Stages:
-    """Takes the processor time that functions spend themselves, by the name of their stage.
-
-    Args:
-        stages: (module or class, name of its function, its stage). What a function calls that has a stage of its own
-            doesn't count to it. Of one that is called `transaction`, a context manager, the block doesn't count.
-        rest: The stage of what is in such a block and has none of its own.
-    """
+    """Takes the processor time that functions spend themselves, by the name of their stage."""
 
     def __init__(self, stages: Sequence[tuple[object, str, str]], rest: str = "all else") -> None:
         self._stages, self._rest = stages, rest

@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.retrieval import SEEN_CHARACTERS, default_eval, lay_workspaces
-from memd.config import Query
 from memd.index.database import Database, connect_read_only
 from memd.index.meta import active_space
 from memd.index.vectors.matrix import MatrixSearch
 from memd.search.find import find_hits
 from memd.search.lexicon import Lexicon
-from memd.search.question import Question
+from memd.search.query import Question
+from memd.settings.schema import Query
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
@@ -41,7 +41,7 @@ RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class Setting:
-    """One row: `query` settings, and constants of modules (`memd.ranking.neighbours:SHARE`) set otherwise."""
+    """One row: `query` settings, and constants of modules (`memd.search.rank.neighbours:SHARE`) set otherwise."""
 
     name: str
     query: Mapping[str, Any] = field(default_factory=dict)
@@ -66,7 +66,7 @@ SETTINGS = (
     Setting("mmr 0.7", query={"hybrid": {"mmr": {"enabled": True, "lambda_": 0.7}}}),
     Setting("decay, 30 days", query={"hybrid": {"temporal_decay": {"enabled": True, "half_life_days": 30}}}),
     *(
-        Setting(f"neighbours {share}", constants={"memd.ranking.neighbours:SHARE": share})
+        Setting(f"neighbours {share}", constants={"memd.search.rank.neighbours:SHARE": share})
         for share in (0.0, 0.2, 0.5)
     ),
     *(Setting(f"shown {share}", constants={"memd.search.hits:SHOWN_SHARE": share}) for share in (0.25, 0.5)),
@@ -78,7 +78,7 @@ SETTINGS = (
         Setting(f"{count} candidates", constants={"memd.search.candidates:CANDIDATES": count})
         for count in (50, 200)
     ),
-    Setting("days don't count", constants={"memd.ranking.tiers:DAY_SHARE": 0.0}),
+    Setting("days don't count", constants={"memd.search.rank.exact_match:DAY_SHARE": 0.0}),
 )
 
 

@@ -25,14 +25,14 @@ from benchmarks.part import Figure, Options, Part, at_least, at_most, measured
 from benchmarks.scale_process import processor_s
 from benchmarks.seeds import SeedsChunk, SeedsIndex
 from benchmarks.vector_server import MODEL, running_server, vector_of
-from memd.embedding.accounts import Accounts
-from memd.embedding.batching import take_batch
-from memd.embedding.catalog import KNOWN
-from memd.embedding.providers.api import Endpoint
-from memd.embedding.providers.http import Http
+from memd.embedding.remote.accounts import Accounts
+from memd.embedding.remote.batching import take_batch
+from memd.embedding.remote.catalog import KNOWN
+from memd.embedding.remote.providers.api import Endpoint
+from memd.embedding.remote.providers.http import Http
 from memd.embedding.secret import Secret
-from memd.text.chunking import embedded_text
-from memd.text.passages import cut_passages
+from memd.text.cut.chunking import embedded_text
+from memd.text.cut.passages import cut_passages
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 from tests.support.remotes import MovableClock, provider_over

@@ -168,11 +168,7 @@ def answered(client: Client, question: str) -> tuple[float, bool]:
 
 
 def timed(client: Client, question: str) -> float:
-    """Return the milliseconds of a search that does everything.
-
-    Raises:
-        NotHybridError: It left something out.
-    """
+    """Return the milliseconds of a search that does everything."""
     took_ms, is_whole = answered(client, question)
     if not is_whole:
         raise NotHybridError(f"{question}: not answered by words and meaning")
@@ -180,11 +176,7 @@ def timed(client: Client, question: str) -> float:
 
 
 def ask_until_known(client: Client, question: str) -> None:
-    """Ask until the question's vector is known.
-
-    Raises:
-        NotHybridError: It never is.
-    """
+    """Ask until the question's vector is known."""
     until = time.perf_counter() + KNOWN_S
     while not answered(client, question)[1]:
         if time.perf_counter() > until:

@@ -40,12 +40,7 @@ class Trial:
 
 
 class Trials:
-    """Edits of a workspace: new notes, appended ones, rewritten, renamed and deleted ones.
-
-    Args:
-        workspace: The workspace; each of its notes gets a word of its own.
-        chance: Which edit comes next, and where.
-    """
+    """Edits of a workspace: new notes, appended ones, rewritten, renamed and deleted ones."""
 
     def __init__(self, workspace: Path, chance: random.Random) -> None:
         self._workspace = workspace

@@ -145,13 +145,7 @@ def add_pip() -> None:
 
 
 def install_part(part: str, title: str, *files: str) -> None:
-    """Install requirement files, unless they are installed already.
-
-    Args:
-        part: Names the installation in the stamp, and the file if none are named.
-        title: What is shown.
-        files: Names of files in `requirements/`, which pip installs at once.
-    """
+    """Install requirement files, unless they are installed already."""
     paths = [ROOT / "requirements" / f"{name}.txt" for name in files or (part,)]
     print_of = fingerprint(*paths)
     if read_stamp().get(part) != print_of:
@@ -161,24 +155,12 @@ def install_part(part: str, title: str, *files: str) -> None:
 
 
 def run_pip(title: str, arguments: Sequence[str], *, counts: bool = False) -> None:
-    """Run `pip install`.
-
-    Args:
-        title: What is shown.
-        arguments: Of pip.
-        counts: Show how many files of a build are compiled.
-    """
+    """Run `pip install`."""
     run_step(title, [*installer(), *(["--verbose"] if counts else []), *arguments])
 
 
 def run_step(title: str, command: Sequence[str], *, needed: bool = True) -> None:
-    """Run a command, showing how far it is; what it prints is shown only if it fails.
-
-    Args:
-        title: What is shown.
-        command: The command.
-        needed: Whether its failure ends the installation.
-    """
+    """Run a command, showing how far it is; what it prints is shown only if it fails."""
     environ = {
         "CMAKE_ARGS": LLAMA_FLAGS,
         "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
@@ -197,11 +179,7 @@ def run_step(title: str, command: Sequence[str], *, needed: bool = True) -> None
 
 
 def wait_until(is_over: Callable[[], bool], title: str) -> str:
-    """Show a step and how far it is until it is over.
-
-    Returns:
-        The line for its end, in which `{}` stands for what came of it.
-    """
+    """Show a step and how far it is until it is over."""
     started = time.monotonic()
     live = sys.stdout.isatty()
     shown = 0

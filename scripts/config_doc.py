@@ -14,12 +14,19 @@ from typing import Any, get_args
 
 import msgspec
 
-from memd.config import KEY_KINDS, DaemonSettings, MemorySearch, ProviderEntry, Source, describe_type
-from memd.config_keys import AGENT_KEYS, DAEMON_KEYS, DEFAULTS_IN_WORDS, LIFE_KEYS, PROVIDER_KEYS, VARIABLES
-from memd.embedding.catalog import KNOWN, limits_of
-from memd.life_settings import OWN_GROUPS, PLACES
-from memd.openclaw_accepts import REFUSED_DEFAULTS, is_refused
-from memd.settings import NOT_FROM_FILE
+from memd.embedding.remote.catalog import KNOWN, limits_of
+from memd.settings.layers import NOT_FROM_FILE
+from memd.settings.lifecycle import OWN_GROUPS, PLACES
+from memd.settings.openclaw_accepts import REFUSED_DEFAULTS, is_refused
+from memd.settings.reference import (
+    AGENT_KEYS,
+    DAEMON_KEYS,
+    DEFAULTS_IN_WORDS,
+    LIFE_KEYS,
+    PROVIDER_KEYS,
+    VARIABLES,
+)
+from memd.settings.schema import KEY_KINDS, DaemonSettings, MemorySearch, ProviderEntry, Source, describe_type
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

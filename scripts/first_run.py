@@ -16,9 +16,9 @@ from pathlib import Path
 
 import bootstrap
 
-from memd.openclaw import load_settings
 from memd.sample import QUERY, use_sample
-from memd.state_dirs import own_state_dir
+from memd.settings.agents import load_settings
+from memd.system.state_dirs import own_state_dir
 from memd_client import Client
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError

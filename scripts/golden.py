@@ -28,7 +28,9 @@ from tests.support.golden import (
 
 def main() -> None:
     """Record or compare what the arguments select."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", action="store_true", help="record the answers")
     parser.add_argument("--set", action="append", help="abstention, multilingual, technical or eval")
     parser.add_argument("--mode", action="append", choices=MODES)
@@ -53,7 +55,9 @@ def _compare(golden: GoldenSet, mode: str, path: str, probe: str, lines: list[st
     """Print how answers differ from the recorded ones; return how many do."""
     old_probe, recorded = read_golden(golden, mode)
     if probe != old_probe:
-        print(f"{golden.name} {mode}: the model gives other vectors on this machine than on the recording one")
+        print(
+            f"{golden.name} {mode}: the model gives other vectors on this machine than on the recording one"
+        )
     found = differences(recorded, lines)
     print(f"{golden.name} {mode} {path}: {len(lines)} queries, {len(found)} differ", flush=True)
     for each in found[:10]:

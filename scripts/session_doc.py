@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
-from memd.embedding.model.reference import parse_reference
-from memd.paths import models_dir
+from memd.embedding.local.reference import parse_reference
+from memd.settings.paths import models_dir
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "getting-started.md")
@@ -46,11 +46,7 @@ TIMEOUT_S = 1_200
 
 
 class Shell:
-    """A home directory in which commands are run.
-
-    Args:
-        is_clone: Start in a fresh copy of the repository with nothing installed, not with the sample indexed.
-    """
+    """A home directory in which commands are run."""
 
     def __init__(self, *, is_clone: bool = False) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="memd-", dir="/tmp"))
@@ -102,13 +98,7 @@ class Shell:
 
 
 def render(text: str, shell: Shell, *, is_clone: bool = False) -> str:
-    """Return a page with what its commands print now.
-
-    Args:
-        text: The page.
-        shell: Where they are run.
-        is_clone: Whether the blocks of a fresh clone are run, or the others.
-    """
+    """Return a page with what its commands print now."""
 
     def record(found: re.Match[str]) -> str:
         if bool(found["clone"]) != is_clone:

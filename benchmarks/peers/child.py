@@ -24,14 +24,7 @@ class ChildError(Exception):
 
 
 class Run(NamedTuple):
-    """What one process from start to end cost.
-
-    Attributes:
-        ms: Wall-clock time.
-        cpu_ms: Processor time, that of its children included.
-        peak_mb: The most memory it had at once.
-        output: Its standard output.
-    """
+    """What one process from start to end cost."""
 
     ms: float
     cpu_ms: float
@@ -42,17 +35,7 @@ class Run(NamedTuple):
 def run_once(
     command: Sequence[str | Path], environ: Mapping[str, str], scratch: Path, deadline_s: float
 ) -> Run:
-    """Run a command to its end.
-
-    Args:
-        command: Program and arguments.
-        environ: All its variables.
-        scratch: A directory for what it prints; it is also where it runs.
-        deadline_s: Then it is killed.
-
-    Raises:
-        ChildError: It failed or was killed.
-    """
+    """Run a command to its end."""
     out, err = scratch / "stdout", scratch / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
         started = time.perf_counter()
@@ -96,11 +79,6 @@ def processor_ms(pid: int) -> float:
 class Driver:
     """A long-lived process that answers a JSON object a line with another.
 
-    Args:
-        command: Program and arguments.
-        environ: All its variables.
-        log: Where its standard error goes.
-
     Resources: the process and its group, ended by `close`.
     """
 
@@ -132,11 +110,7 @@ class Driver:
         return self._process.pid
 
     def ask(self, question: Mapping[str, Any], deadline_s: float) -> dict[str, Any]:
-        """Return the answer to a question.
-
-        Raises:
-            ChildError: It says so, has ended, or doesn't answer in time.
-        """
+        """Return the answer to a question."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
@@ -147,11 +121,7 @@ class Driver:
         return answer
 
     def read_line(self, deadline_s: float) -> bytes:
-        """Return the next line it prints.
-
-        Raises:
-            ChildError: There is none in time.
-        """
+        """Return the next line it prints."""
         assert self._process.stdout is not None
         channel = self._process.stdout.fileno()
         until = time.monotonic() + deadline_s

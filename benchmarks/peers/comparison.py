@@ -33,8 +33,8 @@ from benchmarks.peers.server import INSTANT, MINILM
 from benchmarks.peers.side import Corner, Side
 from benchmarks.peers.table import WARM_BAR, index_figures, shell_figures, side_figures, warm_figures
 from benchmarks.scale_process import resident_mb
-from memd.embedding.model.pull import pull_model
-from memd.paths import models_dir
+from memd.embedding.local.pull import pull_model
+from memd.settings.paths import models_dir
 from memd_client.errors import MemdError
 
 TITLE: Final = "Beside OpenClaw and memsearch"
@@ -43,15 +43,7 @@ Makers = dict[str, Callable[[Corner], Side]]
 
 
 class Sizes(NamedTuple):
-    """How much is measured.
-
-    Attributes:
-        chunks: Chunks of 1,600 characters in the notes.
-        large: The same of the larger corpus, which memd and OpenClaw alone search.
-        rounds: Rounds of warm searches.
-        questions: Questions in each.
-        shells: Rounds of searches from the shell.
-    """
+    """How much is measured."""
 
     chunks: int
     large: int
@@ -114,13 +106,7 @@ def install_peers(cache: Path, tell: Callable[[str], None]) -> tuple[Makers, lis
 
 
 class Bench:
-    """The contests, each over notes of its own.
-
-    Args:
-        options: How the suite runs.
-        makers: How each side is made.
-        sizes: How much is measured.
-    """
+    """The contests, each over notes of its own."""
 
     def __init__(self, options: Options, makers: Makers, sizes: Sizes) -> None:
         self.failures: list[str] = []

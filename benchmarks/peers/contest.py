@@ -18,10 +18,6 @@ T = TypeVar("T")
 class Contest:
     """Sides over the same notes.
 
-    Args:
-        sides: In the order of the table; each is entered with the contest.
-        chance: Says whose turn it is.
-
     Resources: the sides' processes, ended by leaving the context.
     """
 
@@ -48,11 +44,7 @@ class Contest:
         self._stack.close()
 
     def each(self, action: Callable[[Side], T]) -> dict[str, T]:
-        """Do something with every side, in an order of its own; return what came of it by the side's name.
-
-        Raises:
-            ChildError: memd failed; without it there is nothing to compare.
-        """
+        """Do something with every side, in an order of its own; return what came of it by the side's name."""
         results = {}
         for side in self._chance.sample(self._sides, len(self._sides)):
             try:

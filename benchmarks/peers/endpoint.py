@@ -36,11 +36,6 @@ class Request(NamedTuple):
 class Endpoint:
     """The endpoint's process.
 
-    Args:
-        model: MiniLM's file.
-        kept: The file that keeps long texts' vectors.
-        log: Where its standard error goes.
-
     Resources: one process, ended by leaving the context.
     """
 

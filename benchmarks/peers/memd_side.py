@@ -20,11 +20,7 @@ from tests.support.homes import StateHome
 
 
 class MemdSide:
-    """memd with its defaults, but for the endpoint.
-
-    Args:
-        corner: Where it lives; the daemon's own directory is elsewhere, for a socket's path must be short.
-    """
+    """memd with its defaults, but for the endpoint."""
 
     name: ClassVar[str] = "memd"
 

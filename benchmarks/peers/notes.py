@@ -112,11 +112,7 @@ def make_words() -> tuple[list[str], list[int]]:
 
 
 def write_notes(folder: Path, chunks: int, chance: random.Random) -> int:
-    """Write notes of about `chunks` times 1,600 characters, overlap counted, and the planted ones.
-
-    Returns:
-        Their size in characters.
-    """
+    """Write notes of about `chunks` times 1,600 characters, overlap counted, and the planted ones."""
     folder.mkdir(parents=True)
     total = 0
     for number in range(max(1, chunks // CHUNKS_A_FILE)):

@@ -98,12 +98,7 @@ class PeerSide(ABC):
 
 
 class OpenClawSide(PeerSide):
-    """OpenClaw with its defaults, but for the endpoint.
-
-    Args:
-        corner: Where it lives.
-        package: Where it is installed.
-    """
+    """OpenClaw with its defaults, but for the endpoint."""
 
     name = "openclaw"
 
@@ -140,12 +135,7 @@ class OpenClawSide(PeerSide):
 
 
 class MemsearchSide(PeerSide):
-    """memsearch with its defaults, but for the endpoint and where its database is.
-
-    Args:
-        corner: Where it lives.
-        programs: The folder of its programs.
-    """
+    """memsearch with its defaults, but for the endpoint and where its database is."""
 
     name = "memsearch"
 

@@ -22,15 +22,7 @@ PASSES = 4
 
 
 class Turn(NamedTuple):
-    """Medians of one side's searches in one round, in milliseconds.
-
-    Attributes:
-        whole: From the question to the hits.
-        bare: The same less what the endpoint took for the question's vector.
-        served: What the endpoint took.
-        fetched: Requests to the endpoint a search, on average: memd may fetch vectors of single lines, too.
-        cpu: Processor time a search, on average; the endpoint's isn't in it.
-    """
+    """Medians of one side's searches in one round, in milliseconds."""
 
     whole: float
     bare: float
@@ -40,13 +32,7 @@ class Turn(NamedTuple):
 
 
 class WarmRound(NamedTuple):
-    """One round of warm searches.
-
-    Attributes:
-        turns: Each side's, by its name.
-        cached: memd's median for the same questions asked again.
-        request: What a question's vector takes a bare HTTP client.
-    """
+    """One round of warm searches."""
 
     turns: dict[str, Turn]
     cached: float
@@ -79,11 +65,7 @@ def warm_round(contest: Contest, endpoint: Endpoint, questions: Sequence[str]) -
 
 
 def ask_anew(side: Side, endpoint: Endpoint, questions: Sequence[str]) -> Turn:
-    """Ask questions that a side doesn't know yet.
-
-    Raises:
-        ChildError: It fetched no vector for one, so that it isn't compared like for like.
-    """
+    """Ask questions that a side doesn't know yet."""
     whole, bare, served, fetched = [], [], [], 0
     before_ms = side.processor_ms()
     for question in questions:

@@ -39,14 +39,7 @@ class ShellAnswer(NamedTuple):
 
 
 class Corner(NamedTuple):
-    """Where a side lives in a run.
-
-    Attributes:
-        root: A directory of its own.
-        notes: The Markdown all sides index; each has a copy in its own directory.
-        endpoint: The address of the embedding endpoint.
-        model: The endpoint's model.
-    """
+    """Where a side lives in a run."""
 
     root: Path
     notes: Path

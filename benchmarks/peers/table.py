@@ -25,16 +25,7 @@ def side_figures(
     number: Callable[[T], float],
     bar: float | None = None,
 ) -> Iterator[Figure]:
-    """Yield the figure of each side, and of each peer how many times memd's it is.
-
-    Args:
-        key: The figures' common name: `peers.warm`.
-        what: What was measured, for people.
-        unit: Of each side's figure.
-        rounds: What each side did, by its name; a peer that dropped out is in the earlier ones only.
-        number: The number in it.
-        bar: How many times memd's a peer's must at least be; None where nothing is asked.
-    """
+    """Yield the figure of each side, and of each peer how many times memd's it is."""
     names = dict.fromkeys(name for done in rounds for name in done)
     peers = sorted(names.keys() - {MemdSide.name}, reverse=True)
     for name in (MemdSide.name, *peers):

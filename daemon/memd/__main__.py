@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from memd.descriptors import open_missing_descriptors
-from memd.lean import import_leanly
+from memd.system.descriptors import open_missing_descriptors
+from memd.system.lazy_imports import lazy_imports
 
 open_missing_descriptors()
-import_leanly()
+lazy_imports()
 
 # Before NumPy is imported anywhere: its threads spin while they wait for work, which takes the core from the
 # keyword search that runs beside a vector search. One thread answers sooner (docs/performance.md).
@@ -26,16 +26,16 @@ import structlog
 import trio
 
 from memd import __version__, app
-from memd.config import DaemonSettings
-from memd.openclaw import load_settings
-from memd.paths import daemon_config_file, models_dir
-from memd.reload import InForce
+from memd.settings.schema import DaemonSettings
+from memd.settings.agents import load_settings
+from memd.settings.paths import daemon_config_file, models_dir
+from memd.agents.reload import InForce
 from memd.service.heap import bound_heap
 from memd.service.lock import DaemonLock
 from memd.service.logfile import LogStream
-from memd.slot import first_error
-from memd.state_dirs import files_of_openclaw, own_state_dir
-from memd.temp_files import remove_leftovers
+from memd.agents.slot import first_error
+from memd.system.state_dirs import files_of_openclaw, own_state_dir
+from memd.system.temp_files import remove_leftovers
 from memd_client.discovery import EXIT_ALREADY_RUNNING, home_directory, log_path, socket_path
 from memd_client.errors import DaemonRunningError, MemdError
 
@@ -68,13 +68,7 @@ def main() -> None:
 
 
 def serve_forever() -> None:
-    """Load settings, take the lock and run until stopped.
-
-    Raises:
-        DaemonRunningError: Another daemon holds the lock; names its pid.
-        SocketPathError: The socket can't be where it is wanted.
-        ConfigInvalidError: The home directory or the state directory can't be used.
-    """
+    """Load settings, take the lock and run until stopped."""
     os.umask(0o077)  # whatever is made from here on is the user's alone
     home_dir = Path(home_directory())
     os.environ["HOME"] = str(home_dir)  # what `~` means, wherever it is asked

@@ -12,31 +12,31 @@ import structlog
 import trio
 
 from memd import __version__
-from memd.clock import wall_clock_ms
-from memd.config import DaemonSettings
-from memd.embedding.accounts import Accounts
+from memd.agents.extensions import Extensions
+from memd.agents.registry import Memory
+from memd.agents.reload import InForce, Reloader
 from memd.embedding.chat import ask_once, chat_endpoint
-from memd.embedding.choose import Providers
-from memd.embedding.model.downloads import Downloads
-from memd.embedding.model.machine import load_memory_bytes
-from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.policy import RunnerSettings
-from memd.embedding.model.reference import ModelReference
-from memd.embedding.providers.http import Http
-from memd.extensions import Extensions
+from memd.embedding.choose.choose import Providers
+from memd.embedding.local.downloads import Downloads
+from memd.embedding.local.machine import load_memory_bytes
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.reference import ModelReference
+from memd.embedding.remote.accounts import Accounts
+from memd.embedding.remote.providers.http import Http
 from memd.lifecycle.host import Host
-from memd.lifecycle.lives import Lives
-from memd.memory import Memory
-from memd.memory_budget import budget_of
+from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
-from memd.paths import ACCOUNTS_FILE
-from memd.reload import InForce, Reloader
 from memd.rpc.call import DaemonFacts
 from memd.rpc.server import serve
 from memd.service.examination import Examination
 from memd.service.heap import keep_heap_small
 from memd.service.notify import activated_socket, notify_ready, notify_reloading, notify_stopping
 from memd.service.signals import feed_watchdog, on_hangup, wait_for_stop
+from memd.settings.memory_budget import budget_of
+from memd.settings.paths import ACCOUNTS_FILE
+from memd.settings.schema import DaemonSettings
+from memd.system.clock import wall_clock_ms
 
 log = structlog.get_logger(__name__)
 
@@ -46,17 +46,7 @@ CLOSE_S = 2.0
 
 
 class Engine:
-    """All agents' memories and what makes their vectors: the parts that settings act on.
-
-    Args:
-        first: The settings at start.
-        models: The owner of local models.
-        accounts: The accounts at remote providers.
-        downloads: The owner of downloads.
-        models_dir: Where pulled models are.
-        extensions: sqlite-vec, loaded.
-        on_daemon: Told the daemon's own settings when they change.
-    """
+    """All agents' memories and what makes their vectors: the parts that settings act on."""
 
     def __init__(
         self,
@@ -96,7 +86,7 @@ class Engine:
         try:
             await self._extensions.load(settings.home.agents)
             self._settings = settings
-            self._models.use_settings(*_model_manners(settings.daemon))
+            self._models.use_settings(*_model_settings(settings.daemon))
             self._accounts.daily_budget = settings.daemon.daily_token_budget
             self._on_daemon(settings.daemon)
             earlier, later = self._providers, self._make_providers(settings)
@@ -152,20 +142,12 @@ async def run(
 ) -> None:
     """Run the daemon until SIGTERM or SIGINT.
 
-    Args:
-        first: The settings as they were loaded at start.
-        load: Loads them anew.
-        files: Where they stand.
-        socket: Where to listen.
-        models_dir: Where pulled models are.
-        on_daemon: Told the daemon's own settings when they change.
-
     Resources: everything opened here is closed when it returns, the socket file removed.
     """
     extensions = Extensions()
     await extensions.load(first.home.agents)
     async with trio.open_nursery() as outer:
-        manners, model_bytes = _model_manners(first.daemon)
+        manners, model_bytes = _model_settings(first.daemon)
         models = ModelOwner(manners, budget_bytes=model_bytes)
         await outer.start(models.run)
         accounts_file = first.home.state_dir / "memory" / ACCOUNTS_FILE
@@ -197,7 +179,7 @@ async def run(
     log.info("daemon.stopped")
 
 
-def _model_manners(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
+def _model_settings(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
     """Return how models are run, and what they may take of the memory in bytes."""
     manners = RunnerSettings(
         keep_alive_s=daemon.model_keep_alive_minutes * 60,
@@ -216,7 +198,7 @@ async def _close(providers: Providers) -> None:
 async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
     """Open the door, and close it when the daemon is told to stop."""
     memory = engine.memory
-    lives = Lives(complete=engine.ask_chat)
+    lives = LifecycleRegistry(complete=engine.ask_chat)
     page = PageServer(__version__)
     facts = DaemonFacts(
         version=__version__,

@@ -14,15 +14,7 @@ FOLDER = Path(os.environ.get("MEMD_CONFORMANCE") or Path(__file__).parents[3] / 
 
 
 def recorded(name: str, label: str) -> pytest.MarkDecorator:
-    """Return the mark that runs a test once for every recorded case, as its argument `case`.
-
-    Args:
-        name: The file, without `.json`.
-        label: The field that names a case in a failure.
-
-    Returns:
-        A parametrization; where there is no such file, one case that is skipped and says so.
-    """
+    """Return the mark that runs a test once for every recorded case, as its argument `case`."""
     path = FOLDER / f"{name}.json"
     if not path.is_file():
         reason = f"no {path.name} in {FOLDER}; set MEMD_CONFORMANCE to the cases"

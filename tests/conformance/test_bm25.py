@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memd.ranking.fusion import bm25_score
+from memd.search.rank.fusion import bm25_score
 from tests.conformance.cases import recorded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memd.text.chunking import chunk_text
+from memd.text.cut.chunking import chunk_text
 from tests.conformance.cases import recorded
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.config import MemorySearch
-from memd.openclaw import resolve
+from memd.settings.agents import resolve
+from memd.settings.schema import MemorySearch
 
 HOME = Path("/home/u")
 STATE_DIR = HOME / ".openclaw"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from memd.text.dates import date_in_path, is_evergreen
+from memd.text.query.dates import date_in_path, is_evergreen
 from tests.conformance.cases import recorded
 
 SLUG = re.compile(r"(?:^|/)memory/(\d{4}-\d{2}-\d{2})-[^/]+\.md$")

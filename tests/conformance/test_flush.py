@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from memd.life_settings import Flush
-from memd.lifecycle.flush import SessionFigures, decide
+from memd.lifecycle.flush.check import SessionFigures, decide
+from memd.settings.lifecycle import Flush
 from tests.conformance.cases import recorded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memd.text.keywords import strict_query
+from memd.text.query.keywords import strict_query
 from tests.conformance.cases import recorded
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memd.ranking.decay import decay_candidates
-from memd.ranking.diversity import rerank_mmr
-from memd.ranking.fusion import Candidate, Ranked, fuse_weighted
+from memd.search.rank.decay import decay_candidates
+from memd.search.rank.diversity import rerank_mmr
+from memd.search.rank.fusion import Candidate, Ranked, fuse_weighted
 from tests.conformance.cases import recorded
 
 

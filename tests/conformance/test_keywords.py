@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memd.text.keywords import content_keywords
+from memd.text.query.keywords import content_keywords
 from tests.conformance.cases import recorded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memd.text.transcripts import flatten_transcript
+from memd.text.transcripts.messages import flatten_transcript
 from tests.conformance.cases import recorded
 
 

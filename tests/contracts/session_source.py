@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.sync.discover import Found
-from memd.sync.read import FileText
-from memd.sync.sessions.session_source import SessionSource
+from memd.sync.disk.discover import Found
+from memd.sync.disk.read import FileText
+from memd.sync.transcripts.session_source import SessionSource
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import TranscriptHome, conversation, header, message
 

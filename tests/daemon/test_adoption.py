@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 import pytest
 
-from memd.text.chunking import chunk_text
+from memd.text.cut.chunking import chunk_text
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.indexes import OPENCLAW_SCHEMA

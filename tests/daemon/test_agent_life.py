@@ -16,7 +16,7 @@ from tests.support.chat_server import chatting
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
-TURNS = 100
+MAX_CONCURRENT_SEARCHES = 100
 """Turns of a session."""
 
 WINDOW, COMPACTED_TOKENS = 100_000, 9_000
@@ -155,13 +155,13 @@ def test_who_listens_is_told_what_happens(agent: ScriptedAgent) -> None:
 def talk_of_planks(agent: ScriptedAgent) -> None:
     """The first session: three things are said, its context fills up once, and it leaves a note."""
     assert "The user builds boats." in agent.start("one")
-    for number in range(TURNS):
+    for number in range(MAX_CONCURRENT_SEARCHES):
         agent.turn(TAUGHT.get(number, f"Tell me more about plank {number}"))
     assert agent.compactions == 1
     ended = agent.memory.session_ended(KEY, session_id="one", slug="planks", source="telegram")
     assert ended.path.endswith("-planks.md")
     assert ended.messages == 15
-    said = [f"Tell me more about plank {number}" for number in range(92, TURNS)]
+    said = [f"Tell me more about plank {number}" for number in range(92, MAX_CONCURRENT_SEARCHES)]
     last = [line for each in said for line in (f"user: {each}", f"assistant: Answer to: {each}")]
     note = (agent.home.workspace() / ended.path).read_text()
     head, _, body = note.partition("## Conversation Summary\n\n")
@@ -176,7 +176,7 @@ def talk_of_planks(agent: ScriptedAgent) -> None:
 def talk_of_ropes(agent: ScriptedAgent) -> None:
     """The second: the daemon crashes right after a flush, and must not ask for it again."""
     agent.start("two")
-    for number in range(TURNS):
+    for number in range(MAX_CONCURRENT_SEARCHES):
         before = len(agent.flushes)
         agent.turn(f"And what about rope {number}?")
         if len(agent.flushes) > before:
@@ -188,7 +188,7 @@ def talk_of_ropes(agent: ScriptedAgent) -> None:
 def talk_of_masts(agent: ScriptedAgent) -> list[str]:
     """The third, without a compaction; return what the model is given with three questions about the first."""
     assert "the plan was to repaint the boat" in agent.start("three")
-    for number in range(TURNS - len(TAUGHT)):
+    for number in range(MAX_CONCURRENT_SEARCHES - len(TAUGHT)):
         agent.turn(f"How long is mast {number}?")
     return [
         agent.turn("Do I prefer coffee with sugar?"),

@@ -13,7 +13,7 @@ import pytest
 
 from memd.index.database import WRITER, connect, transaction
 from memd.index.files import load_files, publish_file
-from memd.text.passages import cut_passages
+from memd.text.cut.passages import cut_passages
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.provider_faults import Fault

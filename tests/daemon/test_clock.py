@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memd.clock import wall_clock_ms
+from memd.system.clock import wall_clock_ms
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome

@@ -46,16 +46,7 @@ def p95(counts: list[int]) -> int:
 
 
 def ask(client: Client, times: int, others: Callable[[], int] = lambda: 0) -> list[int]:
-    """Search again and again, one query after another.
-
-    Args:
-        client: Who searches.
-        times: How often.
-        others: Returns how many searches of other clients were answered so far.
-
-    Returns:
-        How many of those were answered during each search.
-    """
+    """Search again and again, one query after another."""
     choice = random.Random(3).choice
     meanwhile = []
     for _ in range(times):

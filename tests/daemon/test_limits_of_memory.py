@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memd.units import size
+from memd.system.units import size
 from memd_client import Client
 from memd_client.errors import NoteUnwritableError
 from tests.support.daemon import DaemonProcess

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memd.state_dirs import own_state_dir
+from memd.system.state_dirs import own_state_dir
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.sockets import wait_until

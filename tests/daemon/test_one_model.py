@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.paths import models_dir
+from memd.settings.paths import models_dir
 from memd_client.messages import ModelStatus, StatusReply
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config

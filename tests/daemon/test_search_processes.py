@@ -51,11 +51,7 @@ def serving(daemon_settings: str = "") -> Iterator[DaemonProcess]:
 
 
 class Crowd:
-    """Clients that ask on and on inside the block.
-
-    Args:
-        daemon: Whom they ask.
-    """
+    """Clients that ask on and on inside the block."""
 
     def __init__(self, daemon: DaemonProcess) -> None:
         self._daemon = daemon

@@ -15,11 +15,18 @@ import click
 import pytest
 
 from memd.cli.main import root
-from memd.config import DaemonSettings, MemorySearch, ProviderEntry
-from memd.config_keys import AGENT_KEYS, DAEMON_KEYS, DEFAULTS_IN_WORDS, LIFE_KEYS, PROVIDER_KEYS, VARIABLES
-from memd.embedding.catalog import KNOWN
-from memd.openclaw import load_settings
-from memd.own_places import OWN_NAMES
+from memd.embedding.remote.catalog import KNOWN
+from memd.settings.agents import load_settings
+from memd.settings.memd_names import OWN_NAMES
+from memd.settings.reference import (
+    AGENT_KEYS,
+    DAEMON_KEYS,
+    DEFAULTS_IN_WORDS,
+    LIFE_KEYS,
+    PROVIDER_KEYS,
+    VARIABLES,
+)
+from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd_client import messages, reports
 from memd_client.messages import REQUESTS
 from tests.support.doc_examples import examples

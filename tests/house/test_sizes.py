@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.tree import CLIENT, DAEMON, ROOT, code_lines, functions_in, python_files, relative
 
-FILE_LINES = 400
+FILE_LINES = 500
 """A file above this does more than one thing."""
 
 MEDIAN_LINES = 130
@@ -64,7 +64,7 @@ def test_request_methods_stay_thin() -> None:
 
 
 def test_providers_and_the_composition_root_stay_short() -> None:
-    assert not longer_than(PROVIDER_LINES, list(python_files(DAEMON / "embedding" / "providers")))
+    assert not longer_than(PROVIDER_LINES, list(python_files(DAEMON / "embedding" / "remote" / "providers")))
     assert not longer_than(ROOT_LINES, [DAEMON / "app.py", DAEMON / "__main__.py"])
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import json5
 import pytest
 
-from memd.config_keys import AGENT_KEYS, LIFE_KEYS
-from memd.memd_toml import MemdToml
-from memd.openclaw import OpenClawHome as Settings
-from memd.openclaw import load_home
-from memd.openclaw_accepts import REFUSED_AGENT, REFUSED_DEFAULTS, is_refused
+from memd.settings.agents import OpenClawHome as Settings
+from memd.settings.agents import load_home
+from memd.settings.memd_toml import MemdToml
+from memd.settings.openclaw_accepts import REFUSED_AGENT, REFUSED_DEFAULTS, is_refused
+from memd.settings.reference import AGENT_KEYS, LIFE_KEYS
 from tests.support.doc_examples import examples
 from tests.support.homes import StateHome
 from tests.support.openclaw_home import OpenClawHome, plugin_folder, settings

@@ -36,12 +36,7 @@ BY_WORDS = {"provider": "none"}
 
 
 class Answers:
-    """The replies to questions of the set, each asked when it is wanted first.
-
-    Args:
-        client: Who is asked.
-        mode: How every search must be made.
-    """
+    """The replies to questions of the set, each asked when it is wanted first."""
 
     def __init__(self, client: Client, mode: str) -> None:
         self._client = client
@@ -85,12 +80,7 @@ def is_abstained(reply: SearchReply) -> bool:
 
 @contextmanager
 def answering(search: Mapping[str, Any], mode: str) -> Iterator[Answers]:
-    """Have one daemon answer inside the block.
-
-    Args:
-        search: `memorySearch` settings of the agent.
-        mode: How every search must be made.
-    """
+    """Have one daemon answer inside the block."""
     with serving(SET, search) as client:
         yield Answers(client, mode)
 

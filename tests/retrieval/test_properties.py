@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memd.config import Fusion, Hybrid, Mmr, Query, TemporalDecay
 from memd.index.database import Database
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
@@ -20,6 +19,7 @@ from memd.index.vectors.sqlite_vec import SqliteVecSearch
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.find import find_hits
 from memd.search.lexicon import Lexicon
+from memd.settings.schema import Fusion, Hybrid, Mmr, Query, TemporalDecay
 from memd_client.messages import Hit
 from tests.support.indexes import (
     is_exact,

@@ -17,13 +17,7 @@ SEARCH_DEADLINE_MS = 20_000
 
 
 def differences(client: Client, memory: EditedMemory, look: Look = EVERYTHING) -> list[str]:
-    """Search for words and return in what the answers differ from the disk.
-
-    Args:
-        client: A client of the daemon.
-        memory: The workspace, which nobody edits meanwhile.
-        look: What to search for.
-    """
+    """Search for words and return in what the answers differ from the disk."""
     files = memory.files()
     # An emptied file may be half a save: the daemon may wait for the other half, and say so.
     settled = all(text.strip() for text in files.values())
@@ -52,11 +46,7 @@ def _misplaced(hit: Hit, files: dict[str, str], word: str) -> str | None:
 
 
 def eventually(problems: Callable[[], list[str]]) -> None:
-    """Return once there is no problem; fail with those there are when it takes too long.
-
-    Args:
-        problems: Asks the daemon and says in words what is not yet as it should be.
-    """
+    """Return once there is no problem; fail with those there are when it takes too long."""
     deadline = time.monotonic() + SOON_S
     while found := problems():
         assert time.monotonic() < deadline, found

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import trio
 
-from memd.config import Batch
-from memd.embedding.accounts import Account, Accounts
-from memd.embedding.bulk.api import BulkApi, BulkResults
-from memd.embedding.bulk.file_jobs import OPENAI, VOYAGE, FileJobs
-from memd.embedding.bulk.gemini_jobs import GeminiJobs
-from memd.embedding.bulk.jobs import JobRecord, records_from_json, records_to_json
-from memd.embedding.bulk.run import BulkRun
-from memd.embedding.catalog import KNOWN
-from memd.embedding.providers.http import Http
+from memd.embedding.remote.accounts import Account, Accounts
+from memd.embedding.remote.bulk.api import BulkApi, BulkResults
+from memd.embedding.remote.bulk.file_jobs import OPENAI, VOYAGE, FileJobs
+from memd.embedding.remote.bulk.gemini_jobs import GeminiJobs
+from memd.embedding.remote.bulk.jobs import JobRecord, records_from_json, records_to_json
+from memd.embedding.remote.bulk.run import BulkRun
+from memd.embedding.remote.catalog import KNOWN
+from memd.embedding.remote.providers.http import Http
+from memd.settings.schema import Batch
 from tests.support.provider_errors import Reply
 from tests.support.provider_jobs import BatchDesk
 from tests.support.provider_server import ProviderServer
@@ -133,16 +133,7 @@ async def bench(
     daily_budget: int = 0,
     **endpoint: Any,
 ) -> AsyncIterator[Bench]:
-    """Run a daemon's worth of it inside the block.
-
-    Args:
-        server: Who answers.
-        store: What an earlier life left.
-        clock: Wall time.
-        prefix: Put before every text.
-        daily_budget: Tokens a day, 0 for any number.
-        endpoint: Fields of the endpoint that differ from the plain ones.
-    """
+    """Run a daemon's worth of it inside the block."""
     clock = clock or MovableClock()
     http, accounts = Http(), Accounts(None, clock, daily_budget)
     where = endpoint_of(server, **endpoint)
@@ -162,13 +153,7 @@ async def bench(
 
 
 def played(server: ProviderServer, play: Callable[[Bench], Awaitable[Any]], **options: Any) -> Any:
-    """Run a play with the batch API of a server, as one daemon's life; return what it returns.
-
-    Args:
-        server: Who answers.
-        play: What is done.
-        options: As for `bench`.
-    """
+    """Run a play with the batch API of a server, as one daemon's life; return what it returns."""
 
     async def main() -> Any:
         with trio.fail_after(60):

@@ -8,14 +8,14 @@ from typing import Any
 
 import trio
 
-from memd.config import DaemonSettings, MemorySearch, ProviderEntry
-from memd.embedding.accounts import Accounts
-from memd.embedding.choose import Providers, Selection
-from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.reference import ModelReference
+from memd.embedding.choose.choose import Providers, Selection
+from memd.embedding.choose.remote_choice import RemoteChoice, RemotePlan
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.reference import ModelReference
 from memd.embedding.provider import EmbeddingProvider
-from memd.embedding.providers.http import Http
-from memd.embedding.remote_choice import RemoteChoice, RemotePlan
+from memd.embedding.remote.accounts import Accounts
+from memd.embedding.remote.providers.http import Http
+from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 
 KEYS = {
     "OPENAI_API_KEY": "key-of-openai",

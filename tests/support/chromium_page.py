@@ -81,16 +81,7 @@ def opened(
     at_ms: int | None = None,
     **screen: Any,
 ) -> Iterator[Page]:
-    """Open the page as `memctl show` does, and wait until it is there.
-
-    Args:
-        browser: Where.
-        daemon: Whose page.
-        agent: The one agent it shall show.
-        view: Go to this view.
-        at_ms: What its clock shows when it opens, if not the time (epoch milliseconds).
-        screen: As for `Browser.page`.
-    """
+    """Open the page as `memctl show` does, and wait until it is there."""
     with daemon.client() as client:
         url = client.show(agent).url
     with browser.page(**screen) as page:

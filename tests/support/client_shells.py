@@ -51,12 +51,7 @@ class Handle:
 
 
 class LoopShell:
-    """A client in a loop of its own. Methods of the client are called as if they blocked.
-
-    Args:
-        arguments: Those of the client.
-        options: Those of the client.
-    """
+    """A client in a loop of its own. Methods of the client are called as if they blocked."""
 
     kind: Any
 

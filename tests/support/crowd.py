@@ -14,13 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Crowd:
-    """Connects again and again and holds every connection; a context manager, which ends when all were made.
-
-    Args:
-        path: The socket.
-        connects: How many connections.
-        seconds: Within which time they are begun, evenly.
-    """
+    """Connects again and again and holds every connection; a context manager, which ends when all were made."""
 
     def __init__(self, path: Path, connects: int, seconds: float) -> None:
         self._arguments = [str(path), str(connects), str(seconds)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import trio
 
-from memd.sync.watching.watcher import Watcher, WatchPlan
+from memd.sync.watch.watcher import Watcher, WatchPlan
 from tests.support.watching import STEP_MS, Heard, armed, reached, workspace_at
 
 USER_LIMITS = Path("/proc/sys/user")

@@ -24,12 +24,7 @@ START_DEADLINE_S = 30.0
 
 
 class DaemonProcess:
-    """A daemon on a state directory of its own.
-
-    Args:
-        home: Where its memory is.
-        environ: More variables.
-    """
+    """A daemon on a state directory of its own."""
 
     def __init__(self, home: StateHome, environ: dict[str, str] | None = None) -> None:
         self.home = home

@@ -106,11 +106,7 @@ OTHERS = ("move_workspace", "wait")
 
 
 def edits(names: Sequence[str] = WRITES + CHANGES * 2 + MOVES + WHOLES + OTHERS) -> st.SearchStrategy[Edit]:
-    """Return a strategy of single edits.
-
-    Args:
-        names: Which ones; one that is named twice comes twice as often.
-    """
+    """Return a strategy of single edits."""
     places = st.sampled_from(FILES + FOLDERS)
     return st.builds(_edit, st.sampled_from(names), st.sampled_from(FILES), places, places)
 
@@ -125,12 +121,7 @@ def _edit(name: str, file: str, place: str, to: str) -> Edit:
 
 
 def scripts(*, looks: bool = True, longest: int = 14) -> st.SearchStrategy[list[Edit | Look]]:
-    """Return a strategy of scripts; each begins with something to edit.
-
-    Args:
-        looks: Whether searches stand between edits, so that some come upon several edits and some upon one.
-        longest: Most steps after the first ones.
-    """
+    """Return a strategy of scripts; each begins with something to edit."""
     step: st.SearchStrategy[Edit | Look] = edits()
     if looks:
         step = st.one_of(edits(), st.builds(Look, st.integers(-3, 10), st.booleans()))
@@ -144,9 +135,6 @@ class EditedMemory:
 
     What changes or moves a file that isn't there takes the next one there is, and an edit that can't be done (a
     file's folder is a file, a folder to rename isn't empty) does nothing, so any sequence of edits is a script.
-
-    Args:
-        workspace: The workspace; whatever it holds is removed.
     """
 
     def __init__(self, workspace: Path) -> None:
@@ -362,15 +350,7 @@ def run_script(memory: EditedMemory, script: list[Edit | Look], look: Callable[[
 
 
 def hammer(memory: EditedMemory, path: str, until: Callable[[], bool], way: str, seed: int) -> int:
-    """Edit one file again and again in one way, until told to end; return how often.
-
-    Args:
-        memory: Whose file it is; several threads may edit one memory, each a file of its own.
-        path: The file.
-        until: Says when to end.
-        way: `write` (truncate and write), `append` or `replace`.
-        seed: Of the pauses' number: after some edits the next one follows at once, after some it waits.
-    """
+    """Edit one file again and again in one way, until told to end; return how often."""
     chance, count = random.Random(seed), 0
     while not until():
         getattr(memory, way)(path)

@@ -41,13 +41,7 @@ def forms_of(secret: str) -> set[str]:
 
 
 def echo_of(encode: Callable[[str], str], *names: str, status: int = 500) -> Callable[[Asked, Reply], Reply]:
-    """Return what makes every reply an error that repeats headers of its request wherever an error has words.
-
-    Args:
-        encode: How the values are written.
-        names: Of the headers, in lower case.
-        status: Of the error.
-    """
+    """Return what makes every reply an error that repeats headers of its request wherever an error has words."""
 
     def rewrite(asked: Asked, reply: Reply) -> Reply:
         values = [asked.headers.get(name, "").removeprefix("Bearer ") for name in names]

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memd.embedding.model import child, wire
+from memd.embedding.local import child, wire
 
 DIMS = 16
 COMMAND = (sys.executable, str(Path(__file__).resolve()))
@@ -74,7 +74,7 @@ def _load(model: str) -> wire.Message:
     return {"kind": "ready", "dims": DIMS, "window": 512, "lanes": lanes}
 
 
-def _embed(request: wire.Message, interrupts: child.Interrupts) -> wire.Message:
+def _embed(request: wire.Message, interrupts: child.CancellationFlag) -> wire.Message:
     command, _, flag = request["text"].partition(" ")
     first = command.endswith("-once") and not os.path.exists(flag)
     if first:
@@ -101,7 +101,7 @@ def _embed(request: wire.Message, interrupts: child.Interrupts) -> wire.Message:
     return {"kind": "vector", "id": request["id"], "data": data}
 
 
-def _replies(model: str, request: wire.Message, interrupts: child.Interrupts) -> Iterator[wire.Message]:
+def _replies(model: str, request: wire.Message, interrupts: child.CancellationFlag) -> Iterator[wire.Message]:
     """Yield the replies to a request; texts that came together are answered one by one, the last first."""
     if request["kind"] == "embed":
         _note(model, request["text"])
@@ -121,7 +121,7 @@ def main(model: str) -> None:
     """Serve like the real child."""
     child.die_with_parent()
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
-    interrupts = child.Interrupts()
+    interrupts = child.CancellationFlag()
     threading.Thread(target=child._follow, args=(sys.stdin.buffer, waiting, interrupts), daemon=True).start()
 
     def say(reply: wire.Message) -> None:

@@ -18,10 +18,6 @@ class FakeProvider:
 
     Texts and questions wait for `gate` and `query_gate` where one is set; texts in `refused` are
     refused, and with `poison` among them it fails as `poisoned` says.
-
-    Args:
-        dims: Length of its vectors.
-        model: Its model's name; another name is another vector space with other vectors.
     """
 
     id = "fake"

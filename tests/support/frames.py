@@ -98,11 +98,7 @@ def params_of(name: str) -> dict[str, Any]:
 
 
 class Recorder:
-    """A client of a daemon that keeps every byte.
-
-    Args:
-        path: The daemon's socket.
-    """
+    """A client of a daemon that keeps every byte."""
 
     def __init__(self, path: Path) -> None:
         self.exchanges: list[dict[str, Any]] = []

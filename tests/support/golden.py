@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from memd.text.days.find import find_days
+from memd.text.query.days.find import find_days
 from memd_client import Client
 from memd_client.messages import SearchReply
 from tests.support.daemon import DaemonProcess
@@ -94,17 +94,7 @@ def golden_home(golden: GoldenSet) -> Iterator[StateHome]:
 
 
 def run_set(home: StateHome, golden: GoldenSet, mode: str, path: str) -> tuple[str, list[str]]:
-    """Ask all queries of a set.
-
-    Args:
-        home: From `golden_home`.
-        golden: The set.
-        mode: One of `MODES`.
-        path: One of `VECTOR_PATHS`.
-
-    Returns:
-        (the hash of the probe's vector, empty in keyword mode; one line a query).
-    """
+    """Ask all queries of a set."""
     home.configure(_settings(home, golden, mode, path))
     (home.root / "memd.toml").write_text(f"memory_budget_mb = {VECTOR_PATHS[path]}\n")
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=900) as client:

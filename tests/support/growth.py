@@ -21,13 +21,7 @@ Input = TypeVar("Input")
 
 
 def check_linear(make: Callable[[int], Input], run: Callable[[Input], object], size: int) -> None:
-    """Fail if the processor time of some work grows faster than its input.
-
-    Args:
-        make: Returns the input of a size.
-        run: Does the work.
-        size: Of the smaller input; large enough that its work takes some milliseconds.
-    """
+    """Fail if the processor time of some work grows faster than its input."""
     found: list[float] = []
     small, large = make(size), make(TIMES * size)
     for _ in range(ATTEMPTS):

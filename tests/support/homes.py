@@ -12,11 +12,7 @@ from typing import Any
 
 
 class StateHome:
-    """A state directory under a short path (a socket's path may be 107 bytes long at most).
-
-    Args:
-        config: What `openclaw.json` holds, or text for it as it is.
-    """
+    """A state directory under a short path (a socket's path may be 107 bytes long at most)."""
 
     def __init__(self, config: Mapping[str, Any] | str | None = None) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="memd-", dir="/tmp"))
@@ -67,13 +63,7 @@ class StateHome:
 def agents_config(
     state: Path, *agents: str, memory_search: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return settings with several agents, each with a workspace of its own.
-
-    Args:
-        state: The state directory.
-        agents: Ids beside `main`; the workspace of `work` is `<state>/workspace-work`.
-        memory_search: Defaults for all of them.
-    """
+    """Return settings with several agents, each with a workspace of its own."""
     return {
         "agents": {
             "defaults": {"memorySearch": dict(memory_search or {"provider": "none"})},

@@ -100,13 +100,7 @@ def random_query(dice: random.Random, more: Iterable[str]) -> str:
 
 
 def names_of(file: Path, workspace: Path, pid: int) -> list[str]:
-    """Return paths that might lead to a file: absolute, relative, by links to `/`, and through a process's folder.
-
-    Args:
-        file: What must not be read.
-        workspace: Where paths start.
-        pid: The process that is asked.
-    """
+    """Return paths that might lead to a file: absolute, relative, by links to `/`, and through a process's folder."""
     through = [f"/proc/{who}/{how}{file}" for who in ("self", pid) for how in ("root", "cwd/../..")]
     return [
         str(file),
@@ -160,13 +154,7 @@ def bend(dice: random.Random, path: str) -> str:
 
 @contextlib.contextmanager
 def swapping(place: Path, aside: Path, link: Path) -> Iterator[None]:
-    """Exchange a file or folder for a link and back, over and over, while the block runs.
-
-    Args:
-        place: What is exchanged; there again when the block ends.
-        aside: Where it is meanwhile, on the same file system.
-        link: The link.
-    """
+    """Exchange a file or folder for a link and back, over and over, while the block runs."""
     over = threading.Event()
 
     def swap() -> None:

@@ -8,8 +8,8 @@ from functools import partial
 
 import trio
 
-from memd.embedding.providers.api import ApiRequest
-from memd.embedding.providers.http import Http, Patience, Reply
+from memd.embedding.remote.providers.api import ApiRequest
+from memd.embedding.remote.providers.http import Http, Patience, Reply
 from memd_client.errors import MemdError
 
 KEY = "sk-test-0123456789abcdef"

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.config import Query
 from memd.index import chunks_vec
 from memd.index.cache import SpaceKey, set_active_space, store_vectors
 from memd.index.database import WRITER, Database, connect, transaction
@@ -21,9 +20,10 @@ from memd.index.keyword import Scope
 from memd.index.schema import migrate
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search.lexicon import Lexicon
-from memd.search.question import Question
-from memd.text.chunking import Chunk
-from memd.text.passages import cut_passages
+from memd.search.query import Question
+from memd.settings.schema import Query
+from memd.text.cut.chunking import Chunk
+from memd.text.cut.passages import cut_passages
 from memd_client.messages import Hit
 
 SPACE = SpaceKey("local", "tiny", "space-a")

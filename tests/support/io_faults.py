@@ -52,11 +52,7 @@ int fdatasync(int file) { WRAP(fdatasync, 'w', syncing, file) }
 
 
 class FailingIO:
-    """Reads or writes of indexes that fail with EIO when told to.
-
-    Args:
-        folder: Where the file stands that says what fails.
-    """
+    """Reads or writes of indexes that fail with EIO when told to."""
 
     def __init__(self, folder: Path) -> None:
         self._flag = folder / "failing-io"

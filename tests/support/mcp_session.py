@@ -43,15 +43,7 @@ async def mcp_session(
     on_message: MessageHandlerFnT | None = None,
     program: Sequence[str] = (sys.executable, *COMMAND),
 ) -> AsyncIterator[ClientSession]:
-    """Return a session of the SDK's client with a server of its own.
-
-    Args:
-        environ: Leads to the daemon.
-        arguments: What follows `memctl mcp`.
-        autostart: The server may start a daemon.
-        on_message: Told of what the server says by itself.
-        program: The server's.
-    """
+    """Return a session of the SDK's client with a server of its own."""
     variables = {**os.environ, **environ, **({} if autostart else {"MEMD_AUTOSTART": "0"})}
     server = StdioServerParameters(
         command=program[0], args=[*program[1:], *arguments], env=variables, cwd=Path("/")
@@ -82,12 +74,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 class RawServer:
-    """A server that is told lines as they are.
-
-    Args:
-        environ: Leads to the daemon.
-        arguments: What follows `memctl mcp`.
-    """
+    """A server that is told lines as they are."""
 
     def __init__(self, environ: Mapping[str, str], *arguments: str) -> None:
         self._environ = {**os.environ, **environ, "MEMD_AUTOSTART": "0"}

@@ -11,14 +11,14 @@ import trio
 from numpy.typing import NDArray
 from trio.testing import MockClock
 
-from memd.config import MemorySearch
-from memd.embedding.choose import Selection
+from memd.embedding.choose.choose import Selection
 from memd.embedding.provider import EmbeddingProvider
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
 from memd.index.files import Published, publish_file
-from memd.index.vectors.warm import MatrixBudget, WarmVectors
-from memd.meaning.meaning import Meaning
+from memd.index.vectors.cache import MatrixBudget, VectorCache
+from memd.settings.schema import MemorySearch
+from memd.vector_search.manager import VectorSearchManager
 from memd_client.errors import MemdError, ProviderUnavailableError
 from memd_client.messages import Fallback
 from tests.support.fake_provider import FakeProvider
@@ -89,7 +89,7 @@ class FakeChooser:
 class Scene:
     """One agent's index and meaning."""
 
-    def __init__(self, meaning: Meaning, index: IndexFile, clock: HandClock) -> None:
+    def __init__(self, meaning: VectorSearchManager, index: IndexFile, clock: HandClock) -> None:
         self.meaning = meaning
         self.index = index
         self.clock = clock
@@ -153,8 +153,8 @@ async def meaning_of(
     index = await IndexFile.open(
         folder / "main.sqlite", extension=EXTENSION, clock=clock, space_of=lambda provider, model: model
     )
-    warm = WarmVectors(EXTENSION, MatrixBudget(64 << 20))
-    meaning = Meaning(
+    warm = VectorCache(EXTENSION, MatrixBudget(64 << 20))
+    meaning = VectorSearchManager(
         "main",
         chosen,
         index,

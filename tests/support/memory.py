@@ -8,10 +8,10 @@ from pathlib import Path
 
 import trio
 
-from memd.config import DaemonSettings
-from memd.openclaw import resolve
 from memd.rpc.call import AgentMemory, ProgressSink
-from memd.sync.room import limits_of
+from memd.settings.agents import resolve
+from memd.settings.schema import DaemonSettings
+from memd.sync.disk.capacity import limits_of
 from memd_client.errors import (
     AgentUnknownError,
     BadParamsError,

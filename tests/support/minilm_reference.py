@@ -88,11 +88,7 @@ def load_tensors(path: Path) -> dict[str, FloatArray]:
 
 
 class MiniLMReference:
-    """The model: tokens, six encoder layers, mean pooling, unit length.
-
-    Args:
-        directory: Where `model.safetensors` and `vocab.txt` are.
-    """
+    """The model: tokens, six encoder layers, mean pooling, unit length."""
 
     def __init__(self, directory: Path) -> None:
         self.tokenizer = WordPiece((directory / "vocab.txt").read_text(encoding="utf-8").splitlines())

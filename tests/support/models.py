@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.embedding.model.lock import lock_models
-from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.policy import RunnerSettings
-from memd.embedding.model.pull import fetch_minilm_sources, pull_model
-from memd.paths import models_dir
+from memd.embedding.local.lock import lock_models
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.pull import fetch_minilm_sources, pull_model
+from memd.settings.paths import models_dir
 from memd_client.errors import MemdError
 
 WAIT_SECONDS = 20.0

@@ -72,11 +72,7 @@ def node() -> Path:
 
 @functools.cache
 def installed(*packages: str) -> Path:
-    """Return a folder whose `node_modules` holds these packages; skip where npm can't get them.
-
-    Args:
-        packages: Names with versions (`typescript@7.0.2`): the same ones are installed once for all runs.
-    """
+    """Return a folder whose `node_modules` holds these packages; skip where npm can't get them."""
     key = hashlib.sha256("\n".join(sorted(packages)).encode()).hexdigest()[:12]
     root = _cache() / f"{re.sub(r'[^a-z0-9]+', '-', packages[0].lower()).strip('-')}-{key}"
     with _alone(root):
@@ -90,13 +86,7 @@ def installed(*packages: str) -> Path:
 
 
 def node_project(where: Path, packages: Sequence[str] = (), folders: Sequence[Path] = ()) -> Path:
-    """Make a folder a Node project with packages of npm and of our own, and return it.
-
-    Args:
-        where: The folder; it may hold files already.
-        packages: As for `installed`; what our own ones need has to be among them.
-        folders: Folders of our own packages, copied under the name in their `package.json`.
-    """
+    """Make a folder a Node project with packages of npm and of our own, and return it."""
     modules = where / "node_modules"
     modules.mkdir(parents=True, exist_ok=True)
     package_json = where / "package.json"
@@ -124,15 +114,7 @@ def run_node(
     timeout_s: float = RUN_S,
     stdin: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run Node and return what came of it.
-
-    Args:
-        arguments: Its arguments: a script and its own, or `--test` and files.
-        cwd: Where it runs: a folder of `node_project`.
-        environ: More variables.
-        timeout_s: How long it may take.
-        stdin: What it may read.
-    """
+    """Run Node and return what came of it."""
     return subprocess.run(
         [node(), *arguments],
         cwd=cwd,
@@ -147,12 +129,7 @@ def run_node(
 
 
 def npm_install(where: Path, packages: Sequence[str | Path]) -> None:
-    """Install packages of npm, or copies of folders, into a folder; skip where npm is missing or can't.
-
-    Args:
-        where: A folder with a `package.json`.
-        packages: Names with versions, or folders of packages.
-    """
+    """Install packages of npm, or copies of folders, into a folder; skip where npm is missing or can't."""
     npm = shutil.which("npm")
     names = ", ".join(map(str, packages))
     if npm is None:

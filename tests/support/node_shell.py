@@ -59,11 +59,7 @@ class Answers:
         self._said.put(said)
 
     def step(self) -> Progress | None:
-        """Return the next step; None where the outcome is there.
-
-        Raises:
-            MemdError: The command failed.
-        """
+        """Return the next step; None where the outcome is there."""
         said = self._said.get(timeout=PATIENCE_S)
         if "progress" in said:
             return from_wire(Progress, said["progress"])

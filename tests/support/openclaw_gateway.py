@@ -23,11 +23,7 @@ CHAT_COMPLETIONS = {"gateway": {"http": {"endpoints": {"chatCompletions": {"enab
 
 
 class OpenClawGateway:
-    """A running gateway; ended with its block.
-
-    Args:
-        claw: Whose settings it runs on; they are given a port and a token.
-    """
+    """A running gateway; ended with its block."""
 
     def __init__(self, claw: OpenClawHome) -> None:
         self._claw = claw
@@ -68,12 +64,7 @@ class OpenClawGateway:
         return self._claw.json("gateway", "call", method, "--params", json.dumps(params))
 
     def turn(self, message: str, agent: str = "main") -> None:
-        """Run one turn of an agent in a new session; needs the settings of `CHAT_COMPLETIONS`.
-
-        Args:
-            message: The user's.
-            agent: Its id.
-        """
+        """Run one turn of an agent in a new session; needs the settings of `CHAT_COMPLETIONS`."""
         body = {"model": f"openclaw/{agent}", "messages": [{"role": "user", "content": message}]}
         request = urllib.request.Request(
             f"http://127.0.0.1:{self._port}/v1/chat/completions",

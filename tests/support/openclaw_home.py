@@ -61,11 +61,7 @@ def openclaw() -> OpenClawPackage:
 
 
 def plugin_folder(where: Path) -> Path:
-    """Return a copy of the plugin as it is after `npm install` in the checkout; skip where npm can't.
-
-    Args:
-        where: An empty folder; the Node client is put beside the plugin, as in the checkout.
-    """
+    """Return a copy of the plugin as it is after `npm install` in the checkout; skip where npm can't."""
     for source in (NODE_CLIENT, PLUGIN):
         shutil.copytree(source, where / source.name, ignore=shutil.ignore_patterns("node_modules"))
     folder = where / PLUGIN.name
@@ -82,23 +78,14 @@ def plugin_folder(where: Path) -> Path:
 
 
 class OpenClawHome:
-    """OpenClaw on the state directory of a `StateHome`: what a user types, and what comes of it.
-
-    Args:
-        home: Where its state is; a daemon on the same home keeps the memory.
-    """
+    """OpenClaw on the state directory of a `StateHome`: what a user types, and what comes of it."""
 
     def __init__(self, home: StateHome) -> None:
         self.home = home
         self._package = openclaw()
 
     def run(self, *arguments: str, ok: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command, and return what came of it.
-
-        Args:
-            arguments: Of `openclaw`.
-            ok: It has to succeed.
-        """
+        """Run a command, and return what came of it."""
         done = subprocess.run(
             self.command(*arguments),
             cwd=self.home.root,
@@ -141,25 +128,14 @@ class OpenClawHome:
         self.run("plugins", "install", str(folder), "--force", "--accept-capabilities")
 
     def turn(self, message: str, session: str = "agent:main:main", *, local: bool = True) -> str:
-        """Run one turn of an agent, and return what it said.
-
-        Args:
-            message: The user's.
-            session: Its key.
-            local: In the command's own process, not in the gateway.
-        """
+        """Run one turn of an agent, and return what it said."""
         where = ["--local"] if local else []
         reply = self.json("agent", *where, "--session-key", session, "--message", message)
         payloads = (reply if local else reply["result"])["payloads"]
         return "\n".join(payload["text"] for payload in payloads)
 
     def record_origins(self, agent: str, origins: Mapping[str, str]) -> None:
-        """Have OpenClaw record who wrote files of an agent's workspace.
-
-        Args:
-            agent: Its id.
-            origins: By the file's path in the workspace.
-        """
+        """Have OpenClaw record who wrote files of an agent's workspace."""
         workspace = str(self.home.workspace(agent))
         rows = [(workspace, path, origin) for path, origin in origins.items()]
         script = self.home.root / "record.mjs"
@@ -189,11 +165,7 @@ class OpenClawHome:
 
 
 def settings(model_url: str) -> dict[str, Any]:
-    """Return settings with one model on loopback, and an agent that is searched by words.
-
-    Args:
-        model_url: A `ModelServer`'s.
-    """
+    """Return settings with one model on loopback, and an agent that is searched by words."""
     model = {
         "id": MODEL,
         "name": "Scripted",

@@ -36,14 +36,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What the model was sent.
-
-    Attributes:
-        system: Its system prompt.
-        prompt: What came in the user's name, with whatever OpenClaw and its plugins put before it.
-        tools: Names of the tools it is offered.
-        results: What the tools returned in this session, oldest first.
-    """
+    """What the model was sent."""
 
     system: str
     prompt: str

@@ -38,17 +38,7 @@ Entry = str | bytes | Link | HardLink | Folder
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One workspace.
-
-    Attributes:
-        name: The test's id.
-        about: The workspace in words, for the docs.
-        entries: What it holds, by path.
-        loaded: The curated files whose text is in the prompt.
-        records: The origins that OpenClaw recorded, by path.
-        root: How the workspace itself exists.
-        daemon: The state of memd's daemon during the turn.
-    """
+    """One workspace."""
 
     name: str
     about: str

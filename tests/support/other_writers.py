@@ -37,12 +37,7 @@ class Done:
 
 
 class OtherWriter:
-    """Writes to one note.
-
-    Args:
-        note: The note; it has a line `slot N ....` for each operation.
-        seed: Of its choices.
-    """
+    """Writes to one note."""
 
     def __init__(self, note: Path, seed: int) -> None:
         self._note = note
@@ -135,13 +130,7 @@ class OtherWriter:
 
 
 class OtherProgram:
-    """An `OtherWriter` in a process of its own.
-
-    Args:
-        note: As in `OtherWriter`.
-        seed: Likewise.
-        operations: How often it writes.
-    """
+    """An `OtherWriter` in a process of its own."""
 
     def __init__(self, note: Path, seed: int, operations: int) -> None:
         command = [sys.executable, "-m", __name__, str(note), str(seed), str(operations)]

@@ -38,13 +38,7 @@ FOREIGN: Final = ("PYTHON", "VIRTUAL_ENV", "XDG_", "OPENCLAW_", "MEMD_", "PIPX_"
 
 
 def build_packages(where: Path, kind: str | None = None, source: Path = ROOT) -> Path:
-    """Build the client and the daemon into a folder, and return it.
-
-    Args:
-        where: The folder.
-        kind: `sdist` or `wheel`; both when left out.
-        source: Where `client` and `daemon` are.
-    """
+    """Build the client and the daemon into a folder, and return it."""
     for name in ("client", "daemon"):
         command = [sys.executable, "-m", "hatchling", "build", "-d", str(where)]
         ran = subprocess.run(
@@ -73,13 +67,7 @@ def environment(where: Path) -> Path:
 def install(
     command: Sequence[str | Path], environ: Mapping[str, str] | None = None, cwd: Path = Path("/")
 ) -> None:
-    """Run an installer; skip the test if the package index can't be reached.
-
-    Args:
-        command: The installer and its arguments.
-        environ: All its variables; this process's when left out.
-        cwd: Where it runs.
-    """
+    """Run an installer; skip the test if the package index can't be reached."""
     ran = subprocess.run(
         list(map(str, command)),
         cwd=cwd,
@@ -102,14 +90,7 @@ def clean_environ() -> dict[str, str]:
 
 
 class Installed:
-    """An installation with a home of its own.
-
-    Args:
-        programs: The folder with `memd` and `memctl`.
-        home: Its user's home; no daemon, no settings and no memory are in it.
-        run_dir: Where its socket is.
-        tools: Folders with more programs, such as the installer.
-    """
+    """An installation with a home of its own."""
 
     def __init__(self, programs: Path, home: Path, run_dir: Path, tools: Sequence[Path] = ()) -> None:
         self.programs = programs
@@ -163,13 +144,7 @@ class Installed:
 
 @contextmanager
 def installed(programs: Path, home: Path, tools: Sequence[Path] = ()) -> Iterator[Installed]:
-    """Yield an installation; its daemon is ended afterwards.
-
-    Args:
-        programs: The folder with `memd` and `memctl`.
-        home: A folder for its user's home.
-        tools: Folders with more programs.
-    """
+    """Yield an installation; its daemon is ended afterwards."""
     home.mkdir(exist_ok=True)
     with short_directory() as run_dir:
         made = Installed(programs, home, run_dir, tools)

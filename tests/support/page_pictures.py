@@ -74,11 +74,7 @@ KEYWORD: Final = b"Description"
 
 
 class SampleHome(StateHome):
-    """The sample memory under a path of our choice, with facts of its own.
-
-    Args:
-        root: The folder; it must not exist, and goes with the home.
-    """
+    """The sample memory under a path of our choice, with facts of its own."""
 
     def __init__(self, root: Path) -> None:
         self.root = self.state = root
@@ -143,13 +139,7 @@ PICTURES: Final = (
 
 
 def take_pictures(browser: Browser, sample: Path, folder: Path) -> None:
-    """Take all pictures.
-
-    Args:
-        browser: Takes them.
-        sample: A folder to put the sample memory into; it must not exist.
-        folder: Where they are written.
-    """
+    """Take all pictures."""
     minilm_path()
     with SampleHome(sample) as home, DaemonProcess(home) as daemon:
         daemon.wait_for(_is_ready)

@@ -18,12 +18,7 @@ def can_be_another_user() -> bool:
 
 
 def ask_as_another_user(port: int, request: bytes) -> bytes:
-    """Return what another user's process is answered.
-
-    Args:
-        port: The port of 127.0.0.1.
-        request: What it sends.
-    """
+    """Return what another user's process is answered."""
     shell = shutil.which("bash")
     assert shell is not None
     said = subprocess.run(

@@ -19,14 +19,7 @@ from tests.support.sockets import PATIENCE_S, ServerThread, wait_until
 
 
 class PageThread(ServerThread):
-    """A server that shows the page as well.
-
-    Args:
-        path: The socket's path.
-        folder: Where the page's files are.
-        limits: The page's limits.
-        may_enter: Says who may come in; everybody where left out.
-    """
+    """A server that shows the page as well."""
 
     def __init__(
         self,

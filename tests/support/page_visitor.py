@@ -29,11 +29,7 @@ class Reply:
 
 
 class Visitor:
-    """One browser.
-
-    Args:
-        url: What `show` told.
-    """
+    """One browser."""
 
     def __init__(self, url: str) -> None:
         place = urlsplit(url)
@@ -57,14 +53,7 @@ class Visitor:
         body: bytes | None = None,
         headers: Mapping[str, str | None] | None = None,
     ) -> Reply:
-        """Make one request on a connection of its own and return the answer.
-
-        Args:
-            method: GET, POST, or anything.
-            path: The target.
-            body: The body, if any.
-            headers: More headers, or others than a browser would send; None takes one away.
-        """
+        """Make one request on a connection of its own and return the answer."""
         connection = self._begin(method, path, body, headers)
         try:
             response = connection.getresponse()
@@ -126,11 +115,7 @@ class Visitor:
 
 
 class EventLines:
-    """An event stream.
-
-    Args:
-        response: The open response.
-    """
+    """An event stream."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self._response = response

@@ -275,11 +275,7 @@ def _inlined(key: str, body: dict[str, Any] | None, wanted: Wanted) -> dict[str,
 
 
 def form_fields(asked: Asked) -> dict[str, tuple[str, bytes]]:
-    """Return the fields of a form as name -> (file name, content).
-
-    Raises:
-        WrongError: It is no form.
-    """
+    """Return the fields of a form as name -> (file name, content)."""
     kind = asked.headers.get("content-type", "")
     if not kind.startswith("multipart/form-data"):
         raise WrongError("field", "Content-Type")

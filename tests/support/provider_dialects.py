@@ -83,11 +83,7 @@ class Asked:
     body: bytes = field(repr=False)
 
     def json(self) -> Any:
-        """Return the body as JSON.
-
-        Raises:
-            WrongError: It isn't, or isn't said to be.
-        """
+        """Return the body as JSON."""
         if self.headers.get("content-type", "").split(";")[0] != "application/json":
             raise WrongError("field", "Content-Type")
         try:
@@ -168,11 +164,7 @@ FIELDS: Final[dict[DialectName, dict[str, Check]]] = {
 def check_fields(
     value: Any, needed: Mapping[str, Check], allowed: Mapping[str, Check], where: str = ""
 ) -> None:
-    """Raise what is wrong with an object.
-
-    Raises:
-        WrongError: A field is missing, unknown or not of its kind; named.
-    """
+    """Raise what is wrong with an object."""
     if not isinstance(value, dict):
         raise WrongError("field", where or "body")
     for name in needed:
@@ -185,11 +177,7 @@ def check_fields(
 
 
 def check_key(dialect: DialectName, asked: Asked, key: str | None) -> None:
-    """Raise what is wrong with the key; it belongs in its header and nowhere else.
-
-    Raises:
-        WrongError: There is none, or another one.
-    """
+    """Raise what is wrong with the key; it belongs in its header and nowhere else."""
     if key is None:
         return
     name = "x-goog-api-key" if dialect == "gemini" else "authorization"
@@ -203,11 +191,7 @@ def check_key(dialect: DialectName, asked: Asked, key: str | None) -> None:
 
 
 def read_embeddings(dialect: DialectName, asked: Asked) -> Wanted:
-    """Return what a request for embeddings asks for.
-
-    Raises:
-        WrongError: It isn't as documented.
-    """
+    """Return what a request for embeddings asks for."""
     if asked.method != "POST":
         raise WrongError("path", asked.method)
     body = asked.json()
@@ -237,11 +221,7 @@ def _read_gemini(path: str, body: Any) -> Wanted:
 
 
 def read_gemini_text(request: Any, model: str, *, where: str = "", single: bool = False) -> Wanted:
-    """Return what one EmbedContentRequest asks for.
-
-    Raises:
-        WrongError: It isn't as documented.
-    """
+    """Return what one EmbedContentRequest asks for."""
     kinds = ("RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT", "SEMANTIC_SIMILARITY")
     allowed: dict[str, Check] = {
         "model": one_of(f"models/{model}"),
@@ -263,11 +243,7 @@ def read_gemini_text(request: Any, model: str, *, where: str = "", single: bool 
 
 
 def check_size(dialect: DialectName, wanted: Wanted) -> int:
-    """Return how many tokens a request has.
-
-    Raises:
-        WrongError: Too many texts, too many tokens, or a text that is refused.
-    """
+    """Return how many tokens a request has."""
     facts = FACTS[dialect]
     if len(wanted.texts) > facts.max_texts:
         raise WrongError("count", str(facts.max_texts))

@@ -60,14 +60,7 @@ def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None 
 def refusal(
     dialect: DialectName, why: Why, detail: str = "", retry_after: float | str | None = None
 ) -> Reply:
-    """Return an error as the provider words it.
-
-    Args:
-        dialect: Whose shape.
-        why: What is wrong.
-        detail: More about it, a field's name or the text that is refused; some providers repeat it.
-        retry_after: The pause asked for: seconds, or a text for the header as it is. Google puts it into the body.
-    """
+    """Return an error as the provider words it."""
     headers: dict[str, str] = {}
     if retry_after is not None and dialect != "gemini":
         headers["Retry-After"] = retry_after if isinstance(retry_after, str) else f"{retry_after:g}"

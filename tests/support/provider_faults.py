@@ -75,13 +75,7 @@ class Fault:
 
 
 def spoiled(kind: FaultKind | None, rows: Rows, positions: list[int]) -> tuple[Rows, list[int]]:
-    """Return vectors and the positions they claim, with a fault in them.
-
-    Args:
-        kind: What is wrong; None or a fault of another sort for nothing.
-        rows: One vector a text, in order.
-        positions: The `index` of each.
-    """
+    """Return vectors and the positions they claim, with a fault in them."""
     size = len(rows[0]) if rows else 0
     if kind == "too_few":
         return rows[:-1], positions[:-1]

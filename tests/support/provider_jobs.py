@@ -38,11 +38,6 @@ class BatchDesk:
     A job ends well after it was looked at `looks_to_finish` times; with None it goes on until the test says
     `finish`, `fail` or `expire`. Lines with a text that holds `refused_marker` are refused; `lost` lines have no
     result at all; `spoil` is what is wrong with the vectors of the first line.
-
-    Args:
-        rows: Makes vectors.
-        models: The names of models there are.
-        texts_embedded: Counts the texts of jobs that ended, as far as they were worked on.
     """
 
     def __init__(

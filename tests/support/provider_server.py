@@ -56,11 +56,6 @@ class ProviderServer:
     Set `fault` at any moment; `models` are the names it knows; `latency_s` is how long each reply takes at least;
     `rewrite`, if set, makes each reply another one; `one_at_a_time` refuses a second request while one is being
     answered, as some releases of Ollama do.
-
-    Args:
-        dialect: Which provider's protocol it speaks.
-        key: The key it wants, None for any or none.
-        dims: The length of its vectors; the provider's own when left out.
     """
 
     def __init__(self, dialect: DialectName, key: str | None, dims: int | None = None) -> None:
@@ -109,13 +104,7 @@ class ProviderServer:
         return len([call for call in self.requests if call.texts])
 
     def vector(self, text: str, kind: str = "", dims: int | None = None) -> NDArray[np.float32]:
-        """Return what is to be stored for a text: float32 (dims,), of length 1.
-
-        Args:
-            text: As it is sent.
-            kind: What the request calls it, where the provider has kinds.
-            dims: The length asked for, if one is.
-        """
+        """Return what is to be stored for a text: float32 (dims,), of length 1."""
         raw = self._raw(text, self.facts.model, kind, dims)
         return np.asarray(raw / np.linalg.norm(raw), dtype=np.float32)
 
@@ -204,11 +193,7 @@ class ProviderServer:
         return path == ("/api/embed" if self.dialect == "ollama" else f"{self.facts.prefix}/embeddings")
 
     def _embed(self, wanted: Wanted, fault: Fault | None) -> Reply:
-        """Return vectors, spoiled where the fault is of that sort.
-
-        Raises:
-            WrongError: Another model, or too much at once.
-        """
+        """Return vectors, spoiled where the fault is of that sort."""
         if wanted.model not in self.models:
             raise WrongError("model", wanted.model)
         tokens = check_size(self.dialect, wanted)
@@ -225,13 +210,7 @@ class ProviderServer:
 def serving(
     dialect: DialectName, *, key: str | None = KEY, dims: int | None = None
 ) -> Iterator[ProviderServer]:
-    """Run a provider inside the block; `url` is its base URL.
-
-    Args:
-        dialect: Which provider's protocol it speaks.
-        key: The key it wants; Ollama wants none.
-        dims: The length of its vectors; the provider's own when left out.
-    """
+    """Run a provider inside the block; `url` is its base URL."""
     server = ProviderServer(dialect, key if FACTS[dialect].asks_key else None, dims)
     with listening(server) as address:
         server.url = address + server.facts.prefix

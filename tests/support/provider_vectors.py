@@ -16,17 +16,7 @@ KIND_SHARE = 0.15
 
 
 def words_vector(text: str, dims: int, model: str = "", kind: str = "") -> NDArray[np.float64]:
-    """Return the unit vector of a text.
-
-    Args:
-        text: Any string; one without a word is told from others by its characters.
-        dims: How long it is.
-        model: Another model is another space.
-        kind: What the text was said to be, where a provider asks for it; empty where it doesn't.
-
-    Returns:
-        float64 (dims,), of length 1.
-    """
+    """Return the unit vector of a text."""
     words = WORD.findall(text.lower()) or list(text) or ["(nothing)"]
     total = np.zeros(dims)
     for word in words:

@@ -14,7 +14,7 @@ import gguf
 import numpy as np
 import numpy.typing as npt
 
-from memd.embedding.model import convert
+from memd.embedding.local import convert
 from tests.support.minilm_reference import MiniLMReference
 
 FloatArray = npt.NDArray[np.float32]
@@ -56,16 +56,7 @@ def write_rank_model(
     template: str = "",
     labels: tuple[str, ...] = (),
 ) -> Path:
-    """Write a cross-encoder as a GGUF file and return its path.
-
-    Args:
-        sources: The directory of minilm's two files.
-        target: The file.
-        head: Its classification head.
-        says_pooling: Whether the file names its pooling; many published rerankers don't.
-        template: How the file says question and text are joined, empty where it doesn't.
-        labels: What the file calls its scores.
-    """
+    """Write a cross-encoder as a GGUF file and return its path."""
     vocabulary = (sources / "vocab.txt").read_text(encoding="utf-8").splitlines()
     writer = gguf.GGUFWriter(target, convert.ARCHITECTURE)
     _write_facts(writer, vocabulary, says_pooling=says_pooling)
@@ -116,12 +107,7 @@ def _write_facts(writer: Any, vocabulary: list[str], *, says_pooling: bool) -> N
 
 
 class RankReference(MiniLMReference):
-    """The same cross-encoder with NumPy alone, in float32.
-
-    Args:
-        sources: The directory of minilm's two files.
-        head: Its classification head.
-    """
+    """The same cross-encoder with NumPy alone, in float32."""
 
     def __init__(self, sources: Path, head: Head) -> None:
         super().__init__(sources)

@@ -10,19 +10,19 @@ import numpy as np
 import trio
 from numpy.typing import NDArray
 
-from memd.agent import AgentMemory
-from memd.config import DaemonSettings, MemorySearch
-from memd.embedding.accounts import Accounts
-from memd.embedding.catalog import KNOWN
-from memd.embedding.choose import Selection
-from memd.embedding.model.downloads import Downloads
-from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.policy import RunnerSettings
+from memd.agents.agent import AgentMemory
+from memd.agents.registry import Memory
+from memd.embedding.choose.choose import Selection
+from memd.embedding.local.downloads import Downloads
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.policy import RunnerSettings
 from memd.embedding.provider import EmbeddingProvider
-from memd.embedding.providers.api import ApiRequest
-from memd.embedding.providers.http import MAX_BYTES, Http, Patience, Reply
-from memd.memory import Memory
-from memd.openclaw import load_home
+from memd.embedding.remote.accounts import Accounts
+from memd.embedding.remote.catalog import KNOWN
+from memd.embedding.remote.providers.api import ApiRequest
+from memd.embedding.remote.providers.http import MAX_BYTES, Http, Patience, Reply
+from memd.settings.agents import load_home
+from memd.settings.schema import DaemonSettings, MemorySearch
 from memd_client.messages import SearchParams, SearchReply
 from tests.support.homes import StateHome
 from tests.support.indexes import EXTENSION
@@ -62,15 +62,7 @@ class NarrowHttp(Http):
 
 
 class LoopbackChooser:
-    """Makes the provider of one server, whatever the settings say.
-
-    Args:
-        server: Who answers.
-        http: The connections.
-        accounts: The accounts.
-        clock: Wall time.
-        waits: How long it is waited for.
-    """
+    """Makes the provider of one server, whatever the settings say."""
 
     def __init__(
         self, server: ProviderServer, http: Http, accounts: Accounts, clock: MovableClock, waits: Waits
@@ -166,13 +158,7 @@ class RemoteMemory:
 async def remote_memory(
     home: StateHome, server: ProviderServer, waits: Waits = USUAL
 ) -> AsyncIterator[RemoteMemory]:
-    """Run a memory inside the block.
-
-    Args:
-        home: Its state directory; the settings in it say how it searches, not who embeds.
-        server: Who embeds.
-        waits: How long it is waited for.
-    """
+    """Run a memory inside the block."""
     clock, http = MovableClock(), NarrowHttp()
     accounts = Accounts(home.state / "memory" / "accounts.json", clock, 0)
     models, downloads = ModelOwner(RunnerSettings()), Downloads()

@@ -9,17 +9,17 @@ from typing import Any
 
 import trio
 
-from memd.embedding.accounts import Account, Accounts
-from memd.embedding.catalog import KNOWN, limits_of
-from memd.embedding.providers.api import EmbeddingApi, Endpoint
-from memd.embedding.providers.compatible import CompatibleApi
-from memd.embedding.providers.gemini import GeminiApi
-from memd.embedding.providers.http import Http
-from memd.embedding.providers.mistral import MistralApi
-from memd.embedding.providers.ollama import OllamaApi
-from memd.embedding.providers.openai import OpenAIApi
-from memd.embedding.providers.voyage import VoyageApi
-from memd.embedding.remote import RemoteProvider
+from memd.embedding.remote.accounts import Account, Accounts
+from memd.embedding.remote.catalog import KNOWN, limits_of
+from memd.embedding.remote.providers.api import EmbeddingApi, Endpoint
+from memd.embedding.remote.providers.compatible import CompatibleApi
+from memd.embedding.remote.providers.gemini import GeminiApi
+from memd.embedding.remote.providers.http import Http
+from memd.embedding.remote.providers.mistral import MistralApi
+from memd.embedding.remote.providers.ollama import OllamaApi
+from memd.embedding.remote.providers.openai import OpenAIApi
+from memd.embedding.remote.providers.voyage import VoyageApi
+from memd.embedding.remote.remote import RemoteProvider
 from memd.embedding.secret import Secret
 from memd.embedding.space import VectorSpace
 from tests.support.provider_server import ProviderServer
@@ -38,11 +38,7 @@ APIS: dict[str, type[EmbeddingApi]] = {
 
 
 class MovableClock:
-    """Wall time that stands still until it is moved.
-
-    Args:
-        now_ms: Where it starts, epoch milliseconds.
-    """
+    """Wall time that stands still until it is moved."""
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
@@ -64,12 +60,7 @@ class MovableClock:
 
 
 def endpoint_of(server: ProviderServer, **changes: Any) -> Endpoint:
-    """Return how a server is spoken to.
-
-    Args:
-        server: Where.
-        changes: Fields that differ from the plain ones.
-    """
+    """Return how a server is spoken to."""
     key = Secret(server.key) if server.key is not None else None
     plain: dict[str, Any] = {
         "provider": server.dialect,
@@ -83,16 +74,7 @@ def endpoint_of(server: ProviderServer, **changes: Any) -> Endpoint:
 def provider_over(
     endpoint: Endpoint, dialect: str, http: Http, account: Account, clock: MovableClock, **options: Any
 ) -> RemoteProvider:
-    """Return a provider that pauses by a clock of the test's.
-
-    Args:
-        endpoint: Where, and with which key.
-        dialect: How it is spoken to.
-        http: The connections.
-        account: Whose quota is used.
-        clock: What its pauses move.
-        options: More of the provider's own.
-    """
+    """Return a provider that pauses by a clock of the test's."""
     known = KNOWN[dialect]
     return RemoteProvider(
         APIS[dialect](endpoint),  # type: ignore[call-arg]
@@ -117,15 +99,7 @@ async def remote(
     dims: int | None = None,
     **options: Any,
 ) -> AsyncIterator[RemoteProvider]:
-    """Run a provider inside the block, with connections and accounts of its own as after a start of the daemon.
-
-    Args:
-        server: Who answers.
-        clock: Wall time; one of its own when left out.
-        path: The file of accounts; None keeps nothing.
-        dims: The size of vectors asked for; None for the model's own.
-        options: As for `provider_over`.
-    """
+    """Run a provider inside the block, with connections and accounts of its own as after a start of the daemon."""
     clock = clock or MovableClock()
     http, accounts = Http(), Accounts(path, clock, 0)
     endpoint = endpoint_of(server, dims=dims)

@@ -49,12 +49,7 @@ def load_set(name: str) -> list[Asked]:
 
 @contextmanager
 def serving(name: str, search: Mapping[str, Any]) -> Iterator[Client]:
-    """Run a daemon over a set's notes, indexed, and yield a client.
-
-    Args:
-        name: The set.
-        search: `memorySearch` settings of the agent.
-    """
+    """Run a daemon over a set's notes, indexed, and yield a client."""
     with StateHome() as home:
         shutil.copytree(SETS / name / "workspace", home.workspace())
         home.configure({"agents": {"defaults": {"memorySearch": dict(search)}}})

@@ -20,11 +20,7 @@ PAUSE_S: Final = 0.2
 
 
 class RunningProgram:
-    """A program that runs.
-
-    Args:
-        process: Its standard output is a pipe.
-    """
+    """A program that runs."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -49,13 +45,7 @@ class RunningProgram:
 
 @contextmanager
 def running(command: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Iterator[RunningProgram]:
-    """Run a program until the block ends.
-
-    Args:
-        command: The program and its arguments.
-        cwd: Where it runs.
-        environ: Variables beside those of this process.
-    """
+    """Run a program until the block ends."""
     with subprocess.Popen(
         command, cwd=cwd, env={**os.environ, **environ}, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -12,12 +12,7 @@ from memd_client.framing import FrameDecoder, encode_frame
 
 
 class ScriptedDaemon:
-    """Accepts connections and treats each as a function says.
-
-    Args:
-        path: The socket's path.
-        scripts: One for each connection, in order, each in a thread of its own once the one before has ended.
-    """
+    """Accepts connections and treats each as a function says."""
 
     def __init__(self, path: Path, *scripts: Callable[[socket.socket], object]) -> None:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -35,13 +35,7 @@ def short_directory() -> Iterator[Path]:
 
 
 class ServerThread:
-    """The real server over a memory, in a thread of its own; a context manager.
-
-    Args:
-        path: The socket's path.
-        memory: A `FakeMemory` when left out.
-        limits: The limits; the daemon's own when left out.
-    """
+    """The real server over a memory, in a thread of its own; a context manager."""
 
     def __init__(self, path: Path, memory: Memory | None = None, limits: Limits | None = None) -> None:
         self.path = path

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 WRITERS = {
-    "state": "from memd.state_file import replace_whole; replace_whole(Path(sys.argv[1]) / 's.json', b'x' * 9)",
-    "settings": "from memd.state_file import replace_synced; replace_synced(Path(sys.argv[1]) / 's.json', b'x', 0o600)",
-    "note": "from memd.lifecycle.writing import create; create(Path(sys.argv[1]), 'memory/a/n.md', 'x')",
-    "fact": "from memd.lifecycle.writing import change; change(Path(sys.argv[1]), 'memory/f.md', lambda _: 'x')",
-    "index": "from memd.index.claims import IndexClaims; from memd.index.taking_over import make_index; "
+    "state": "from memd.system.state_file import replace_whole; replace_whole(Path(sys.argv[1]) / 's.json', b'x' * 9)",
+    "settings": "from memd.system.state_file import replace_synced;"
+    " replace_synced(Path(sys.argv[1]) / 's.json', b'x', 0o600)",
+    "note": "from memd.lifecycle.files.writing import create; create(Path(sys.argv[1]), 'memory/a/n.md', 'x')",
+    "fact": "from memd.lifecycle.files.writing import change; change(Path(sys.argv[1]), 'memory/f.md', lambda _: 'x')",
+    "index": "from memd.index.care.claims import IndexClaims; from memd.index.care.takeover import make_index; "
     "make_index(Path(sys.argv[1]) / 'i.sqlite', IndexClaims().of('a'))",
 }
 """Statements that write a file, by what it is."""

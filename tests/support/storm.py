@@ -52,13 +52,7 @@ class Served:
 
 
 def start_at_once(home: StateHome, agent: str, count: int = AT_ONCE) -> Served:
-    """Start so many clients at the same moment, each a process, and return how they were served.
-
-    Args:
-        home: Whose daemon they want.
-        agent: Whose memory they search.
-        count: How many.
-    """
+    """Start so many clients at the same moment, each a process, and return how they were served."""
     environ = {**os.environ, **home.environ()}
     began = time.time()
     clients = [
@@ -155,12 +149,7 @@ def damage(index: Path) -> list[str]:
 
 
 def folder_problems(folder: Path, known: set[str]) -> list[str]:
-    """Return what is wrong with a folder of indexes: files nobody knows, and more than what lives in them takes.
-
-    Args:
-        folder: The folder.
-        known: Names of the files that may be there; `-wal` and `-shm` may stand beside each.
-    """
+    """Return what is wrong with a folder of indexes: files nobody knows, and more than what lives in them takes."""
     files = {path.name: path.stat().st_size for path in folder.iterdir()}
     strangers = [name for name in files if name.removesuffix("-wal").removesuffix("-shm") not in known]
     live = 0
@@ -205,13 +194,7 @@ def twin_of(model: Path, twin: Path) -> Path:
 
 
 def stale(client: Client, word: str, files: Mapping[str, str]) -> list[str]:
-    """Return in what the answer to a word differs from the disk; by meaning other places may be found as well.
-
-    Args:
-        client: A client of the daemon.
-        word: It stands in some of the files, or in none any more.
-        files: The text of each file.
-    """
+    """Return in what the answer to a word differs from the disk; by meaning other places may be found as well."""
     reply = client.search(word, max_results=20, deadline_ms=10_000)
     holders = {path for path, text in files.items() if word in text}
     found = []

@@ -21,12 +21,7 @@ SEEN_S = 20.0
 
 
 class Terminal:
-    """`memctl` on a terminal of its own; a context manager.
-
-    Args:
-        daemon: Whose `memctl`.
-        arguments: What follows `memctl`.
-    """
+    """`memctl` on a terminal of its own; a context manager."""
 
     def __init__(self, daemon: DaemonProcess, *arguments: str) -> None:
         self._environ = {**os.environ, **daemon.home.environ(), "TERM": "xterm", "NO_COLOR": "1"}

@@ -79,13 +79,7 @@ def reset(first_kept: str = "") -> str:
 
 
 def conversation(session_id: str, turns: int, words: str = "") -> list[str]:
-    """Return the records of a conversation: questions, what a tool printed, and answers.
-
-    Args:
-        session_id: The session.
-        turns: How many questions and answers; each makes two messages.
-        words: What the first question also says.
-    """
+    """Return the records of a conversation: questions, what a tool printed, and answers."""
     records = [header(session_id)]
     for turn in range(turns):
         at_ms = START_MS + turn * 60_000
@@ -99,12 +93,7 @@ def conversation(session_id: str, turns: int, words: str = "") -> list[str]:
 
 
 class TranscriptHome:
-    """One agent's part of a state directory.
-
-    Args:
-        state: The state directory.
-        agent: The agent.
-    """
+    """One agent's part of a state directory."""
 
     def __init__(self, state: Path, agent: str = "main") -> None:
         self.state = state

@@ -55,11 +55,7 @@ time_t time(time_t *to) {
 
 
 class WallTime:
-    """The wall time of a process; its monotonic clock and the times of files stay as they are.
-
-    Args:
-        folder: Where the file stands that says how far it is ahead.
-    """
+    """The wall time of a process; its monotonic clock and the times of files stay as they are."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "seconds-ahead"

@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from memd.sync.watching.watcher import Kind, Watcher, WatchPlan
+from memd.sync.watch.watcher import Kind, Watcher, WatchPlan
 
 STEP_MS = 40
 """Fewer than the daemon's, so that tests wait less."""

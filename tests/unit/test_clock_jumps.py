@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.clock import has_passed
-from memd.embedding.account import Account
-from memd.embedding.budget import DAY_MS, Budget
-from memd.embedding.bulk.jobs import JobRecord
-from memd.embedding.bulk.watch import CANCEL_MS, Job, JobWatch
-from memd.embedding.retry import LONGEST_BACKOFF_S
+from memd.embedding.remote.account import Account
+from memd.embedding.remote.budget import DAY_MS, Budget
+from memd.embedding.remote.bulk.jobs import JobRecord
+from memd.embedding.remote.bulk.watch import CANCEL_MS, Job, JobWatch
+from memd.embedding.remote.retry import LONGEST_BACKOFF_S
 from memd.index.cache import SpaceKey
 from memd.index.connection import IndexFile
 from memd.index.meta import find_last_sync
-from memd.meaning.chooser import FALLBACK_AFTER_MS
-from memd.sync.vector_writer import CacheLimits, FillEvents, VectorWriter
+from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
+from memd.system.clock import has_passed
+from memd.vector_search.provider_chooser import FALLBACK_AFTER_MS
 from memd_client.errors import ProviderRateLimitedError, ProviderUnavailableError, ProviderUnreachableError
 from tests.support.bulk import SPACE, Bench, desk_of, items_of, jobs_made, played
 from tests.support.fake_provider import FakeProvider
@@ -249,7 +249,7 @@ def test_the_cache_is_trimmed_after_the_clock_went_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trims: list[int] = []
-    monkeypatch.setattr("memd.sync.vector_writer.trim", lambda *_, **__: trims.append(1))
+    monkeypatch.setattr("memd.sync.vectors.vector_writer.trim", lambda *_, **__: trims.append(1))
     clock = HandClock()
     clock.now_ms += YEAR_MS
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memd.openclaw import load_home
 from memd.sample import QUERY, copy_sample, load_questions
+from memd.settings.agents import load_home
 
 
 @pytest.fixture

@@ -125,11 +125,7 @@ class Session:
 
     @contextlib.contextmanager
     def client(self) -> Iterator[MemoryClient]:
-        """Return a client that is closed when the block ends.
-
-        Raises:
-            MemdError: No daemon answers and none may be, or can be, started.
-        """
+        """Return a client that is closed when the block ends."""
         client = self.open_client()
         try:
             yield client
@@ -164,7 +160,7 @@ def has_memory() -> bool:
     """Return whether this user has OpenClaw, notes in memd's own place, or a `memd.toml`."""
     from pathlib import Path
 
-    from memd.state_dirs import find_openclaw, own_state_dir
+    from memd.system.state_dirs import find_openclaw, own_state_dir
     from memd_client.discovery import home_directory
     from memd_client.errors import MemdError
 
@@ -176,7 +172,7 @@ def has_memory() -> bool:
         return True
     if find_openclaw(home) is not None or (own_state_dir(os.environ, home) / "workspace").is_dir():
         return True
-    from memd.paths import daemon_config_file
+    from memd.settings.paths import daemon_config_file
 
     return daemon_config_file().exists()
 

@@ -84,11 +84,6 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
 
     Every part has a deadline, so that a disk, a daemon or a library that hangs is a finding like any other. The daemon
     makes the report on the installation if it can: its modules are loaded, a process for it needs 0.5 s of CPU.
-
-    Args:
-        environ: The environment.
-        home: The user's home directory.
-        now_ms: The time now, in epoch milliseconds.
     """
     from memd.cli.checks.installed import check_folders, check_leftovers, check_programs, check_settings
     from memd.cli.checks.machine import check_clock, check_descriptors, check_watches
@@ -147,12 +142,7 @@ def _look_at_place(environ: Mapping[str, str]) -> tuple[str, Place]:
 
 
 def finding_lines(findings: Iterable[Finding], *, plain: bool = False) -> list[Line]:
-    """Return findings as lines, by area, with what they come to at the end.
-
-    Args:
-        findings: In the order they are shown; an area is shown where it first comes.
-        plain: Whether the output has but plain letters.
-    """
+    """Return findings as lines, by area, with what they come to at the end."""
     areas: dict[str, list[Finding]] = {}
     for each in findings:
         areas.setdefault(each.area, []).append(each)

@@ -32,12 +32,7 @@ if TYPE_CHECKING:
 
 
 def supply_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return what all agents share: models, downloads, accounts that aren't asked now, tokens bought.
-
-    Args:
-        reply: The daemon's.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return what all agents share: models, downloads, accounts that aren't asked now, tokens bought."""
     return [
         *_memory_lines(reply),
         *_model_lines(reply.models),

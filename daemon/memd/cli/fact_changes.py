@@ -204,11 +204,7 @@ def forget_fact(
 def _forget(
     client: FactsClient, session: Session, wanted: str, agent: str | None, *, yes: bool, quiet: bool
 ) -> MemoryForgetReply:
-    """Remove a fact by its id, or by a query that clearly means it or whose answer names it.
-
-    Raises:
-        FactMissingError: No fact has the id, and none is similar to the query.
-    """
+    """Remove a fact by its id, or by a query that clearly means it or whose answer names it."""
     if len(wanted) <= MAX_FACT_ID_CHARS and " " not in wanted:
         reply = client.memory_forget(wanted, agent=agent)
         if reply.forgotten is not None:
@@ -246,11 +242,7 @@ def _candidate_lines(candidates: Sequence[FactRow]) -> list[Line]:
 
 
 def _ask(candidates: Sequence[FactRow]) -> FactRow:
-    """Return the fact to remove.
-
-    Raises:
-        click.Abort: None is.
-    """
+    """Return the fact to remove."""
     if len(candidates) == 1:
         click.confirm("Remove this fact?", abort=True, err=True)
         return candidates[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memd.buckets import quantile
+from memd.system.histogram import quantile
 
 if TYPE_CHECKING:
     from memd_client.messages import MetricsReply
@@ -66,12 +66,7 @@ class Figures:
 
 
 def between(earlier: MetricsReply | None, later: MetricsReply) -> Figures:
-    """Return what happened between two looks.
-
-    Args:
-        earlier: The first look; None, or one at another run of the daemon, counts as its start.
-        later: The second.
-    """
+    """Return what happened between two looks."""
     first = _Look(earlier if earlier is not None and _is_same_run(earlier, later) else None)
     second = _Look(later)
     seconds = max(0.001, (later.uptime_ms - first.uptime_ms) / 1000)

@@ -66,11 +66,7 @@ def _no_lines(reply: GetReply) -> str:
 
 
 def split_place(place: str) -> tuple[str, int | None, int | None]:
-    """Return the path, the first line and the number of lines of a place such as `memory/a.md:3-9`.
-
-    Raises:
-        click.BadParameter: The last line is before the first, or not a possible line.
-    """
+    """Return the path, the first line and the number of lines of a place such as `memory/a.md:3-9`."""
     match = PLACE.fullmatch(place)
     if match is None:
         return place, None, None

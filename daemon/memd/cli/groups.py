@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from memd.nearest import did_you_mean
+from memd.system.nearest_name import did_you_mean
 
 UNCUT = 1_000
 """Characters of a command's summary in a list: more than any has, so that a narrow terminal wraps it."""
@@ -25,21 +25,13 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the arguments name.
-
-        Raises:
-            click.UsageError: There is none; names a similar one.
-        """
+        """Return the command that the arguments name."""
         if not ctx.resilient_parsing and not args[0].startswith("-"):
             self.require_command(ctx, args[0])
         return super().resolve_command(ctx, args)
 
     def require_command(self, ctx: click.Context, name: str) -> click.Command:
-        """Return the command of a name.
-
-        Raises:
-            click.UsageError: There is none; names a similar one.
-        """
+        """Return the command of a name."""
         command = self.get_command(ctx, name)
         if command is None:
             meant = did_you_mean(name, self.list_commands(ctx))

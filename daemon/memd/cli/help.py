@@ -32,11 +32,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
 
 
 def find_command(root: click.Context, words: Sequence[str]) -> click.Context:
-    """Return the context of the command that words name, one below the other.
-
-    Raises:
-        click.UsageError: There is no such command.
-    """
+    """Return the context of the command that words name, one below the other."""
     context = root
     for word in words:
         group = context.command

@@ -44,12 +44,7 @@ SHOWN = 40
 
 
 def plan_lines(rows: Sequence[Row], head: Sequence[str]) -> list[Line]:
-    """Return a plan as it is shown before anything is written.
-
-    Args:
-        rows: What becomes of each file.
-        head: What stands above, such as whose memory it is.
-    """
+    """Return a plan as it is shown before anything is written."""
     said = [line(*shortenable(each, "title" if place == 0 else "quiet")) for place, each in enumerate(head)]
     listed = [each for state in STYLES for each in _listed(rows, state)]
     return [*said, BLANK, *listed, *([BLANK] if listed else []), line(sum_of(rows))]
@@ -85,12 +80,7 @@ def _line(row: Row) -> Line:
 
 
 def sum_of(rows: Iterable[Row], verb: str = "to write") -> str:
-    """Return how many files there are of each state, such as `2 files to write (1.2 kB), 1 left out.`
-
-    Args:
-        rows: What becomes, or became, of each file.
-        verb: What is said of those that are, or were, to be written.
-    """
+    """Return how many files there are of each state, such as `2 files to write (1.2 kB), 1 left out.`"""
     rows = list(rows)
     states = Counter(each.state for each in rows)
     wanted = [each for each in rows if each.state in WRITTEN]

@@ -11,7 +11,7 @@ import click
 from memd.cli.connect import Session
 from memd.importing.agents import load_agents
 from memd.importing.vault import Agent
-from memd.nearest import did_you_mean
+from memd.system.nearest_name import did_you_mean
 from memd_client.discovery import home_directory
 from memd_client.errors import AgentUnknownError, MemdError, MemoryDisabledError
 
@@ -25,17 +25,7 @@ class Place:
 
 
 def find_place(session: Session, wanted: str | None) -> Place:
-    """Return the agent to import for: as the daemon knows it, else as the settings say.
-
-    Args:
-        session: Opens a client.
-        wanted: Its id; None will do where there is but one.
-
-    Raises:
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: It has no memory.
-        click.UsageError: There are several, and none was named.
-    """
+    """Return the agent to import for: as the daemon knows it, else as the settings say."""
     away = ""
     disabled: set[str] = set()
     home = Path(home_directory())

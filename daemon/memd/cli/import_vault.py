@@ -24,16 +24,7 @@ POLL_S = 0.25
 def import_vault(
     session: Session, vault: Path, place: Place, *, dry_run: bool, yes: bool, quiet: bool
 ) -> tuple[dict[str, Any], int]:
-    """Show what would be written, ask, write it and index; return what there is to say, and the exit code.
-
-    Args:
-        session: Prints, and opens clients.
-        vault: Its folder.
-        place: Whose memory it is to be.
-        dry_run: Whether only to show.
-        yes: Whether not to ask.
-        quiet: Whether the caller prints.
-    """
+    """Show what would be written, ask, write it and index; return what there is to say, and the exit code."""
     agent = place.agent
     plan = plan_vault(vault, agent)
     if not quiet:

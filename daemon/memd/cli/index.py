@@ -45,14 +45,7 @@ def command(ctx: click.Context, session: Session, agent: str | None, force: bool
 def print_reply(
     ctx: click.Context, session: Session, reply: IndexReply | ResetReply, *, as_json: bool
 ) -> None:
-    """Print what became of each agent's index; end with 1 where any had an error.
-
-    Args:
-        ctx: The command's context.
-        session: Where to print.
-        reply: What the daemon did.
-        as_json: Whether to print the reply as it is.
-    """
+    """Print what became of each agent's index; end with 1 where any had an error."""
     if as_json:
         from memd_client.wire import to_wire
 
@@ -80,12 +73,7 @@ def _cells(indexed: IndexedAgent) -> list[str]:
 
 
 def notice_lines(agents: list[IndexedAgent], now_ms: int) -> list[Line]:
-    """Return, for each agent that has any, what went wrong or was left out.
-
-    Args:
-        agents: What the daemon did.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return, for each agent that has any, what went wrong or was left out."""
     lines: list[Line] = []
     for indexed in agents:
         notices = [

@@ -48,15 +48,7 @@ class FoundFact:
 
 
 def load_table(folder: Path) -> list[FoundFact]:
-    """Return the facts of a database, the oldest first.
-
-    Args:
-        folder: The database's.
-
-    Raises:
-        FileMissingError: There is no such folder, or no table of facts in it.
-        FileUnreadableError: lancedb is not installed, or can't read it.
-    """
+    """Return the facts of a database, the oldest first."""
     if not (folder / f"{TABLE}.lance").is_dir():
         raise FileMissingError(
             f"there is no LanceDB table `{TABLE}` in {folder}",
@@ -85,11 +77,7 @@ def load_table(folder: Path) -> list[FoundFact]:
 
 
 def facts_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[FoundFact]:
-    """Give the facts of rows; those without a text are passed over.
-
-    Args:
-        rows: As the table has them; any value may be missing or of another type.
-    """
+    """Give the facts of rows; those without a text are passed over."""
     for row in rows:
         text = row.get("text")
         if not isinstance(text, str) or not text.strip() or row.get("id") == _NO_FACT:

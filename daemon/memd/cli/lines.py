@@ -55,12 +55,7 @@ def row(label: str, *pieces: Piece) -> Line:
 
 
 def shortenable(text: str, style: str = "") -> tuple[Piece, ...]:
-    """Return text as pieces of which a narrow terminal may shorten the paths; the rest has a style.
-
-    Args:
-        text: May have paths in it, which begin after a space.
-        style: A style's name; empty for none.
-    """
+    """Return text as pieces of which a narrow terminal may shorten the paths; the rest has a style."""
     parts = [part for part in _PATHS.split(text) if part]
     return tuple((part, "place") if "/" in part else (part, style) if style else part for part in parts)
 
@@ -78,12 +73,7 @@ def dotted(*parts: Piece | None) -> tuple[Piece, ...]:
 
 
 def degraded_lines(degraded: Degraded | None, now_ms: int) -> list[Line]:
-    """Return why an answer is less than the whole, since when, and the way out.
-
-    Args:
-        degraded: What the daemon said; None where nothing is the matter.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return why an answer is less than the whole, since when, and the way out."""
     if degraded is None:
         return []
     return [
@@ -99,13 +89,7 @@ def since(told: Degraded | Fallback | AccountStatus, now_ms: int) -> str:
 
 
 def fallback_pieces(fallback: Fallback, who: str, now_ms: int) -> tuple[Piece, ...]:
-    """Return who stands in for the provider that was wanted, why, and since when.
-
-    Args:
-        fallback: What the daemon said.
-        who: Whose vectors answer now, as `embedder` has it.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return who stands in for the provider that was wanted, why, and since when."""
     stands_in = f"{who} answers" if who else "words alone answer"
     return (
         (f"{stands_in} for {fallback.provider}: {fallback.reason}", "warn"),
@@ -114,13 +98,7 @@ def fallback_pieces(fallback: Fallback, who: str, now_ms: int) -> tuple[Piece, .
 
 
 def filling_pieces(filling: Filling, space: str, who: str) -> tuple[Piece, ...]:
-    """Return how far the vectors are that are being made, and what answers until they are whole.
-
-    Args:
-        filling: What the daemon said.
-        space: The vector space that answers now; what is there of the one being filled may answer already.
-        who: Whose vectors answer now, as `embedder` has it.
-    """
+    """Return how far the vectors are that are being made, and what answers until they are whole."""
     until_then = f"until then {who} answers" if who else "until then words alone answer"
     left = [
         f"about {about(filling.eta_s * 1000)}" if filling.eta_s is not None else "",

@@ -90,12 +90,7 @@ def journal_cursor(text: str) -> str:
 
 
 def record_lines(record: Record, local: Callable[[datetime], datetime] = datetime.astimezone) -> list[Line]:
-    """Return a record as lines: time, level, event and facts; a traceback below it.
-
-    Args:
-        record: What to word.
-        local: Moves a moment to the reader's time zone.
-    """
+    """Return a record as lines: time, level, event and facts; a traceback below it."""
     if record.facts is None and not record.time:
         return [line((record.text, "quiet"))]
     head = (_shown_time(record.time, local), "label")

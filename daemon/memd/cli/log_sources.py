@@ -13,7 +13,7 @@ from typing import Protocol
 
 from memd.cli.log_records import Record, journal_cursor, parse_journal, parse_line
 from memd.service.install.unit_names import SERVICE
-from memd.state_file import open_regular
+from memd.system.state_file import open_regular
 from memd_client.discovery import log_path
 from memd_client.errors import LogUnavailableError
 
@@ -40,11 +40,7 @@ class LogSource(Protocol):
 
 
 class FileLog:
-    """The log as files of its own.
-
-    Args:
-        path: The file of now.
-    """
+    """The log as files of its own."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -117,22 +113,14 @@ class FileLog:
 
 
 class JournalLog:
-    """The log as the journal keeps it for the service.
-
-    Args:
-        program: `journalctl`.
-    """
+    """The log as the journal keeps it for the service."""
 
     def __init__(self, program: str) -> None:
         self._command = [program, "--user", "--unit", SERVICE, "--output", "json", "--no-pager", "--quiet"]
         self._cursor = ""
 
     def last(self, number: int, wanted: Wanted) -> list[Record]:
-        """Return the last entries that are wanted.
-
-        Raises:
-            LogUnavailableError: The journal can't be read.
-        """
+        """Return the last entries that are wanted."""
         done = subprocess.run(
             [*self._command, "--lines", str(max(number, LAST_OF_JOURNAL))],
             stdin=subprocess.DEVNULL,
@@ -173,15 +161,6 @@ def find_log(socket: str, *, has_unit: bool, agent_log: str = "", processes: str
 
     A daemon that runs is asked of the system where its standard error leads; else it is the journal where a service is
     installed, and the file beside the socket where there is none.
-
-    Args:
-        socket: The daemon's.
-        has_unit: Whether a systemd service is installed.
-        agent_log: Where launchd has the log, empty where no launch agent is installed.
-        processes: Where the system tells of processes.
-
-    Raises:
-        LogUnavailableError: There is none, or it goes where only its reader sees it.
     """
     leads_to = _standard_error(socket, processes)
     if leads_to.startswith("/") and not leads_to.startswith("/dev/"):

@@ -13,7 +13,7 @@ from memd.cli.connect import Session, real_session
 from memd.cli.groups import CommandGroup
 from memd.cli.options import examples
 from memd.cli.output import OutputFailedError, ReaderGoneError
-from memd.descriptors import open_missing_descriptors
+from memd.system.descriptors import open_missing_descriptors
 from memd_client.errors import MemdError
 
 EXIT_OK = 0
@@ -120,15 +120,7 @@ def _version() -> str:
 
 
 def run(arguments: Sequence[str], session: Session) -> int:
-    """Run a command.
-
-    Args:
-        arguments: What follows `memctl`.
-        session: What the command works with.
-
-    Returns:
-        The exit code: 0 ok, 1 an error (told on standard error), 2 a usage error, 130 interrupted.
-    """
+    """Run a command."""
     try:
         code = root.main(list(arguments), prog_name="memctl", standalone_mode=False, obj=session)
         return code if isinstance(code, int) else EXIT_OK
@@ -136,16 +128,16 @@ def run(arguments: Sequence[str], session: Session) -> int:
         return EXIT_OK
     except OutputFailedError as error:
         way_out = "Free some space, or send the output elsewhere."
-        return _told(session, f"The output can't be written: {error}.", way_out, "output", EXIT_ERROR)
+        return _print_error(session, f"The output can't be written: {error}.", way_out, "output", EXIT_ERROR)
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except click.ClickException as error:
-        return _told(session, error.format_message(), _usage_hint(error), "usage", error.exit_code)
+        return _print_error(session, error.format_message(), _usage_hint(error), "usage", error.exit_code)
     except MemdError as error:
-        return _told(session, error.message, error.hint, error.wire_code, EXIT_ERROR)
+        return _print_error(session, error.message, error.hint, error.wire_code, EXIT_ERROR)
 
 
-def _told(session: Session, message: str, hint: str, code: str, exit_code: int) -> int:
+def _print_error(session: Session, message: str, hint: str, code: str, exit_code: int) -> int:
     """Tell an error and return its exit code, whether or not anybody reads standard error."""
     with contextlib.suppress(ReaderGoneError, OutputFailedError):
         session.output.error(message, hint, code)

@@ -106,11 +106,7 @@ def install(
 
 
 def _file_of(client: McpClient, project: str | None) -> Path:
-    """Return the file to configure.
-
-    Raises:
-        click.UsageError: The client knows no settings of a project, or there is no such folder.
-    """
+    """Return the file to configure."""
     if project is None:
         return client.user_file(Path(home_directory()), os.environ)
     if not client.project:

@@ -13,7 +13,7 @@ from memd.cli.groups import CommandGroup
 from memd.cli.options import MAX_MODEL_REF_CHARS, at_most, examples, json_option
 from memd.cli.progress import of_agent
 from memd.cli.wording import size
-from memd.nearest import did_you_mean
+from memd.system.nearest_name import did_you_mean
 from memd_client.errors import MemdError, ModelMissingError, PathRefusedError
 
 MINILM = "minilm"

@@ -12,7 +12,7 @@ def offer_sample(session: Session) -> None:
     """Say how to get a memory, if none is set up on this machine."""
     if session.has_memory():
         return
-    from memd.state_dirs import own_state_dir
+    from memd.system.state_dirs import own_state_dir
     from memd_client.discovery import home_directory
 
     notes = own_state_dir(os.environ, Path(home_directory())) / "workspace" / "memory"

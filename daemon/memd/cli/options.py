@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memd.nearest import did_you_mean
+from memd.system.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     _AnyChoice = click.Choice[str]
@@ -60,11 +60,7 @@ class Fraction(click.FloatRange):
 
 
 def utf8(text: str) -> str:
-    """Return text from the command line that can travel: the shell may pass bytes that are no text at all.
-
-    Raises:
-        click.BadParameter: It isn't valid UTF-8.
-    """
+    """Return text from the command line that can travel: the shell may pass bytes that are no text at all."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -62,14 +62,7 @@ MESSAGES = ("error: ", "note: ", "try: ")
 
 
 class Stream:
-    """One text stream and what it can show.
-
-    Args:
-        file: Where text goes.
-        terminal: Whether a person watches; None asks the file.
-        colour: Whether colour is wanted; None takes it from `NO_COLOR` and `TERM`.
-        width: Columns; None takes those of the terminal.
-    """
+    """One text stream and what it can show."""
 
     def __init__(
         self,
@@ -123,23 +116,13 @@ class Stream:
             self.write(_plain_table(heads, rows))
 
     def write(self, text: str) -> None:
-        """Write text as it is.
-
-        Raises:
-            ReaderGoneError: Nobody reads any more; the stream leads nowhere from then on.
-            OutputFailedError: The text can't be written; the stream leads nowhere from then on.
-        """
+        """Write text as it is."""
         with self._guarded():
             self.file.write(text)
             self.file.flush()
 
     def write_bytes_of(self, text: str) -> None:
-        """Write text byte for byte, also where the stream's encoding couldn't hold it.
-
-        Raises:
-            ReaderGoneError: As for `write`.
-            OutputFailedError: As for `write`.
-        """
+        """Write text byte for byte, also where the stream's encoding couldn't hold it."""
         buffer = getattr(self.file, "buffer", None)
         if buffer is None:
             self.write(text)
@@ -194,13 +177,7 @@ class Stream:
 
 
 class Output:
-    """Everything a command can say: answers to standard output, the rest to standard error.
-
-    Args:
-        out: Answers.
-        err: Errors, notes and progress.
-        now_s: Monotonic seconds; paces the lines of progress.
-    """
+    """Everything a command can say: answers to standard output, the rest to standard error."""
 
     def __init__(self, out: Stream, err: Stream, now_s: Callable[[], float]) -> None:
         self.out = out
@@ -250,10 +227,6 @@ class Output:
         """Show how far a request is, on standard error, until the block ends.
 
         A terminal gets bars, anything else at most one line a second and stage.
-
-        Args:
-            split: Finds the agent in a progress's detail.
-            quiet: Without a terminal, say nothing.
         """
         from memd.cli.progress import Bars, ProgressLines, ignore
 

@@ -58,13 +58,7 @@ def amount_of(progress: Progress) -> str:
 
 
 class ProgressLines:
-    """Progress as lines: at most one a period and stage, and always the last one.
-
-    Args:
-        split: Finds the agent in a detail.
-        write: Takes text.
-        now_s: Monotonic seconds.
-    """
+    """Progress as lines: at most one a period and stage, and always the last one."""
 
     def __init__(self, split: SplitDetail, write: Callable[[str], None], now_s: Callable[[], float]) -> None:
         self._split = split
@@ -89,12 +83,7 @@ class ProgressLines:
 
 
 class Bars:
-    """Progress as live bars, one an agent and stage; they leave the terminal when the block ends.
-
-    Args:
-        split: Finds the agent in a detail.
-        console: The terminal's.
-    """
+    """Progress as live bars, one an agent and stage; they leave the terminal when the block ends."""
 
     def __init__(self, split: SplitDetail, console: Console) -> None:
         from rich.progress import BarColumn, Progress, TextColumn

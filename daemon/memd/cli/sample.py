@@ -35,11 +35,7 @@ def command(ctx: click.Context) -> None:
 
 
 def enter_sample() -> Path:
-    """Lead this process to the sample, which is copied if it is missing, and return its folder.
-
-    Raises:
-        IndexIOError: It can't be written.
-    """
+    """Lead this process to the sample, which is copied if it is missing, and return its folder."""
     from memd.sample import use_sample
 
     try:
@@ -49,11 +45,7 @@ def enter_sample() -> Path:
 
 
 def way_lines(folder: Path) -> list[Line]:
-    """Return how the sample is searched, from `memctl` and from other programs.
-
-    Args:
-        folder: Where the sample is.
-    """
+    """Return how the sample is searched, from `memctl` and from other programs."""
     from memd.sample import QUERY, sample_variables
 
     return [

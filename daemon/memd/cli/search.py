@@ -142,13 +142,7 @@ def _search(
 
 
 def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
-    """Return the hits of a search as lines, and below them how they were found.
-
-    Args:
-        reply: The daemon's.
-        query: The query; its words are marked in the snippets.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return the hits of a search as lines, and below them how they were found."""
     lines = _all_hit_lines(reply.hits, query) or _empty_lines(reply)
     lines.append(line(*_summary(reply)))
     if reply.timings:
@@ -163,13 +157,7 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
 
 
 def search_agents_lines(reply: SearchAgentsReply, query: str, now_ms: int) -> list[Line]:
-    """Return the hits of several agents as lines, and below them how the agents were searched.
-
-    Args:
-        reply: The daemon's.
-        query: The query; its words are marked in the snippets.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return the hits of several agents as lines, and below them how the agents were searched."""
     lines = _all_hit_lines(reply.hits, query) or [line("No hits in the memory of any agent.")]
     return [*lines, *summary_lines(reply, now_ms)]
 

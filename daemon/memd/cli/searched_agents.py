@@ -16,12 +16,7 @@ Notice = tuple[str, tuple[Piece, ...], str]
 
 
 def summary_lines(reply: SearchAgentsReply, now_ms: int) -> list[Line]:
-    """Return how many hits and agents there are, how the agents were searched, and what is missing.
-
-    Args:
-        reply: The daemon's.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return how many hits and agents there are, how the agents were searched, and what is missing."""
     searched = [row for row in reply.agents if row.error is None]
     how = {(row.mode, _embedder(row)) for row in searched}
     mode, embedder_name = next(iter(how)) if len(how) == 1 else ("", "")

@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 
 
 def short_status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return the outline of a status as lines: all is well if there is one for each agent and no more.
-
-    Args:
-        reply: The daemon's.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return the outline of a status as lines: all is well if there is one for each agent and no more."""
     head = dotted(
         (f"memd {reply.version}", "title"), f"up {span(reply.uptime_ms)}", f"{size(reply.rss_bytes)} RAM"
     )

@@ -45,11 +45,7 @@ def command(session: Session, agent: str | None, no_browser: bool) -> None:
 
 
 def open_browser(url: str) -> bool:
-    """Open an address in the user's browser; return whether one was found.
-
-    Args:
-        url: The address.
-    """
+    """Open an address in the user's browser; return whether one was found."""
     if sys.platform != "darwin" and not any(os.environ.get(name) for name in SCREENS):
         return False
     try:

@@ -89,12 +89,7 @@ def command(
 
 
 def status_lines(reply: StatusReply, now_ms: int) -> list[Line]:
-    """Return everything a status says as lines; `short_status_lines` returns the outline.
-
-    Args:
-        reply: The daemon's.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return everything a status says as lines; `short_status_lines` returns the outline."""
     lines = _daemon_lines(reply, now_ms)
     for agent in reply.agents:
         lines.append(BLANK)

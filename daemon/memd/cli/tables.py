@@ -42,14 +42,7 @@ def _first_cells(text: str, width: int) -> str:
 def table_lines(
     heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, shorten: Collection[str] = ()
 ) -> list[Line]:
-    """Return a table as lines of at most `width` columns: the first column is a name, the others are figures.
-
-    Args:
-        heads: The names of the columns.
-        rows: A cell for each column.
-        width: Columns of the terminal.
-        shorten: Heads of the columns whose cells may be shortened in their middle, as paths.
-    """
+    """Return a table as lines of at most `width` columns: the first column is a name, the others are figures."""
     grid = [[printable(cell, "") for cell in each] for each in rows]
     widths = _fitting_widths(heads, grid, width, shorten)
     if widths is None:

@@ -27,11 +27,7 @@ _KEY = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 def day(text: str) -> str:
-    """Return a day as YYYY-MM-DD.
-
-    Raises:
-        click.BadParameter: There is no such day.
-    """
+    """Return a day as YYYY-MM-DD."""
     try:
         is_day = _DAY.fullmatch(text) is not None and date.fromisoformat(text).year >= OLDEST_YEAR
     except ValueError:
@@ -42,22 +38,14 @@ def day(text: str) -> str:
 
 
 def note_key(text: str) -> str:
-    """Return the key of a note's entry.
-
-    Raises:
-        click.BadParameter: It can't be one.
-    """
+    """Return the key of a note's entry."""
     if _KEY.fullmatch(text) is None:
         raise click.BadParameter(f"{text[:80]!r} is not 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
     return text
 
 
 def search_text(words: Sequence[str]) -> str:
-    """Return the query that words are.
-
-    Raises:
-        click.BadParameter: It is too long, or has nothing that can be found.
-    """
+    """Return the query that words are."""
     query = " ".join(words)
     reason = ""
     if len(query) > MAX_QUERY_CHARS:
@@ -72,22 +60,14 @@ def search_text(words: Sequence[str]) -> str:
 
 
 def note_text(words: Sequence[str]) -> str:
-    """Return the entry of a note that words are, or standard input if they are `-`.
-
-    Raises:
-        click.BadParameter: It is empty, too long, or no text.
-    """
+    """Return the entry of a note that words are, or standard input if they are `-`."""
     return _read(
         words, MAX_NOTE_BYTES, f"{MAX_NOTE_BYTES:,} bytes; keep it as a file of its own below memory/"
     )
 
 
 def fact_text(words: Sequence[str]) -> str:
-    """Return the fact that words are, or standard input if they are `-`.
-
-    Raises:
-        click.BadParameter: It has no word, is too long, or no text.
-    """
+    """Return the fact that words are, or standard input if they are `-`."""
     limit = f"{MAX_FACT_CHARS:,} characters; `memctl note` takes longer texts"
     text = _read(words, MAX_BYTES_PER_CHAR * MAX_FACT_CHARS, limit)
     if len(text) > MAX_FACT_CHARS:

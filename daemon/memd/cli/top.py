@@ -65,12 +65,7 @@ class Painter:
 
 
 def show(figures: Figures, output: Output) -> None:
-    """Print figures.
-
-    Args:
-        figures: What happened.
-        output: Where to.
-    """
+    """Print figures."""
     output.lines(_head(figures))
     if figures.requests:
         output.lines([BLANK])

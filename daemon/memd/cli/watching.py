@@ -28,16 +28,6 @@ def watch(session: Session, every_s: float, paint: Paint, wait: Wait | None = No
 
     A daemon that goes away leaves what was seen last, with a word about it, and is asked again. Ctrl-C and `q` leave
     the terminal as it was.
-
-    Args:
-        session: Whose terminal, and who opens clients. A daemon is started for the first look alone.
-        every_s: Seconds between two looks.
-        paint: Prints one look.
-        wait: Waits between them; the keyboard is listened to where left out.
-
-    Raises:
-        MemdError: The first look fails.
-        KeyboardInterrupt: Ctrl-C.
     """
     from rich.live import Live
     from rich.text import Text
@@ -100,12 +90,7 @@ def _listening(wait: Wait | None) -> Iterator[Wait]:
 
 
 def was_q_pressed(keyboard: int, seconds: float) -> bool:
-    """Wait for a while; return true as soon as `q` is pressed, or nobody can press anything any more.
-
-    Args:
-        keyboard: A descriptor that gives keys as they are pressed.
-        seconds: The longest wait.
-    """
+    """Wait for a while; return true as soon as `q` is pressed, or nobody can press anything any more."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         if select.select([keyboard], [], [], left)[0]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import unicodedata
 from datetime import UTC, datetime
 
-from memd.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
-from memd.units import about as about
-from memd.units import count as count
-from memd.units import rough as rough
-from memd.units import size as size
-from memd.units import span as span
+from memd.system.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from memd.system.units import about as about
+from memd.system.units import count as count
+from memd.system.units import rough as rough
+from memd.system.units import size as size
+from memd.system.units import span as span
 
 FRESH_MS = 2 * SECOND_MS
 """Younger than this is "just now": counting single seconds would only look restless."""
@@ -34,12 +34,7 @@ def percent(done: int, total: int) -> str:
 
 
 def age(then_ms: int, now_ms: int) -> str:
-    """Return the time since then in its largest unit, such as `12 s` or `5 min`; empty for hardly any.
-
-    Args:
-        then_ms: When it was, in epoch milliseconds.
-        now_ms: The time now, in epoch milliseconds. A clock that went back reads as hardly any.
-    """
+    """Return the time since then in its largest unit, such as `12 s` or `5 min`; empty for hardly any."""
     age_ms = now_ms - then_ms
     if age_ms < FRESH_MS:
         return ""
@@ -50,12 +45,7 @@ def age(then_ms: int, now_ms: int) -> str:
 
 
 def ago(then_ms: int | None, now_ms: int) -> str:
-    """Return how long ago something was: `never`, `just now` or such as `5 min ago`.
-
-    Args:
-        then_ms: When it was, in epoch milliseconds; None where it hasn't happened.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return how long ago something was: `never`, `just now` or such as `5 min ago`."""
     if then_ms is None:
         return "never"
     elapsed = age(then_ms, now_ms)
@@ -63,32 +53,17 @@ def ago(then_ms: int | None, now_ms: int) -> str:
 
 
 def until(then_ms: int, now_ms: int) -> str:
-    """Return how long it is until then, such as `in 25 min`, or `now` where it is over.
-
-    Args:
-        then_ms: When it will be, in epoch milliseconds.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return how long it is until then, such as `in 25 min`, or `now` where it is over."""
     return f"in {about(then_ms - now_ms)}" if then_ms > now_ms else "now"
 
 
 def stamp(moment_ms: int, shape: str = IN_NAMES) -> str:
-    """Return a moment in UTC, such as `20261122T174012Z`.
-
-    Args:
-        moment_ms: In epoch milliseconds.
-        shape: As `strftime` takes it.
-    """
+    """Return a moment in UTC, such as `20261122T174012Z`."""
     return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime(shape)
 
 
 def printable(text: str, kept: str = KEPT) -> str:
-    """Return text that can't act on a terminal: control characters and lone surrogates are spelled out.
-
-    Args:
-        text: Anything that came from a file, a path or another process.
-        kept: Control characters left as they are.
-    """
+    """Return text that can't act on a terminal: control characters and lone surrogates are spelled out."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if _is_harmless(char, kept) else _spelled(char) for char in text)

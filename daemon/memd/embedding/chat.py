@@ -12,15 +12,15 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from memd.config import ProviderEntry
-from memd.embedding.credentials import find_key, usable_headers
-from memd.embedding.providers.api import ApiRequest, Endpoint
-from memd.embedding.providers.failures import failure_of
-from memd.embedding.providers.http import Http, Patience
-from memd.embedding.providers.json_shape import bearer, post_json
+from memd.embedding.choose.credentials import find_key, usable_headers
+from memd.embedding.choose.vendor import Vendor, checked_url, vendor_of
 from memd.embedding.redaction import WINDOW
-from memd.embedding.vendor import Vendor, checked_url, vendor_of
-from memd.settings import shown_key
+from memd.embedding.remote.providers.api import ApiRequest, Endpoint
+from memd.embedding.remote.providers.failures import failure_of
+from memd.embedding.remote.providers.http import Http, Patience
+from memd.embedding.remote.providers.json_shape import bearer, post_json
+from memd.settings.layers import shown_key
+from memd.settings.schema import ProviderEntry
 from memd_client.errors import ConfigInvalidError, ProviderReplyError
 
 MOST_BYTES: Final = 256 * 1024
@@ -53,13 +53,6 @@ _DECODER = msgspec.json.Decoder(_Shape)
 async def ask_once(find_endpoint: Callable[[], Endpoint], prompt: str) -> str:
     """Return what a model answers to one question, over a connection of its own.
 
-    Args:
-        find_endpoint: Returns where it is, as `chat_endpoint` does; run in a thread.
-        prompt: What it is asked.
-
-    Raises:
-        MemdError: As `chat_endpoint` and `complete` say.
-
     Cancellation: the connection is given up.
     """
     endpoint = await trio.to_thread.run_sync(find_endpoint)
@@ -74,17 +67,6 @@ async def ask_once(find_endpoint: Callable[[], Endpoint], prompt: str) -> str:
 async def complete(http: Http, endpoint: Endpoint, prompt: str, *, patience: Patience = PATIENCE) -> str:
     """Return what a model answers.
 
-    Args:
-        http: The connections.
-        endpoint: The model, and where it is.
-        prompt: What it is asked.
-        patience: How long it may take.
-
-    Raises:
-        ProviderFailedError: It refuses, in the class that says why.
-        ProviderUnreachableError: No connection, or no answer in time.
-        ProviderReplyError: The answer is none, or too long.
-
     Cancellation: the connection is given up.
     """
     url = f"{endpoint.base_url}/chat/completions"
@@ -98,13 +80,7 @@ async def complete(http: Http, endpoint: Endpoint, prompt: str, *, patience: Pat
 
 
 def request_for(endpoint: Endpoint, url: str, prompt: str) -> ApiRequest:
-    """Return the request; it names no limits, for servers don't agree on how.
-
-    Args:
-        endpoint: The model.
-        url: The whole of it.
-        prompt: What it is asked.
-    """
+    """Return the request; it names no limits, for servers don't agree on how."""
     fields = {
         "model": endpoint.model,
         "messages": [{"role": "user", "content": prompt}],
@@ -114,15 +90,7 @@ def request_for(endpoint: Endpoint, url: str, prompt: str) -> ApiRequest:
 
 
 def answer_in(body: bytes, whose: str) -> str:
-    """Return the text of an answer.
-
-    Args:
-        body: As it came.
-        whose: Who sent it, for the error.
-
-    Raises:
-        ProviderReplyError: There is none in it.
-    """
+    """Return the text of an answer."""
     try:
         choices = _DECODER.decode(body).choices
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -143,19 +111,7 @@ def chat_endpoint(
     state_dir: Path,
     environ: Mapping[str, str],
 ) -> Endpoint:
-    """Return where a chat model is. Blocks for as long as the disk does: its key may be in a file.
-
-    Args:
-        reference: `provider/model`; the model's own name may hold slashes.
-        entries: OpenClaw's `models.providers` by id.
-        agent_id: Whose auth profiles.
-        state_dir: Where the agents' folders are.
-        environ: The environment.
-
-    Raises:
-        ConfigInvalidError: It names no provider or no model, or one that doesn't speak as OpenAI does, or a setting
-            of the provider can't be used.
-    """
+    """Return where a chat model is. Blocks for as long as the disk does: its key may be in a file."""
     name, _, model = reference.strip().partition("/")
     if not name or not model.strip():
         raise ConfigInvalidError(

@@ -18,12 +18,7 @@ MAX_DIMENSIONS: Final = 65_536
 
 
 def clamped_count(value: object, most: int = MAX_COUNT) -> int:
-    """Return a whole number within 0 and `most`; 0 for anything that is no whole number.
-
-    Args:
-        value: Of JSON; Google writes large numbers as text.
-        most: The largest result.
-    """
+    """Return a whole number within 0 and `most`; 0 for anything that is no whole number."""
     if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.isdecimal():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):

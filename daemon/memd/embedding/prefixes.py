@@ -49,13 +49,7 @@ alone, and a file may have been renamed."""
 
 
 def prefixes_of(model: str, *, title: str = "", architecture: str = "") -> Prefixes:
-    """Return what a model wants before its texts; `NONE` for a model that isn't known to want anything.
-
-    Args:
-        model: Its name: a reference, a file's name, or what another program calls it (`nomic-embed-text:v1.5`).
-        title: `general.name` of its GGUF file, where it is known.
-        architecture: `general.architecture` likewise.
-    """
+    """Return what a model wants before its texts; `NONE` for a model that isn't known to want anything."""
     for name in (_plain(model), _plain(title)):
         for pattern, prefixes in BY_NAME:
             if re.search(rf"(?<![a-z0-9])(?:{pattern})", name):

@@ -105,15 +105,7 @@ def unit_vector(raw: FloatArray, whose: str) -> FloatArray:
 
 
 def unit_vectors(raw: FloatArray, whose: str) -> FloatArray:
-    """Return vectors scaled to length 1.
-
-    Args:
-        raw: (n, dims).
-        whose: Who made them, for the error.
-
-    Raises:
-        ProviderFailedError: One is empty, zero, or not finite: it would be found never or always.
-    """
+    """Return vectors scaled to length 1."""
     exact = raw.astype(np.float64)
     lengths = np.sqrt((exact * exact).sum(axis=1, keepdims=True))
     if raw.shape[1] == 0 or not (np.isfinite(lengths) & (lengths > 0.0)).all():

@@ -50,11 +50,7 @@ class SharedQueries:
         return f"<SharedQueries {len(self._kept)} kept, {len(self._under_way)} under way>"
 
     async def embed(self, query: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
-        """Return a query's vector, (dims,); from a provider that refuses calls, its error.
-
-        Raises:
-            MemdError: Whatever the provider raises; or its vector can't be used.
-        """
+        """Return a query's vector, (dims,); from a provider that refuses calls, its error."""
         if provider.retry_in_s() > 0:
             return await _usable_vector(query, provider)
         key = (query, provider.space.id, provider.recipe.get("base_url", ""))
@@ -81,11 +77,7 @@ class SharedQueries:
 
 
 async def _usable_vector(query: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
-    """Return what a provider makes of a query.
-
-    Raises:
-        MemdError: Whatever the provider raises; or the vector can't be used.
-    """
+    """Return what a provider makes of a query."""
     vector = await provider.embed_query(query)
     if not bool(np.isfinite(vector).all()) or not bool(vector.any()):
         raise ProviderFailedError(f"{provider.model} returned a question vector that can't be used")
@@ -93,12 +85,7 @@ async def _usable_vector(query: str, provider: EmbeddingProvider) -> NDArray[np.
 
 
 class QueryVectors:
-    """The question vectors of one agent, least recently used out first.
-
-    Args:
-        slow_s: How long a question may take; one that takes longer makes others not wait at all.
-        shared: Those of all agents.
-    """
+    """The question vectors of one agent, least recently used out first."""
 
     def __init__(self, slow_s: float, shared: SharedQueries | None = None) -> None:
         self._slow_s = slow_s
@@ -126,19 +113,7 @@ class QueryVectors:
     async def vector_of(
         self, query: str, provider: EmbeddingProvider, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:
-        """Return a question's unit vector, shape (dims,).
-
-        Args:
-            query: The question.
-            provider: Who embeds.
-            timeout_s: Longest wait.
-            nursery: Where it is embedded; outlives the wait.
-
-        Raises:
-            DeadlineExceededError: It wasn't ready within a wait shorter than the provider may take.
-            ProviderUnreachableError: The provider took longer than it may, with this question or one before it.
-            MemdError: Whatever the provider raises.
-        """
+        """Return a question's unit vector, shape (dims,)."""
         known = self.find(query, provider)
         if known is not None:
             return known

@@ -42,11 +42,7 @@ _NOT_HEX: Final = re.compile(r"[^0-9a-fA-F]")
 
 
 class Redactor:
-    """Finds configured secrets in foreign text, in any of the usual encodings.
-
-    Args:
-        secrets: Keys, tokens, passwords and values of headers.
-    """
+    """Finds configured secrets in foreign text, in any of the usual encodings."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = tuple(secrets)
@@ -60,13 +56,7 @@ class Redactor:
         return REDACTED if self.shows(text[: 4 * most]) else " ".join(shown.split())[:most]
 
     def shows(self, text: str, least: int = MIN_SECRET) -> bool:
-        """Return whether a text holds a secret or a part that gives it away, plain, encoded or in other case.
-
-        Args:
-            text: Foreign text.
-            least: The shortest part that counts. `WINDOW` for text that is needed as it is, such as an id: a short
-                value of a header may be an ordinary word.
-        """
+        """Return whether a text holds a secret or a part that gives it away, plain, encoded or in other case."""
         needles = [needle for needle in self._needles if len(needle) >= least]
         if not needles:
             return False
@@ -103,13 +93,7 @@ class Redactor:
 def redactor_of(
     key: Secret | None = None, headers: Mapping[str, str] | None = None, url: str = ""
 ) -> Redactor:
-    """Return what keeps configured secrets out of messages; passwords of proxies in the environment included.
-
-    Args:
-        key: A provider's key, or a hub's token.
-        headers: As configured.
-        url: The address, which may hold a name, a password and a query.
-    """
+    """Return what keeps configured secrets out of messages; passwords of proxies in the environment included."""
     keys = [key.reveal()] if key else []
     return Redactor(
         [*keys, *(headers or {}).values(), *url_secrets([url, *os.environ.values()]), _query(url)]
@@ -117,11 +101,7 @@ def redactor_of(
 
 
 def url_secrets(values: Iterable[str]) -> list[str]:
-    """Return the names and passwords in URLs, such as those of proxies.
-
-    Args:
-        values: URLs; anything else among them is passed over.
-    """
+    """Return the names and passwords in URLs, such as those of proxies."""
     found: list[str] = []
     for value in values:
         if "@" not in value:

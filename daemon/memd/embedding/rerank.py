@@ -12,10 +12,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from memd.config import MemorySearch
-from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.model.reference import ModelReference, parse_reference
+from memd.embedding.local.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.local.reference import ModelReference, parse_reference
 from memd.embedding.provider import FloatArray, encodable
+from memd.settings.schema import MemorySearch
 from memd_client.errors import (
     ConfigInvalidError,
     ModelInvalidError,
@@ -72,12 +72,6 @@ class Reranker(Protocol):
 class LocalReranker:
     """A cross-encoder of this machine.
 
-    Args:
-        owner: Who loads it; it must be running when the first text comes.
-        model: The reference to it, as in the settings.
-        models_dir: Where pulled models are.
-        chunk_tokens: The agent's chunk limit, in estimated tokens.
-
     Resources: holds the model from the first score until `aclose`.
     """
 
@@ -104,22 +98,7 @@ class LocalReranker:
     async def score(
         self, question: str, texts: Sequence[str], timeout_s: float, *, partial: bool = False
     ) -> list[float]:
-        """Return a number in 0..1 for each text, in their order; more is more relevant.
-
-        Args:
-            question: Any string; half the model's context at most is read of it.
-            texts: Any strings; of each is read what fits the model's context, from its beginning.
-            timeout_s: What it may take in all, loading included.
-            partial: Whether numbers for the first texts will do, for one at least.
-
-        Raises:
-            ConfigInvalidError: The settings name no model.
-            ModelMissingError, ModelInvalidError, LocalExtraMissingError: The model can't be loaded.
-            DeadlineExceededError: It took longer; the model stays loaded, or goes on being so.
-            ModelChildError: Its process died.
-            ProviderFailedError: A text can't be scored.
-            ShuttingDownError: This was closed.
-        """
+        """Return a number in 0..1 for each text, in their order; more is more relevant."""
         if self._closed:
             raise ShuttingDownError(f"the reranker {self.model} was closed")
         if isinstance(self._reference, ConfigInvalidError):
@@ -152,17 +131,7 @@ class LocalReranker:
 
 
 def make_reranker(settings: MemorySearch, owner: ModelOwner, models_dir: Path) -> Reranker | None:
-    """Return the reranker an agent's settings want, None where they want none.
-
-    Args:
-        settings: Of the agent.
-        owner: Who loads local models.
-        models_dir: Where pulled models are; `local.modelCacheDir` overrides it.
-
-    Returns:
-        The reranker, the caller's to close. A name that can't be used is told by its `score`, for a search goes on
-        without it. Neither a process nor memory is taken before that.
-    """
+    """Return the reranker an agent's settings want, None where they want none."""
     if not settings.query.rerank.enabled:
         return None
     own = settings.local.model_cache_dir
@@ -197,9 +166,6 @@ def _probabilities(raw: FloatArray, model: str) -> list[float]:
     """Return raw scores in 0..1.
 
     In float64: in float32 all beyond 17 would be 1, and their order lost.
-
-    Raises:
-        ProviderFailedError: One of them is no number.
     """
     if not np.isfinite(raw).all():
         raise ProviderFailedError(f"the reranker {model} gave a score that is no number")

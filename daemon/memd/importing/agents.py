@@ -6,16 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memd.importing.vault import Agent
-from memd.openclaw import load_settings
+from memd.settings.agents import load_settings
 
 
 def load_agents(environ: Mapping[str, str], home: Path) -> list[Agent]:
-    """Return the agents that have memory, the default one first.
-
-    Args:
-        environ: `OPENCLAW_STATE_DIR`, `OPENCLAW_CONFIG_PATH` and `MEMD_CONFIG` are looked at.
-        home: The user's home directory.
-    """
+    """Return the agents that have memory, the default one first."""
     loaded, _, _ = load_settings(environ, home)
     enabled = [each for each in loaded.agents.values() if each.settings.enabled]
     return [

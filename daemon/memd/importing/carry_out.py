@@ -9,7 +9,7 @@ from pathlib import Path
 from memd.importing.plan import KEPT, NEW, WRITTEN, Row
 from memd.importing.provenance import Provenance, hash_of, with_provenance
 from memd.importing.sources import LIMIT_BYTES, text_of
-from memd.lifecycle import writing
+from memd.lifecycle.files import writing
 from memd_client.errors import MemdError
 
 FAILED = "failed"
@@ -20,15 +20,6 @@ def carry_out(rows: Iterable[Row], kind: str, workspace: Path, imported: str) ->
     """Write what a plan says, and return what became of it.
 
     One file that can't be written stops no other. Written files have mode 0600, folders that had to be made 0700.
-
-    Args:
-        rows: The plan.
-        kind: What is imported.
-        workspace: The agent's.
-        imported: The time now, as ISO 8601 in UTC.
-
-    Returns:
-        The rows as they were; those that could not be written are `FAILED`, with the reason.
     """
     return [_write(row, kind, workspace, imported) if row.state in WRITTEN else row for row in rows]
 

@@ -46,14 +46,6 @@ def with_item_first(text: str, keys: Sequence[str | int], value: object) -> str:
     """Return a text with a value at the head of a list, which is made where it is missing.
 
     At the head, since what follows then keeps its commas and the comments beside it.
-
-    Args:
-        text: JSON5.
-        keys: The way to the list, from the root.
-        value: Anything JSON has.
-
-    Raises:
-        NotFoundError: It can't be put there.
     """
     node = _value(text, _SPACE.match(text, 0).end(), 0)  # type: ignore[union-attr]
     for place, key in enumerate(keys):

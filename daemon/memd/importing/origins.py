@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.state_file import load_whole
+from memd.system.state_file import load_whole
 from memd_client.errors import FileMissingError, FileUnreadableError
 
 MAX_SETTINGS_BYTES = 1_048_576
@@ -60,16 +60,7 @@ class Surroundings:
 
 
 def find_origins(kind: str, source: str | None, around: Surroundings) -> list[Origin]:
-    """Return what to read.
-
-    Args:
-        kind: One of `KINDS`.
-        source: The folder somebody named; None for where the program keeps its memories by itself.
-        around: What that depends on.
-
-    Raises:
-        FileMissingError: There is no such folder.
-    """
+    """Return what to read."""
     return KINDS[kind](None if source is None else around.absolute(source), around)
 
 

@@ -11,8 +11,8 @@ from memd.importing.origins import Origin
 from memd.importing.provenance import Copy, hash_of, read_copy
 from memd.importing.sources import LIMIT_BYTES, LeftOut, Source, collect
 from memd.importing.targets import FOLDER, other_target, same_name
-from memd.sync.discover import Found, discover
-from memd.sync.read import read_file
+from memd.sync.disk.discover import Found, discover
+from memd.sync.disk.read import read_file
 from memd_client.errors import MemdError
 
 NEW = "new"
@@ -79,16 +79,7 @@ class Held:
 
 
 def make_plan(origins: Iterable[Origin], workspace: Path, *, keep_mine: bool = False) -> list[Row]:
-    """Return what becomes of every file of the origins, in the order they are named in.
-
-    Args:
-        origins: What to import; of one kind.
-        workspace: The agent's.
-        keep_mine: Where both the source and the copy have changed, the copy is kept for good.
-
-    Raises:
-        FileUnreadableError: No file descriptor is left to look with.
-    """
+    """Return what becomes of every file of the origins, in the order they are named in."""
     rows: list[Row] = []
     sources: list[Source] = []
     left: list[LeftOut] = []
@@ -112,12 +103,7 @@ def make_plan(origins: Iterable[Origin], workspace: Path, *, keep_mine: bool = F
 
 
 def load_held(workspace: Path, sizes: Iterable[int]) -> Held:
-    """Return what an agent's memory holds.
-
-    Args:
-        workspace: The agent's.
-        sizes: Of the sources: a file of another size can't be the same, so that most need not be read.
-    """
+    """Return what an agent's memory holds."""
     held = Held()
     wanted = set(sizes)
     files = discover(workspace, (), LIMIT_BYTES).files

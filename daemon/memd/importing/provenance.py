@@ -68,10 +68,6 @@ def with_provenance(text: str, provenance: Provenance) -> str:
 
     The line is an HTML comment before everything else, or a comment of YAML where the text begins with frontmatter,
     which has to stay first.
-
-    Args:
-        text: All of the source.
-        provenance: What the line says.
     """
     bom, rest = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     line = f"{MARK} {_shown(provenance)}"
@@ -83,11 +79,7 @@ def with_provenance(text: str, provenance: Provenance) -> str:
 
 
 def read_copy(text: str) -> Copy | None:
-    """Return what an imported file says of itself, and what it was made from; None for any other file.
-
-    Args:
-        text: All of the file.
-    """
+    """Return what an imported file says of itself, and what it was made from; None for any other file."""
     found = _MADE.match(text)
     if found is None:
         return None

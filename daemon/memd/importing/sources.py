@@ -10,11 +10,11 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.config import ExtraPath
 from memd.importing.origins import Origin
 from memd.importing.targets import FOLDER, target_of
-from memd.sync.discover import LINK, Found, discover
-from memd.sync.read import read_file
+from memd.settings.schema import ExtraPath
+from memd.sync.disk.discover import LINK, Found, discover
+from memd.sync.disk.read import read_file
 from memd_client.errors import BadParamsError, MemdError
 
 LIMIT_BYTES = 16 * 1024 * 1024
@@ -53,16 +53,7 @@ class LeftOut:
 
 
 def collect(origin: Origin, workspace: Path) -> tuple[list[Source], list[LeftOut]]:
-    """Return the files to import in the order of their paths, and what is left out.
-
-    Args:
-        origin: What to look at.
-        workspace: The agent's: what lies in it is memory already.
-
-    Raises:
-        BadParamsError: There are too many.
-        FileUnreadableError: No file descriptor is left to look with.
-    """
+    """Return the files to import in the order of their paths, and what is left out."""
     sources: list[Source] = []
     left: list[LeftOut] = []
     looked = dict(sorted((found.location, (found, reason)) for found, reason in _look(origin)))
@@ -83,11 +74,7 @@ def collect(origin: Origin, workspace: Path) -> tuple[list[Source], list[LeftOut
 
 
 def text_of(source: Source) -> str | None:
-    """Return a source's text; None where it isn't what it was when it was looked at.
-
-    Raises:
-        MemdError: It can't be read any more.
-    """
+    """Return a source's text; None where it isn't what it was when it was looked at."""
     read = read_file(source.found, LIMIT_BYTES)
     return read.text if read.hash == source.sha256 else None
 

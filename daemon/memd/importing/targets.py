@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from hashlib import sha256
 
-from memd.sync.rules import FOLDERS_NOT_WALKED
+from memd.sync.disk.rules import FOLDERS_NOT_WALKED
 
 FOLDER = "memory/imported"
 """Below this in the workspace is everything that was imported, by kind."""
@@ -25,14 +25,6 @@ def target_of(kind: str, label: str, path: str) -> str | None:
 
     Names keep what they say, dates above all. A leading dot goes, since hidden folders are no memory; so does what
     can't be in a path, and a hidden folder that would only say the kind again.
-
-    Args:
-        kind: Such as `codex`.
-        label: The project or folder the sources are from; empty where there is only one.
-        path: The source's path below its root, with `/`.
-
-    Returns:
-        A path below the workspace; None for one that would be too long.
     """
     names = [_plain(name) for name in [label, *path.split("/")] if name not in ("", f".{kind}")]
     target = "/".join([FOLDER, kind, *names])
@@ -41,12 +33,7 @@ def target_of(kind: str, label: str, path: str) -> str | None:
 
 
 def other_target(target: str, source: str) -> str:
-    """Return the name a copy gets where its own is taken: always the same for the same source.
-
-    Args:
-        target: The name that is taken.
-        source: The source's absolute path.
-    """
+    """Return the name a copy gets where its own is taken: always the same for the same source."""
     folder, _, name = target.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     mark = "-" + sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_DIGITS]

@@ -19,16 +19,16 @@ from typing import Any
 import json5
 import msgspec
 
-from memd.config import ExtraPath
 from memd.importing.json5_text import NotFoundError, with_item_first
 from memd.importing.sources import LIMIT_BYTES, LeftOut
-from memd.openclaw import OpenClawHome, agent_id_of, resolve
-from memd.openclaw_accepts import NEWER_FROM, release_of
-from memd.openclaw_file import load_agent_folders, load_document, workspace_of
-from memd.settings import absolute_path
-from memd.state_file import MAX_SETTINGS_BYTES, load_whole
-from memd.sync.discover import discover
-from memd.temp_files import temp_file
+from memd.settings.agents import OpenClawHome, agent_id_of, resolve
+from memd.settings.layers import absolute_path
+from memd.settings.openclaw_accepts import NEWER_FROM, release_of
+from memd.settings.openclaw_file import load_agent_folders, load_document, workspace_of
+from memd.settings.schema import ExtraPath
+from memd.sync.disk.discover import discover
+from memd.system.state_file import MAX_SETTINGS_BYTES, load_whole
+from memd.system.temp_files import temp_file
 from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingError, NoteUnwritableError
 
 NEW, SAME, BY_HAND = "new", "same", "by hand"
@@ -78,17 +78,7 @@ class VaultPlan:
 
 
 def plan_vault(source: Path, agent: Agent) -> VaultPlan:
-    """Return what has to be done so that an agent searches a vault. Writes nothing.
-
-    Args:
-        source: The vault.
-        agent: Whose memory it is to be.
-
-    Raises:
-        FileMissingError: There is no such folder.
-        BadParamsError: The agent's workspace lies in the vault, or the vault in the workspace.
-        ConfigInvalidError: openclaw.json can't be read or understood.
-    """
+    """Return what has to be done so that an agent searches a vault. Writes nothing."""
     vault = Path(os.path.realpath(source))
     if not vault.is_dir():
         raise FileMissingError(
@@ -129,19 +119,7 @@ def plan_vault(source: Path, agent: Agent) -> VaultPlan:
 
 
 def carry_out_vault(plan: VaultPlan, config: Path, stamp: str) -> Path | None:
-    """Write the entry, whole or not at all, beside a copy of the file as it was.
-
-    Args:
-        plan: A plan whose state is `NEW`.
-        config: openclaw.json; a link is followed to the file it names.
-        stamp: Makes the backup's name, such as `20261122T174012Z`.
-
-    Returns:
-        The backup; None where there was no file before.
-
-    Raises:
-        NoteUnwritableError: It can't be written, or somebody else wrote it since the plan was made.
-    """
+    """Write the entry, whole or not at all, beside a copy of the file as it was."""
     real = Path(os.path.realpath(config))
     backup = real.with_name(f"{real.name}.before-import-{stamp}")
     try:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import trio
 
-from memd.clock import Clock
-from memd.index.adopt import SpaceOf
-from memd.index.claims import IndexClaims
+from memd.index.care.claims import IndexClaims
 from memd.index.connection import IndexFile
+from memd.index.openclaw.adopt import SpaceOf
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.openclaw import AgentConfig
-from memd.settings import is_usual_index
-from memd.temp_files import remove_leftovers, remove_leftovers_in_workspace
+from memd.settings.agents import AgentConfig
+from memd.settings.layers import is_usual_index
+from memd.system.clock import Clock
+from memd.system.temp_files import remove_leftovers, remove_leftovers_in_workspace
 
 UNREADABLE_TRIES = 6
 """How often an index is tried whose bytes the disk doesn't give, a minute in all: a cable or a network may come back,
@@ -22,13 +22,7 @@ a sector won't. Then it is set aside as damaged."""
 
 
 class AgentIndexes:
-    """Opens the indexes of all agents, each for one agent alone.
-
-    Args:
-        state_dir: Returns the folder that indexes are in unless settings say otherwise.
-        clock: Wall time.
-        space_of: Gives the vector space of a provider and model.
-    """
+    """Opens the indexes of all agents, each for one agent alone."""
 
     def __init__(self, state_dir: Callable[[], Path], clock: Clock, space_of: SpaceOf) -> None:
         self._state_dir = state_dir
@@ -49,13 +43,7 @@ class AgentIndexes:
         self._claims.release(agent_id)
 
     async def open(self, config: AgentConfig, extension: VectorExtension, failures: int) -> IndexFile:
-        """Open an agent's index; see `IndexFile.open`.
-
-        Args:
-            config: The agent's resolved settings.
-            extension: sqlite-vec, after `load` was tried.
-            failures: How often in a row it could not be opened.
-        """
+        """Open an agent's index; see `IndexFile.open`."""
         await trio.to_thread.run_sync(_remove_leftovers, config)
         return await IndexFile.open(
             config.index_path,

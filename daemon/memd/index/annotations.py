@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from memd.index.database import Database
 from memd.index.meta import find_meta, set_meta
-from memd.text.annotations import AnnotatedEntry, Annotations
+from memd.text.cut.annotations import AnnotatedEntry, Annotations
 
 PREFIX: Final = "annotations:"
 """Begins the key of a note's fact; its path follows."""
@@ -23,15 +23,11 @@ _END: Final = "annotations;"
 
 VERSION_KEY: Final = "annotations_version"
 VERSION: Final = "2"
-"""Counts the versions of `memd.text.annotations`: if an index has another one, all files are read again."""
+"""Counts the versions of `memd.text.cut.annotations`: if an index has another one, all files are read again."""
 
 
 class FileAnnotations:
-    """The annotated entries of one note.
-
-    Args:
-        entries: In order.
-    """
+    """The annotated entries of one note."""
 
     def __init__(self, entries: Sequence[AnnotatedEntry]) -> None:
         self._entries = entries
@@ -54,13 +50,7 @@ def load_annotations(db: Database) -> AnnotatedFiles:
 
 
 def store_annotations(db: Database, path: str, entries: Sequence[AnnotatedEntry]) -> None:
-    """Replace what is known of one note's entries.
-
-    Args:
-        db: The writer, inside a transaction.
-        path: The note.
-        entries: Its annotated entries, in order; if there are none, nothing is kept.
-    """
+    """Replace what is known of one note's entries."""
     if entries:
         set_meta(db, PREFIX + path, _encoded(entries))
     else:
@@ -68,7 +58,7 @@ def store_annotations(db: Database, path: str, entries: Sequence[AnnotatedEntry]
 
 
 def has_current_annotations(db: Database) -> bool:
-    """Return whether the files of an index were read by the current version of `memd.text.annotations`."""
+    """Return whether the files of an index were read by the current version of `memd.text.cut.annotations`."""
     return find_meta(db, VERSION_KEY) == VERSION
 
 

@@ -61,21 +61,6 @@ def store_vectors(
     """Store vectors of texts. A text that has one in the space keeps it: `forget_space` makes room for others.
 
     The first space ever stored is the active one from then on; see `set_active_space` for the next.
-
-    Args:
-        db: The writer, inside a transaction.
-        space: Whose vectors they are.
-        hashes: Hashes of the texts, each once.
-        matrix: (len(hashes), dims), unit length.
-        now_ms: Wall time in milliseconds.
-
-    Returns:
-        The vectors' ids, aligned with `hashes`; 0 where no chunk has that text any more, so that its vector
-        is cached but not searched.
-
-    Raises:
-        DimensionsChangedError: The space holds vectors of another length.
-        ProviderFailedError: A vector is not of unit length, or their number is wrong.
     """
     rows = _checked(db, space, hashes, matrix)
     db.executemany(
@@ -97,11 +82,7 @@ def store_vectors(
 
 
 def vectors_for(db: Database, space_id: str, ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
-    """Return vectors of a space by id.
-
-    Returns:
-        (ids that are there, in ascending order; their vectors (n, dims)).
-    """
+    """Return vectors of a space by id."""
     rows: list[tuple[int, bytes]] = list(
         db.execute(
             """SELECT id, embedding FROM embedding_cache
@@ -126,11 +107,7 @@ def vectors_of_texts(db: Database, space_id: str, hashes: Sequence[str]) -> dict
 
 
 def forget_space(db: Database, space_id: str) -> int:
-    """Delete all vectors of a space, so that every text is embedded again.
-
-    Returns:
-        How many there were.
-    """
+    """Delete all vectors of a space, so that every text is embedded again."""
     db.execute("DELETE FROM embedding_cache WHERE provider_key = ?", (space_id,))
     gone = db.changes()
     chunks_vec.clear(db, space_id)
@@ -140,22 +117,7 @@ def forget_space(db: Database, space_id: str) -> int:
 def renew_vectors(
     db: Database, space: SpaceKey, hashes: Sequence[str], matrix: NDArray[np.float32], now_ms: int
 ) -> tuple[list[int], list[int]]:
-    """Store vectors of texts in the place of those they have.
-
-    Args:
-        db: The writer, inside a transaction.
-        space: Whose vectors they are.
-        hashes: Hashes of the texts, each once.
-        matrix: (len(hashes), dims), unit length.
-        now_ms: Wall time in milliseconds.
-
-    Returns:
-        (ids as `store_vectors` returns them, ids of the vectors that were in use and are gone).
-
-    Raises:
-        DimensionsChangedError: The space holds vectors of another length, of these texts or of others.
-        ProviderFailedError: A vector is not of unit length, or their number is wrong.
-    """
+    """Store vectors of texts in the place of those they have."""
     _checked(db, space, hashes, matrix)
     old = list(_used_ids_by_hash(db, space.id, hashes).values())
     db.execute(
@@ -176,15 +138,6 @@ def trim(
     """Delete vectors that are not in use, the least recently used first.
 
     In use are those of the named spaces whose text a chunk has: they are never deleted.
-
-    Args:
-        db: The writer, inside a transaction.
-        max_entries: Most vectors of all spaces together, None without such a limit.
-        max_unused_bytes: Most bytes of vectors that are not in use, likewise.
-        spaces: The spaces that answer or are being filled; None for the active one.
-
-    Returns:
-        How many were deleted.
     """
     if spaces is None:
         active = active_space(db)

@@ -67,13 +67,6 @@ def follow(
 ) -> None:
     """Take vectors out of the table and into it, inside the caller's transaction.
 
-    Args:
-        db: The writer.
-        space_id: Whose vectors they are; those of another space than the table's are passed over.
-        removed: Ids no chunk uses any more.
-        added: Ids that came into use.
-        matrix: (len(added), dims), their vectors; None where nothing was added.
-
     When it fails: nothing is raised; the table is marked and no longer asked.
     """
     if not removed and not added:
@@ -105,16 +98,7 @@ def clear(db: Database, space_id: str) -> None:
 
 
 def refill(db: Database, limit: int = REFILL_ROWS) -> int:
-    """Bring the table one step nearer to what the active space's chunks use, by difference.
-
-    Args:
-        db: The writer, inside a transaction.
-        limit: Most rows to write.
-
-    Returns:
-        Rows still to write: call again, in a transaction of its own, until it is 0. Also 0 without the
-        extension or an active space, and where sqlite-vec fails.
-    """
+    """Bring the table one step nearer to what the active space's chunks use, by difference."""
     space = active_space(db)
     if space is None or not has_module(db, MODULE):
         return 0

@@ -12,19 +12,12 @@ import apsw
 import structlog
 import trio
 
-from memd.cancellation import cancelled_by
-from memd.clock import Clock
-from memd.index.adopt import SpaceOf
-from memd.index.aside import drop, put_away
-from memd.index.beside import Beside
-from memd.index.claims import IndexClaim
-from memd.index.database import Database as Database
-from memd.index.database import connect_reader, damaged, map_errors, transaction
-from memd.index.mark import set_mark, write_mark
-from memd.index.opening import Opened, open_writer
-from memd.index.reads import Read, Readers, Signal
-from memd.index.standing import Standing
-from memd.index.upkeep import (
+from memd.index.care.claims import IndexClaim
+from memd.index.care.clean_shutdown import set_mark, write_mark
+from memd.index.care.file_identity import FileIdentityCheck
+from memd.index.care.opening import Opened, open_writer
+from memd.index.care.quarantine import drop, put_away
+from memd.index.care.upkeep import (
     ALL_PAGES,
     fold_log,
     fold_long_log,
@@ -33,7 +26,14 @@ from memd.index.upkeep import (
     log_of,
     size_of,
 )
+from memd.index.database import Database as Database
+from memd.index.database import connect_reader, damaged, map_errors, transaction
+from memd.index.openclaw.adopt import SpaceOf
+from memd.index.parallel_read import ParallelRead
+from memd.index.reads import Read, Readers, Signal
 from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.system.cancellation import cancelled_by
+from memd.system.clock import Clock
 from memd_client.errors import (
     AgentReloadingError,
     DeadlineExceededError,
@@ -74,7 +74,7 @@ class IndexFile:
         self.adopted = opened.adopted.vectors if opened.adopted is not None else 0
         self._clock = clock
         self._writer = opened.db
-        self._standing = Standing(path)
+        self._standing = FileIdentityCheck(path)
         self._turn = trio.Lock()
         self._writer_thread = trio.CapacityLimiter(1)
         self._reader_threads = trio.CapacityLimiter(READERS)
@@ -111,15 +111,6 @@ class IndexFile:
     ) -> IndexFile:
         """Open an index, making, migrating, adopting or replacing the file as its state asks.
 
-        Args:
-            extension: sqlite-vec, after `load` was tried.
-            path, clock, space_of, earlier, gives_up_reading, is_own_path, claim: As in `open_writer`.
-
-        Raises:
-            IndexLostError: The disk doesn't give the file's bytes.
-            IndexNewerError: A newer release wrote the file; it is untouched.
-            IndexIOError: It can't be read or written, or is no index of memd, or another agent's.
-
         Cancellation: waits until opening ended, then closes again.
         """
 
@@ -149,20 +140,6 @@ class IndexFile:
 
     async def read(self, fn: Callable[[Database], T], *, timeout_s: float | None = None) -> T:
         """Run a function on a reader connection, in a thread, inside one read transaction.
-
-        Args:
-            fn: Takes the connection; must not keep it.
-            timeout_s: Longest time, waiting for a free reader included.
-
-        Returns:
-            What `fn` returned.
-
-        Raises:
-            DeadlineExceededError: It took longer.
-            IndexClosedError: The index is closed or closing.
-            IndexLostError: The file isn't there any more, or gives its bytes no more. Open it anew.
-            IndexCorruptError: The file is damaged. Open it anew: it is then set aside and rebuilt.
-            IndexIOError: It can't be read.
 
         Cancellation: at once; the statement is interrupted and what `fn` returns is thrown away.
         """
@@ -198,15 +175,10 @@ class IndexFile:
                 with cancelled_by(read.is_stopped):
                     return fn(db)
 
-    def beside(self, db: Database, fn: Callable[[Database], T]) -> Beside[T]:
-        """Return another read, which goes on beside one that runs already, in a thread of its own.
-
-        Args:
-            db: The connection of the read that runs.
-            fn: Takes another connection, without a transaction: each statement sees a moment of its own.
-        """
+    def beside(self, db: Database, fn: Callable[[Database], T]) -> ParallelRead[T]:
+        """Return another read, which goes on beside one that runs already, in a thread of its own."""
         main = next(read for read in list(self._reads) if read.db is db)
-        return Beside(main, partial(self._read_beside, fn))
+        return ParallelRead(main, partial(self._read_beside, fn))
 
     def _read_beside(self, fn: Callable[[Database], T], read: Read) -> T:
         # No statement more than `fn` makes: with each Python's lock goes to the other thread and has to come back.
@@ -219,21 +191,6 @@ class IndexFile:
         """Run a function on the writer connection, in a thread, inside one write transaction.
 
         First come, first served.
-
-        Args:
-            fn: Takes the connection; must be short, and wait for nothing.
-            wait_s: Longest wait for one's turn.
-
-        Returns:
-            What `fn` returned, after its commit. The caller goes on before the next write begins, so
-            whatever it does without awaiting comes in the order of the commits.
-
-        Raises:
-            IndexClosedError: The index is closed or closing.
-            IndexIOError: The file can't be written; nothing of the transaction stays.
-            IndexLostError, IndexCorruptError: As `read` says.
-            DeadlineExceededError: The turn didn't come.
-            Exception: What `fn` raised; nothing of the transaction stays.
 
         Cancellation: while waiting, at once and without a trace; once it runs, it runs to its end and the
         result is returned.
@@ -287,11 +244,7 @@ class IndexFile:
         return self.fault
 
     async def give_caches_back(self) -> None:
-        """Give back the memory of pages held for the next read or write; those read them from the disk again.
-
-        Raises:
-            MemdError: As `write` says.
-        """
+        """Give back the memory of pages held for the next read or write; those read them from the disk again."""
 
         def work(db: Database) -> None:
             self._readers.close()
@@ -317,11 +270,7 @@ class IndexFile:
         return self._lost_by
 
     def discard(self, *, vectors: bool) -> None:
-        """Give the file up, so that it is built anew; whoever waits for its loss closes it and opens another.
-
-        Args:
-            vectors: Whether its vectors are given up too; else the next file takes them over.
-        """
+        """Give the file up, so that it is built anew; whoever waits for its loss closes it and opens another."""
         self._dropping = partial(drop, vectors=vectors)
         self._lose(AgentReloadingError(f"the index {self.path.name} is built anew: somebody asked for it"))
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from memd.index.all_places import AllPlaces
+from memd.index.chunk_locations import AllPlaces
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
@@ -33,20 +33,7 @@ def find_distinct(
     found: list[tuple[int, float]] | None = None,
     places: AllPlaces | None = None,
 ) -> list[tuple[int, float]]:
-    """Return the chunks that match, best first, each text once as far as copies crowded others out.
-
-    Args:
-        db: A connection.
-        match: As `find_keyword` takes it.
-        limit: Most results; copies count as one where they would have filled the list.
-        scope: Limits to sources or a path prefix.
-        rows: Chunks that are known already, by id.
-        found: What matches so far, where that is known: the `limit` best.
-        places: Where all chunks stand, where that is in memory.
-
-    Returns:
-        (chunk id, negated BM25), as `find_keyword` returns them.
-    """
+    """Return the chunks that match, best first, each text once as far as copies crowded others out."""
     rows = {} if rows is None else rows
     found = find_keyword(db, match, limit, scope) if found is None else found
     # Copies have exactly equal scores, so a list of different scores holds none.

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import apsw
 
-from memd.cancellation import WorkCancelledError
+from memd.system.cancellation import WorkCancelledError
 from memd_client.errors import (
     DeadlineExceededError,
     IndexClosedError,
@@ -110,11 +110,7 @@ def map_pages(db: Database) -> None:
 
 
 def limit_page_caches(limit_bytes: int) -> None:
-    """Bound the page caches of all connections of this process together; beyond it pages are used again.
-
-    Args:
-        limit_bytes: What SQLite may hold in memory, its caches and all else.
-    """
+    """Bound the page caches of all connections of this process together; beyond it pages are used again."""
     apsw.soft_heap_limit(limit_bytes)
 
 
@@ -144,20 +140,12 @@ FOREIGN: tuple[Setting, ...] = (wait_for_locks, refuse_writing)
 
 
 def connect(path: Path | str, settings: Sequence[Setting]) -> Database:
-    """Open a file for reading and writing, making it where it is missing.
-
-    Raises:
-        apsw.Error: As SQLite says; callers stand inside `map_errors`.
-    """
+    """Open a file for reading and writing, making it where it is missing."""
     return with_settings(apsw.Connection(str(path)), settings)
 
 
 def connect_read_only(path: Path) -> Database:
-    """Open a file that may be someone else's: nothing is written, no log is switched on.
-
-    Raises:
-        apsw.Error: As SQLite says.
-    """
+    """Open a file that may be someone else's: nothing is written, no log is switched on."""
     return with_settings(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), FOREIGN)
 
 
@@ -173,12 +161,7 @@ def with_settings(db: Database, settings: Sequence[Setting]) -> Database:
 
 
 def connect_reader(path: Path, load_extension: Callable[[Database], object]) -> Database:
-    """Return a new reader.
-
-    Args:
-        path: The index.
-        load_extension: Loads sqlite-vec where it can be used.
-    """
+    """Return a new reader."""
     db = connect(path, READER)
     try:
         load_extension(db)
@@ -200,13 +183,7 @@ def passes_check(db: Database) -> bool:
 
 
 def get_int(db: Database, statement: str, values: Sequence[str | int] = ()) -> int:
-    """Return the one number a statement gives.
-
-    Args:
-        db: A connection.
-        statement: Gives one row of one column.
-        values: What to bind.
-    """
+    """Return the one number a statement gives."""
     return int(db.execute(statement, values).get)
 
 
@@ -257,16 +234,7 @@ def renew_snapshot(db: Database) -> None:
 
 @contextmanager
 def map_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the file system raise into the errors of memd, naming the file.
-
-    Raises:
-        IndexCorruptError: The file is damaged.
-        IndexLostError: It was moved away, or gives its bytes no more; opening it anew is tried.
-        IndexIOError: It can't be read or written: permissions, space, hardware, a lock held by an outsider.
-        IndexClosedError: The connection is closed.
-        DeadlineExceededError: The statement was interrupted.
-        MemdError: Anything else, which is a mistake in memd.
-    """
+    """Turn what SQLite and the file system raise into the errors of memd, naming the file."""
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError) as error:

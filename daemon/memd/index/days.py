@@ -7,21 +7,13 @@ import json
 
 from memd.index.database import Database
 from memd.index.keyword import Scope, scope_sql
-from memd.text.dates import day_of_note
+from memd.text.query.dates import day_of_note
 
 
 def find_dated(
     db: Database, first: datetime.date, last: datetime.date, limit: int, scope: Scope | None = None
 ) -> list[int]:
-    """Return chunks of the notes of some days, the newest note first, each from its beginning.
-
-    Args:
-        db: A connection.
-        first: The first day.
-        last: The last, among them.
-        limit: Most chunks.
-        scope: Limits to sources or a path prefix.
-    """
+    """Return chunks of the notes of some days, the newest note first, each from its beginning."""
     paths = {}
     for (path,) in db.execute(
         "SELECT path FROM files WHERE path GLOB '*[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"

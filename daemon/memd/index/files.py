@@ -18,8 +18,8 @@ from memd.index.keyword import Scope, insert_words_of_file, scope_sql
 from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
 from memd.index.numbers import pack_ids, pack_json, unpack_ids
-from memd.text.chunking import Chunk
-from memd.text.likeness import likenesses
+from memd.text.cut.chunking import Chunk
+from memd.text.cut.likeness import likenesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ChunkRow(msgspec.Struct, array_like=True, gc=False):
     Some hundred are read in every search: msgspec makes them out of SQLite's JSON in a tenth of what a dataclass takes.
 
     `start_char` and `end_char` are where its text is in the file's, the end not belonging to it (both 0 where that
-    isn't known); `likeness` tells how alike two texts are (`memd.text.likeness`, 0 where it isn't known).
+    isn't known); `likeness` tells how alike two texts are (`memd.text.cut.likeness`, 0 where it isn't known).
     """
 
     id: int
@@ -116,12 +116,7 @@ def count_all(db: Database) -> Counts:
 
 
 def touch_file(db: Database, row: FileRow) -> None:
-    """Write a file's row where its text is what it was: new times, same chunks.
-
-    Args:
-        db: The writer, inside a transaction.
-        row: The file as it is now.
-    """
+    """Write a file's row where its text is what it was: new times, same chunks."""
     db.execute(
         """INSERT INTO files (path, source, hash, mtime_ns, size, inode, ctime_ns, indexed_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -133,17 +128,7 @@ def touch_file(db: Database, row: FileRow) -> None:
 
 
 def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> Published:
-    """Replace one file's chunks; those that did not change keep their id. Keyword rows follow.
-
-    Args:
-        db: The writer, inside a transaction.
-        row: The file as it was read.
-        chunks: All its chunks, in order.
-        now_ms: Wall time in milliseconds.
-
-    Returns:
-        What changed, for the vectors to follow.
-    """
+    """Replace one file's chunks; those that did not change keep their id. Keyword rows follow."""
     old: dict[tuple[int, int, int, str, str], list[int]] = defaultdict(list)
     sources = set()
     for key, source, *place in db.execute(
@@ -173,12 +158,7 @@ def publish_file(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: in
 
 
 def forget_file(db: Database, path: str) -> Published:
-    """Remove a file with its chunks. Its vectors stay in the cache, so a file that comes back embeds nothing again.
-
-    Args:
-        db: The writer, inside a transaction.
-        path: The file's path in the index; a path that isn't there changes nothing.
-    """
+    """Remove a file with its chunks. Its vectors stay in the cache, so a file that comes back embeds nothing again."""
     rows: list[tuple[int, str]] = list(db.execute("SELECT id, hash FROM chunks WHERE path = ?", (path,)))
     _delete_chunks(db, [key for key, _ in rows])
     db.execute("DELETE FROM files WHERE path = ?", (path,))
@@ -225,18 +205,7 @@ def chunks_after(db: Database, last_id: int, limit: int) -> list[ChunkRow]:
 def chunks_of_vectors(
     db: Database, space_id: str, vector_ids: Sequence[int], scope: Scope | None = None
 ) -> list[tuple[int, ChunkRow]]:
-    """Return the chunks whose text has one of some vectors.
-
-    Args:
-        db: A connection.
-        space_id: The vector space the ids belong to.
-        vector_ids: Their ids.
-        scope: Only chunks in scope.
-
-    Returns:
-        (vector id, chunk), in the order of `vector_ids`; a vector of no chunk is left out. Of a text that stands in
-        several places the first chunk stands for all.
-    """
+    """Return the chunks whose text has one of some vectors."""
     condition, values = scope_sql(scope, "copy")
     row = db.execute(  # by rowid: the pages of these vectors were mostly read a moment ago, those of an index weren't
         f"""SELECT json_group_array(json_array(e.id, {ROW_AS_JSON})) FROM json_each(:ids) AS wanted

@@ -7,10 +7,10 @@ from functools import partial
 
 import trio
 
+from memd.index.care.upkeep import FREE_PAGES_AT_ONCE, fold_log, log_of, size_of
 from memd.index.connection import Database, IndexFile
 from memd.index.database import get_int
-from memd.index.upkeep import FREE_PAGES_AT_ONCE, fold_log, log_of, size_of
-from memd.index.vectors.warm import WarmVectors
+from memd.index.vectors.cache import VectorCache
 from memd_client.errors import MemdError
 
 REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
@@ -41,7 +41,7 @@ async def give_caches_back(index: IndexFile) -> None:
             index.used.clear()  # that was no use of it
 
 
-async def keep_places(index: IndexFile, warm: WarmVectors) -> None:
+async def keep_places(index: IndexFile, warm: VectorCache) -> None:
     """Bring into memory where all chunks stand, a moment after a search that lacked it; runs until cancelled."""
     while True:
         await warm.wait_places_wanted()
@@ -54,12 +54,6 @@ async def squeeze(index: IndexFile) -> None:
     """Give all free pages back to the system, and the log's space; writers wait milliseconds at a time.
 
     A whole `VACUUM` isn't made: it may number the rows of sqlite-vec's tables anew, and holds up writers for long.
-
-    Args:
-        index: An open index.
-
-    Raises:
-        MemdError: As `IndexFile.write` says.
 
     Cancellation: between two steps; what was given back stays so.
     """

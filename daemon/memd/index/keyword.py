@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from memd.index.database import Database, get_int
 from memd.index.numbers import pack_ids, unpack_ids, unpack_scores
+from memd.text.cut.passages import name_words
 from memd.text.extra import extra_words
-from memd.text.passages import name_words
-from memd.text.spelling import index_text
+from memd.text.language.spelling import index_text
 
 Bindings: TypeAlias = dict[str, str | int | float | bytes]
 """Named values of a statement."""
@@ -37,15 +37,7 @@ class Scope:
 
 
 def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
-    """Return a condition on a chunk and its values.
-
-    Args:
-        scope: The limits.
-        alias: Name of the chunks table in the statement.
-
-    Returns:
-        SQL that is true for chunks in scope, with named values.
-    """
+    """Return a condition on a chunk and its values."""
     terms = ["1"]
     values: Bindings = {}
     if scope is not None and scope.sources is not None:
@@ -76,13 +68,7 @@ def narrow(db: Database, scope: Scope | None) -> Scope | None:
 
 
 def matching_sql(scope: Scope | None, name: str, only: str = "1") -> tuple[str, Bindings]:
-    """Return a statement for the best `:limit` chunks that match, each with its id and rank, and the scope's values.
-
-    Args:
-        scope: The limits, as `narrow` left them.
-        name: Under which name the statement's values hold the MATCH expression.
-        only: A condition under which anything is wanted at all.
-    """
+    """Return a statement for the best `:limit` chunks that match, each with its id and rank, and the scope's values."""
     condition, values = scope_sql(scope)
     within = "" if scope is None else "CROSS JOIN chunks AS c ON c.id = f.rowid"
     return (
@@ -98,17 +84,7 @@ def ranked(ids: Sequence[int], ranks: Sequence[float]) -> list[tuple[int, float]
 
 
 def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = None) -> list[tuple[int, float]]:
-    """Return the chunks that match, best first. The scope acts before the ranking is cut.
-
-    Args:
-        db: A connection.
-        match: A MATCH expression built by `memd.text.keywords`; user text never comes here raw.
-        limit: Most results.
-        scope: Limits to sources or a path prefix.
-
-    Returns:
-        (chunk id, negated BM25: bigger is better), equal scores by id.
-    """
+    """Return the chunks that match, best first. The scope acts before the ranking is cut."""
     if limit <= 0 or not match.strip():
         return []
     matching, values = matching_sql(narrow(db, scope), "match")
@@ -123,12 +99,7 @@ def find_keyword(db: Database, match: str, limit: int, scope: Scope | None = Non
 
 
 def has_match(db: Database, match: str) -> bool:
-    """Return whether any chunk matches.
-
-    Args:
-        db: A connection.
-        match: As `find_keyword` takes it.
-    """
+    """Return whether any chunk matches."""
     return (
         db.execute("SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 1", (match,)).fetchone()
         is not None
@@ -136,16 +107,7 @@ def has_match(db: Database, match: str) -> bool:
 
 
 def count_matches(db: Database, match: str, ids: Sequence[int]) -> tuple[int, list[int]]:
-    """Return how many chunks match, and which of some do.
-
-    Args:
-        db: A connection.
-        match: As `find_keyword` takes it.
-        ids: The chunks of which it matters.
-
-    Returns:
-        (how many of all, those of `ids` that do).
-    """
+    """Return how many chunks match, and which of some do."""
     # One pass over all matches. Asking FTS5 for single rows starts the query anew for each of them.
     row = db.execute(
         """SELECT count(*), json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?)))
@@ -158,14 +120,8 @@ def count_matches(db: Database, match: str, ids: Sequence[int]) -> tuple[int, li
 def holding(
     db: Database, literal: str, ids: Sequence[int] | None, scope: Scope | None, limit: int = 1
 ) -> list[int]:
-    """Return chunks whose text holds a literal, signs and all; the case of A to Z doesn't matter. Every text is read.
-
-    Args:
-        db: A connection.
-        literal: What to look for.
-        ids: The chunks to look at; None for all.
-        scope: Limits to sources or a path prefix.
-        limit: Most chunks.
+    """Return chunks whose text holds a literal, signs and all; the case of A to Z doesn't matter. Every text is
+    read.
     """
     condition, values = scope_sql(scope)
     among = "" if ids is None else "AND c.id IN (SELECT value FROM json_each(:ids))"
@@ -184,26 +140,12 @@ def count_chunks(db: Database) -> int:
 
 
 def insert_words(db: Database, chunk_id: int, path: str, context: str, text: str) -> None:
-    """Write what a chunk is found by: the words of its text, and of where it stands.
-
-    Args:
-        db: The writer, inside a transaction.
-        chunk_id: The chunk.
-        path: Its file; the name counts where `context` doesn't tell it.
-        context: Its context, or "".
-        text: Its text.
-    """
+    """Write what a chunk is found by: the words of its text, and of where it stands."""
     insert_words_of_file(db, path, [(chunk_id, context, text)])
 
 
 def insert_words_of_file(db: Database, path: str, rows: Sequence[tuple[int, str, str]]) -> None:
-    """Do what `insert_words` does for several chunks of one file, in much less time.
-
-    Args:
-        db: The writer, inside a transaction.
-        path: The file.
-        rows: Id, context and text of each chunk.
-    """
+    """Do what `insert_words` does for several chunks of one file, in much less time."""
     name = name_words(path)
     places = list(dict.fromkeys(context or name for _, context, _ in rows))
     where = {

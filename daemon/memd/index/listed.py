@@ -24,12 +24,7 @@ class ListedFile:
 
 
 def list_files(db: Database, paths: Sequence[str]) -> dict[str, ListedFile]:
-    """Return what is known of files by path; one that isn't in the index is left out.
-
-    Args:
-        db: A connection.
-        paths: The files.
-    """
+    """Return what is known of files by path; one that isn't in the index is left out."""
     rows = db.execute(
         """SELECT f.path, f.source,
              (SELECT count(*) FROM chunks WHERE path = f.path),
@@ -44,10 +39,6 @@ def list_files(db: Database, paths: Sequence[str]) -> dict[str, ListedFile]:
 
 
 def first_heading(markdown: str) -> str:
-    """Return the first heading of a text without its signs, or an empty one.
-
-    Args:
-        markdown: The beginning of a file.
-    """
+    """Return the first heading of a text without its signs, or an empty one."""
     found = _HEADING.search(markdown)
     return "" if found is None else found["title"][:MAX_TITLE_CHARS]

@@ -66,16 +66,7 @@ def match_statement(
     *,
     with_rows: bool = True,
 ) -> MatchStatement:
-    """Return the statement for the chunks that match, best first. The scope acts before either list is cut.
-
-    Args:
-        db: A connection.
-        any_of: A MATCH expression built by `memd.text.keywords`; user text never comes here raw.
-        all_of: Another one, asked for where the first brings up as many as wanted.
-        limit: Most results of each.
-        scope: Limits to sources or a path prefix.
-        with_rows: Whether to return where they stand, too.
-    """
+    """Return the statement for the chunks that match, best first. The scope acts before either list is cut."""
     scope = narrow(db, scope)
     some, values = matching_sql(scope, "any_of")
     every, _ = matching_sql(scope, "all_of", only="(SELECT count(*) FROM some) = :limit")

@@ -59,13 +59,7 @@ def active_space(db: Database) -> ActiveSpace | None:
 
 
 def set_active_space(db: Database, space_id: str, dims: int) -> None:
-    """Let another vector space answer. `chunks_vec` follows through `chunks_vec.refill`.
-
-    Args:
-        db: The writer, inside a transaction.
-        space_id: The opaque id of the space.
-        dims: Length of its vectors.
-    """
+    """Let another vector space answer. `chunks_vec` follows through `chunks_vec.refill`."""
     set_meta(db, ACTIVE_SPACE, json.dumps([space_id, dims]))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memd.index.database import Database, get_int
 from memd.index.numbers import pack_ids
-from memd.text.chunking import embedded_text
+from memd.text.cut.chunking import embedded_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,7 @@ def missing_hashes(
     without: Collection[str] = (),
     renew_to_id: int | None = None,
 ) -> list[tuple[str, str]]:
-    """Return texts that have no vector yet, those of the newest files first.
-
-    Args:
-        db: A connection.
-        space_id: The vector space.
-        limit: Most texts.
-        without: Hashes to leave out: their vectors are under way.
-        renew_to_id: Vectors with an id up to this one count as missing; None where none does.
-
-    Returns:
-        (hash, text with its context), each hash once. Texts that were refused are not among them.
-    """
+    """Return texts that have no vector yet, those of the newest files first."""
     first: dict[str, int] = {}
     condition, values = _missing(space_id, renew_to_id)
     for key, digest in db.execute(
@@ -86,14 +75,7 @@ def oldest_missing_ms(db: Database, space_id: str) -> int | None:
 
 
 def refuse_texts(db: Database, space_id: str, reasons: dict[str, str], now_ms: int) -> None:
-    """Note texts that no vector can be had for, so that they are not asked for again.
-
-    Args:
-        db: The writer, inside a transaction.
-        space_id: The vector space.
-        reasons: Why, by hash; never the text itself.
-        now_ms: Wall time in milliseconds.
-    """
+    """Note texts that no vector can be had for, so that they are not asked for again."""
     db.executemany(
         "INSERT OR REPLACE INTO refused_texts (provider_key, hash, reason, updated_at) VALUES (?, ?, ?, ?)",
         ((space_id, digest, reason, now_ms) for digest, reason in reasons.items()),

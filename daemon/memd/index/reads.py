@@ -47,11 +47,7 @@ class Read:
 
 
 class Readers:
-    """Connections to read through. Threads take and keep them.
-
-    Args:
-        connect: Makes another one.
-    """
+    """Connections to read through. Threads take and keep them."""
 
     def __init__(self, connect: Callable[[], Database]) -> None:
         self._connect = connect

@@ -8,7 +8,7 @@ from memd.index.annotations import AnnotatedFiles, FileAnnotations
 from memd.index.database import Database
 from memd.index.files import ChunkRow
 from memd.index.numbers import pack_json
-from memd.text.windows import Region
+from memd.text.cut.windows import Region
 
 NONE_ANNOTATED: AnnotatedFiles = {}
 
@@ -22,17 +22,7 @@ def load_regions(
     reach: int,
     annotated: AnnotatedFiles = NONE_ANNOTATED,
 ) -> dict[int, Region]:
-    """Return parts of files, put together from the chunks around some chunks.
-
-    Args:
-        db: A reader connection.
-        passages: The chunks, each with its text.
-        reach: How far to look on each side, in characters.
-        annotated: Annotated entries: each is shown alone, and never around another chunk.
-
-    Returns:
-        The part without gaps around each chunk, by its id; a chunk of which isn't known where it stands has none.
-    """
+    """Return parts of files, put together from the chunks around some chunks."""
     placed = [(row, text) for row, text in passages if row.end_char > row.start_char]
     wanted = [(row.path, row.source, row.start_char - 2 * reach, row.end_char + reach) for row, _ in placed]
     around: list[list[_Part]] = [[] for _ in placed]

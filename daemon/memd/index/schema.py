@@ -160,11 +160,7 @@ VERSION = len(STEPS)
 
 
 def migrate(db: Database) -> None:
-    """Bring a file to the current version; call inside a transaction.
-
-    Args:
-        db: A writer on an empty file or one of ours, not newer than `VERSION`.
-    """
+    """Bring a file to the current version; call inside a transaction."""
     version = get_int(db, "PRAGMA user_version")
     if version == VERSION:
         return

@@ -17,12 +17,6 @@ def note_space(db: Database, space_id: str, recipe: Mapping[str, str], now_ms: i
     """Write down how a space's provider is made, and that the space is in use now.
 
     Spaces that hold no vector any more, and are not this one, are forgotten.
-
-    Args:
-        db: The writer, inside a transaction.
-        space_id: The vector space.
-        recipe: What makes its provider again; holds no key.
-        now_ms: Wall time in milliseconds.
     """
     known = _load(db)
     held = {str(row[0]) for row in db.execute("SELECT DISTINCT provider_key FROM embedding_cache")}
@@ -53,13 +47,7 @@ def load_jobs(db: Database, space_id: str) -> str | None:
 
 
 def save_jobs(db: Database, space_id: str, jobs: str) -> None:
-    """Write down the jobs at a provider that fill a space and are not finished.
-
-    Args:
-        db: The writer, inside a transaction.
-        space_id: The vector space.
-        jobs: Any text; it holds no key.
-    """
+    """Write down the jobs at a provider that fill a space and are not finished."""
     set_meta(db, f"{JOBS}:{space_id}", jobs)
 
 

@@ -33,12 +33,7 @@ def key_of(digest: str) -> int:
 
 
 def find_sorted(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return where some ids are among others, and which of them are there at all.
-
-    Args:
-        ids: (n,), ascending.
-        wanted: (m,).
-    """
+    """Return where some ids are among others, and which of them are there at all."""
     at = np.searchsorted(ids, wanted)
     there = at < len(ids)
     there[there] = ids[at[there]] == wanted[there]
@@ -46,13 +41,7 @@ def find_sorted(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], NDArray[np.b
 
 
 class VectorKeys:
-    """Of which text each vector of a space is. Nothing of it changes, as nothing of that ever does.
-
-    Args:
-        space_id: The vector space.
-        ids: (n,), of its vectors, ascending; None: none is known.
-        keys: (n,), of their texts.
-    """
+    """Of which text each vector of a space is. Nothing of it changes, as nothing of that ever does."""
 
     def __init__(self, space_id: str = "", ids: Ints | None = None, keys: Ints | None = None) -> None:
         self.space_id = space_id
@@ -68,12 +57,7 @@ class VectorKeys:
         return known, self._keys[at[known]]
 
     def with_those(self, db: Database, vector_ids: Ints) -> VectorKeys:
-        """Return the same with vectors that weren't known, as far as they are there.
-
-        Args:
-            db: A reader connection.
-            vector_ids: (n,), each once.
-        """
+        """Return the same with vectors that weren't known, as far as they are there."""
         rows = db.execute(  # one row, as in `keyword.find_keyword`
             """SELECT json_group_array(json_array(e.id, e.hash)) FROM json_each(?) AS wanted
                CROSS JOIN embedding_cache AS e NOT INDEXED ON e.id = wanted.value AND e.provider_key = ?""",
@@ -82,11 +66,7 @@ class VectorKeys:
         return self._with(_HASHES.decode(str(rows[0][0])))
 
     def with_all(self, db: Database) -> VectorKeys:
-        """Return the same with all vectors of the space.
-
-        Args:
-            db: A reader connection.
-        """
+        """Return the same with all vectors of the space."""
         keys, last = self, 0
         while True:  # from the index, whose rows are short
             rows = db.execute(

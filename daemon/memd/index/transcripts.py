@@ -23,15 +23,7 @@ class TranscriptCounts:
 def store_transcript(
     db: Database, path: str, line_map: Sequence[int], redactions: int, last_from: int = 1
 ) -> None:
-    """Write down where a transcript's lines came from.
-
-    Args:
-        db: The writer, inside the transaction that publishes its chunks.
-        path: Its path in the index.
-        line_map: For each indexed line the line (or event number) of the transcript.
-        redactions: How many secrets were left out.
-        last_from: The indexed line with which its last conversation begins.
-    """
+    """Write down where a transcript's lines came from."""
     packed = array("q", line_map)
     if sys.byteorder == "big":
         packed.byteswap()

@@ -6,8 +6,8 @@ import apsw
 import numpy as np
 
 from memd.index.database import Database
-from memd.text.stems import ALGORITHMS, MARK, language_mark
-from memd.text.typos import Vocabulary, errors_allowed, similar_words
+from memd.text.language.stems import ALGORITHMS, MARK, language_mark
+from memd.text.query.typos import Vocabulary, errors_allowed, similar_words
 
 TOKENIZER = ("porter", ("unicode61", "remove_diacritics", "2"))
 """The tokenizer of `chunks_fts` (`memd.index.schema`): its name and arguments."""
@@ -21,12 +21,6 @@ def load_vocabulary(db: Database) -> Vocabulary:
     """Return the words of an index as FTS5 keeps them: in lower case, without accents, stemmed.
 
     Words of CJK, which are single letters there, and stems of other languages are left out.
-
-    Args:
-        db: A connection; one that refuses writing will do.
-
-    Raises:
-        apsw.Error: As SQLite says.
     """
     refusing = db.pragma("query_only")
     if refusing:
@@ -48,11 +42,7 @@ def load_vocabulary(db: Database) -> Vocabulary:
 
 
 def stemmed_languages(db: Database) -> tuple[str, ...]:
-    """Return the languages that texts of an index are stemmed in.
-
-    Args:
-        db: A connection.
-    """
+    """Return the languages that texts of an index are stemmed in."""
     one = "SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 1"
     return tuple(
         each for each in ALGORITHMS if db.execute(one, (f'"{language_mark(each)}"',)).get is not None
@@ -60,17 +50,7 @@ def stemmed_languages(db: Database) -> tuple[str, ...]:
 
 
 def near_words(db: Database, vocabulary: Vocabulary, word: str, limit: int = 3) -> list[str]:
-    """Return words of an index that one of a question, in none of its texts, may have been meant as.
-
-    Args:
-        db: Any connection with FTS5; nothing is read.
-        vocabulary: From `load_vocabulary`.
-        word: As asked.
-        limit: Most words.
-
-    Returns:
-        Words to ask for, likeliest first; they are stems, or spellings that FTS5 brings down to them.
-    """
+    """Return words of an index that one of a question, in none of its texts, may have been meant as."""
     errors = errors_allowed(word.lower())
     stem = stem_of(db, word)
     if errors == 0 or stem is None or stem in vocabulary:

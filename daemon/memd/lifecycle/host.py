@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from memd.openclaw import AgentConfig
-from memd.sync.room import SourceLimits
+from memd.settings.agents import AgentConfig
+from memd.sync.disk.capacity import SourceLimits
 from memd_client.messages import EmbedParams, EmbedReply, GetParams, GetReply, SearchParams, SearchReply
 
 

@@ -19,11 +19,7 @@ MAX_RESULTS = 50
 
 
 def search_of(arguments: Mapping[str, Any]) -> Ask[SearchAgentsReply]:
-    """Return the request that a call makes of the daemon, which checks ranges.
-
-    Raises:
-        BadParamsError: An argument is unknown, missing, or of the wrong type.
-    """
+    """Return the request that a call makes of the daemon, which checks ranges."""
     query, most, least = (arguments.get(name) for name in ("query", "maxResults", "minScore"))
     unknown = arguments.keys() - {"query", "maxResults", "minScore"}
     if unknown:

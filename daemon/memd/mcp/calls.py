@@ -37,12 +37,6 @@ async def carry_out(
 ) -> Outcome:
     """Carry out a call. Whatever it says gets an answer; one that can't be carried out says what would be right.
 
-    Args:
-        reach: The daemon, and whose memory may be asked for.
-        name: The tool.
-        arguments: As the client sent them; anything in them may be wrong.
-        on_progress: Told of every progress of the daemon.
-
     Cancellation: the daemon is told to stop.
     """
     tool = TOOLS.get(name)

@@ -33,13 +33,7 @@ class McpClient:
     then: str
 
     def user_file(self, home: Path, environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-        """Return its file for the user.
-
-        Args:
-            home: The home folder.
-            environ: Variables that lead elsewhere.
-            platform: As `sys.platform` has it.
-        """
+        """Return its file for the user."""
         support = home / "Library" / "Application Support"
         config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
         applications = support if platform == "darwin" else config
@@ -52,13 +46,7 @@ class McpClient:
         }[self.name]
 
     def entry(self, command: str, agent: str | None, environ: Mapping[str, str]) -> dict[str, Any]:
-        """Return the entry for memd.
-
-        Args:
-            command: The command line program.
-            agent: The one agent it serves; None for all.
-            environ: Variables the server shall have.
-        """
+        """Return the entry for memd."""
         entry: dict[str, Any] = {"type": "stdio"} if self.says_type else {}
         entry |= {"command": command, "args": ["mcp", *(["--agent", agent] if agent else [])]}
         return entry | ({"env": dict(environ)} if environ else {})

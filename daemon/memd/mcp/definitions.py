@@ -50,12 +50,7 @@ class Tool:
     example: dict[str, Any] = field(default_factory=dict)
 
     def input_schema(self, agents: Sequence[str], *, fixed: bool) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments.
-
-        Args:
-            agents: The agents one may name; empty where they aren't known.
-            fixed: The server serves one agent, so that there is nothing to choose.
-        """
+        """Return the JSON Schema of its arguments."""
         properties = dict(self.properties)
         if not fixed:
             named = [*agents, *((ALL_AGENTS,) if self.takes_all and ALL_AGENTS not in agents else ())]

@@ -11,7 +11,7 @@ from typing import Any
 from memd.mcp import json_text, toml_text
 from memd.mcp.client_files import SERVER, McpClient
 from memd.mcp.text_edit import UnreadableTextError
-from memd.state_file import load_whole, replace_synced
+from memd.system.state_file import load_whole, replace_synced
 from memd_client.errors import ConfigInvalidError
 
 NEW_FILE_MODE = 0o600
@@ -43,16 +43,7 @@ class Change:
 
 
 def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> Change:
-    """Return what has to change in a client's settings.
-
-    Args:
-        client: Whose settings.
-        path: The file.
-        entry: What memd's entry shall be; None to take it out.
-
-    Raises:
-        ConfigInvalidError: The file can't be read, or not be edited without touching what else is in it.
-    """
+    """Return what has to change in a client's settings."""
     before = _read(path)
     text = before or ""
     try:
@@ -68,15 +59,7 @@ def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> Change:
 
 
 def carry_out(change: Change, stamp: str) -> Path | None:
-    """Write a change, whole or not at all, and return the backup of what was there; None where nothing was.
-
-    Args:
-        change: As `plan` returns it.
-        stamp: Names the backup.
-
-    Raises:
-        ConfigInvalidError: It can't be written, or the file changed meanwhile.
-    """
+    """Write a change, whole or not at all, and return the backup of what was there; None where nothing was."""
     path = Path(os.path.realpath(change.path))  # a link to where settings are kept stays one
     if _read(path) != change.before:
         raise ConfigInvalidError(f"{path} was changed meanwhile", hint="Run the command again.")

@@ -44,16 +44,7 @@ class Node:
 
 
 def put(text: str, keys: Sequence[str], value: Any) -> str:
-    """Return the text with a value at a path of keys; what is missing on the way is made.
-
-    Args:
-        text: JSON, or nothing.
-        keys: The path from the outermost object.
-        value: What shall stand there.
-
-    Raises:
-        UnreadableTextError: The text is no JSON, or something on the way is no object.
-    """
+    """Return the text with a value at a path of keys; what is missing on the way is made."""
     if not text.strip("\ufeff \t\r\n"):
         text += "{}\n"
     node = _parse(text)
@@ -76,11 +67,7 @@ def put(text: str, keys: Sequence[str], value: Any) -> str:
 
 
 def take_out(text: str, keys: Sequence[str]) -> str:
-    """Return the text without what stands at a path of keys; as it is where nothing does.
-
-    Raises:
-        UnreadableTextError: As in `put`.
-    """
+    """Return the text without what stands at a path of keys; as it is where nothing does."""
     if not text.strip("\ufeff \t\r\n"):
         return text
     node = _parse(text)
@@ -96,11 +83,7 @@ def take_out(text: str, keys: Sequence[str]) -> str:
 
 
 def value_of(text: str) -> Any:
-    """Return what a JSON text says.
-
-    Raises:
-        UnreadableTextError: It is no JSON.
-    """
+    """Return what a JSON text says."""
     return _parse(text).value if text.strip("\ufeff \t\r\n") else {}
 
 
@@ -116,11 +99,7 @@ def _changed(held: Any, keys: Sequence[str], value: Any) -> Any:
 
 
 def _checked(text: str, wanted: Any) -> str:
-    """Return an edited text that says what it shall say.
-
-    Raises:
-        UnreadableTextError: It doesn't.
-    """
+    """Return an edited text that says what it shall say."""
     if _parse(text).value != wanted:
         raise UnreadableTextError("it is laid out in a way that can't be edited safely")
     return text
@@ -189,11 +168,7 @@ def _newline(text: str) -> str:
 
 
 def _parse(text: str) -> Node:
-    """Return the tree of a text.
-
-    Raises:
-        UnreadableTextError: It is no JSON; says where.
-    """
+    """Return the tree of a text."""
     node = _node(text, _skip(text, 0), 0)
     end = _skip(text, node.end)
     if end < len(text):

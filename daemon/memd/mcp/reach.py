@@ -17,12 +17,7 @@ LOOK_S = 2.0
 
 
 class Reach:
-    """The daemon, and the agents of it that may be asked for.
-
-    Args:
-        client: Speaks with the daemon; open for as long as this is used.
-        agent: The one agent that is served; None for all of them.
-    """
+    """The daemon, and the agents of it that may be asked for."""
 
     def __init__(self, client: Client, agent: str | None) -> None:
         self.client = client
@@ -34,14 +29,7 @@ class Reach:
         return f"<Reach {self.agent or 'all agents'}>"
 
     def checked(self, named: object) -> str | None:
-        """Return the agent a call means; None for the default agent.
-
-        Args:
-            named: What the call says; None where it says nothing.
-
-        Raises:
-            AgentUnknownError: It isn't a name, or another agent than the one that is served.
-        """
+        """Return the agent a call means; None for the default agent."""
         if named is None:
             return self.agent
         if not isinstance(named, str) or not named.strip():
@@ -53,11 +41,7 @@ class Reach:
         return named
 
     async def agents(self) -> tuple[str, ...]:
-        """Return the agents that may be asked for, those with memory turned off left out.
-
-        Raises:
-            MemdError: The daemon doesn't answer.
-        """
+        """Return the agents that may be asked for, those with memory turned off left out."""
         if self.agent is not None:
             return (self.agent,)
         if monotonic() - self._known_at > KNOWN_S:

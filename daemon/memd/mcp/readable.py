@@ -15,11 +15,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def show_unseen(text: str) -> str:
-    r"""Return a text with characters that show nothing, or turn the direction of what is shown, written as `\u202e`.
-
-    Args:
-        text: Any text, as somebody else wrote it. Tabs and newlines stay.
-    """
+    r"""Return a text with characters that show nothing, or turn the direction of what is shown, written as `\u202e`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_shown(each) for each in text.replace("\r\n", "\n"))
@@ -33,21 +29,12 @@ def _shown(character: str) -> str:
 
 
 def say(name: str, answer: Mapping[str, Any]) -> str:
-    """Return a tool's answer as text.
-
-    Args:
-        name: The tool.
-        answer: What it answered.
-    """
+    """Return a tool's answer as text."""
     return show_unseen(_SAID[name](answer))
 
 
 def say_wrong(answer: Mapping[str, Any]) -> str:
-    """Return what was wrong with a call, and what would be right.
-
-    Args:
-        answer: `error`, `expected` and `example`, as the daemon has them.
-    """
+    """Return what was wrong with a call, and what would be right."""
     lines = [str(answer.get("error", "the call can't be carried out"))]
     if answer.get("expected"):
         lines.append(f"Expected: {answer['expected']}")

@@ -32,14 +32,7 @@ CALL = "tools/call"
 
 
 async def relay(incoming: Incoming, checked: Checked, outgoing: Outgoing, methods: Container[str]) -> None:
-    """Hand on what comes from a client, and answer what can't be handed on. It ends when the client hangs up.
-
-    Args:
-        incoming: What the transport read.
-        checked: Where the SDK reads.
-        outgoing: What the transport writes.
-        methods: The methods this server knows.
-    """
+    """Hand on what comes from a client, and answer what can't be handed on. It ends when the client hangs up."""
     async with checked, outgoing:
         async for message in incoming:
             answer: JSONRPCResponse | JSONRPCError | None = None
@@ -57,12 +50,7 @@ async def relay(incoming: Incoming, checked: Checked, outgoing: Outgoing, method
 
 
 def answer_to(request: JSONRPCRequest, methods: Container[str]) -> JSONRPCResponse | JSONRPCError | None:
-    """Return the answer to a request that can't be handed on; None for one that can, its arguments put right.
-
-    Args:
-        request: As it came. Arguments written as JSON text become what the text says.
-        methods: The methods this server knows.
-    """
+    """Return the answer to a request that can't be handed on; None for one that can, its arguments put right."""
     if request.method not in methods:
         return _error(request.id, METHOD_NOT_FOUND, f"there is no method {request.method[:60]!r} here")
     if request.method != CALL:

@@ -54,12 +54,7 @@ def template_of(agent: str | None) -> str:
 
 
 def place_of(reach: Reach, address: str) -> tuple[str, str]:
-    """Return the agent and the path that a URI names.
-
-    Raises:
-        PathRefusedError: It is no URI of memory.
-        AgentUnknownError: Its agent isn't served here.
-    """
+    """Return the agent and the path that a URI names."""
     try:
         parts = urlsplit(address)
         agent, path = (
@@ -76,16 +71,7 @@ def place_of(reach: Reach, address: str) -> tuple[str, str]:
 
 
 async def page_of(reach: Reach, cursor: str | None) -> tuple[list[MemoryFile], str | None]:
-    """Return a page of the list of files, agent by agent and the newest first, and the cursor of the next page.
-
-    Args:
-        reach: The daemon, and whose files.
-        cursor: As the page before returned it; None for the first.
-
-    Raises:
-        BadParamsError: It is no cursor of this server.
-        MemdError: The daemon doesn't answer.
-    """
+    """Return a page of the list of files, agent by agent and the newest first, and the cursor of the next page."""
     agents = await reach.agents()
     agent, offset = _start(agents, cursor)
     found: list[MemoryFile] = []
@@ -102,11 +88,7 @@ async def page_of(reach: Reach, cursor: str | None) -> tuple[list[MemoryFile], s
 
 
 async def text_of(reach: Reach, agent: str, path: str) -> str:
-    """Return the whole text of a file.
-
-    Raises:
-        MemdError: It isn't memory, or can't be read.
-    """
+    """Return the whole text of a file."""
     parts: list[str] = []
     line = 1
     while True:

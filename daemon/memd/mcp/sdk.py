@@ -12,7 +12,7 @@ import importlib
 import sys
 from importlib.util import find_spec, module_from_spec
 
-from memd.lean import put_off
+from memd.system.lazy_imports import defer_import
 
 NEEDED = ("mcp.server.lowlevel.server", "mcp.server.stdio")
 
@@ -35,11 +35,7 @@ def install_command() -> str:
 
 
 def load_sdk() -> None:
-    """Import what `memd.mcp.serving` needs of the SDK. Where a process has imported it already, nothing happens.
-
-    Raises:
-        SdkMissingError: It isn't there, or can't be used; the message says what to do.
-    """
+    """Import what `memd.mcp.serving` needs of the SDK. Where a process has imported it already, nothing happens."""
     if "mcp" in sys.modules:
         return
     if find_spec("mcp") is None:
@@ -67,7 +63,7 @@ def _import_lean() -> None:
         sys.modules[name] = module_from_spec(spec)
     for name in DEFERRED:
         if name not in sys.modules:
-            put_off(name)
+            defer_import(name)
     BaseModel.model_config["defer_build"] = True
     try:
         for name in NEEDED:
@@ -77,11 +73,7 @@ def _import_lean() -> None:
 
 
 def _import_whole() -> None:
-    """Import the server's modules as anybody would.
-
-    Raises:
-        SdkMissingError: They can't be imported.
-    """
+    """Import the server's modules as anybody would."""
     for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
         del sys.modules[name]
     try:

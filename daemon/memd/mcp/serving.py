@@ -25,7 +25,6 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import McpError
 from pydantic import AnyUrl
 
-from memd.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 from memd.mcp import resources
 from memd.mcp.calls import OnProgress, carry_out
 from memd.mcp.definitions import INSTRUCTIONS, TOOLS, Tool
@@ -34,6 +33,7 @@ from memd.mcp.readable import say_error
 from memd.mcp.relay import relay
 from memd.mcp.steps import Steps
 from memd.mcp.updates import Updates
+from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 from memd_client.aio import Client
 from memd_client.errors import BadParamsError, DaemonUnreachableError, MemdError
 from memd_client.session import CLIENT_VERSION
@@ -63,11 +63,6 @@ def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> No
     """Serve the client at the other end of standard input and output until it hangs up.
 
     What anything else prints meanwhile goes to standard error: the output is the protocol's.
-
-    Args:
-        agent: The one agent to serve; None for all of them.
-        autostart: Start the daemon where none runs.
-        structured: Answer calls as structured data too.
     """
     logging.disable(logging.CRITICAL)  # the SDK logs requests it can't read, and memory is in them
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread waits for input, and would be waited for
@@ -106,14 +101,7 @@ def _own_output() -> TextIOWrapper:
 
 
 class MemoryServer:
-    """What the SDK's server answers with.
-
-    Args:
-        reach: The daemon, and whose memory is served.
-        updates: The client's subscriptions.
-        structured: Whether answers are structured data besides text. Most clients hand one of the two to the model,
-            some both, and none says which; so a client gets text alone unless it was configured otherwise.
-    """
+    """What the SDK's server answers with."""
 
     def __init__(self, reach: Reach, updates: Updates, *, structured: bool = False) -> None:
         self._structured = structured

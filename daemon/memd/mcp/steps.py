@@ -17,11 +17,7 @@ class Steps:
         self._last = -1
 
     def next(self, progress: Progress) -> Step | None:
-        """Return what to tell of a progress; None where it is no news.
-
-        Args:
-            progress: As the daemon reports it; `done` begins anew with each stage.
-        """
+        """Return what to tell of a progress; None where it is no news."""
         if progress.stage != self._stage:
             self._stage = progress.stage
             self._before = max(self._last, 0)

@@ -18,17 +18,7 @@ _HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 def put(text: str, section: str, name: str, value: Mapping[str, Any]) -> str:
-    """Return the text with the table `[section.name]`.
-
-    Args:
-        text: TOML, or nothing.
-        section: The table of all servers.
-        name: The server's: letters, digits and hyphens.
-        value: Texts, lists of texts, and one map of texts at most.
-
-    Raises:
-        UnreadableTextError: It is no TOML, or the table is written in a way that can't be edited.
-    """
+    """Return the text with the table `[section.name]`."""
     wanted = value_of(text)
     if wanted.get(section, {}).get(name) == value:
         return text
@@ -44,11 +34,7 @@ def put(text: str, section: str, name: str, value: Mapping[str, Any]) -> str:
 
 
 def take_out(text: str, section: str, name: str) -> str:
-    """Return the text without the table `[section.name]`; as it is where there is none.
-
-    Raises:
-        UnreadableTextError: As in `put`.
-    """
+    """Return the text without the table `[section.name]`; as it is where there is none."""
     wanted = value_of(text)
     if name not in wanted.get(section, {}):
         return text
@@ -66,11 +52,7 @@ def take_out(text: str, section: str, name: str) -> str:
 
 
 def value_of(text: str) -> dict[str, Any]:
-    """Return what a TOML text says.
-
-    Raises:
-        UnreadableTextError: It is no TOML; says where.
-    """
+    """Return what a TOML text says."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -124,11 +106,7 @@ def _before_comments(text: str, at: int) -> int:
 
 
 def _checked(text: str, wanted: Mapping[str, Any], without: str = "") -> str:
-    """Return an edited text that says what it shall say.
-
-    Raises:
-        UnreadableTextError: It doesn't.
-    """
+    """Return an edited text that says what it shall say."""
     try:
         said = value_of(text)
     except UnreadableTextError:

@@ -29,11 +29,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 
 class Updates:
-    """The subscriptions of one client.
-
-    Args:
-        client: Speaks with the daemon and never starts one: a daemon that somebody stopped stays stopped.
-    """
+    """The subscriptions of one client."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -44,11 +40,7 @@ class Updates:
         return f"<Updates of {len(self._wanted)} files>"
 
     async def add(self, agent: str, path: str) -> None:
-        """Watch a file.
-
-        Raises:
-            MemdError: The daemon doesn't say how the file is now.
-        """
+        """Watch a file."""
         self._wanted[agent, path] = (await self._versions(agent)).get(path)
         self._some.set()
 
@@ -59,11 +51,7 @@ class Updates:
             self._some.clear()
 
     async def run(self, tell: Tell) -> None:
-        """Follow the daemon's events while a file is watched; it ends by being cancelled.
-
-        Args:
-            tell: Tells the client.
-        """
+        """Follow the daemon's events while a file is watched; it ends by being cancelled."""
         while True:
             await self._some.wait()
             try:

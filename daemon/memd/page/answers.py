@@ -95,9 +95,6 @@ def enter(cookie: str | None) -> Answer:
 
     It is a page, no redirect: a browser that followed a link from elsewhere would not send a strict cookie along
     a redirect, but does from here.
-
-    Args:
-        cookie: The header that hands the session over; None where the browser has it.
     """
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">'

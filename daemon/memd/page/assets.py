@@ -43,11 +43,7 @@ class Asset:
     tag: str
 
     def answer(self, known: str | None) -> Answer:
-        """Return it, or that it is what the browser has.
-
-        Args:
-            known: The tags of the versions the browser has (`If-None-Match`).
-        """
+        """Return it, or that it is what the browser has."""
         headers = (("ETag", self.tag), ("Cache-Control", "no-cache"))
         if known is not None and self.tag in (each.strip() for each in known.split(",")):
             return Answer(HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -55,11 +51,7 @@ class Asset:
 
 
 class Assets:
-    """All files of the page by their names, with `/` between folders.
-
-    Args:
-        files: The files.
-    """
+    """All files of the page by their names, with `/` between folders."""
 
     def __init__(self, files: Mapping[str, Asset]) -> None:
         self._files = files
@@ -79,11 +71,7 @@ class Assets:
 
 
 def load_assets(folder: Path = FOLDER) -> Assets:
-    """Read the page's files (blocking). Links and kinds that aren't served are left out.
-
-    Args:
-        folder: Where they are; may be missing.
-    """
+    """Read the page's files (blocking). Links and kinds that aren't served are left out."""
     files = {}
     for path in sorted(folder.rglob("*")):
         kind = KINDS.get(path.suffix)

@@ -48,29 +48,13 @@ class _Plain(Ask[Any]):
 
 
 class Gateway:
-    """The daemon, as the page sees it.
-
-    Args:
-        client: A client of the daemon.
-    """
+    """The daemon, as the page sees it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def ask(self, agent: str | None, request: str, body: bytes) -> Any:
-        """Return the daemon's reply.
-
-        Args:
-            agent: The one agent the session shows; None for all.
-            request: Its name.
-            body: Its parameters as JSON.
-
-        Raises:
-            MethodUnknownError: The page may not make this request.
-            BadParamsError: The body is no JSON map.
-            AgentUnknownError: It concerns another agent than the session's.
-            MemdError: What the daemon answered.
-        """
+        """Return the daemon's reply."""
         if request not in OFFERED:
             raise MethodUnknownError(f"the page makes no request {request[:60]!r}")
         params = _narrowed(agent, request, _params_of(body))
@@ -95,11 +79,7 @@ class Gateway:
 
     @asynccontextmanager
     async def events(self, agent: str | None) -> AsyncIterator[trio.MemoryReceiveChannel[Event]]:
-        """Give what happens inside the block; it ends with the connection to the daemon.
-
-        Args:
-            agent: Whose events; None: everybody's.
-        """
+        """Give what happens inside the block; it ends with the connection to the daemon."""
         send, receive = trio.open_memory_channel[Event](0)
 
         async def follow() -> None:
@@ -140,13 +120,7 @@ def _narrowed(agent: str | None, request: str, params: dict[str, Any]) -> dict[s
 
 
 def without_others(agent: str, request: str, reply: dict[str, Any]) -> dict[str, Any]:
-    """Return a reply without what it says of other agents.
-
-    Args:
-        agent: The session's.
-        request: What was asked.
-        reply: What the daemon answered.
-    """
+    """Return a reply without what it says of other agents."""
     if request == "status":
         return {**reply, **{name: [] for name in SHARED}}
     if request == "metrics":

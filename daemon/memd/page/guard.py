@@ -39,10 +39,6 @@ def why_foreign(head: Head, port: int) -> str | None:
 
     A page of another origin can send requests here, and the browser may add our cookie: it is told apart by what
     browsers say in headers that no page can set. A name that was made to lead to 127.0.0.1 stands in `Host`.
-
-    Args:
-        head: The request.
-        port: The page's port.
     """
     host = head.headers.get("host", "").lower()
     if host not in (f"127.0.0.1:{port}", f"localhost:{port}"):
@@ -69,11 +65,7 @@ def _why_foreign_fetch(head: Head) -> str | None:
 
 
 def why_no_call(head: Head) -> str | None:
-    """Return what a request to the daemon lacks that only the page's own script sends, or None.
-
-    Args:
-        head: A POST.
-    """
+    """Return what a request to the daemon lacks that only the page's own script sends, or None."""
     kind, _, rest = head.headers.get("content-type", "").partition(";")
     if kind.strip().lower() != "application/json" or rest.strip().lower() not in ("", "charset=utf-8"):
         return "content_type"
@@ -81,12 +73,7 @@ def why_no_call(head: Head) -> str | None:
 
 
 def cookie_of(head: Head, name: str) -> str | None:
-    """Return a cookie's value; None where it isn't there exactly once.
-
-    Args:
-        head: The request.
-        name: The cookie's.
-    """
+    """Return a cookie's value; None where it isn't there exactly once."""
     found = []
     for each in head.headers.get("cookie", "").split(";"):
         key, _, value = each.strip().partition("=")

@@ -28,11 +28,7 @@ class PeerGoneError(Exception):
 
 
 class BadRequestError(Exception):
-    """What came is no request that can be read.
-
-    Args:
-        status: What is answered.
-    """
+    """What came is no request that can be read."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"HTTP status {status}")
@@ -51,10 +47,6 @@ def _within(seconds: float) -> Iterator[None]:
 class HttpConnection:
     """The server's side of one connection. One task uses it.
 
-    Args:
-        stream: The connected stream; the caller closes it.
-        limits: Sizes and times.
-
     All methods raise `PeerGoneError`.
     """
 
@@ -64,14 +56,7 @@ class HttpConnection:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.header_bytes)
 
     async def receive_head(self, patience_s: float) -> Head | None:
-        """Return the next request's head; None where there will be no other.
-
-        Args:
-            patience_s: How long to wait for the whole of it.
-
-        Raises:
-            BadRequestError: It is none.
-        """
+        """Return the next request's head; None where there will be no other."""
         with _within(patience_s):
             event = await self._next_event()
         if isinstance(event, h11.ConnectionClosed):
@@ -89,11 +74,7 @@ class HttpConnection:
         return Head(event.method.decode("ascii"), event.target.decode("ascii"), headers)
 
     async def receive_body(self) -> bytes:
-        """Return the body of the request whose head was received.
-
-        Raises:
-            BadRequestError: It is too long, or broken.
-        """
+        """Return the body of the request whose head was received."""
         body = bytearray()
         with _within(self._limits.request_s):
             while not isinstance(event := await self._next_event(), h11.EndOfMessage):
@@ -105,12 +86,7 @@ class HttpConnection:
         return bytes(body)
 
     async def send(self, answer: Answer, *, last: bool = False) -> bool:
-        """Send an answer; return whether another request may follow.
-
-        Args:
-            answer: The answer.
-            last: Close the connection afterwards.
-        """
+        """Send an answer; return whether another request may follow."""
         headers = answer.all_headers()
         if last:
             headers.append(("Connection", "close"))
@@ -133,11 +109,7 @@ class HttpConnection:
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
     async def begin_stream(self, kind: str) -> None:
-        """Begin an answer that goes on and on; `send_piece` goes on with it.
-
-        Args:
-            kind: Its media type.
-        """
+        """Begin an answer that goes on and on; `send_piece` goes on with it."""
         headers = [("Content-Type", kind), NO_STORE, *ALWAYS, ("Connection", "close")]
         await self._send(self._http.send(h11.Response(status_code=200, headers=headers)))
 
@@ -146,11 +118,7 @@ class HttpConnection:
         await self._send(self._http.send(h11.Data(data=piece)))
 
     async def while_there(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do something for as long as the other end is there.
-
-        Args:
-            work: Is cancelled when the other end leaves.
-        """
+        """Do something for as long as the other end is there."""
         done: list[T] = []
 
         async def do(scope: trio.CancelScope) -> None:

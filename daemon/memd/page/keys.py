@@ -41,12 +41,7 @@ Held = TypeVar("Held", bound=_Keyed)
 
 
 class Keys:
-    """The links and sessions of one opening of the page; they are in memory alone.
-
-    Args:
-        limits: How many there may be, and how long a link lives.
-        now: The monotonic clock, in seconds.
-    """
+    """The links and sessions of one opening of the page; they are in memory alone."""
 
     def __init__(self, limits: PageLimits, now: Callable[[], float]) -> None:
         self._limits = limits
@@ -58,21 +53,13 @@ class Keys:
         return f"<Keys: {len(self._links)} links, {len(self._sessions)} sessions>"
 
     def issue(self, agent: str | None) -> str:
-        """Return the key of a new link.
-
-        Args:
-            agent: The one agent its page will show; None for all.
-        """
+        """Return the key of a new link."""
         link = _Link(secrets.token_urlsafe(KEY_BYTES), agent, self._now() + self._limits.token_s)
         self._links = [*self._alive(), link][-self._limits.tokens :]
         return link.key
 
     def exchange(self, key: str) -> Session | None:
-        """Return the session that a link becomes; None where it was opened before, is too old, or never was.
-
-        Args:
-            key: As it came.
-        """
+        """Return the session that a link becomes; None where it was opened before, is too old, or never was."""
         self._links = self._alive()
         link = _find(key, self._links)
         if link is None:
@@ -83,11 +70,7 @@ class Keys:
         return session
 
     def find(self, key: str) -> Session | None:
-        """Return the session of a cookie, None where there is none.
-
-        Args:
-            key: As it came.
-        """
+        """Return the session of a cookie, None where there is none."""
         return _find(key, self._sessions)
 
     def _alive(self) -> list[_Link]:

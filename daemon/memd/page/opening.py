@@ -15,15 +15,7 @@ from memd.page.page_limits import PageLimits
 
 
 class Opening:
-    """One opening of the page, from the first `show` until nobody looks any more.
-
-    Args:
-        port: The port of 127.0.0.1 it is served at.
-        assets: Its files.
-        gateway: Asks the daemon.
-        version: The daemon's release.
-        limits: Sizes and times.
-    """
+    """One opening of the page, from the first `show` until nobody looks any more."""
 
     def __init__(
         self, port: int, assets: Assets, gateway: Gateway, *, version: str, limits: PageLimits
@@ -48,11 +40,7 @@ class Opening:
         return f"memd-{self.port}"
 
     def link(self, agent: str | None) -> str:
-        """Return a link to the page that works once.
-
-        Args:
-            agent: The one agent it shows; None for all.
-        """
+        """Return a link to the page that works once."""
         self._note_use()
         return f"http://127.0.0.1:{self.port}/?token={self._keys.issue(agent)}"
 

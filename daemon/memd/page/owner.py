@@ -23,13 +23,7 @@ Address = tuple[str, int]
 
 
 def may_enter(ours: Address, theirs: Address, tables: Sequence[Path] = TABLES) -> bool:
-    """Return whether a connection's other end is the daemon's own user, or root, who may do anything anyway.
-
-    Args:
-        ours: This end's IPv4 address and port.
-        theirs: The other end's.
-        tables: Where the system lists connections; where none of them can be read, anybody may.
-    """
+    """Return whether a connection's other end is the daemon's own user, or root, who may do anything anyway."""
     told = False
     for table in tables:
         try:

@@ -28,14 +28,7 @@ OWNER_THREADS = 2
 
 
 class PageServer:
-    """Serves the page when it is asked for.
-
-    Args:
-        version: The daemon's release.
-        folder: Where the page's files are, if not in this package.
-        limits: Sizes and times.
-        may_enter: Tells of a connection's two ends whether the other one may come in.
-    """
+    """Serves the page when it is asked for."""
 
     def __init__(
         self,
@@ -64,9 +57,6 @@ class PageServer:
     ) -> None:
         """Open the page whenever `show` asks for it, until cancelled.
 
-        Args:
-            socket: The daemon's own socket.
-
         *When it fails*: a failing page is closed and logged; nothing comes out of here.
         """
         self._socket = socket
@@ -79,15 +69,7 @@ class PageServer:
                 self._nursery = None
 
     async def show(self, agent: str | None) -> ShowReply:
-        """Return a link to the page, which is open from then on.
-
-        Args:
-            agent: The one agent it shows; None for all.
-
-        Raises:
-            PageUnavailableError: There is no port, or its files can't be read.
-            ShuttingDownError: The daemon isn't serving.
-        """
+        """Return a link to the page, which is open from then on."""
         async with self._turn:
             if self._nursery is None:
                 raise ShuttingDownError("the page is served while the daemon is")

@@ -14,7 +14,7 @@ from memd.page.guard import PAGE, Head, cookie_of, why_foreign, why_no_call
 from memd.page.http import BadRequestError, HttpConnection, PeerGoneError
 from memd.page.keys import Session
 from memd.page.opening import Opening
-from memd.units import size
+from memd.system.units import size
 from memd_client.errors import DaemonBusyError, MemdError
 
 log = structlog.get_logger(__name__)
@@ -25,10 +25,6 @@ STATIC = "/static/"
 
 class Visit:
     """One connection.
-
-    Args:
-        stream: The connected stream; `run` closes it.
-        opening: The page it came to.
 
     `trusted` once it has shown a session: until then it gives way to others.
     """

@@ -40,12 +40,7 @@ turn: they cost nothing, or the agent has one such task at a time anyway and the
 
 
 class Turns:
-    """Turns at work of one kind.
-
-    Args:
-        at_once: So many run at the same time.
-        most: So many may, for the sake of connections that have nothing running.
-    """
+    """Turns at work of one kind."""
 
     def __init__(self, at_once: int, most: int) -> None:
         self._at_once = at_once
@@ -64,9 +59,6 @@ class Turns:
 
     async def take(self, client: object) -> None:
         """Wait for a turn and hold it; `give_back` ends it.
-
-        Args:
-            client: Whose request it is; turns go round between clients.
 
         *Cancellation*: leaves the line; no turn is held.
         """
@@ -122,11 +114,7 @@ class Turns:
 
 
 class Admission:
-    """What all connections share: how many requests are in flight, and whose turn it is.
-
-    Args:
-        limits: `requests`, `running`, `running_most` and `unfinished_bytes` hold here.
-    """
+    """What all connections share: how many requests are in flight, and whose turn it is."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -145,15 +133,7 @@ class Admission:
         return sum(turns.waiting for turns in self._lanes.values())
 
     def enter(self, client: object, method: str) -> None:
-        """Count a request in; `leave` counts it out.
-
-        Args:
-            client: Whose request it is.
-            method: Its name; `cancel`, which makes room, is always let in.
-
-        Raises:
-            DaemonBusyError: As many are in flight as may be, and this client has one of them.
-        """
+        """Count a request in; `leave` counts it out."""
         if self.total >= self._limits.requests and client in self._in_flight and method != "cancel":
             raise DaemonBusyError(f"{self.total} requests of all clients are in flight already")
         self._in_flight[client] += 1
@@ -167,11 +147,7 @@ class Admission:
             del self._in_flight[client]
 
     def keep(self, client: object, unfinished_bytes: int) -> None:
-        """Note how much of a frame that isn't whole yet is kept for a client.
-
-        Raises:
-            DaemonBusyError: With those of all other clients it is too much.
-        """
+        """Note how much of a frame that isn't whole yet is kept for a client."""
         more = unfinished_bytes - self._unfinished.pop(client, 0)
         self._unfinished_bytes += more
         if unfinished_bytes:
@@ -186,12 +162,7 @@ class Admission:
 
 
 class TimeLeft:
-    """The time a request may still take once its turn has come.
-
-    Args:
-        given: Its parameters as they arrived.
-        deadline_ms: Its own deadline, None without one.
-    """
+    """The time a request may still take once its turn has come."""
 
     def __init__(self, given: Any, deadline_ms: int | None) -> None:
         self._given = given
@@ -208,14 +179,7 @@ class TimeLeft:
 
 @contextmanager
 def time_left(params: Any) -> Iterator[TimeLeft]:
-    """Bound the wait for a turn by a request's own deadline.
-
-    Args:
-        params: The request's parameters; a `deadline_ms` that is none is left to its method.
-
-    Raises:
-        DeadlineExceededError: The turn didn't come in time.
-    """
+    """Bound the wait for a turn by a request's own deadline."""
     wanted = params.get("deadline_ms") if isinstance(params, dict) else None
     deadline_ms = wanted if type(wanted) is int and wanted > 0 else None
     left = TimeLeft(params, deadline_ms)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from memd.ranking.agents import HitScores, merge_agents
 from memd.rpc.call import AgentMemory
+from memd.search.rank.agents import HitScores, merge_agents
 from memd_client.messages import Hit, SearchReply
 
 
@@ -15,10 +15,6 @@ def merged_hits(searched: Sequence[tuple[AgentMemory, SearchReply]], most: int) 
 
     Scores are compared between agents only if they were made alike: in the same mode, with vectors of one space, and
     with equal settings of `query.hybrid`. The same lines of one file that several agents share are one hit.
-
-    Args:
-        searched: Each agent, and what its search answered.
-        most: How many hits at most.
     """
     found = [(agent, reply) for agent, reply in searched if reply.hits]
     made = {(reply.mode, _compared(reply), agent.config.settings.query.hybrid) for agent, reply in found}

@@ -24,12 +24,7 @@ DEEP_S = 20.0
 
 
 async def ask_agents(agents: Mapping[str, AgentMemory], *, deep: bool = False) -> list[AgentStatus]:
-    """Return a report of each agent, in their order; one that can't be had is a row with its problem alone.
-
-    Args:
-        agents: Whom to ask, by id.
-        deep: Whether they probe as well.
-    """
+    """Return a report of each agent, in their order; one that can't be had is a row with its problem alone."""
     rows: dict[str, AgentStatus] = {}
 
     async def ask(agent_id: str, memory: AgentMemory) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memd.lifecycle.host import Host
-from memd.lifecycle.lives import AgentLife, Lives
-from memd.meter import METER, Meter
+from memd.lifecycle.registry import AgentLifecycle, LifecycleRegistry
 from memd.rpc.admission import Admission
 from memd.rpc.limits import Limits
 from memd.rpc.outbox import Backlog
+from memd.system.metrics import METER, Meter
 from memd_client.errors import MemdError, PageUnavailableError
 from memd_client.messages import (
     AccountStatus,
@@ -146,7 +146,7 @@ class DaemonFacts:
     open_connections: int = 0
     meter: Meter = METER
     cpu_before: float = field(default_factory=time.process_time)
-    lives: Lives = field(default_factory=Lives)
+    lives: LifecycleRegistry = field(default_factory=LifecycleRegistry)
     show: Callable[[str | None], Awaitable[ShowReply]] = no_page
     examine: Callable[[], Awaitable[dict[str, Any] | None]] = no_examination
     admission: Admission = field(init=False)
@@ -178,7 +178,7 @@ class Call:
     notify: Callable[[str, Mapping[str, Any]], bool]
     turn: Callable[[str], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
 
-    def life(self, agent_id: str | None) -> AgentLife:
+    def life(self, agent_id: str | None) -> AgentLifecycle:
         """Return an agent's life, the default agent's for None; raise `AgentUnknownError`."""
         return self.daemon.lives.of(self.memory, agent_id)
 

@@ -21,13 +21,7 @@ SOURCES = ("memory", "sessions")
 
 
 def wrong(request: str, field: str, reason: str) -> BadParamsError:
-    """Return what is wrong with a parameter.
-
-    Args:
-        request: The request's name.
-        field: The parameter's.
-        reason: What it must be, as the rest of a sentence.
-    """
+    """Return what is wrong with a parameter."""
     return BadParamsError(f"{request}: `{field}` {reason}", data={"field": field})
 
 

@@ -74,14 +74,7 @@ class _Request:
 
 
 class Connection:
-    """The server's side of one connection.
-
-    Args:
-        stream: The connected stream; `run` closes it.
-        memory: What the methods work on.
-        facts: The daemon's facts, its limits among them, and what its connections share.
-        number: Names the connection in the log.
-    """
+    """The server's side of one connection."""
 
     def __init__(
         self,
@@ -186,11 +179,7 @@ class Connection:
                 return error
 
     def _note_arrival(self, whole: bool, waiting_bytes: int) -> None:
-        """Keep in mind when the peer last said something whole, and since when it is in the middle of a frame.
-
-        Raises:
-            DaemonBusyError: All connections' unfinished frames together are too much.
-        """
+        """Keep in mind when the peer last said something whole, and since when it is in the middle of a frame."""
         now = trio.current_time()
         self._admission.keep(self, waiting_bytes)
         if whole:
@@ -218,11 +207,7 @@ class Connection:
         return IdleTimeoutError(f"no hello within {self._limits.hello_s:g} s of connecting")
 
     async def _take(self, message: Any) -> None:
-        """Start the request a message holds, or answer why not.
-
-        Raises:
-            FrameInvalidError: The message is not one of the protocol.
-        """
+        """Start the request a message holds, or answer why not."""
         match message:
             case [0, int(request_id), str(method), params] if (
                 request_id is not True and 1 <= request_id <= LAST_ID and request_id not in self._running

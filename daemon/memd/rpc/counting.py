@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from memd.buckets import BOUNDS, quantile
-from memd.meter import FAMILIES, OTHER, Family, Meter
 from memd.rpc.asking import rss_bytes
 from memd.rpc.call import DaemonFacts, Memory
+from memd.system.histogram import BOUNDS, quantile
+from memd.system.metrics import FAMILIES, OTHER, Family, Meter
 from memd_client.messages import (
     AgentStatus,
     CallToolReply,
@@ -26,14 +26,7 @@ Labels = Mapping[str, str]
 
 
 def count_request(meter: Meter, method: str | None, code: str, seconds: float | None) -> None:
-    """Count a request that was answered.
-
-    Args:
-        meter: Who counts.
-        method: Its name, None for one that there isn't.
-        code: `ok`, or the error's.
-        seconds: How long it took; None where it was refused before it ran.
-    """
+    """Count a request that was answered."""
     name = method or NO_METHOD
     meter.count("memd_requests_total", name, code)
     if seconds is not None:
@@ -85,13 +78,7 @@ def _labels(family: Family, values: Sequence[str]) -> dict[str, str]:
 
 
 def measured(memory: Memory, facts: DaemonFacts, agents: Sequence[AgentStatus]) -> list[Metric]:
-    """Return what has a value at this moment: of the process, its models, accounts, and each agent.
-
-    Args:
-        memory: The engine.
-        facts: The daemon's facts.
-        agents: How the agents are.
-    """
+    """Return what has a value at this moment: of the process, its models, accounts, and each agent."""
     return [*_of_process(memory, facts), *_of_models(memory), *_of_agents(facts.meter, agents)]
 
 

@@ -98,18 +98,7 @@ MAX_ECHO_CHARS = 60
 
 
 async def dispatch(name: str, params: Any, call: Call) -> Any:
-    """Run a request and return its reply, ready for msgpack.
-
-    Args:
-        name: The request's name.
-        params: What arrived as parameters.
-        call: What the method is given.
-
-    Raises:
-        MethodUnknownError: There is no such request.
-        BadParamsError: A parameter is missing or of the wrong type.
-        MemdError: What the method raised.
-    """
+    """Run a request and return its reply, ready for msgpack."""
     handler = HANDLERS.get(name)
     if handler is None:
         raise MethodUnknownError(f"there is no request {name[:MAX_ECHO_CHARS]!r}")
@@ -119,11 +108,7 @@ async def dispatch(name: str, params: Any, call: Call) -> Any:
 
 
 def decode_params(name: str, params: Any) -> Any:
-    """Return a request's parameters as their type. Keys this version doesn't know are ignored.
-
-    Raises:
-        BadParamsError: Names the parameter, and the type it needs or how long it may be.
-    """
+    """Return a request's parameters as their type. Keys this version doesn't know are ignored."""
     if not isinstance(params, dict):
         raise BadParamsError(f"{name}: params must be a map, not {_type_name(params)}")
     check_bounds(name, params)
@@ -157,10 +142,6 @@ def error_shape(error: BaseException, **facts: Any) -> dict[str, Any]:
 
     A `MemdError` is told as it is, its sentence cut to size. Anything else is a fault of ours: it is
     logged with its traceback, and the client only learns that it happened.
-
-    Args:
-        error: What a method raised; a group of one is taken for the one.
-        facts: For the log: which request it was.
     """
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

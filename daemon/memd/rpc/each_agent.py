@@ -22,18 +22,7 @@ async def ask_each(
     ask: Callable[[AgentMemory, ProgressSink], Awaitable[Row]],
     failed: Callable[[str, Problem], Row],
 ) -> list[Row]:
-    """Ask one agent, or all one after another: each has all cores then.
-
-    Args:
-        call: The request.
-        named: The agent it names; its failure is the reply's.
-        ask: Returns an agent's row; is given where its progress goes.
-        failed: Returns the row of one of all whose part failed; the others go on.
-
-    Raises:
-        AgentUnknownError: There is no such agent.
-        MemdError: The named agent's failure.
-    """
+    """Ask one agent, or all one after another: each has all cores then."""
     if named is not None:
         return [await ask(call.memory.agent(named), call.progress)]
     rows: list[Row] = []

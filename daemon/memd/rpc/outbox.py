@@ -17,11 +17,7 @@ PIECE_BYTES = 256 * 1024
 
 
 class Backlog:
-    """The bytes that wait in all outboxes together.
-
-    Args:
-        most_bytes: Beyond that the outbox with most of them is given up, and so on until the rest is within it.
-    """
+    """The bytes that wait in all outboxes together."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -48,13 +44,7 @@ class Backlog:
 
 
 class Outbox:
-    """The outgoing frames of one connection.
-
-    Args:
-        stream: Where they go; nobody else may send on it.
-        limits: `outgoing_bytes`, `progress_bytes` and `stall_s` hold here.
-        backlog: Counts what waits in it, with that of other connections.
-    """
+    """The outgoing frames of one connection."""
 
     def __init__(self, stream: trio.abc.SendStream, limits: Limits, backlog: Backlog | None = None) -> None:
         self._stream = stream
@@ -107,12 +97,7 @@ class Outbox:
             await self._empty.park()
 
     async def write(self) -> None:
-        """Send what is queued, for ever.
-
-        Raises:
-            trio.TooSlowError: The peer took nothing for `stall_s`, or this outbox was given up.
-            trio.BrokenResourceError, trio.ClosedResourceError: The peer, or our side, is gone.
-        """
+        """Send what is queued, for ever."""
         try:
             with self._writing:
                 await self._write()

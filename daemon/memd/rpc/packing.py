@@ -13,16 +13,7 @@ MAX_INTEGER: Final = (1 << 64) - 1
 
 
 def encode_reply(value: Any, limit: int = MAX_FRAME_BYTES) -> bytes:
-    """Return the frame of a reply or notification; an integer beyond 64 bits becomes the nearest that fits.
-
-    Args:
-        value: As for `encode_frame`.
-        limit: The longest msgpack value allowed, in bytes.
-
-    Raises:
-        FrameTooBigError: The value takes more than `limit` bytes.
-        BadParamsError: The value holds something else that msgpack can't carry.
-    """
+    """Return the frame of a reply or notification; an integer beyond 64 bits becomes the nearest that fits."""
     try:
         return encode_frame(value, limit)
     except BadParamsError as error:

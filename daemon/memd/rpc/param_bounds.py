@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memd.lifecycle.daily import MOST_BYTES as MAX_NOTE_ENTRY_BYTES
-from memd.lifecycle.flush_state import MOST_KEY_CHARS
+from memd.lifecycle.flush.state import MOST_KEY_CHARS
+from memd.lifecycle.notes.daily import MOST_BYTES as MAX_NOTE_ENTRY_BYTES
 from memd.rpc.checks import wrong
-from memd.search.question import MAX_QUERY_CHARS
+from memd.search.query import MAX_QUERY_CHARS
 
 MAX_PATH_CHARS = 4_096
 """PATH_MAX: no system opens a longer one as a whole."""
@@ -107,11 +107,7 @@ def bound_of(request: str, field: str) -> Bound | None:
 
 
 def check_bounds(request: str, params: Mapping[Any, Any]) -> None:
-    """Raise where a parameter holds more than it may; numbers and unknown parameters are not looked at.
-
-    Raises:
-        BadParamsError: Names the parameter and its limit.
-    """
+    """Raise where a parameter holds more than it may; numbers and unknown parameters are not looked at."""
     for field, value in params.items():
         if not isinstance(value, str | bytes | list | dict):
             continue

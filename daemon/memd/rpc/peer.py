@@ -14,12 +14,6 @@ def check_peer(sock: Any) -> None:
     """Let a peer pass whose process runs as our user.
 
     Where the system can't tell (neither Linux nor macOS) the socket's private directory alone decides.
-
-    Args:
-        sock: The connected Unix socket, of the standard library or of trio.
-
-    Raises:
-        PeerRefusedError: The process runs as another user, or the system refuses to say.
     """
     try:
         uid = peer_uid(sock)

@@ -37,9 +37,6 @@ def bind_socket(path: str | Path) -> socket.socket:
 
     A socket file left behind is removed: the caller holds the lock (`service.lock`), so nobody listens
     there. Anything but a socket is left alone.
-
-    Raises:
-        SocketPathError: The path is too long or taken, or its directory not private; or binding fails.
     """
     name = check_socket_path(path)
     private_directory(os.path.dirname(name))
@@ -70,15 +67,6 @@ async def serve(
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Accept and serve clients until cancelled. `task_status` gets the socket's path once it listens.
-
-    Args:
-        source: Where to listen, the lock on it held; or a listening socket handed over by systemd.
-        memory: What the methods work on.
-        facts: The daemon's facts and limits; the server counts `open_connections` in it.
-
-    Raises:
-        SocketPathError: The socket can't be made; or, while serving, its file was removed or replaced:
-            nobody could find us any more, and a new daemon has to take over.
 
     *Cancellation*: no more connections are accepted, the socket file is removed if it is still ours,
     requests in flight get `limits.drain_s`, then answer `shutting_down`. *When it fails*: accepting

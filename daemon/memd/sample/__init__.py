@@ -9,7 +9,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from memd.state_dirs import data_dir
+from memd.system.state_dirs import data_dir
 from memd_client.discovery import home_directory, socket_path
 
 QUERY = "why was the archive search slow"
@@ -29,12 +29,6 @@ def copy_sample(target: Path) -> None:
     """Put the sample into a folder that can be used as a state directory.
 
     What is there already stays as it is, so that it can be repeated and edited notes are never overwritten.
-
-    Args:
-        target: The folder; made, with its parents, where it is missing.
-
-    Raises:
-        OSError: The folder or a file can't be written.
     """
     _copy(files(__name__) / "state", target)
 
@@ -56,11 +50,7 @@ def sample_variables() -> dict[str, str]:
 
 
 def use_sample() -> Path:
-    """Make the user's copy of the sample if it is missing, lead this process to it, and return its folder.
-
-    Raises:
-        OSError: It can't be written.
-    """
+    """Make the user's copy of the sample if it is missing, lead this process to it, and return its folder."""
     folder = sample_dir()
     copy_sample(folder)
     os.environ.update(sample_variables())

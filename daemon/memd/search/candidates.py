@@ -17,10 +17,10 @@ from memd.index.keyword import count_chunks, holding
 from memd.index.matches import Matches, MatchRow, MatchStatement, match_statement, read_matches
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.located import all_places
-from memd.search.question import Candidates, Question, without_days
-from memd.text.days.find import find_days
-from memd.text.keywords import plan_match
-from memd.text.literals import find_literals, is_unfindable
+from memd.search.query import Candidates, Question, without_days
+from memd.text.query.days.find import find_days
+from memd.text.query.keywords import plan_match
+from memd.text.query.literals import find_literals, is_unfindable
 
 CANDIDATES = 100
 """Candidates of each kind. It never depends on how many results are asked for, so that the first k of
@@ -34,15 +34,7 @@ MOST_READ = 50_000
 
 
 def read_question(db: Database, question: Question) -> int:
-    """Read a question: the days it names, and its plan, which depends on the languages of the index.
-
-    Args:
-        db: A reader connection.
-        question: Takes what was read.
-
-    Returns:
-        The index's generation.
-    """
+    """Read a question: the days it names, and its plan, which depends on the languages of the index."""
     now = generation(db)
     languages = question.lexicon.languages(db, now) if question.lexicon is not None else None
     question.days = find_days(question.query, datetime.fromtimestamp(question.now_ms / 1000).date())
@@ -108,12 +100,6 @@ def find_words(
     """Return what any of the question's words brings up, and what all of them do, by negated BM25.
 
     A chunk that both bring up keeps the better score; both are on the same scale.
-
-    Args:
-        db: A reader connection.
-        question: The prepared search.
-        asked: What `ask_words` gave for it, where that is done.
-        matches: What its statements gave on another connection; found again where that saw another generation.
     """
     started = perf_counter()
     before_ms = 0.0 if asked is None else asked.took_ms
@@ -183,14 +169,7 @@ def find_meaning(db: Database, question: Question, search: VectorSearch) -> Cand
 def find_both(
     db: Database, question: Question, search: VectorSearch, beside: IndexFile | None
 ) -> tuple[Candidates, Candidates]:
-    """Return what words and what meaning bring up.
-
-    Args:
-        db: A reader connection.
-        question: The prepared search; its vector is known.
-        search: Finds by meaning.
-        beside: The index, where another thread may look up the words meanwhile; None where one thread does all.
-    """
+    """Return what words and what meaning bring up."""
     asked = ask_words(db, question)
     statements = match_statements(db, question, asked)
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memd.cancellation import check_cancelled
 from memd.index.connection import Database
 from memd.index.keyword import count_chunks, count_matches
-from memd.search.question import Question
-from memd.text.terms import Term
+from memd.search.query import Question
+from memd.system.cancellation import check_cancelled
+from memd.text.query.terms import Term
 
 GUESSED_SHARE = 0.5
 """What a word counts that was only guessed: it stands nowhere, one spelled nearly so does."""
@@ -43,14 +43,7 @@ class AskedWord:
 def weigh_words(
     db: Database, question: Question, respelled: Mapping[str, tuple[str, ...]], ids: Sequence[int]
 ) -> list[AskedWord]:
-    """Return what a question asks for, how telling each word is, and which of some chunks hold it.
-
-    Args:
-        db: A reader connection.
-        question: The prepared search.
-        respelled: Words that stand nowhere, with what they may have been meant as.
-        ids: The chunks to look at.
-    """
+    """Return what a question asks for, how telling each word is, and which of some chunks hold it."""
     total = count_chunks(db)
     words = []
     for term in _words(question.plan.terms):
@@ -67,12 +60,7 @@ def weigh_words(
 
 
 def coverage(words: Sequence[AskedWord], chunk_id: int) -> float:
-    """Return which share of what was asked for a chunk holds, telling words counting more; 0 to 1.
-
-    Args:
-        words: From `weigh_words`.
-        chunk_id: One of the chunks looked at there.
-    """
+    """Return which share of what was asked for a chunk holds, telling words counting more; 0 to 1."""
     whole = sum(word.weight for word in words)
     guessed = TYPED_SHARE if len(words) <= TYPED_WORDS else GUESSED_SHARE
     held = sum(word.weight * (1.0 if word.chunks else guessed) for word in words if chunk_id in word.held_by)

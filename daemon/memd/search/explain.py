@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memd.cancellation import check_cancelled
 from memd.index.connection import Database
-from memd.ranking.fusion import Ranked
 from memd.search.evidence import AskedWord, weigh_words
 from memd.search.order import Order
-from memd.search.question import Question
-from memd.text.exact import count_held
+from memd.search.query import Question
+from memd.search.rank.fusion import Ranked
+from memd.system.cancellation import check_cancelled
+from memd.text.query.exact import count_held
 
 STEPS = {
     "neighbours": "the passage beside it was found as well",
@@ -41,18 +41,7 @@ def explain_hits(
     respelled: Mapping[str, tuple[str, ...]],
     shown: Sequence[tuple[Ranked, str, int]],
 ) -> list[dict[str, Any]]:
-    """Return how each hit came by its score.
-
-    Args:
-        db: A reader connection.
-        question: The prepared search.
-        order: All candidates in order.
-        respelled: Words that stand nowhere, with what they were taken for.
-        shown: For each hit its candidate, what a very name may stand in, and in how many places it stands.
-
-    Returns:
-        For each hit a map; docs/protocol.md says what is in it.
-    """
+    """Return how each hit came by its score."""
     ids = [int(item.id) for item, _, _ in shown]
     asked = weigh_words(db, question, respelled, ids)
     by_meaning = _places({int(item.id): item.vector_score for item in order.ranked})
@@ -104,13 +93,7 @@ def _word(word: AskedWord, key: int) -> dict[str, Any]:
 
 
 def _words_said(asked: Sequence[AskedWord], key: int, parts: Mapping[str, frozenset[str]]) -> list[str]:
-    """Return which words of the question the hit holds, and which it doesn't.
-
-    Args:
-        asked: The words of the question.
-        key: The hit's chunk.
-        parts: From `_containing`.
-    """
+    """Return which words of the question the hit holds, and which it doesn't."""
     held_words = [word for word in asked if key in word.held_by]
     lost_words = [word for word in asked if key not in word.held_by]
     of_held, of_lost = ({word.word for word in words} for words in (held_words, lost_words))

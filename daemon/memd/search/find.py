@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
-from memd.cancellation import check_cancelled
 from memd.index.connection import Database
 from memd.index.files import generation
 from memd.index.vectors.vector_search import VectorSearch
-from memd.search.abstain import judge
 from memd.search.candidates import (
     ask_words,
     find_meaning,
@@ -25,8 +23,10 @@ from memd.search.candidates import (
 from memd.search.hits import cut_hits
 from memd.search.located import Known, all_places
 from memd.search.order import order_candidates
-from memd.search.question import Candidates, Found, Question
+from memd.search.query import Candidates, Found, Question
+from memd.search.relevance import judge
 from memd.search.steps import Steps, run_alone
+from memd.system.cancellation import check_cancelled
 from memd_client.messages import Hit
 
 
@@ -39,34 +39,12 @@ def find_hits(
     *,
     is_there: Callable[[Hit], bool] = lambda _: True,
 ) -> Found:
-    """Return the hits of a question, best first.
-
-    Args:
-        db: A reader connection.
-        question: The prepared search.
-        search: The vector path in use, or None where vectors are not to be asked.
-        words: What was found by words already; found anew where the index has changed since.
-        meaning: What was found by meaning already, likewise.
-        is_there: Says whether a hit's text is still on disk; others are left out, another place of the same text
-            taking their seat.
-
-    Returns:
-        At most `max_results` hits. None at all, with `abstained`, where nothing is relevant.
-    """
+    """Return the hits of a question, best first."""
     return run_alone(_find_hits(db, question, search, words, meaning, is_there))
 
 
 def find_in_steps(db: Database, question: Question, search: VectorSearch) -> Steps[Found]:
-    """Find everything in steps: what words and meaning bring up, then the hits.
-
-    Args:
-        db: A reader connection.
-        question: The prepared search; its vector is known.
-        search: Finds by meaning.
-
-    Returns:
-        As `find_hits` does; whether its text is still on disk wasn't asked of any hit.
-    """
+    """Find everything in steps: what words and meaning bring up, then the hits."""
     asked = ask_words(db, question)
     yield
     matches = match_words(db, question, asked)

@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memd.cancellation import check_cancelled
 from memd.index.connection import Database
 from memd.index.copies import count_copies, find_copies
 from memd.index.files import ChunkRow
 from memd.index.regions import load_regions
 from memd.index.transcripts import load_line_maps
-from memd.ranking.fusion import Ranked
 from memd.search.explain import explain_hits
 from memd.search.order import Order
-from memd.search.question import Question
-from memd.text.annotations import Annotations
-from memd.text.snippets import Snippet, cut_snippet, has_words
-from memd.text.windows import Region, Worth, grow_window
+from memd.search.query import Question
+from memd.search.rank.fusion import Ranked
+from memd.system.cancellation import check_cancelled
+from memd.text.cut.annotations import Annotations
+from memd.text.cut.snippets import Snippet, cut_snippet, has_words
+from memd.text.cut.windows import Region, Worth, grow_window
 from memd_client.messages import Hit
 
 SNIPPET_CHARACTERS = 695
@@ -34,15 +34,7 @@ SPARE = 2
 
 
 class HitCutter:
-    """Cuts the hits of one search.
-
-    Args:
-        db: A reader connection.
-        question: The prepared search.
-        order: Its candidates.
-        is_there: Says whether a hit's text is still on disk; others are left out, another place of the same text
-            taking their seat.
-    """
+    """Cuts the hits of one search."""
 
     def __init__(
         self, db: Database, question: Question, order: Order, is_there: Callable[[Hit], bool]
@@ -53,7 +45,7 @@ class HitCutter:
         self._is_there = is_there
         self._hits: list[Hit] = []
         self._spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        self._told: set[int] = set()
+        self._shown_firsts: set[int] = set()
         self._worths: dict[int | None, list[Worth]] = defaultdict(list)
         self.shown: list[tuple[Ranked, str]] = []
 
@@ -77,7 +69,7 @@ class HitCutter:
         order, repeats = self._order, self._order.repeats
         firsts = repeats.firsts_of([int(item.id) for item in page])
         rows = [order.rows[key] for key in firsts]
-        left = [row for row in rows if firsts[row.id] not in self._told and not self._is_shown(row)]
+        left = [row for row in rows if firsts[row.id] not in self._shown_firsts and not self._is_shown(row)]
         # Copies of one text are candidates each, and the count of its hash has all of them already.
         groups = repeats.groups_of({*firsts.values()})
         order.rows.load([key for group in groups.values() for key in group])
@@ -93,7 +85,7 @@ class HitCutter:
             if len(self._hits) >= wanted:
                 return
             item, first, text = items[row.id], firsts[row.id], contents[row.id]
-            if first in self._told or self._is_shown(row):
+            if first in self._shown_firsts or self._is_shown(row):
                 continue
             places = [row] if copies[row.hash] == 1 else find_copies(self._db, row.hash, self._question.scope)
             count = sum(copies[digest] for digest in alike[first])
@@ -105,7 +97,7 @@ class HitCutter:
                         self._hits.append(hit)
                         self.shown.append((item, f"{place.path}\n{text}"))
                         self._spans[place.path].append(span)
-                        self._told.add(first)
+                        self._shown_firsts.add(first)
                     break
 
     def _annotations(self, row: ChunkRow) -> Annotations | None:
@@ -191,18 +183,7 @@ def cut_hits(
     respelled: Mapping[str, tuple[str, ...]],
     is_there: Callable[[Hit], bool],
 ) -> tuple[list[Hit], list[int]]:
-    """Return the best hits as snippets, explained where that was asked for.
-
-    Args:
-        db: A reader connection.
-        question: The prepared search.
-        order: Its candidates.
-        respelled: Words that stand nowhere, with what they were taken for.
-        is_there: As `HitCutter` takes it.
-
-    Returns:
-        (hits, how well each holds the very names of the question).
-    """
+    """Return the best hits as snippets, explained where that was asked for."""
     cutter = HitCutter(db, question, order, is_there)
     hits = cutter.cut()
     if question.explain:

@@ -9,8 +9,8 @@ from time import monotonic
 from memd.index.connection import Database
 from memd.index.keyword import has_match
 from memd.index.vocabulary import load_vocabulary, near_words, stemmed_languages
-from memd.text.terms import Term
-from memd.text.typos import Vocabulary, errors_allowed
+from memd.text.query.terms import Term
+from memd.text.query.typos import Vocabulary, errors_allowed
 
 FRESH_S = 300.0
 """How long the words of an index are used after it changed. Reading them takes up to some hundred milliseconds, and a
@@ -24,9 +24,6 @@ class Lexicon:
     """The words of one index.
 
     Several threads at once.
-
-    Args:
-        clock: Seconds that only grow.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -36,25 +33,14 @@ class Lexicon:
         self._languages: tuple[int, tuple[str, ...]] | None = None
 
     def languages(self, db: Database, generation: int) -> tuple[str, ...]:
-        """Return the languages that texts of the index are stemmed in.
-
-        Args:
-            db: A reader connection.
-            generation: The index's generation.
-        """
+        """Return the languages that texts of the index are stemmed in."""
         known = self._languages
         if known is None or known[0] != generation:
             known = self._languages = (generation, stemmed_languages(db))
         return known[1]
 
     def respell(self, db: Database, generation: int, terms: Sequence[Term]) -> dict[str, tuple[str, ...]]:
-        """Return which words stand nowhere, and the words of the index each may have been meant as.
-
-        Args:
-            db: A reader connection.
-            generation: The index's generation.
-            terms: What the question asks for.
-        """
+        """Return which words stand nowhere, and the words of the index each may have been meant as."""
         wanted = [term for term in terms if errors_allowed(term.word.lower())]
         unknown = [term.word for term in wanted if not has_match(db, term.match)]
         if not 0 < len(unknown) <= MOST_UNKNOWN:

@@ -8,14 +8,14 @@ from itertools import chain
 
 import numpy as np
 
-from memd.index.all_places import AllPlaces
+from memd.index.chunk_columns import Places
+from memd.index.chunk_locations import AllPlaces
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
-from memd.index.places import places_of
+from memd.index.row_locations import places_of
 from memd.index.text_keys import Ints
-from memd.ranking.fusion import FloatArray, Side
-from memd.ranking.places import Places
-from memd.search.question import Question
+from memd.search.query import Question
+from memd.search.rank.fusion import FloatArray, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,7 @@ NONE_KNOWN = Known()
 
 
 class Rows:
-    """Rows of candidates by id, read where they are needed: few of some hundred are.
-
-    Args:
-        db: A reader connection.
-        known: Those that were read already.
-    """
+    """Rows of candidates by id, read where they are needed: few of some hundred are."""
 
     def __init__(self, db: Database, known: dict[int, ChunkRow]) -> None:
         self._db = db
@@ -79,13 +74,7 @@ class Located:
 
 
 def all_places(db: Database, question: Question, now: int) -> AllPlaces | None:
-    """Return where all chunks stand at the moment of a search, None where that isn't in memory.
-
-    Args:
-        db: A reader connection, inside a transaction.
-        question: The prepared search.
-        now: The generation of the index there.
-    """
+    """Return where all chunks stand at the moment of a search, None where that isn't in memory."""
     return None if question.places is None else question.places.at(db, now)
 
 
@@ -96,15 +85,7 @@ def locate(
     of_day: Collection[int] = (),
     known: Known = NONE_KNOWN,
 ) -> Located:
-    """Return where chunks are; those that aren't there are left out.
-
-    Args:
-        db: A reader connection.
-        texts: Scores of those that words found, by chunk id.
-        vectors: Scores of those that meaning found.
-        of_day: Others.
-        known: What is known of where they are.
-    """
+    """Return where chunks are; those that aren't there are left out."""
     found = np.fromiter(chain(texts, vectors, of_day), np.int64, len(texts) + len(vectors) + len(of_day))
     ids, at = np.unique(found, return_inverse=True)
     rows, places = _read(db, ids, known)

@@ -7,41 +7,41 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memd.config import Hybrid
 from memd.index.annotations import AnnotatedFiles, load_annotations
+from memd.index.chunk_columns import Places
 from memd.index.connection import Database
 from memd.index.files import load_texts
-from memd.ranking.alike import Repeats
-from memd.ranking.annotated import annotation_weight, weigh_annotated
-from memd.ranking.decay import decay_candidates
-from memd.ranking.diversity import rerank_mmr
-from memd.ranking.fusion import (
-    Behind,
+from memd.search.located import NONE_KNOWN, Known, Located, Rows, locate
+from memd.search.query import Question
+from memd.search.rank.annotated import annotation_weight, weigh_annotated
+from memd.search.rank.decay import decay_candidates
+from memd.search.rank.diversity import rerank_mmr
+from memd.search.rank.exact_match import prefer_days, put_exact_first
+from memd.search.rank.fusion import (
     Candidate,
     FloatArray,
     Ranked,
-    behind_score,
+    TieBreakKey,
     bm25_score,
     fuse_rrf,
     fuse_weighted,
     normalized_scores,
     places_best_first,
+    tie_break_key,
 )
-from memd.ranking.listing import Listed, ids_of
-from memd.ranking.neighbours import lifted_scores
-from memd.ranking.places import Places
-from memd.ranking.seats import seat_notes
-from memd.ranking.tiers import prefer_days, put_exact_first
-from memd.search.abstain import FAR
-from memd.search.located import NONE_KNOWN, Known, Located, Rows, locate
-from memd.search.question import Question
-from memd.text.exact import find_held
-from memd.text.literals import is_whole
+from memd.search.rank.listing import Listed, ids_of
+from memd.search.rank.near_duplicates import NearDuplicates
+from memd.search.rank.neighbours import lifted_scores
+from memd.search.rank.source_balance import interleave_notes
+from memd.search.relevance import FAR
+from memd.settings.schema import Hybrid
+from memd.text.query.exact import find_held
+from memd.text.query.literals import is_whole
 
 MMR_PLACES = 50
 """How many places maximal marginal relevance fills: beyond what is ever shown its cost grows and nothing changes."""
 
-MEANING_SHARE = 0.35
+DEFAULT_VECTOR_WEIGHT = 0.35
 """Weight of meaning in `normalized` fusion where the user set none; words have the rest. On the evaluation set 0.2
 to 0.5 are within a point of each other and OpenClaw's 0.7 is seven points below; see docs/ranking.md."""
 
@@ -66,7 +66,7 @@ class Order:
 
     rows: Rows
     places: Places
-    repeats: Repeats
+    repeats: NearDuplicates
     texts: Texts
     ranked: Sequence[Ranked] = ()
     ids: Sequence[int] = ()
@@ -87,24 +87,14 @@ def order_candidates(
     *,
     whole: Collection[int] | None = None,
 ) -> Order:
-    """Return all candidates in their final order, with scores from 0 to 1.
-
-    Args:
-        db: A reader connection, for places and for those texts that the order needs.
-        question: The prepared search.
-        texts: Negated BM25 by chunk id.
-        vectors: Cosine by chunk id.
-        of_day: Chunks of the days the question names.
-        known: What is known of where chunks are.
-        whole: Chunks with all words of the question: no other holds it as it stands. None where that isn't known.
-    """
+    """Return all candidates in their final order, with scores from 0 to 1."""
     hybrid = question.settings.hybrid
     plain = hybrid.fusion == "weighted"  # OpenClaw's formula, and nothing beside it
     by_names = bool(question.names) and not plain
     located = locate(db, texts, vectors, of_day, known)
     rows, places = located.rows, located.places
     contents = Texts(db, places)
-    order = Order(rows, places, Repeats((), (), contents.load), contents)
+    order = Order(rows, places, NearDuplicates((), (), contents.load), contents)
     note = _Notes(order, question.explain)
     ranked: Sequence[Ranked]
     if hybrid.fusion == "normalized":
@@ -134,7 +124,7 @@ def order_candidates(
     floor = _floor(question)
     order.ranked = ranked if floor is None else [item for item in ranked if item.score >= floor]
     order.ids = ids_of(order.ranked)
-    order.repeats = Repeats(order.ids, places.likeness[places.at(order.ids)], contents.load)
+    order.repeats = NearDuplicates(order.ids, places.likeness[places.at(order.ids)], contents.load)
     return order
 
 
@@ -155,12 +145,7 @@ def _annotation_weights(
 
 
 class Texts:
-    """Texts of candidates, loaded where they are needed.
-
-    Args:
-        db: A reader connection.
-        places: The candidates.
-    """
+    """Texts of candidates, loaded where they are needed."""
 
     def __init__(self, db: Database, places: Places) -> None:
         self._db = db
@@ -180,12 +165,7 @@ class Texts:
 
 
 class _Notes:
-    """Keeps the scores after each step where somebody wants them explained.
-
-    Args:
-        order: Where to.
-        wanted: Whether anybody does.
-    """
+    """Keeps the scores after each step where somebody wants them explained."""
 
     def __init__(self, order: Order, wanted: bool) -> None:
         self._order = order
@@ -229,9 +209,9 @@ def _fuse_with_neighbours(
         near, told, snippet = vectors.get(key), texts.get(key), snippets.get(key, "")
         return Ranked(key, paths[files[at]], lines[at], end_line, snippet, near, told, scores[at])
 
-    def behind(at: int) -> Behind:
+    def behind(at: int) -> TieBreakKey:
         key = ids[at]
-        return behind_score(vectors.get(key), texts.get(key), paths[files[at]], lines[at], key)
+        return tie_break_key(vectors.get(key), texts.get(key), paths[files[at]], lines[at], key)
 
     best = places_best_first(lifted, behind)
     return note("neighbours", Listed(best, [ids[at] for at in best], item))
@@ -275,7 +255,7 @@ def _weights(hybrid: Hybrid, by_meaning: bool, by_words: bool) -> tuple[float, f
         return (0.0, 1.0) if by_words else (1.0, 0.0)
     if hybrid.weights_set:
         return hybrid.vector_weight, hybrid.text_weight
-    return MEANING_SHARE, 1 - MEANING_SHARE
+    return DEFAULT_VECTOR_WEIGHT, 1 - DEFAULT_VECTOR_WEIGHT
 
 
 def _count_held(
@@ -314,7 +294,7 @@ def _diversify(ranked: Sequence[Ranked], held: Mapping[str | int, int], lambda_:
 def _seat_notes(ranked: Sequence[Ranked], rows: Rows) -> list[Ranked]:
     """Return the ranking with seats for notes that have to do with the question."""
     rows.load(ids_of(ranked))
-    return seat_notes(
+    return interleave_notes(
         ranked,
         lambda item: rows[int(item.id)].source == "sessions",
         lambda item: item.text_score is not None or (item.vector_score or 0.0) >= FAR,

@@ -16,11 +16,7 @@ Steps: TypeAlias = Generator[None, None, T]
 
 
 def run_alone(steps: Steps[T]) -> T:
-    """Take all steps of one, and return what came of it.
-
-    Raises:
-        Exception: What a step raised.
-    """
+    """Take all steps of one, and return what came of it."""
     while True:
         try:
             next(steps)
@@ -30,11 +26,7 @@ def run_alone(steps: Steps[T]) -> T:
 
 
 def run_in_step(together: Sequence[Steps[T]]) -> list[T | Exception]:
-    """Take the first step of each, then the second of each, and so on.
-
-    Returns:
-        For each what came of it, or what a step of it raised; that ends no other.
-    """
+    """Take the first step of each, then the second of each, and so on."""
     came: dict[int, T | Exception] = {}
     while len(came) < len(together):
         for place, steps in enumerate(together):

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from memd import __version__
-from memd.embedding.local_extra import is_extra_installed
+from memd.embedding.local.extra import is_extra_installed
 from memd.index.database import connect, has_module
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.openclaw import AgentConfig, OpenClawHome, load_settings
-from memd.paths import daemon_config_file, models_dir
 from memd.service.check_agents import check_index, describe_agents, describe_error, find_leftovers
-from memd.settings import is_usual_index
+from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
+from memd.settings.layers import is_usual_index
+from memd.settings.paths import daemon_config_file, models_dir
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
 
@@ -32,10 +32,6 @@ Report = dict[str, Any]
 
 def report(environ: Mapping[str, str], home_dir: Path) -> Report:
     """Return what there is to say of programs, settings, files and models.
-
-    Args:
-        environ: The environment: where the settings are, and keys of providers.
-        home_dir: The user's home directory.
 
     Blocks for as long as the disk does.
     """
@@ -138,10 +134,6 @@ def _folders(home: OpenClawHome, models: Path) -> list[Report]:
 def report_indexes(environ: Mapping[str, str], home_dir: Path) -> Report:
     """Return for every index whether it is sound; reads each from end to end.
 
-    Args:
-        environ: The environment.
-        home_dir: The user's home directory.
-
     Only where no daemon has them open: what a writer is in the midst of is no fault.
     """
     home, _, _ = load_settings(environ, home_dir)
@@ -158,11 +150,7 @@ def report_indexes(environ: Mapping[str, str], home_dir: Path) -> Report:
 
 
 def main(arguments: list[str]) -> int:
-    """Print a report; return the exit code.
-
-    Args:
-        arguments: `settings` or `indexes`.
-    """
+    """Print a report; return the exit code."""
     import logging
 
     import structlog

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memd.clock import wall_clock_ms
-from memd.config import DaemonSettings
-from memd.embedding.choose import plan_provider
-from memd.embedding.local_choice import LocalChoice
-from memd.embedding.local_extra import is_extra_installed
-from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.stored import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
-from memd.embedding.remote_choice import RemoteChoice
+from memd.embedding.choose.choose import plan_provider
+from memd.embedding.choose.local_choice import LocalChoice
+from memd.embedding.choose.remote_choice import RemoteChoice
+from memd.embedding.local.extra import is_extra_installed
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.stored import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
+from memd.index.care.file_check import FileKind, inspect
+from memd.index.care.takeover import is_openclaw_file
 from memd.index.database import connect_read_only, map_errors
-from memd.index.file_check import FileKind, inspect
 from memd.index.schema import VERSION
-from memd.index.taking_over import is_openclaw_file
-from memd.openclaw import AgentConfig, OpenClawHome
-from memd.sync.discover import Discovery, discover
-from memd.temp_files import NAME
+from memd.settings.agents import AgentConfig, OpenClawHome
+from memd.settings.schema import DaemonSettings
+from memd.sync.disk.discover import Discovery, discover
+from memd.system.clock import wall_clock_ms
+from memd.system.temp_files import NAME
 from memd_client.errors import MemdError
 
 Report = dict[str, Any]
@@ -44,12 +44,6 @@ def describe_agents(
     home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
 ) -> list[Report]:
     """Return a row for each agent: where its memory is, what of it can be read, and who would embed.
-
-    Args:
-        home: The agents.
-        daemon: The daemon's own settings: limits.
-        models: Where pulled models are.
-        environ: Keys of providers may be there; none is told.
 
     Blocks for as long as the disk does.
     """
@@ -119,12 +113,7 @@ def _provider_problem(
 
 
 def check_index(path: Path, *, is_own_path: bool = False) -> Report:
-    """Return whether an index is sound, by reading all of it; nothing is written into it.
-
-    Args:
-        path: The file; one that isn't there will be made. What is no index of memd isn't opened as a database.
-        is_own_path: Whether memd chose the path: what is no database there is set aside.
-    """
+    """Return whether an index is sound, by reading all of it; nothing is written into it."""
     try:
         with map_errors(path):
             found = inspect(path)
@@ -156,12 +145,7 @@ def _state_of_other(path: Path, kind: FileKind, is_own_path: bool) -> str:
 
 
 def find_leftovers(home: OpenClawHome, models: Path) -> list[Report]:
-    """Return what lies about beside indexes and models: its kind, where it is, and its size.
-
-    Args:
-        home: The agents.
-        models: Where pulled models are.
-    """
+    """Return what lies about beside indexes and models: its kind, where it is, and its size."""
     folders = {agent.index_path.parent for agent in home.agents.values()}
     caches = {models} | {
         Path(own).expanduser()

@@ -23,12 +23,7 @@ TRIES = 10
 
 
 class DaemonLock:
-    """The lock of the daemon that listens on a socket. Made by `acquire`; a context manager.
-
-    Args:
-        path: The lock file.
-        descriptor: The open and locked file.
-    """
+    """The lock of the daemon that listens on a socket. Made by `acquire`; a context manager."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         self.path = path
@@ -48,13 +43,6 @@ class DaemonLock:
         """Take the lock of a socket; don't wait for it.
 
         The directory is made if it is missing. Children don't inherit the lock across exec.
-
-        Args:
-            socket_path: Where the daemon is going to listen; the lock is `<socket_path>.lock`.
-
-        Raises:
-            DaemonRunningError: Another process holds it; names its pid.
-            SocketPathError: The directory is not private, or the file can't be made or locked.
         """
         name = check_socket_path(socket_path)
         private_directory(os.path.dirname(name))

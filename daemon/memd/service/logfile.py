@@ -17,8 +17,8 @@ from typing import TextIO, cast
 
 import structlog
 
-from memd.clock import Clock, wall_clock_ms
-from memd.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
+from memd.system.clock import Clock, wall_clock_ms
+from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 
 LIMIT_BYTES = 5_000_000
 """A file of the log is followed by the next at this size."""
@@ -34,10 +34,6 @@ class LogStream:
     """What the logger writes to. It never blocks and never raises: a thread writes, what doesn't fit is counted.
 
     Safe to be used by any number of threads.
-
-    Args:
-        descriptor: Where the log goes; stays the caller's.
-        clock: Wall time, for the line that says how many were lost.
     """
 
     def __init__(self, descriptor: int = STDERR, *, clock: Clock = wall_clock_ms) -> None:
@@ -55,15 +51,7 @@ class LogStream:
         return structlog.WriteLoggerFactory(cast(TextIO, self))
 
     def keep_in(self, path: str | Path, *, limit_bytes: int = LIMIT_BYTES) -> bool:
-        """Bound the log's file from now on, if it is the one named; only the daemon that holds the lock may.
-
-        Args:
-            path: The file a starter gives a daemon as standard error.
-            limit_bytes: The size at which the next file begins.
-
-        Returns:
-            False where the log goes elsewhere: it is left to whoever reads it there.
-        """
+        """Bound the log's file from now on, if it is the one named; only the daemon that holds the lock may."""
         with contextlib.suppress(OSError):
             facts = os.fstat(self._descriptor)
             if stat.S_ISREG(facts.st_mode) and os.path.samestat(facts, os.stat(path)):

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memd.config_keys import VARIABLES
-from memd.embedding.model.machine import load_memory_bytes
-from memd.memory_budget import MB, budget_of
-from memd.openclaw import OpenClawHome, load_settings
-from memd.paths import models_dir
+from memd.embedding.local.machine import load_memory_bytes
+from memd.settings.agents import OpenClawHome, load_settings
+from memd.settings.memory_budget import MB, budget_of
+from memd.settings.paths import models_dir
+from memd.settings.reference import VARIABLES
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
 
@@ -35,12 +35,7 @@ SECRET_ENDS = ("_KEY", "_TOKEN", "_PROXY")
 
 
 def find_needs(environ: Mapping[str, str], home_dir: Path) -> dict[str, Any]:
-    """Return the needs of a service with these settings, as plain data.
-
-    Args:
-        environ: The environment it is installed in.
-        home_dir: The user's home directory.
-    """
+    """Return the needs of a service with these settings, as plain data."""
     home, daemon, _ = load_settings(environ, home_dir)
     carried = {name: environ[name] for name in CARRIED if environ.get(name, "").strip()}
     for name in FOLDERS:

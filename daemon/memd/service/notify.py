@@ -25,10 +25,6 @@ def notify(state: str, environ: MutableMapping[str, str] | None = None) -> bool:
     """Send one notification, and return whether it was sent.
 
     Never waits and never raises: a service manager that doesn't listen must not stop a daemon.
-
-    Args:
-        state: Lines such as `READY=1`.
-        environ: The environment; the process's own when left out.
     """
     address = (os.environ if environ is None else environ).get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
@@ -89,13 +85,6 @@ def activated_socket(
     """Take over the listening socket systemd opened for us; None where it didn't.
 
     The variables are removed, so that no child takes the socket for its own; children don't inherit it.
-
-    Args:
-        environ: The environment; the process's own when left out.
-        first: The first descriptor handed over.
-
-    Raises:
-        SocketPathError: What was handed over is not one listening Unix stream socket.
     """
     env = os.environ if environ is None else environ
     pid, count = env.get("LISTEN_PID", ""), env.get("LISTEN_FDS", "")

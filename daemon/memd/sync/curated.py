@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from memd.config import Chunking
+from memd.settings.schema import Chunking
 from memd.sync.sources import Sources
-from memd.text.annotations import (
+from memd.text.cut.annotations import (
     Annotations,
     hide_annotations,
     read_annotations,
     source_lines,
     split_entries,
 )
-from memd.text.chunking import chunk_text
+from memd.text.cut.chunking import chunk_text
 from memd_client.errors import MemdError
 from memd_client.messages import CuratedEntriesParams, CuratedEntry
 
@@ -26,13 +26,7 @@ DEFAULT_LIMITS: Final = {"triggers": 512, "projects": 48}
 
 
 def list_curated(sources: Sources, chunking: Chunking, params: CuratedEntriesParams) -> list[CuratedEntry]:
-    """Return entries, the most important first (blocking: reads the files).
-
-    Args:
-        sources: The agent's notes; a file that is missing or can't be read has no entries.
-        chunking: An entry longer than a chunk is listed in parts.
-        params: Checked: the kind and the paths are known.
-    """
+    """Return entries, the most important first (blocking: reads the files)."""
     files = sources.find_notes().files
     active = None if params.active_projects is None else {key.strip() for key in params.active_projects}
     entries: list[CuratedEntry] = []
@@ -79,13 +73,7 @@ def _parts(text: str, path: str, chunking: Chunking) -> Iterator[tuple[int, int,
 
 
 def _is_wanted(annotations: Annotations, kind: str, active: set[str] | None) -> bool:
-    """Return whether an entry is listed.
-
-    Args:
-        annotations: The entry's.
-        kind: `triggers` or `projects`.
-        active: Keys of the projects at work; None lists triggers of all projects.
-    """
+    """Return whether an entry is listed."""
     projects = set(annotations.projects)
     if annotations.is_invalid or (kind == "triggers" and not annotations.triggers):
         return False

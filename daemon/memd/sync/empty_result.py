@@ -9,9 +9,9 @@ from pathlib import Path
 
 import trio
 
-from memd.sync.discover import Discovery
-from memd.sync.reconcile import TextSync
-from memd.text.near_paths import find_near_paths, folders_of
+from memd.sync.disk.discover import Discovery
+from memd.sync.text.text_sync import TextSync
+from memd.text.query.near_paths import find_near_paths, folders_of
 from memd_client.errors import MemdError
 from memd_client.messages import EmptyResult, SearchParams, SearchReply, Skipped
 
@@ -41,14 +41,7 @@ class SearchedMemory:
 async def explain_empty(
     reply: SearchReply, params: SearchParams, memory: SearchedMemory, text: TextSync
 ) -> EmptyResult:
-    """Return the reason of a reply without hits, from the files as they are now.
-
-    Args:
-        reply: Without hits.
-        params: The request.
-        memory: What was searched; its files are looked up here.
-        text: Knows the files.
-    """
+    """Return the reason of a reply without hits, from the files as they are now."""
 
     def look() -> SearchedMemory:
         disk = text.sources.find()
@@ -63,13 +56,7 @@ async def explain_empty(
 
 
 def find_reason(reply: SearchReply, params: SearchParams, memory: SearchedMemory) -> EmptyResult:
-    """Return the first reason that explains an empty reply.
-
-    Args:
-        reply: Without hits.
-        params: The request.
-        memory: What was searched.
-    """
+    """Return the first reason that explains an empty reply."""
     wanted = set(params.sources or memory.sources)
     if wanted == {"sessions"} and "sessions" not in memory.sources:
         return EmptyResult(

@@ -8,9 +8,9 @@ import trio
 
 from memd.index.connection import IndexFile
 from memd.index.listed import ListedFile, list_files
-from memd.sync.discover import Discovery, Found
-from memd.sync.reconcile import TextSync
-from memd.text.dates import day_of_note
+from memd.sync.disk.discover import Discovery, Found
+from memd.sync.text.text_sync import TextSync
+from memd.text.query.dates import day_of_note
 from memd_client.messages import FileRow, FilesParams, FilesReply
 
 NOT_INDEXED = ListedFile(0, "")
@@ -18,14 +18,7 @@ NOT_INDEXED = ListedFile(0, "")
 
 
 async def list_memory(agent: str, text: TextSync, index: IndexFile, params: FilesParams) -> FilesReply:
-    """Return a page of the list of an agent's files.
-
-    Args:
-        agent: Whose they are.
-        text: Looks at the disk.
-        index: Knows what is in the files.
-        params: Which are wanted.
-    """
+    """Return a page of the list of an agent's files."""
     disk, _ = await text.look()
     refused = {each.path for each in text.reasons}
     found = await trio.to_thread.run_sync(_newest_first, disk, refused, set(params.sources or ()))

@@ -6,23 +6,18 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
-from memd.events import EVENTS
 from memd.index.files import Published
-from memd.meter import METER, Meter
-from memd.sync.changes import Changes
-from memd.sync.discover import Discovery, Found
-from memd.sync.embed import VectorFill
-from memd.sync.reconcile import Request, TextReport, TextSync
-from memd.sync.rows import FileRows, Taken
+from memd.sync.disk.changes import Changes
+from memd.sync.disk.discover import Discovery, Found
+from memd.sync.text.file_rows import FileRows, Taken
+from memd.sync.text.text_sync import Request, TextReport, TextSync
+from memd.sync.vectors.fill import VectorFill
+from memd.system.events import EVENTS
+from memd.system.metrics import METER, Meter
 
 
 class SyncMeter:
-    """Counts what one agent's syncs do.
-
-    Args:
-        agent_id: Whose.
-        meter: Who counts; this process's when left out.
-    """
+    """Counts what one agent's syncs do."""
 
     def __init__(self, agent_id: str, meter: Meter = METER) -> None:
         self._agent_id = agent_id

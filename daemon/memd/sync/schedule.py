@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import trio
 
-from memd.clock import Clock
-from memd.config import Sync
-from memd.sync.reconcile import TextSync
-from memd.sync.session_growth import has_grown
+from memd.settings.schema import Sync
+from memd.sync.text.text_sync import TextSync
+from memd.sync.transcripts.growth import has_grown
+from memd.system.clock import Clock
 
 SESSION_DEBOUNCE_S = 5.0
 """Quiet time after which a transcript's growth is looked at: a turn of talk is some seconds of writes."""
@@ -32,12 +32,7 @@ SESSION_KEYS = 1000
 
 
 class Debounced:
-    """An action that follows a burst of hints, once it has been quiet for a while.
-
-    Args:
-        quiet_s: How long it must be quiet.
-        action: What to do; never raises.
-    """
+    """An action that follows a burst of hints, once it has been quiet for a while."""
 
     def __init__(self, quiet_s: float, action: Callable[[], None]) -> None:
         self._quiet_s = quiet_s
@@ -64,14 +59,7 @@ class Debounced:
 
 
 class Schedule:
-    """Decides when one agent's text is synced.
-
-    Args:
-        text: What syncs.
-        settings: When it shall.
-        clock: Wall time.
-        disk: Limits the threads that look at transcripts.
-    """
+    """Decides when one agent's text is synced."""
 
     def __init__(self, text: TextSync, settings: Sync, *, clock: Clock, disk: trio.CapacityLimiter) -> None:
         self._text = text
@@ -84,19 +72,11 @@ class Schedule:
         self._keys: OrderedDict[str, None] = OrderedDict()
 
     def hint(self, kind: str) -> None:
-        """Take the watcher's hint.
-
-        Args:
-            kind: `memory` for notes, `sessions` for transcripts.
-        """
+        """Take the watcher's hint."""
         (self._transcripts if kind == "sessions" else self._notes).hint()
 
     def session_started(self, session_key: str) -> bool:
-        """Sync once for each session that starts, where the settings want it.
-
-        Returns:
-            Whether a sync was asked for.
-        """
+        """Sync once for each session that starts, where the settings want it."""
         if not self._settings.on_session_start or session_key in self._keys:
             return False
         self._keys[session_key] = None

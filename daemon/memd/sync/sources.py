@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memd.config import ExtraPath
-from memd.sync.discover import UNNOTED, Discovery, Found, discover
-from memd.sync.journal import Journal
-from memd.sync.read import FileText, read_file
-from memd.sync.room import SourceLimits as SourceLimits
-from memd.sync.room import limits_of as limits_of
-from memd.sync.rules import is_written_by_memd
-from memd.sync.sessions.session_source import SessionSource, Transcripts
+from memd.settings.schema import ExtraPath
+from memd.sync.disk.capacity import SourceLimits as SourceLimits
+from memd.sync.disk.capacity import limits_of as limits_of
+from memd.sync.disk.change_tracker import ChangeTracker
+from memd.sync.disk.discover import UNNOTED, Discovery, Found, discover
+from memd.sync.disk.read import FileText, read_file
+from memd.sync.disk.rules import is_written_by_memd
+from memd.sync.transcripts.session_source import SessionSource, Transcripts
 from memd_client.errors import FileMissingError
 
 _RECALL_RUN = re.compile(r":active-memory:[0-9a-f]{12}\Z", re.IGNORECASE)
@@ -42,7 +42,7 @@ class Sources:
         extra_paths: Sequence[ExtraPath],
         limits: SourceLimits,
         sessions: SessionSource | None,
-        journal: Journal = UNNOTED,
+        journal: ChangeTracker = UNNOTED,
     ) -> None:
         self._workspace = workspace
         self._extra_paths = extra_paths
@@ -98,23 +98,13 @@ class Sources:
             self._journal.end()
 
     def transcript_of(self, session_key: str) -> str | None:
-        """Return the path of a session's transcript, or None where there is none (blocking).
-
-        Args:
-            session_key: OpenClaw's; that of a recall run beside a conversation means the conversation.
-        """
+        """Return the path of a session's transcript, or None where there is none (blocking)."""
         if self._sessions is None:
             return None
         return self._sessions.find().by_key.get(_RECALL_RUN.sub("", session_key.strip()))
 
     def load(self, found: Found) -> FileText:
-        """Return the text of something found (blocking).
-
-        Raises:
-            FileMissingError: It is gone.
-            FileUnreadableError: It can't be read, or doesn't hold still.
-            PathRefusedError: It, or a folder on the way to it, became a link; or it is not a file.
-        """
+        """Return the text of something found (blocking)."""
         if found.source == "memory":
             return read_file(found, self._limits.file_bytes, cut=True)
         if self._sessions is None:

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memd.text.identifiers import index_names, may_be_named
-from memd.text.stems import language_mark, languages_of_text, speaking_for_languages, stem_words
+from memd.text.language.stems import language_mark, languages_of_text, speaking_for_languages, stem_words
+from memd.text.query.identifiers import index_names, may_be_named
 
 
 def extra_words(texts: Sequence[str]) -> list[str]:
     """Return what else the index keeps for each of some texts, beside what `index_text` returns.
 
     Texts of one file share most of their words, and most words say nothing here: which do is found out once for all.
-
-    Args:
-        texts: Any texts.
-
-    Returns:
-        For each, marked stems in the languages other than English it is in; parts of names with humps, other spellings
-        of names. Little or nothing for prose in English.
     """
     words_of = [text.split() for text in texts]
     distinct = set[str]().union(*words_of)

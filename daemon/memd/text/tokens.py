@@ -65,20 +65,12 @@ def has_cjk(text: str) -> bool:
 
 
 def is_cjk(character: str) -> bool:
-    """Return whether a character is a letter of a script written without spaces.
-
-    Args:
-        character: One character.
-    """
+    """Return whether a character is a letter of a script written without spaces."""
     return _CJK.match(character) is not None
 
 
 def is_wide(character: str) -> bool:
-    """Return whether a character costs a whole token.
-
-    Args:
-        character: One character.
-    """
+    """Return whether a character costs a whole token."""
     return _WIDE.match(character) is not None
 
 
@@ -88,11 +80,7 @@ def has_wide(text: str) -> bool:
 
 
 def weigh(text: str) -> int:
-    """Return what a text costs in units, quarters of a token.
-
-    Args:
-        text: Any text.
-    """
+    """Return what a text costs in units, quarters of a token."""
     if not has_wide(text):
         return len(text)
     narrow = len(_WIDE_RUN.sub("", text))
@@ -100,9 +88,5 @@ def weigh(text: str) -> int:
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text costs, rounded up.
-
-    Args:
-        text: Any text.
-    """
+    """Return about how many tokens a text costs, rounded up."""
     return -(-weigh(text) // UNITS_PER_TOKEN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memd.buckets import BOUNDS
+from memd.system.histogram import BOUNDS
 from memd_client.messages import Histogram, Metric, MetricsReply, Sample
 
 
@@ -17,18 +17,7 @@ def figures(
     cpu_s: float = 0.0,
     pending: int = 0,
 ) -> MetricsReply:
-    """Return what a daemon with the agents `main` and `work` has counted.
-
-    Args:
-        uptime_ms: How long it has run.
-        pid: Which run it is.
-        searches: Searches of `main` that were answered.
-        failed: Searches that were not.
-        fast: How many took between 1.0 and 1.6 ms.
-        slow: How many took between 100 and 160 ms.
-        cpu_s: CPU time spent.
-        pending: Chunks of `work` to be embedded.
-    """
+    """Return what a daemon with the agents `main` and `work` has counted."""
     counts = [0] * (len(BOUNDS) + 1)
     counts[BOUNDS.index(0.0016)], counts[BOUNDS.index(0.16)] = fast, slow
     took = Histogram({"method": "search"}, counts, 0.001 * fast + 0.1 * slow, 0.0, 0.0, 0.0)

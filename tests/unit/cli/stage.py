@@ -166,19 +166,7 @@ def memctl(
     has_memory: bool = True,
     **replies: Any,
 ) -> Ran:
-    """Run a command on the stage.
-
-    Args:
-        arguments: What follows `memctl`.
-        progress: What the client reports before it answers.
-        terminal: Whether both streams are terminals.
-        colour: Whether a terminal shows colour; None as the environment says.
-        width: Columns of the terminal.
-        refused: What opening a client raises.
-        now_s: The monotonic clock.
-        has_memory: Whether the user has set up a memory.
-        replies: What the client answers, or raises, by method; a function makes it from the parameters.
-    """
+    """Run a command on the stage."""
     client = FakeClient(replies, progress)
     out, err = io.StringIO(), io.StringIO()
     opened = 0

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.cli.lancedb import COLUMNS, FoundFact, facts_of, load_table
-from memd.lifecycle.fact_lines import ID_LETTERS
+from memd.lifecycle.facts.lines import ID_LETTERS
 from memd_client.errors import FileMissingError, FileUnreadableError
 from memd_client.installation import Installation
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memd.cli import options, texts
-from memd.lifecycle.daily import MOST_BYTES, day_of, is_key
+from memd.lifecycle.notes.daily import MOST_BYTES, day_of, is_key
 from memd.rpc.checks import MAX_RESULTS
 from memd.rpc.methods import search
 from memd.rpc.param_bounds import bound_of

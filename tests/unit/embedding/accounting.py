@@ -9,9 +9,9 @@ from pathlib import Path
 
 import trio
 
-from memd.embedding.accounts import Account, Accounts
 from memd.embedding.provider import BatchLimits
-from memd.embedding.providers.api import Endpoint
+from memd.embedding.remote.accounts import Account, Accounts
+from memd.embedding.remote.providers.api import Endpoint
 from memd.embedding.secret import Secret
 from memd_client.errors import ProviderFailedError, ProviderQuotaError, ProviderUnreachableError
 from tests.support.remotes import MovableClock

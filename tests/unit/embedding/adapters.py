@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from memd.embedding.providers.api import EmbeddingApi, Endpoint
-from memd.embedding.providers.compatible import CompatibleApi
-from memd.embedding.providers.gemini import GeminiApi
-from memd.embedding.providers.mistral import MistralApi
-from memd.embedding.providers.ollama import OllamaApi
-from memd.embedding.providers.openai import OpenAIApi
-from memd.embedding.providers.voyage import VoyageApi
+from memd.embedding.remote.providers.api import EmbeddingApi, Endpoint
+from memd.embedding.remote.providers.compatible import CompatibleApi
+from memd.embedding.remote.providers.gemini import GeminiApi
+from memd.embedding.remote.providers.mistral import MistralApi
+from memd.embedding.remote.providers.ollama import OllamaApi
+from memd.embedding.remote.providers.openai import OpenAIApi
+from memd.embedding.remote.providers.voyage import VoyageApi
 from memd.embedding.secret import Secret
 
 KEY = "sk-proj-0123456789abcdefghijklmn"

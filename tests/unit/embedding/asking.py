@@ -8,11 +8,11 @@ from typing import Any
 
 import trio
 
-from memd.embedding.account import Account
-from memd.embedding.accounts import Accounts
 from memd.embedding.provider import BatchLimits
-from memd.embedding.providers.http import Http
-from memd.embedding.remote import RemoteProvider
+from memd.embedding.remote.account import Account
+from memd.embedding.remote.accounts import Accounts
+from memd.embedding.remote.providers.http import Http
+from memd.embedding.remote.remote import RemoteProvider
 from tests.support.provider_errors import DialectName
 from tests.support.provider_server import ProviderServer, serving
 from tests.support.remotes import MovableClock, endpoint_of, provider_over

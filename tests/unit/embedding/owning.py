@@ -8,8 +8,8 @@ from pathlib import Path
 import trio
 import trio.testing
 
-from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.model.policy import ModelStatus, RunnerSettings
+from memd.embedding.local.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.local.policy import ModelStatus, RunnerSettings
 from tests.support import fake_model_child as fake
 from tests.support.models import running_owner
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd import __version__
-from memd.embedding.providers.api import ApiRequest
+from memd.embedding.remote.providers.api import ApiRequest
 from tests.unit.embedding.adapters import ADAPTERS, KEY, adapter
 
 TEXTS = ["a first text", "ein zweiter: ‘äöü’ 漢字 🦀"]

@@ -8,7 +8,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from memd.embedding.bulk.api import BulkState
+from memd.embedding.remote.bulk.api import BulkState
 from memd_client.errors import (
     ProviderAuthError,
     ProviderFailedError,

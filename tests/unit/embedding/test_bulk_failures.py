@@ -6,9 +6,9 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from memd.embedding.bulk.api import BulkResults
-from memd.embedding.bulk.jobs import JobRecord
-from memd.embedding.bulk.watch import CANCEL_MS, Job, JobWatch
+from memd.embedding.remote.bulk.api import BulkResults
+from memd.embedding.remote.bulk.jobs import JobRecord
+from memd.embedding.remote.bulk.watch import CANCEL_MS, Job, JobWatch
 from tests.support.bulk import (
     SPACE,
     Bench,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.bulk.api import BulkResults, of_one_size, of_these
-from memd.embedding.bulk.jobs import JobRecord, pieces, records_from_json, records_to_json, weight
 from memd.embedding.numbers import MAX_TIME_MS
+from memd.embedding.remote.bulk.api import BulkResults, of_one_size, of_these
+from memd.embedding.remote.bulk.jobs import JobRecord, pieces, records_from_json, records_to_json, weight
 
 texts = st.lists(st.tuples(st.text(min_size=1, max_size=8), st.text(max_size=200)), max_size=40)
 

@@ -10,8 +10,8 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from memd.embedding.bulk.api import BulkResults
-from memd.embedding.bulk.jobs import JobRecord
+from memd.embedding.remote.bulk.api import BulkResults
+from memd.embedding.remote.bulk.jobs import JobRecord
 from memd_client.errors import IndexIOError
 from tests.support.bulk import (
     SPACE,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model.child import MAX_NICENESS, NICENESS, Interrupts, load_model
-from memd.embedding.model.windows import UnusableModelError, averaged, cut_windows, packed
+from memd.embedding.local.child import MAX_NICENESS, NICENESS, CancellationFlag, load_model
+from memd.embedding.local.windows import UnusableModelError, averaged, cut_windows, packed
 
 NUMBERS = st.floats(-1e6, 1e6, width=32)
 
@@ -86,7 +86,7 @@ def test_a_missing_llama_cpp_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     # when
-    reply = load_model("model.gguf", 512, 2, Interrupts(), ranks=False)
+    reply = load_model("model.gguf", 512, 2, CancellationFlag(), ranks=False)
     # then
     assert isinstance(reply, dict)
     assert (reply["kind"], reply["reason"]) == ("failed", "extra")
@@ -95,7 +95,7 @@ def test_a_missing_llama_cpp_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
 
 STEP_BACK = """
 import os, sys, threading
-from memd.embedding.model.child import step_back
+from memd.embedding.local.child import step_back
 os.nice(int(sys.argv[1]))
 usual = os.getpriority(os.PRIO_PROCESS, 0)
 def work():

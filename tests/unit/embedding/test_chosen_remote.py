@@ -15,11 +15,11 @@ import pytest
 import structlog.testing
 import trio
 
-from memd.config import DaemonSettings, MemorySearch, ProviderEntry, Remote
-from memd.embedding.catalog import AUTO_ORDER
-from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, parse_reference
-from memd.embedding.remote import RemoteProvider
-from memd.embedding.space import local_space
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
+from memd.embedding.local.space import local_space
+from memd.embedding.remote.catalog import AUTO_ORDER
+from memd.embedding.remote.remote import RemoteProvider
+from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry, Remote
 from memd_client.errors import (
     MemdError,
     ProviderAuthError,
@@ -113,7 +113,8 @@ def test_no_client_is_made_and_no_http_loaded_where_nothing_is_remote(tmp_path: 
     asker.choose()
     assert asker.clients == []
     program = (
-        "import sys, memd.embedding.choose; print([name for name in sys.modules if name.startswith('httpx')])"
+        "import sys, memd.embedding.choose.choose;"
+        " print([name for name in sys.modules if name.startswith('httpx')])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60

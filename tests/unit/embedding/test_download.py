@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import trio
 
-from memd.embedding.model import download
-from memd.embedding.model.download import fetch_file
+from memd.embedding.local import download
+from memd.embedding.local.download import fetch_file
 from memd.embedding.secret import Secret
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
 from tests.support.download_server import DownloadServer, serving
@@ -156,7 +156,7 @@ import resource, sys
 from functools import partial
 from pathlib import Path
 import trio
-from memd.embedding.model.download import fetch_file
+from memd.embedding.local.download import fetch_file
 from memd.embedding.secret import Secret
 from memd_client.errors import DownloadFailedError
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))

@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from memd.embedding.model.downloads import RETRY_MAX_SECONDS, Downloads
+from memd.embedding.local.downloads import RETRY_MAX_SECONDS, Downloads
 from memd_client.errors import (
     ChecksumMismatchError,
     ConfigInvalidError,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from memd.config import MemorySearch, ProviderEntry, Remote
-from memd.embedding.catalog import KNOWN
+from memd.embedding.choose.remote_choice import RemotePlan, Wanted
 from memd.embedding.prefixes import NONE, Prefixes
-from memd.embedding.remote_choice import RemotePlan, Wanted
+from memd.embedding.remote.catalog import KNOWN
 from memd.embedding.space import VectorSpace
+from memd.settings.schema import MemorySearch, ProviderEntry, Remote
 from memd_client.errors import ConfigInvalidError, ProviderUnavailableError
 from tests.support.choosing import KEYS, key_in, remote_choice
 

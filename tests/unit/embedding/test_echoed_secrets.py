@@ -11,12 +11,12 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from memd.embedding.accounts import Accounts
-from memd.embedding.catalog import KNOWN
 from memd.embedding.chat import complete
-from memd.embedding.model.download import fetch_file
-from memd.embedding.providers.api import ApiRequest
-from memd.embedding.providers.http import Http
+from memd.embedding.local.download import fetch_file
+from memd.embedding.remote.accounts import Accounts
+from memd.embedding.remote.catalog import KNOWN
+from memd.embedding.remote.providers.api import ApiRequest
+from memd.embedding.remote.providers.http import Http
 from memd.embedding.secret import Secret
 from memd_client.errors import DownloadFailedError, MemdError, ProviderFailedError, ProviderReplyError
 from tests.support.bulk import Bench, answering, items_of, played

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.providers.failures import retry_after_s
+from memd.embedding.remote.providers.failures import retry_after_s
 from memd_client.errors import (
     ProviderAuthError,
     ProviderFailedError,

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from memd.embedding.bulk.api import BulkResults, BulkState, of_these
 from memd.embedding.provider import BLANK
+from memd.embedding.remote.bulk.api import BulkResults, BulkState, of_these
 from tests.support.bulk import Bench, desk_of, harvest, hashes_of, items_of, played, sent
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import FaultKind

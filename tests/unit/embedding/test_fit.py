@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model import fit
+from memd.embedding.local import fit
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from memd.embedding.bulk.api import BulkResults, BulkState, of_these
+from memd.embedding.remote.bulk.api import BulkResults, BulkState, of_these
 from memd_client.errors import ProviderFailedError, ProviderReplyError
 from tests.support.bulk import Bench, desk_of, harvest, hashes_of, items_of, played, sent
 from tests.support.provider_dialects import Asked

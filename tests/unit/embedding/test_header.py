@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model.header import (
+from memd.embedding.local.header import (
     NAMES_BYTES,
     RANK_TENSORS,
     has_rank_head,

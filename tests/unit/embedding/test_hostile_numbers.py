@@ -14,8 +14,6 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.budget import DAY_MS
-from memd.embedding.bulk.jobs import records_from_json
 from memd.embedding.numbers import (
     MAX_COUNT,
     MAX_DIMENSIONS,
@@ -25,7 +23,9 @@ from memd.embedding.numbers import (
     clamped_time_ms,
     token_count_of,
 )
-from memd.embedding.providers.failures import retry_after_s
+from memd.embedding.remote.budget import DAY_MS
+from memd.embedding.remote.bulk.jobs import records_from_json
+from memd.embedding.remote.providers.failures import retry_after_s
 from memd_client.errors import MemdError, ProviderReplyError
 from memd_client.wire import to_wire
 from tests.support.bulk import Bench, answering, items_of, played

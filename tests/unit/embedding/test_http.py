@@ -11,8 +11,8 @@ import zlib
 import pytest
 import trio
 
-from memd.embedding.providers.api import ApiRequest
-from memd.embedding.providers.http import Http, Reply
+from memd.embedding.remote.providers.api import ApiRequest
+from memd.embedding.remote.providers.http import Http, Reply
 from memd_client.errors import (
     MemdError,
     ProviderAuthError,

@@ -9,7 +9,7 @@ import sys
 import pytest
 import trio
 
-from memd.embedding.providers.http import Http, Patience, Reply
+from memd.embedding.remote.providers.http import Http, Patience, Reply
 from memd_client.errors import MemdError, ProviderReplyError, ProviderUnreachableError
 from tests.support.http_peer import KEY, LONG, Behaviour, listening, request, says, sent_to
 
@@ -208,7 +208,7 @@ def test_compressed_bomb_is_left_at_its_limit() -> None:
     script = f"""
 import resource, sys, trio
 sys.path[:0] = {sys.path!r}
-from memd.embedding.providers.http_body import Body
+from memd.embedding.remote.providers.http_body import Body
 bomb = sys.stdin.buffer.read()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 wanted = Body("gzip", 1_000_000).feed(bomb)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from memd.embedding.model.jobs import Job, JobQueue
-from memd.embedding.model.policy import Backoff
+from memd.embedding.local.jobs import Job, JobQueue
+from memd.embedding.local.policy import Backoff
 
 
 class QueueMachine(RuleBasedStateMachine):

@@ -13,14 +13,14 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model.child import Interrupts
-from memd.embedding.model.fit import LANES_BYTES, lane_count
-from memd.embedding.model.jobs import MOST_CHARACTERS, Job, JobQueue
-from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.local.child import CancellationFlag
+from memd.embedding.local.fit import LANES_BYTES, lane_count
+from memd.embedding.local.jobs import MOST_CHARACTERS, Job, JobQueue
+from memd.embedding.local.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.provider import LocalProvider
+from memd.embedding.local.space import local_space
 from memd.embedding.provider import FloatArray
-from memd.embedding.providers.local import LocalProvider
-from memd.embedding.space import local_space
 from memd_client.errors import MemdError, ModelChildError, ProviderFailedError
 from tests.support import fake_model_child as fake
 from tests.support.models import running_owner, wait_until
@@ -197,7 +197,7 @@ def test_a_question_goes_first_and_alone() -> None:
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 4))))
 def test_llama_cpp_is_told_to_give_up_exactly_the_unwanted_request(steps: list[tuple[bool, int]]) -> None:
-    interrupts = Interrupts()
+    interrupts = CancellationFlag()
     for is_begun, number in steps:
         if is_begun:
             interrupts.under_way = number
@@ -242,7 +242,7 @@ def test_a_text_has_the_same_vector_bit_by_bit_alone_and_side_by_side(minilm: Pa
 
 REOPENED = """
 import sys
-from memd.embedding.model.child import Interrupts, LoadedModel
+from memd.embedding.local.child import Interrupts, LoadedModel
 model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
 first = [model.embed("a text", lane)[0] for lane in range(model.open_lanes())]
 model.rest()
@@ -264,8 +264,8 @@ def test_lanes_can_be_closed_and_opened_again(minilm: Path) -> None:
 GIVEN_BACK = """
 import os
 import sys
-from memd.embedding.model.child import Interrupts, LoadedModel
-from memd.embedding.model.machine import load_rss_bytes
+from memd.embedding.local.child import Interrupts, LoadedModel
+from memd.embedding.local.machine import load_rss_bytes
 model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
 question = model.embed("a question")[0]
 loaded = load_rss_bytes(os.getpid())
@@ -298,7 +298,7 @@ def test_the_memory_of_a_long_text_is_given_back_and_a_questions_is_kept(minilm:
 
 FILLED = """
 import sys
-from memd.embedding.model.child import Interrupts, LoadedModel
+from memd.embedding.local.child import Interrupts, LoadedModel
 model = LoadedModel(sys.argv[1], 512, 2, Interrupts())
 assert model._file.may_fill
 lanes = [None, *range(model.open_lanes())]

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.config import Local, MemorySearch, Query, Rerank
-from memd.embedding.model import library as library_module
-from memd.embedding.model.downloads import Downloads
-from memd.embedding.model.library import ModelLibrary
-from memd.embedding.model.lock import lock_models
-from memd.embedding.model.owner import ModelFile, ModelOwner
-from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, parse_reference
+from memd.embedding.local import library as library_module
+from memd.embedding.local.downloads import Downloads
+from memd.embedding.local.library import ModelLibrary
+from memd.embedding.local.lock import lock_models
+from memd.embedding.local.owner import ModelFile, ModelOwner
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
+from memd.settings.schema import Local, MemorySearch, Query, Rerank
 from memd_client.errors import (
     BadParamsError,
     ConfigInvalidError,

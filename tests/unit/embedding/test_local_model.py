@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 import trio
 
-from memd.embedding.model import wire
-from memd.embedding.model.child import MAX_NICENESS, NICENESS
-from memd.embedding.model.owner import ModelFile, ModelOwner
-from memd.embedding.model.policy import RunnerSettings
-from memd.embedding.model.process import CHILD_COMMAND
-from memd.embedding.model.runner import CALM_SECONDS
-from memd.embedding.model.windows import cut_windows, prepared
+from memd.embedding.local import wire
+from memd.embedding.local.child import MAX_NICENESS, NICENESS
+from memd.embedding.local.owner import ModelFile, ModelOwner
+from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.process import CHILD_COMMAND
+from memd.embedding.local.provider import LocalProvider
+from memd.embedding.local.runner import CALM_SECONDS
+from memd.embedding.local.space import local_space
+from memd.embedding.local.windows import cut_windows, prepared
 from memd.embedding.provider import FloatArray
-from memd.embedding.providers.local import LocalProvider
-from memd.embedding.space import local_space
 from memd_client.errors import ModelInvalidError
 from tests.support.minilm_reference import MiniLMReference
 from tests.support.models import is_running, running_owner, wait_until
@@ -158,11 +158,11 @@ def test_file_llama_cpp_cannot_load_is_an_invalid_model(tmp_path: Path, minilm: 
 PARENT = """
 import sys, trio
 from pathlib import Path
-from memd.embedding.model import wire
-from memd.embedding.model.runner import CALM_SECONDS
-from memd.embedding.model.windows import cut_windows, prepared
-from memd.embedding.model.child import NICENESS
-from memd.embedding.model.owner import ModelFile, ModelOwner
+from memd.embedding.local import wire
+from memd.embedding.local.runner import CALM_SECONDS
+from memd.embedding.local.windows import cut_windows, prepared
+from memd.embedding.local.child import NICENESS
+from memd.embedding.local.owner import ModelFile, ModelOwner
 async def main():
     owner = ModelOwner()
     async with trio.open_nursery() as nursery:

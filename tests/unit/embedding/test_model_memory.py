@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.model.policy import RunnerSettings
-from memd.embedding.model.process import CHILD_COMMAND, MORE_MEMORY
+from memd.embedding.local.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.process import CHILD_COMMAND, MORE_MEMORY
 from memd_client.errors import ModelChildError
 from tests.support.models import running_owner, wait_until
 from tests.unit.embedding.owning import only
@@ -37,7 +37,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 ONCE_LOADED = """
 import os, resource, sys, traceback
 from pathlib import Path
-from memd.embedding.model import child
+from memd.embedding.local import child
 limit, starts = Path(sys.argv[1]), Path(sys.argv[1] + ".starts")
 with starts.open("a") as log:
     log.write("start\\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.embedding.model.pages import let_go
+from memd.embedding.local.pages import let_go
 
 PAGES = 256
 CONTENT = b"".join(bytes([number]) * mmap.PAGESIZE for number in range(PAGES))

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model.header import ModelHeader
-from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL
+from memd.embedding.local.header import ModelHeader
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL
+from memd.embedding.local.space import local_space
 from memd.embedding.prefixes import BY_NAME, NONE, Prefixes, prefixes_of
-from memd.embedding.space import local_space
 
 REPRESENT = "Represent this sentence for searching relevant passages: "
 INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from memd.embedding.model.owner import ModelFile
-from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.local.owner import ModelFile
+from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.provider import LocalProvider
+from memd.embedding.local.space import local_space
 from memd.embedding.provider import EmbeddingProvider
-from memd.embedding.providers.local import LocalProvider
-from memd.embedding.space import VectorSpace, local_space
+from memd.embedding.space import VectorSpace
 from tests.contracts.provider import ProviderContract
 from tests.support import fake_model_child
 from tests.support.fake_provider import FakeProvider

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import trio
 
-from memd.embedding.model import download, lock, pull, wheel
-from memd.embedding.model.convert import tensor_names
-from memd.embedding.model.header import load_header
-from memd.embedding.model.lock import lock_models
-from memd.embedding.model.pull import pull_model
+from memd.embedding.local import download, lock, pull, wheel
+from memd.embedding.local.convert import tensor_names
+from memd.embedding.local.header import load_header
+from memd.embedding.local.lock import lock_models
+from memd.embedding.local.pull import pull_model
 from memd_client.errors import (
     ChecksumMismatchError,
     DownloadFailedError,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.embedding.remote import RemoteProvider
+from memd.embedding.remote.remote import RemoteProvider
 from memd_client.errors import ProviderFailedError, ProviderQuotaError, ProviderRateLimitedError
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import Fault

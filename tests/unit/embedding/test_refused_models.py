@@ -9,8 +9,8 @@ import pytest
 import trio
 import trio.testing
 
-from memd.embedding.model.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.local.owner import ModelFile, ModelHold, ModelOwner
+from memd.embedding.local.policy import RunnerSettings
 from memd_client.errors import (
     LocalExtraMissingError,
     MemdError,

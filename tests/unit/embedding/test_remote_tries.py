@@ -6,9 +6,9 @@ import pytest
 import trio
 import trio.testing
 
-from memd.embedding.providers.http import Patience
+from memd.embedding.remote.providers.http import Patience
+from memd.system.units import about
 from memd.text.tokens import estimate_tokens
-from memd.units import about
 from memd_client.errors import (
     ProviderFailedError,
     ProviderQuotaError,

@@ -14,13 +14,13 @@ import pytest
 import trio
 import trio.testing
 
-from memd.config import Local, MemorySearch, Query, Rerank
-from memd.embedding.model.jobs import RankJob
-from memd.embedding.model.owner import ModelFile, ModelOwner
-from memd.embedding.model.policy import RunnerSettings
-from memd.embedding.model.process import MOST_SCORED
+from memd.embedding.local.jobs import RankJob
+from memd.embedding.local.owner import ModelFile, ModelOwner
+from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.process import MOST_SCORED
 from memd.embedding.rerank import KEY, LocalReranker, Reranker, make_reranker
-from memd.openclaw import resolve
+from memd.settings.agents import resolve
+from memd.settings.schema import Local, MemorySearch, Query, Rerank
 from memd_client.errors import (
     ConfigInvalidError,
     DeadlineExceededError,

@@ -12,9 +12,9 @@ import pytest
 import trio
 import trio.testing
 
-from memd.embedding.model.owner import ModelOwner
-from memd.embedding.model.pair import logit_of
-from memd.embedding.model.policy import RunnerSettings
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.pair import logit_of
+from memd.embedding.local.policy import RunnerSettings
 from memd.embedding.rerank import LocalReranker, Reranker
 from memd_client.errors import DeadlineExceededError, ModelChildError, ModelInvalidError
 from tests.support.models import running_owner

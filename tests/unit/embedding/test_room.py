@@ -11,15 +11,15 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model import fit
-from memd.embedding.model.jobs import Kind
-from memd.embedding.model.machine import load_memory_bytes
-from memd.embedding.model.room import (
+from memd.embedding.local import fit
+from memd.embedding.local.jobs import Kind
+from memd.embedding.local.machine import load_memory_bytes
+from memd.embedding.local.model_memory import (
     QUERY_STAY_SECONDS,
     QUIET_SECONDS,
     TURN_SECONDS,
-    ModelRoom,
-    Stay,
+    ModelMemoryManager,
+    Residency,
     Verdict,
     Work,
     judge,
@@ -29,12 +29,12 @@ NOW = 1000.0
 LONG_AGO = NOW - 100
 
 
-def idle(size: int, last_used: float = LONG_AGO) -> Stay:
-    return Stay(size, LONG_AGO, last_used, "nothing")
+def idle(size: int, last_used: float = LONG_AGO) -> Residency:
+    return Residency(size, LONG_AGO, last_used, "nothing")
 
 
-def busy(work: Work, since: float = LONG_AGO, size: int = 50) -> Stay:
-    return Stay(size, since, NOW, work)
+def busy(work: Work, since: float = LONG_AGO, size: int = 50) -> Residency:
+    return Residency(size, since, NOW, work)
 
 
 def test_what_fits_enters_and_a_model_too_large_enters_an_empty_room() -> None:
@@ -54,7 +54,7 @@ def test_nobody_leaves_in_vain() -> None:
 
 
 def test_one_that_is_leaving_already_is_counted_as_gone_but_waited_for() -> None:
-    leaving = Stay(60, LONG_AGO, NOW, "text", is_leaving=True)
+    leaving = Residency(60, LONG_AGO, NOW, "text", is_leaving=True)
     assert judge(50, 100, [leaving, idle(40)], "query", NOW) == Verdict(look_again_s=math.inf)
 
 
@@ -70,18 +70,18 @@ def test_one_that_is_leaving_already_is_counted_as_gone_but_waited_for() -> None
         (busy("loading", LONG_AGO, 90), "query", math.inf),
     ],
 )
-def test_how_long_a_model_keeps_its_place(stay: Stay, kind: Kind, wait_s: float | None) -> None:
+def test_how_long_a_model_keeps_its_place(stay: Residency, kind: Kind, wait_s: float | None) -> None:
     verdict = judge(50, 100, [stay], kind, NOW)
     assert verdict == (Verdict(leave=(0,)) if wait_s is None else Verdict(look_again_s=wait_s))
 
 
 works = st.sampled_from(["nothing", "text", "query", "loading"])
-stays = st.builds(Stay, st.integers(1, 100), st.floats(0, NOW), st.floats(0, NOW), works, st.booleans())
+stays = st.builds(Residency, st.integers(1, 100), st.floats(0, NOW), st.floats(0, NOW), works, st.booleans())
 
 
 @given(st.integers(1, 200), st.lists(stays, max_size=6), st.sampled_from(["query", "text"]))
 def test_a_verdict_never_exceeds_the_budget_and_is_never_a_dead_end(
-    need: int, rows: list[Stay], kind: Kind
+    need: int, rows: list[Residency], kind: Kind
 ) -> None:
     verdict = judge(need, 100, rows, kind, NOW)
     taken = sum(row.bytes for row in rows)
@@ -108,8 +108,8 @@ class Model:
         self.work: Work = "nothing"
         self.used = 0.0
 
-    def stay(self, need: int) -> Stay:
-        return Stay(need, 0.0, self.used, self.work, self.asked)
+    def stay(self, need: int) -> Residency:
+        return Residency(need, 0.0, self.used, self.work, self.asked)
 
     def waits_for(self) -> Kind | None:
         return self.kind
@@ -124,7 +124,7 @@ def run(test: object) -> None:
 
 def test_a_query_overtakes_texts_in_the_line() -> None:
     async def body() -> None:
-        room, inside, order = ModelRoom(100), Model(), list[str]()
+        room, inside, order = ModelMemoryManager(100), Model(), list[str]()
         inside.work = "query"
         assert await room.enter(inside, 100)
 
@@ -146,7 +146,7 @@ def test_a_query_overtakes_texts_in_the_line() -> None:
 
 def test_a_model_nobody_needs_any_more_leaves_the_line() -> None:
     async def body() -> None:
-        room, inside, waiting = ModelRoom(100), Model(), Model()
+        room, inside, waiting = ModelMemoryManager(100), Model(), Model()
         inside.work = "query"
         await room.enter(inside, 100)
 
@@ -165,7 +165,7 @@ def test_a_model_nobody_needs_any_more_leaves_the_line() -> None:
 
 def test_an_idle_model_is_asked_once_it_was_idle_for_a_moment() -> None:
     async def body() -> None:
-        room, inside, waiting = ModelRoom(100), Model(), Model()
+        room, inside, waiting = ModelMemoryManager(100), Model(), Model()
         inside.used = trio.current_time()
         await room.enter(inside, 100)
         started = trio.current_time()

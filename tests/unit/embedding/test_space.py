@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memd.embedding.model.reference import DEFAULT_LOCAL_MODEL, hub_token, is_hub_offline, parse_reference
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, hub_token, is_hub_offline, parse_reference
+from memd.embedding.local.space import local_space, space_of
 from memd.embedding.secret import Secret
-from memd.embedding.space import VectorSpace, local_space, space_of
+from memd.embedding.space import VectorSpace
 from memd_client.errors import ConfigInvalidError
 
 MODELS = Path("/models")

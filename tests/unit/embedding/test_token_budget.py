@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from structlog.testing import capture_logs
 
-from memd.embedding.accounts import Call
-from memd.embedding.budget import DAY_MS
+from memd.embedding.remote.accounts import Call
+from memd.embedding.remote.budget import DAY_MS
 from memd_client.errors import (
     ProviderRateLimitedError,
     TokenBudgetError,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.model import wire
+from memd.embedding.local import wire
 
 messages = st.fixed_dictionaries(
     {

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.importing.targets import NAME_BYTES, other_target, same_name, target_of
-from memd.sync.rules import is_memory_path
-from memd.text.dates import day_of_note
+from memd.sync.disk.rules import is_memory_path
+from memd.text.query.dates import day_of_note
 
 NAMES = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1).filter(
     lambda name: name not in (".", "..")

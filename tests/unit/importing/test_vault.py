@@ -41,7 +41,7 @@ def planned(home: Path, text: str | None, name: str = "main") -> VaultPlan:
 def paths_in(home: Path, text: str, name: str) -> list[str]:
     """Return the extra paths of an agent if its settings were so."""
     (home / ".openclaw/openclaw.json").write_text(text, newline="")
-    from memd.openclaw import load_home
+    from memd.settings.agents import load_home
 
     return [each.path for each in load_home({}, home).agents[name].settings.extra_paths]
 

@@ -13,7 +13,7 @@ from memd.index.annotations import (
 )
 from memd.index.database import Database, transaction
 from memd.index.files import forget_file
-from memd.text.annotations import AnnotatedEntry, Annotations
+from memd.text.cut.annotations import AnnotatedEntry, Annotations
 from tests.support.indexes import new_index, publish
 
 ENTRIES = [

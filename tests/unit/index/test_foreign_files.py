@@ -11,7 +11,7 @@ import apsw
 import pytest
 import trio
 
-from memd.index.claims import IndexClaims
+from memd.index.care.claims import IndexClaims
 from memd.index.connection import IndexFile
 from memd.index.files import count_all
 from memd.index.schema import APPLICATION_ID

@@ -12,13 +12,13 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from memd.index.cache import active_space, store_vectors
+from memd.index.care.upkeep import log_of
 from memd.index.connection import IndexFile
 from memd.index.database import WAL_LIMIT_BYTES, Database, get_int, page_cache_bytes
 from memd.index.files import count_all, load_files, publish_file
 from memd.index.housekeeping import IDLE_S, LOG_KEPT_BYTES, REST_S, give_caches_back, keep_log_short, squeeze
 from memd.index.keyword import find_keyword
 from memd.index.meta import set_meta
-from memd.index.upkeep import log_of
 from memd_client.errors import IndexClosedError, IndexCorruptError, IndexIOError, IndexLostError, MemdError
 from tests.support.indexes import SPACE, broken_rules, chunk, file_row, hash_of, unit
 from tests.support.open_indexes import open_index

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.regions import load_regions
-from memd.text.chunking import Chunk, chunk_text
-from memd.text.passages import cut_passages
-from memd.text.windows import Region
+from memd.text.cut.chunking import Chunk, chunk_text
+from memd.text.cut.passages import cut_passages
+from memd.text.cut.windows import Region
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note
 
 PATH = "memory/a.md"

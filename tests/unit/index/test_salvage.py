@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from memd.index.cache import SpaceKey, active_space, forget_space
+from memd.index.care.salvage import salvage
 from memd.index.database import PAGE_BYTES, Database, transaction
-from memd.index.salvage import salvage
 from memd.index.spaces import find_recipe, note_space, save_jobs
 from tests.support.indexes import SPACE, broken_rules, hash_of, new_index, publish, store, unit
 

@@ -9,14 +9,14 @@ import trio
 import trio.testing
 
 from memd.index.files import generation
+from memd.index.vectors.cache import MatrixBudget, VectorCache, load_facts
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.index.vectors.warm import MatrixBudget, WarmVectors, load_facts
 from tests.support.indexes import SPACE, new_index, publish, publish_lines, unit
 
 EXTENSION = VectorExtension(enabled=False)
 
 
-class Dropping(WarmVectors):
+class Dropping(VectorCache):
     """Vectors that count how often their memory was given back."""
 
     drops = 0
@@ -102,7 +102,7 @@ def test_places_are_in_memory_where_the_vectors_are(tmp_path: Path) -> None:
     # given an agent whose vectors are not in memory yet
     db = new_index(tmp_path / "main.sqlite", extension=False)
     publish_lines(db, ["a note"], unit([[1, 0, 0]]))
-    warm = WarmVectors(EXTENSION, MatrixBudget(1_000_000))
+    warm = VectorCache(EXTENSION, MatrixBudget(1_000_000))
     warm.use_space(load_facts(db, SPACE.id))
     warm.renew_places(db)
     assert warm.places.at(db, generation(db)) is None

@@ -10,12 +10,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import trio
 
-from memd.config import DaemonSettings
-from memd.life_settings import Facts as FactSettings
-from memd.lifecycle.fact_lines import PATH
-from memd.lifecycle.facts import Facts
+from memd.lifecycle.facts.facts import Facts
+from memd.lifecycle.facts.lines import PATH
 from memd.lifecycle.host import Host
-from memd.sync.room import limits_of
+from memd.settings.lifecycle import Facts as FactSettings
+from memd.settings.schema import DaemonSettings
+from memd.sync.disk.capacity import limits_of
 from memd_client.errors import (
     MemdError,
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from memd.config import DaemonSettings, MemorySearch
-from memd.life_settings import Life
-from memd.openclaw import AgentConfig
-from memd.sync.room import limits_of
+from memd.settings.agents import AgentConfig
+from memd.settings.lifecycle import Life
+from memd.settings.schema import DaemonSettings, MemorySearch
+from memd.sync.disk.capacity import limits_of
 from memd_client.errors import MemdError, MemoryDisabledError
 from memd_client.messages import (
     EmbedParams,
@@ -44,14 +44,7 @@ def hit(snippet: str, path: str = "memory/2026-01-16.md", first: int = 3, last: 
 
 
 class ScriptedHost:
-    """Fulfils `Host`.
-
-    Args:
-        home: Where its workspace and its index are.
-        life: Its settings beside the search.
-        enabled: Whether its memory is turned on.
-        agent_id: Whose memory it is.
-    """
+    """Fulfils `Host`."""
 
     def __init__(
         self, home: Path, life: Life | None = None, *, enabled: bool = True, agent_id: str = "main"

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import trio
 
-from memd.config import DaemonSettings, MemorySearch
-from memd.life_settings import Life
-from memd.lifecycle.notes import Notes
-from memd.lifecycle.slug_model import Complete
-from memd.openclaw import AgentConfig
+from memd.lifecycle.notes.notes import Notes
+from memd.lifecycle.notes.slug_model import Complete
 from memd.rpc.methods import session_ended
-from memd.sync.room import limits_of
+from memd.settings.agents import AgentConfig
+from memd.settings.lifecycle import Life
+from memd.settings.schema import DaemonSettings, MemorySearch
+from memd.sync.disk.capacity import limits_of
 from memd_client.notes import SessionEndedParams, SessionEndedReply
 from tests.support.transcripts import TranscriptHome, header, message
 

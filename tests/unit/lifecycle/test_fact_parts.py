@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.lifecycle.fact_lines import PATH, TITLE, read
-from memd.lifecycle.parts import find_parts
-from memd.sync.room import SourceLimits
+from memd.lifecycle.facts.lines import PATH, TITLE, read
+from memd.lifecycle.notes.parts import find_parts
+from memd.sync.disk.capacity import SourceLimits
 from memd_client.errors import FactMissingError, NoteUnwritableError
 from memd_client.facts import CaptureFromParams, FactsParams, MemoryEditParams
 from tests.unit.lifecycle.facts_stage import Stage

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from memd.config import DaemonSettings
-from memd.lifecycle.fact_files import FactFiles
-from memd.lifecycle.fact_lines import PATH, Fact, read
-from memd.lifecycle.parts import append_part
-from memd.sync.room import limits_of
+from memd.lifecycle.facts.files import FactFiles
+from memd.lifecycle.facts.lines import PATH, Fact, read
+from memd.lifecycle.notes.parts import append_part
+from memd.settings.schema import DaemonSettings
+from memd.sync.disk.capacity import limits_of
 from memd_client.errors import MemdError
 from memd_client.facts import MemoryEditParams
 from tests.support.other_writers import Interval, OtherProgram

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.lifecycle.messages_of import Said
-from memd.lifecycle.session_note import CUT, MESSAGE_CHARACTERS, NOTE_CHARACTERS, note_text
+from memd.lifecycle.notes.session_messages import Said
+from memd.lifecycle.notes.session_note import CUT, MESSAGE_CHARACTERS, NOTE_CHARACTERS, note_text
 from tests.support.transcripts import header
 from tests.unit.lifecycle.session_home import NOW, Home
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.events import EVENTS
 from memd.page.answers import ALWAYS
 from memd.page.page_limits import PageLimits
 from memd.page.server import PageServer
+from memd.system.events import EVENTS
 from memd_client import Client
 from memd_client.errors import AgentUnknownError, PageUnavailableError, ShuttingDownError
 from tests.support.page_thread import PageThread

@@ -7,10 +7,10 @@ from typing import Any
 import trio
 from trio.testing import MockClock, memory_stream_pair
 
-from memd.meter import Meter
 from memd.rpc.call import DaemonFacts
 from memd.rpc.connection import Connection
 from memd.rpc.limits import Limits
+from memd.system.metrics import Meter
 from memd_client.framing import FrameDecoder, encode_frame
 from tests.support.memory import FakeMemory
 from tests.support.sockets import RawClient, ServerThread, short_directory

@@ -9,10 +9,10 @@ import pytest
 from memd.index.annotations import store_annotations
 from memd.index.database import Database, transaction
 from memd.search.find import find_hits
-from memd.search.question import Question
-from memd.searchers.wire import question_of, search_of
-from memd.text.annotations import find_annotated, hide_annotations
-from memd.text.passages import cut_passages
+from memd.search.query import Question
+from memd.search.searchers.wire import question_of, search_of
+from memd.text.cut.annotations import find_annotated, hide_annotations
+from memd.text.cut.passages import cut_passages
 from memd_client.messages import Hit
 from tests.support.indexes import new_index, publish_note, question
 

@@ -36,11 +36,7 @@ def texts_of(db: Database, ids: set[int] | dict[int, float]) -> set[str]:
 
 
 def publish_crowd(db: Database) -> int:
-    """Publish short texts that repeat one of two words so often that the long one with both isn't among the best.
-
-    Returns:
-        The id of that one.
-    """
+    """Publish short texts that repeat one of two words so often that the long one with both isn't among the best."""
     publish(db, "memory/a.md", [f"alpha alpha alpha {number}" for number in range(60)])
     publish(db, "memory/b.md", [f"beta beta beta {number}" for number in range(60)])
     publish(db, "memory/c.md", [f"filler {number}" for number in range(400)])

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from memd.config import Hybrid, Query, TemporalDecay
 from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
 from memd.search.find import find_hits
+from memd.settings.schema import Hybrid, Query, TemporalDecay
 from tests.support.indexes import new_index, publish, question, store, unit
 
 DECAYED = Query(hybrid=Hybrid(temporal_decay=TemporalDecay(enabled=True, half_life_days=30)))

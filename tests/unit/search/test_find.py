@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memd.config import Hybrid, Mmr, Query
 from memd.index.database import READER, Database, connect, reading
 from memd.index.files import generation
-from memd.index.followed_places import FollowedPlaces
 from memd.index.keyword import Scope
+from memd.index.tracked_locations import FollowedPlaces
 from memd.index.vectors.scan import ScanSearch
 from memd.search.candidates import find_meaning, find_words
 from memd.search.find import find_hits
-from memd.search.question import Candidates
+from memd.search.query import Candidates
+from memd.settings.schema import Hybrid, Mmr, Query
 from tests.support.indexes import (
     SPACE,
     new_index,

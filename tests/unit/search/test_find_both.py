@@ -17,7 +17,7 @@ from memd.index.files import generation, publish_file
 from memd.index.keyword import Scope
 from memd.index.vectors.matrix import MatrixSearch
 from memd.search.candidates import CANDIDATES, find_both
-from memd.search.question import Candidates, Question
+from memd.search.query import Candidates, Question
 from tests.support.indexes import SPACE, chunk, file_row, hash_of, question, unit
 from tests.support.open_indexes import run_with_index
 

@@ -12,7 +12,7 @@ from memd.index.keyword import Scope
 from memd.index.transcripts import store_transcript
 from memd.search.find import find_hits
 from memd.search.hits import SHOWN_SHARE, SNIPPET_CHARACTERS
-from memd.text.chunking import Chunk, chunk_text
+from memd.text.cut.chunking import Chunk, chunk_text
 from memd_client.messages import Hit
 from tests.support.indexes import hash_of, is_exact, new_index, publish, publish_note, question
 

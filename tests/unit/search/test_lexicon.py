@@ -7,7 +7,7 @@ import pytest
 from memd.index.database import Database
 from memd.index.files import generation
 from memd.search.lexicon import FRESH_S, MOST_UNKNOWN, Lexicon
-from memd.text.keywords import plan_match
+from memd.text.query.keywords import plan_match
 from tests.support.indexes import new_index, publish
 
 

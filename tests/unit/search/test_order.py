@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from memd.config import Hybrid, Mmr, Query, TemporalDecay
 from memd.index.database import Database
 from memd.index.keyword import Scope
 from memd.search.candidates import find_of_days, read_question
-from memd.search.order import MEANING_SHARE, Order, order_candidates
-from memd.search.question import Question
+from memd.search.order import DEFAULT_VECTOR_WEIGHT, Order, order_candidates
+from memd.search.query import Question
+from memd.settings.schema import Hybrid, Mmr, Query, TemporalDecay
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note, question
 
 WEIGHTED = Query(hybrid=Hybrid(fusion="weighted"))
@@ -69,7 +69,7 @@ def test_words_count_more_than_meaning_unless_weights_were_set(db: Database) -> 
 
     assert texts(db, order(db, question("?"), words, meaning)) == ["by words", "by meaning"]
     assert texts(db, order(db, question("?", set_so), words, meaning)) == ["by meaning", "by words"]
-    assert MEANING_SHARE < 0.5
+    assert DEFAULT_VECTOR_WEIGHT < 0.5
 
 
 @pytest.mark.parametrize("side", ["words", "meaning"])

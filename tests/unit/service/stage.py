@@ -53,13 +53,7 @@ def written(plan: Plan) -> dict[str, str]:
 
 
 class FakeManagers:
-    """`systemctl`, `systemd-run`, `journalctl`, `launchctl` and `tail` that note how they were called.
-
-    Args:
-        folder: Where they are put; it belongs at the front of PATH.
-        says: What a command prints, by the beginning of its call.
-        fails: The beginnings of the calls that fail.
-    """
+    """`systemctl`, `systemd-run`, `journalctl`, `launchctl` and `tail` that note how they were called."""
 
     NAMES = ("systemctl", "systemd-run", "journalctl", "launchctl", "tail")
 

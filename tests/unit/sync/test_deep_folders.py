@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from memd.sync import descend
-from memd.sync.descend import FolderWalk
-from memd.sync.discover import Discovery, discover
-from memd.sync.journal import Journal, KernelNotes
-from memd.sync.read import read_file
+from memd.sync.disk import safe_open as descend
+from memd.sync.disk.change_tracker import ChangeTracker, InotifyTracker
+from memd.sync.disk.discover import Discovery, discover
+from memd.sync.disk.read import read_file
+from memd.sync.disk.safe_open import FolderWalk
 
 MB = 1_000_000
 
@@ -79,8 +79,8 @@ def test_a_look_opens_each_folder_a_few_times_however_deep(
 
 def test_a_note_beyond_the_longest_path_is_found_and_read_and_its_folder_is_watched(workspace: Path) -> None:
     nest(workspace / "memory", DEPTH)
-    notes = KernelNotes()
-    journal = Journal(notes)
+    notes = InotifyTracker()
+    journal = ChangeTracker(notes)
 
     journal.begin()
     found = discover(workspace, (), MB, None, journal)

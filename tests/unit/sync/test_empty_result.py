@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memd.sync.discover import LINK, Discovery, Found
+from memd.sync.disk.discover import LINK, Discovery, Found
 from memd.sync.empty_result import SearchedMemory, find_reason
 from memd_client.messages import Pending, SearchParams, Skipped
 from tests.unit.lifecycle.scripted_host import found

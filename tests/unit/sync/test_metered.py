@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from memd.index.files import Published
-from memd.meter import Meter
-from memd.sync.embed import VectorFill
 from memd.sync.metered import SyncMeter
-from memd.sync.rows import Taken
+from memd.sync.text.file_rows import Taken
+from memd.sync.vectors.fill import VectorFill
+from memd.system.metrics import Meter
 
 
 class Fill:

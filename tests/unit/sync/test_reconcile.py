@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.clock import wall_clock_ms
-from memd.config import Chunking
 from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, Published, count_all, publish_file
 from memd.index.meta import find_last_sync
-from memd.sync.changes import looks_same
-from memd.sync.discover import Found
-from memd.sync.read import FileText
-from memd.sync.reconcile import SMALL_PASS_FILES, TextSync
-from memd.sync.right_of_way import RightOfWay
-from memd.sync.rows import SETTLE_MS, FileRows
+from memd.settings.schema import Chunking
+from memd.sync.disk.changes import looks_same
+from memd.sync.disk.discover import Found
+from memd.sync.disk.read import FileText
+from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import SourceLimits, Sources
-from memd.text.chunking import Chunk
+from memd.sync.text.file_rows import SETTLE_MS, FileRows
+from memd.sync.text.text_sync import SMALL_PASS_FILES, TextSync
+from memd.system.clock import wall_clock_ms
+from memd.text.cut.chunking import Chunk
 from memd_client.errors import IndexIOError
 from tests.support.indexes import EXTENSION
 
@@ -64,7 +64,7 @@ class Scene:
             on_published=self.published.append,
         )
         self.text = TextSync(
-            index, self.sources, rows, clock=self.clock, disk=disk, right_of_way=RightOfWay()
+            index, self.sources, rows, clock=self.clock, disk=disk, scheduler=SearchScheduler()
         )
 
     def clock(self) -> int:
@@ -235,7 +235,7 @@ def test_small_files_come_in_together_and_one_that_cannot_be_stored_holds_back_n
             raise IndexIOError("no room for this one")
         return publish_file(db, row, chunks, now_ms)
 
-    monkeypatch.setattr("memd.sync.rows.publish_file", store)
+    monkeypatch.setattr("memd.sync.text.file_rows.publish_file", store)
 
     async def script(scene: Scene) -> None:
         # given: three small files; the one read last can't be written

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 import trio
 from trio.testing import MockClock
 
-from memd.config import SessionSync, Sync
 from memd.index.files import FileRow
-from memd.sync.changes import Changes
-from memd.sync.discover import Discovery, Found
+from memd.settings.schema import SessionSync, Sync
+from memd.sync.disk.changes import Changes
+from memd.sync.disk.discover import Discovery, Found
 from memd.sync.schedule import FULL_EVERY_S, SESSION_DEBOUNCE_S, Schedule
 
 START_MS = 1_700_000_000_000

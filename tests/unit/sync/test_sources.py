@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memd.sync.discover import Found
-from memd.sync.read import FileText
-from memd.sync.room import Room, find_room
-from memd.sync.sessions.session_source import Transcripts
+from memd.sync.disk.capacity import Room, find_room
+from memd.sync.disk.discover import Found
+from memd.sync.disk.read import FileText
 from memd.sync.sources import SourceLimits, Sources
+from memd.sync.transcripts.session_source import Transcripts
 from memd_client.errors import FileMissingError, NoteUnwritableError
 
 WIDE = SourceLimits(1_000_000, 100, 10_000_000)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.text.extra import extra_words
-from memd.text.identifiers import index_names, may_be_named
-from memd.text.stems import MARK, languages_of_text, speaking_for_languages
+from memd.text.language.stems import MARK, languages_of_text, speaking_for_languages
+from memd.text.query.identifiers import index_names, may_be_named
 
 WORDS = st.one_of(
     st.sampled_from(

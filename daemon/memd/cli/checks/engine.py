@@ -25,13 +25,7 @@ INDEXES_S = 120.0
 def ask_engine(
     what: str, timeout_s: float | None = None, program: Sequence[str] = PROGRAM
 ) -> tuple[Report, list[Finding]]:
-    """Return a report, and where there is none, a finding that says why.
-
-    Args:
-        what: `settings` or `indexes`.
-        timeout_s: After this the process is ended and left behind; None takes the report's usual time.
-        program: What makes reports.
-    """
+    """Return a report, and where there is none, a finding that says why."""
     timeout_s = (SETTINGS_S if what == "settings" else INDEXES_S) if timeout_s is None else timeout_s
     name = "settings and files" if what == "settings" else "indexes"
     with contextlib.suppress(OSError):

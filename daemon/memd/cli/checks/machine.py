@@ -31,12 +31,7 @@ EARLIEST_MS = 1_735_689_600_000
 
 
 def check_watches(report: Report, proc: Path = Path("/proc")) -> list[Finding]:
-    """Return whether the system gives as many file events as there are folders to watch.
-
-    Args:
-        report: The engine's.
-        proc: Where the system tells its limits.
-    """
+    """Return whether the system gives as many file events as there are folders to watch."""
     folders = sum(agent.get("folders", 0) for agent in report["agents"])
     needed = folders * WATCHES_A_FOLDER
     try:
@@ -51,12 +46,7 @@ def check_watches(report: Report, proc: Path = Path("/proc")) -> list[Finding]:
 
 
 def check_descriptors(pid: int, proc: Path = Path("/proc")) -> Finding:
-    """Return whether there are file descriptors enough: of the daemon that runs, else of one started from here.
-
-    Args:
-        pid: The daemon; 0 where none answers.
-        proc: Where the system tells of processes.
-    """
+    """Return whether there are file descriptors enough: of the daemon that runs, else of one started from here."""
     hard, used = resource.getrlimit(resource.RLIMIT_NOFILE)[1], 0
     soft = DAEMONS_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DAEMONS_DESCRIPTORS, hard)
     if pid:
@@ -74,12 +64,7 @@ def check_descriptors(pid: int, proc: Path = Path("/proc")) -> Finding:
 
 
 def check_clock(report: Report, now_ms: int) -> Finding:
-    """Return whether the clock can be right, by itself and by the files.
-
-    Args:
-        report: The engine's.
-        now_ms: The time now, in epoch milliseconds.
-    """
+    """Return whether the clock can be right, by itself and by the files."""
     if now_ms < EARLIEST_MS:
         return Finding(AREA, "clock", WRONG, "it is years behind", "Set it: `timedatectl set-ntp true`.")
     late = [

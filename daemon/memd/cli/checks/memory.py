@@ -37,13 +37,7 @@ STATES_OF_INDEX = {
 
 
 def check_memory(report: Report, indexes: Report, status: StatusReply | None) -> list[Finding]:
-    """Return how every agent's memory is.
-
-    Args:
-        report: The engine's; empty where it failed.
-        indexes: The engine's on index files; empty where a daemon has them open.
-        status: A deep one, where a daemon answers.
-    """
+    """Return how every agent's memory is."""
     rows = {row["agent"]: row for row in report.get("agents", ())}
     sound = {row["agent"]: row for row in indexes.get("indexes", ())}
     found: list[Finding] = []

@@ -59,13 +59,7 @@ class Place:
 
 
 def check_place(socket: str, *, hello_s: float = HELLO_S, status_s: float = STATUS_S) -> Place:
-    """Return how the daemon on a socket is, whether or not one is there; ends in `hello_s` and `status_s`.
-
-    Args:
-        socket: The socket's path.
-        hello_s: How long the greeting may take.
-        status_s: How long a deep status may take.
-    """
+    """Return how the daemon on a socket is, whether or not one is there; ends in `hello_s` and `status_s`."""
     place = Place()
     size = len(os.fsencode(socket))
     place.say("socket", OK, f"{socket} ({size} of {MAX_PATH_BYTES} bytes a path may have)")
@@ -189,13 +183,7 @@ def _ask_status(place: Place, socket: str, timeout_s: float) -> None:
 
 
 def check_config_socket(socket: str, configured: str, environ_names_one: bool) -> list[Finding]:
-    """Return whether clients and the daemon look at the same place: clients don't read `memd.toml`.
-
-    Args:
-        socket: Where clients look.
-        configured: `socket` in `memd.toml`; empty where it isn't set.
-        environ_names_one: Whether `MEMD_SOCKET` is set, which both follow.
-    """
+    """Return whether clients and the daemon look at the same place: clients don't read `memd.toml`."""
     if not configured or environ_names_one or configured == socket:
         return []
     found = f"memd.toml has the daemon listen at {configured}, clients look at {socket}"
@@ -203,13 +191,7 @@ def check_config_socket(socket: str, configured: str, environ_names_one: bool) -
 
 
 def within(seconds: float, look: Callable[[], T], otherwise: Callable[[], T]) -> T:
-    """Return what a look finds, or something else where it hangs; the thread it hangs in is left behind.
-
-    Args:
-        seconds: How long it may take.
-        look: Runs in a thread of its own.
-        otherwise: Makes the result where it takes longer.
-    """
+    """Return what a look finds, or something else where it hangs; the thread it hangs in is left behind."""
     outcome: list[T | BaseException] = []
 
     def run() -> None:

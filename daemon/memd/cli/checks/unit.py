@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
 from memd.service.install.unit_names import SERVICE, SOCKET, units_folder
-from memd.state_file import load_text
+from memd.system.state_file import load_text
 from memd_client.discovery import home_directory
 
 SYSTEM_FOLDERS = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")
@@ -19,12 +19,7 @@ INSTALL = "memctl service install"
 
 
 def find_systemd_unit(environ: Mapping[str, str], home: Path) -> Path | None:
-    """Return the unit of the service; None where none is installed.
-
-    Args:
-        environ: `XDG_CONFIG_HOME` is looked at.
-        home: The user's home directory.
-    """
+    """Return the unit of the service; None where none is installed."""
     for folder in (Path(units_folder(environ, str(home))), *map(Path, SYSTEM_FOLDERS)):
         if (folder / SERVICE).is_file():
             return folder / SERVICE
@@ -37,12 +32,7 @@ def has_systemd_unit() -> bool:
 
 
 def find_launchd_log(home: Path, platform: str = sys.platform) -> str:
-    """Return where launchd keeps the log; empty where no launch agent is installed.
-
-    Args:
-        home: The user's home directory.
-        platform: As `sys.platform` names it.
-    """
+    """Return where launchd keeps the log; empty where no launch agent is installed."""
     if platform != "darwin" or not _plist(home).is_file():
         return ""
     from memd.service.install import launchd
@@ -58,13 +48,7 @@ def _plist(home: Path) -> Path:
 
 
 def check_service(environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Finding]:
-    """Return how the service is.
-
-    Args:
-        environ: The environment.
-        home: The user's home directory.
-        platform: As `sys.platform` names it.
-    """
+    """Return how the service is."""
     if platform == "darwin":
         plist = _plist(home)
         found = f"{plist}" if plist.is_file() else "not installed: clients start the daemon when it is needed"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memd.index.all_places import PLACE_BYTES
+from memd.index.chunk_locations import PLACE_BYTES
 from memd.index.text_keys import KEY_BYTES
 from memd.index.vectors.compact import BESIDE_BYTES
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch, VectorExtension
 from memd.index.vectors.vector_search import VectorSearch
-from memd.units import size
+from memd.system.units import size
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,7 @@ def choose_search(
     needed_bytes: int,
     enabled: bool = True,
 ) -> Choice:
-    """Return how to search: from memory where it fits, else by sqlite-vec, else by a scan.
-
-    Args:
-        extension: sqlite-vec, after it was tried.
-        matrix: The agent's matrix.
-        budget_bytes: Memory this agent's matrix may take.
-        needed_bytes: Memory it would take.
-        enabled: Whether the agent's settings allow sqlite-vec.
-    """
+    """Return how to search: from memory where it fits, else by sqlite-vec, else by a scan."""
     if needed_bytes <= budget_bytes:
         return Choice(matrix, "the vectors fit the memory budget")
     over = f"the vectors need {size(needed_bytes)}, the memory budget leaves {size(budget_bytes)}"

@@ -153,11 +153,7 @@ class Comparison:
             high[~block.alive] = -np.inf
 
     def close(self, at: NDArray[np.intp]) -> FloatArray:
-        """Return the most that the cosines of some rows can be, (len(at),).
-
-        Args:
-            at: Their places in `ids`, ascending; rows in use.
-        """
+        """Return the most that the cosines of some rows can be, (len(at),)."""
         high = np.empty(len(at), dtype=np.float32)
         end = start = 0
         for block in self._blocks:

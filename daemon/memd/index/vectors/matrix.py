@@ -140,15 +140,7 @@ class MatrixSearch:
     # --- loading ------------------------------------------------------------------------------------
 
     def load(self, db: Database, space_id: str) -> int:
-        """Bring a space into memory before a search needs it; nothing happens where it is there.
-
-        Args:
-            db: A reader connection; its transaction starts anew.
-            space_id: The vector space.
-
-        Returns:
-            How many vectors are in memory.
-        """
+        """Bring a space into memory before a search needs it; nothing happens where it is there."""
         self._seen(db, space_id)
         return len(self)
 
@@ -190,13 +182,7 @@ class MatrixSearch:
     # --- following the index ------------------------------------------------------------------------
 
     def add(self, space_id: str, ids: Sequence[int], matrix: FloatArray) -> None:
-        """Take in vectors that came into use; never blocks on I/O.
-
-        Args:
-            space_id: Whose they are; those of another space than the one in memory are passed over.
-            ids: Their ids; 0 (cached, but no chunk uses it) is passed over.
-            matrix: (len(ids), dims), their vectors, bit by bit as stored.
-        """
+        """Take in vectors that came into use; never blocks on I/O."""
         with self._lock:
             if self._loading is not None:
                 if self._loading.space_id == space_id:
@@ -205,12 +191,7 @@ class MatrixSearch:
                 self._add(list(ids), matrix)
 
     def remove(self, space_id: str, ids: Sequence[int]) -> None:
-        """Leave out vectors that no chunk uses any more.
-
-        Args:
-            space_id: Whose they are.
-            ids: Their ids; unknown ones are passed over.
-        """
+        """Leave out vectors that no chunk uses any more."""
         with self._lock:
             if self._loading is not None:
                 if self._loading.space_id == space_id:
@@ -279,14 +260,6 @@ class _Ranking:
 
     They are read from the likeliest on, until none that is left can reach the last one wanted. Those that are out of
     scope, or that the reader doesn't see, leave their places to the next.
-
-    Args:
-        db: A reader connection.
-        space_id: Whose vectors they are.
-        compared: How near they can be; what it says of them roughly is written to.
-        query: (dims,), unit length.
-        limit: Most results.
-        scope: Only vectors of chunks in scope.
     """
 
     def __init__(
@@ -329,12 +302,7 @@ class _Ranking:
         self._scope = None
 
     def _read(self, at: NDArray[np.intp], high: FloatArray) -> None:
-        """Read those of some rows that can be among the best.
-
-        Args:
-            at: Where they are among all.
-            high: The most their cosines can be; written to.
-        """
+        """Read those of some rows that can be among the best."""
         least = math.inf
         while not self._is_certain(least):
             if self._scope is not None and self._readings == WIDE_READINGS:

@@ -40,12 +40,7 @@ MARGIN = 64
 
 
 class VectorExtension:
-    """The sqlite-vec library of this machine: where it is, whether it works, and why not.
-
-    Args:
-        path: The library to load instead of the installed one (`store.vector.extensionPath`).
-        enabled: False leaves it alone (`store.vector.enabled`).
-    """
+    """The sqlite-vec library of this machine: where it is, whether it works, and why not."""
 
     def __init__(self, path: str | None = None, *, enabled: bool = True) -> None:
         self.enabled = enabled
@@ -61,10 +56,6 @@ class VectorExtension:
         """Load and test the extension once; the outcome is in `loaded`, `version` and `error`.
 
         Blocks; run it in a thread. It never raises: search works without the extension.
-
-        Args:
-            timeout_s: After this it counts as failed. The thread that hangs in it is left behind and ends
-                with the process.
         """
         if not self.enabled:
             return False
@@ -112,11 +103,7 @@ class VectorExtension:
             db.close(True)
 
     def load_into(self, db: Database) -> bool:
-        """Make the extension known to a connection; only where the self-test passed.
-
-        Returns:
-            Whether the connection has it.
-        """
+        """Make the extension known to a connection; only where the self-test passed."""
         if not self.loaded:
             return False
         self._load_into(db)

@@ -17,16 +17,7 @@ READ_ROWS = 512
 
 
 def read_rows(db: Database, ids: IdArray, scope: Scope | None = None) -> tuple[IdArray, FloatArray]:
-    """Return vectors by id.
-
-    Args:
-        db: A connection.
-        ids: Their ids, each once, of one space.
-        scope: Only vectors of chunks in scope.
-
-    Returns:
-        (ids that are there, their vectors (n, dims)).
-    """
+    """Return vectors by id."""
     only, values = "", Bindings()
     if scope is not None:
         condition, values = scope_sql(scope)
@@ -48,12 +39,7 @@ def read_rows(db: Database, ids: IdArray, scope: Scope | None = None) -> tuple[I
 
 
 def read_blocks(db: Database, ids: IdArray) -> Iterator[tuple[IdArray, FloatArray]]:
-    """Yield (ids, vectors) in blocks of `READ_ROWS`.
-
-    Args:
-        db: A connection.
-        ids: As `read_rows` takes them; ascending, they are read in the order they lie on disk.
-    """
+    """Yield (ids, vectors) in blocks of `READ_ROWS`."""
     for start in range(0, ids.size, READ_ROWS):
         yield read_rows(db, ids[start : start + READ_ROWS])
 

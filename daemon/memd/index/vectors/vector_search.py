@@ -74,11 +74,7 @@ def unit_query(query: FloatArray) -> NDArray[np.float64] | None:
 
 
 def check_dims(query: NDArray[np.float64], dims: int) -> None:
-    """Refuse a query of another length than the vectors.
-
-    Raises:
-        DimensionsChangedError: Names both lengths.
-    """
+    """Refuse a query of another length than the vectors."""
     if query.shape[0] != dims:
         raise DimensionsChangedError(
             f"the query has {query.shape[0]} dimensions, the index holds vectors of {dims}"
@@ -86,23 +82,12 @@ def check_dims(query: NDArray[np.float64], dims: int) -> None:
 
 
 def rounding(dims: int) -> float:
-    """Return how far a float32 cosine of unit vectors can be from the true one, however it was summed.
-
-    Args:
-        dims: Length of the vectors; the bound of a dot product is dims units of 2**-24, taken twice for the
-            lengths that sqlite-vec divides by.
-    """
+    """Return how far a float32 cosine of unit vectors can be from the true one, however it was summed."""
     return max(dims, 8) * 2.0**-23
 
 
 def in_doubt(approximate: NDArray[np.float32], limit: int, dims: int) -> NDArray[np.intp]:
-    """Return the positions of all vectors that may be among the best, by float32 cosines.
-
-    Args:
-        approximate: (n,), cosines with float32 rounding.
-        limit: How many are wanted.
-        dims: Length of the vectors.
-    """
+    """Return the positions of all vectors that may be among the best, by float32 cosines."""
     count = approximate.shape[0]
     if count <= limit:
         return np.arange(count)
@@ -113,14 +98,7 @@ def in_doubt(approximate: NDArray[np.float32], limit: int, dims: int) -> NDArray
 def rank_exactly(
     rows: FloatArray, ids: IdArray, query: NDArray[np.float64], limit: int
 ) -> list[tuple[int, float]]:
-    """Return the best of some vectors by float64 cosines, each summed on its own and in the same way.
-
-    Args:
-        rows: (n, dims), the vectors.
-        ids: (n,), their ids.
-        query: (dims,), unit length.
-        limit: Most results.
-    """
+    """Return the best of some vectors by float64 cosines, each summed on its own and in the same way."""
     scores = np.empty(len(ids), dtype=np.float64)
     for start in range(0, len(ids), RANK_BLOCK_ROWS):
         block = rows[start : start + RANK_BLOCK_ROWS].astype(np.float64)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.daily import MOST_BYTES, clean_entry, day_of, is_key
+from memd.lifecycle.notes.daily import MOST_BYTES, clean_entry, day_of, is_key
 from memd.rpc.call import Call
 from memd.rpc.checks import wrong
 from memd_client.notes import AppendNoteParams, AppendNoteReply
 
 
 async def handle(call: Call, params: AppendNoteParams) -> AppendNoteReply:
-    """Append to a day's note.
-
-    Raises:
-        BadParamsError: The text is empty, too long or no text, the date none, or the key can't be one.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        PathRefusedError: A link is in the note's way.
-        FileUnreadableError: What is there already is no text.
-        NoteUnwritableError: The note can't be written.
-    """
+    """Append to a day's note."""
     _check_text(params.text)
     day = None if params.date is None else day_of(params.date)
     if params.date is not None and day is None:

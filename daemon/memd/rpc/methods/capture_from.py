@@ -11,14 +11,7 @@ MAX_MESSAGES = 1_000
 
 
 async def handle(call: Call, params: CaptureFromParams) -> CaptureFromReply:
-    """Return what was kept, and why the rest was not.
-
-    Raises:
-        BadParamsError: There are too many messages.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
-    """
+    """Return what was kept, and why the rest was not."""
     if len(params.messages) > MAX_MESSAGES:
         raise wrong("capture_from", "messages", f"may hold at most {MAX_MESSAGES}")
     return await call.life(params.agent).facts.capture(params)

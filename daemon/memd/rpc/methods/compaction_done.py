@@ -8,12 +8,6 @@ from memd_client.sessions import CompactionDoneParams, CompactionDoneReply
 
 
 async def handle(call: Call, params: CompactionDoneParams) -> CompactionDoneReply:
-    """Count the compaction of a session, start a sync and don't wait for it.
-
-    Raises:
-        BadParamsError: The count is negative.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-    """
+    """Count the compaction of a session, start a sync and don't wait for it."""
     check_count("compaction_done", "compaction_count", params.compaction_count)
     return await call.life(params.agent).flushes.compaction_done(params)

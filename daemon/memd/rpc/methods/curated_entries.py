@@ -11,13 +11,7 @@ MAX_ENTRIES = 512
 
 
 async def handle(call: Call, params: CuratedEntriesParams) -> CuratedEntriesReply:
-    """Return entries, the most important first.
-
-    Raises:
-        BadParamsError: The kind or a path is unknown, `limit` is out of range, or a project's key is too long.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-    """
+    """Return entries, the most important first."""
     check_word("curated_entries", "kind", params.kind, DEFAULT_LIMITS)
     check_projects("curated_entries", params.active_projects)
     if params.limit is not None and not 1 <= params.limit <= MAX_ENTRIES:

@@ -10,14 +10,7 @@ KINDS = ("query", "document")
 
 
 async def handle(call: Call, params: EmbedParams) -> EmbedReply:
-    """Return one unit vector a text.
-
-    Raises:
-        BadParamsError: `kind` is unknown, or there are no texts.
-        AgentUnknownError: There is no such agent.
-        ProviderUnavailableError: The agent has no embedding provider.
-        ProviderFailedError: The provider failed.
-    """
+    """Return one unit vector a text."""
     check_word("embed", "kind", params.kind, KINDS)
     if not params.texts:
         raise wrong("embed", "texts", "must hold at least one text")

@@ -11,14 +11,7 @@ MAX_FACTS = 1_000
 
 
 async def handle(call: Call, params: FactsParams) -> FactsReply:
-    """Return facts, newest first.
-
-    Raises:
-        BadParamsError: A number is out of its range.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        PathRefusedError, FileUnreadableError: The file of facts can't be read.
-    """
+    """Return facts, newest first."""
     check_count("facts", "offset", params.offset)
     if not 1 <= params.limit <= MAX_FACTS:
         raise wrong("facts", "limit", f"must be from 1 to {MAX_FACTS}")

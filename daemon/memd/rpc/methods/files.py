@@ -13,13 +13,7 @@ SOURCES = ("memory", "sessions")
 
 
 async def handle(call: Call, params: FilesParams) -> FilesReply:
-    """Return files, newest first.
-
-    Raises:
-        BadParamsError: A number is out of its range, or a source unknown.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-    """
+    """Return files, newest first."""
     check_count("files", "offset", params.offset)
     if not 1 <= params.limit <= MAX_FILES:
         raise wrong("files", "limit", f"must be from 1 to {MAX_FILES}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.flush import ACCESSES
-from memd.lifecycle.session_kinds import KINDS
+from memd.lifecycle.flush.check import ACCESSES
+from memd.lifecycle.notes.session_kinds import KINDS
 from memd.rpc.call import Call
 from memd.rpc.checks import check_count, check_filled, check_word
 from memd_client.sessions import FlushCheckParams, FlushCheckReply
@@ -18,12 +18,7 @@ FIGURES = (
 
 
 async def handle(call: Call, params: FlushCheckParams) -> FlushCheckReply:
-    """Decide, and prepare the turn where one is due.
-
-    Raises:
-        BadParamsError: The session key is empty, a figure negative, or a word unknown.
-        AgentUnknownError: There is no such agent.
-    """
+    """Decide, and prepare the turn where one is due."""
     check_filled("flush_check", "session_key", params.session_key)
     for name in FIGURES:
         check_count("flush_check", name, getattr(params, name))

@@ -8,12 +8,7 @@ from memd_client.sessions import FlushDoneParams, FlushDoneReply
 
 
 async def handle(call: Call, params: FlushDoneParams) -> FlushDoneReply:
-    """Record the cycle as done, start a sync and don't wait for it.
-
-    Raises:
-        BadParamsError: The session key is empty, or the count negative.
-        AgentUnknownError: There is no such agent.
-    """
+    """Record the cycle as done, start a sync and don't wait for it."""
     check_filled("flush_done", "session_key", params.session_key)
     check_count("flush_done", "compaction_count", params.compaction_count)
     return await call.life(params.agent).flushes.done(params)

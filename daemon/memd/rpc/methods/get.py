@@ -8,15 +8,7 @@ from memd_client.messages import GetParams, GetReply
 
 
 async def handle(call: Call, params: GetParams) -> GetReply:
-    """Return lines of a memory file, unchanged.
-
-    Raises:
-        BadParamsError: A line number is below 1.
-        AgentUnknownError: There is no such agent.
-        PathRefusedError: The path is not memory.
-        FileMissingError: No file is behind it.
-        FileUnreadableError: The file can't be read.
-    """
+    """Return lines of a memory file, unchanged."""
     if params.from_line < 1:
         raise wrong("get", "from_line", "must be at least 1")
     if params.lines is not None and params.lines < 1:

@@ -8,12 +8,7 @@ from memd_client.messages import IndexedAgent, IndexParams, IndexReply
 
 
 async def handle(call: Call, params: IndexParams) -> IndexReply:
-    """Sync and return one row an agent.
-
-    Raises:
-        AgentUnknownError: There is no such agent.
-        MemdError: The named agent's failure.
-    """
+    """Sync and return one row an agent."""
 
     async def ask(agent: AgentMemory, progress: ProgressSink) -> IndexedAgent:
         return await agent.index(params.force, progress)

@@ -8,15 +8,7 @@ from memd_client.facts import CATEGORIES, MemoryEditParams, MemoryEditReply
 
 
 async def handle(call: Call, params: MemoryEditParams) -> MemoryEditReply:
-    """Return where the fact stands, or which one says the same already.
-
-    Raises:
-        BadParamsError: The text is blank, or another parameter is out of its range.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        FactMissingError, FactChangedError: It isn't there, or isn't what the caller knows.
-        PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
-    """
+    """Return where the fact stands, or which one says the same already."""
     check_filled("memory_edit", "id", params.id)
     check_filled("memory_edit", "text", params.text)
     if params.importance is not None and not 0 <= params.importance <= 1:

@@ -8,14 +8,7 @@ from memd_client.facts import MemoryForgetParams, MemoryForgetReply
 
 
 async def handle(call: Call, params: MemoryForgetParams) -> MemoryForgetReply:
-    """Return the fact that was forgotten, or the candidates.
-
-    Raises:
-        BadParamsError: Neither `id` nor `query` says anything, or both are given.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
-    """
+    """Return the fact that was forgotten, or the candidates."""
     given = [value for value in (params.id, params.query) if value is not None]
     if len(given) != 1 or not given[0].strip():
         raise BadParamsError("memory_forget: give `id` or `query`, one of them", data={"field": "id"})

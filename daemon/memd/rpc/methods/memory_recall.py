@@ -11,14 +11,7 @@ MAX_FACTS = 10_000
 
 
 async def handle(call: Call, params: MemoryRecallParams) -> MemoryRecallReply:
-    """Return facts, best first.
-
-    Raises:
-        BadParamsError: `limit` or `min_score` is out of its range.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        PathRefusedError, FileUnreadableError: The file of facts can't be read.
-    """
+    """Return facts, best first."""
     if not 1 <= params.limit <= MAX_FACTS:
         raise wrong("memory_recall", "limit", f"must be from 1 to {MAX_FACTS}")
     if not 0 <= params.min_score <= 1:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.fact_lines import ID_LETTERS, LAST_MS
+from memd.lifecycle.facts.lines import ID_LETTERS, LAST_MS
 from memd.rpc.call import Call
 from memd.rpc.checks import check_filled, check_word, wrong
 from memd_client.facts import CATEGORIES, MemoryStoreParams, MemoryStoreReply
 
 
 async def handle(call: Call, params: MemoryStoreParams) -> MemoryStoreReply:
-    """Return where the fact stands, or its twin.
-
-    Raises:
-        BadParamsError: The text is blank, or another parameter is out of its range.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        PathRefusedError, FileUnreadableError, NoteUnwritableError: The file of facts can't be used.
-    """
+    """Return where the fact stands, or its twin."""
     check_filled("memory_store", "text", params.text)
     if params.importance is not None and not 0 <= params.importance <= 1:
         raise wrong("memory_store", "importance", "must be from 0 to 1")

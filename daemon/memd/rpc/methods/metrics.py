@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from memd.buckets import BOUNDS
 from memd.rpc.asking import ask_agents
 from memd.rpc.call import Call
 from memd.rpc.counting import counted, measured
+from memd.system.histogram import BOUNDS
 from memd_client.messages import MetricsParams, MetricsReply
 
 

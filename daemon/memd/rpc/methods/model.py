@@ -8,13 +8,7 @@ from memd_client.messages import ModelParams, ModelReply
 
 
 async def handle(call: Call, params: ModelParams) -> ModelReply:
-    """Find, download or convert a model and return its file, checked; or list all models; or remove one.
-
-    Raises:
-        BadParamsError: `action` is unknown, `ref` is empty, or agents use the model that is to be removed.
-        ModelMissingError, ModelInvalidError, DownloadFailedError, ChecksumMismatchError: As they say.
-        PathRefusedError: A file elsewhere is to be removed.
-    """
+    """Find, download or convert a model and return its file, checked; or list all models; or remove one."""
     if params.action == "list":
         return await call.memory.list_models()
     if params.action not in ("pull", "remove"):

@@ -7,11 +7,5 @@ from memd_client.facts import RecallForParams, RecallForReply
 
 
 async def handle(call: Call, params: RecallForParams) -> RecallForReply:
-    """Return the block, or why there is none.
-
-    Raises:
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        PathRefusedError, FileUnreadableError: The file of facts can't be read.
-    """
+    """Return the block, or why there is none."""
     return await call.life(params.agent).facts.recall_for(params)

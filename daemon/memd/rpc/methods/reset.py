@@ -11,10 +11,6 @@ async def handle(call: Call, params: ResetParams) -> ResetReply:
     """Build indexes anew, and return one row an agent, as `index` does.
 
     Searches that come meanwhile wait until the empty index is open, and find then what is in it again already.
-
-    Raises:
-        AgentUnknownError: There is no such agent.
-        MemdError: The named agent's failure.
     """
 
     async def ask(agent: AgentMemory, progress: ProgressSink) -> IndexedAgent:

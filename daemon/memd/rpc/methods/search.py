@@ -8,13 +8,6 @@ from memd_client.messages import SearchParams, SearchReply
 
 
 async def handle(call: Call, params: SearchParams) -> SearchReply:
-    """Return hits and how they were found.
-
-    Raises:
-        BadParamsError: A number is out of its range, or a source unknown.
-        AgentUnknownError: There is no such agent.
-        QueryEmptyError: The query holds nothing to search for.
-        MemoryDisabledError: The agent's memory is turned off.
-    """
+    """Return hits and how they were found."""
     check_search("search", params)
     return await call.memory.agent(params.agent).search(params)

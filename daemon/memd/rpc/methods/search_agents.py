@@ -6,12 +6,12 @@ from dataclasses import fields
 
 import trio
 
-from memd.recall import DEADLINE_SLACK_S
 from memd.rpc.agent_hits import merged_hits
 from memd.rpc.call import AgentMemory, Call
 from memd.rpc.checks import check_search, wrong
 from memd.rpc.counting import count_reply
 from memd.rpc.each_agent import problem_at
+from memd.search.service import DEADLINE_SLACK_S
 from memd_client.errors import DeadlineExceededError, QueryEmptyError
 from memd_client.messages import (
     Problem,
@@ -35,11 +35,6 @@ async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
     """Return the hits of all agents meant, best first, and how each agent was searched.
 
     An agent that fails or hangs is a row with its error, and costs the others nothing.
-
-    Raises:
-        BadParamsError: A number is out of its range, or a source unknown.
-        AgentUnknownError: One of the agents named doesn't exist; nothing was searched.
-        QueryEmptyError: The query holds nothing to search for.
     """
     started = trio.current_time()
     check_search("search_agents", params)
@@ -79,11 +74,7 @@ def _agents_of(call: Call, named: list[str] | None) -> dict[str, AgentMemory]:
 async def _search_one(
     call: Call, agent: AgentMemory, params: SearchAgentsParams, most: int, started: float
 ) -> SearchReply:
-    """Search one agent's memory once a turn at searching comes, within the one deadline of all.
-
-    Raises:
-        MemdError: What the search raised, or that it took too long.
-    """
+    """Search one agent's memory once a turn at searching comes, within the one deadline of all."""
     deadline_ms = params.deadline_ms
     limit_s = AGENT_TIMEOUT_S if deadline_ms is None else deadline_ms / 1000 + DEADLINE_SLACK_S
     with trio.move_on_at(started + limit_s):

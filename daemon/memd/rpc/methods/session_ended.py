@@ -10,16 +10,7 @@ REASONS = ("new", "reset")
 
 
 async def handle(call: Call, params: SessionEndedParams) -> SessionEndedReply:
-    """Keep the end of a session.
-
-    Raises:
-        BadParamsError: The key is empty, or the reason unknown.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-        PathRefusedError: The transcript lies elsewhere, or a link is in the note's way.
-        FileUnreadableError: The transcript can't be read.
-        NoteUnwritableError: The note can't be written.
-    """
+    """Keep the end of a session."""
     check_filled("session_ended", "session_key", params.session_key)
     check_word("session_ended", "reason", params.reason, REASONS)
     life = call.life(params.agent)

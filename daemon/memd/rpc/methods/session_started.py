@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.session_kinds import KINDS
+from memd.lifecycle.notes.session_kinds import KINDS
 from memd.rpc.call import Call
 from memd.rpc.checks import check_filled, check_word, wrong
 from memd_client.sessions import SessionStartedParams, SessionStartedReply
@@ -12,13 +12,7 @@ MOST_CHARACTERS = 1_000_000
 
 
 async def handle(call: Call, params: SessionStartedParams) -> SessionStartedReply:
-    """Start a sync, the first time for each session key, and don't wait for it; return the start-up context.
-
-    Raises:
-        BadParamsError: The session key is empty, the kind unknown, or a size out of its range.
-        AgentUnknownError: There is no such agent.
-        MemoryDisabledError: The agent's memory is turned off.
-    """
+    """Start a sync, the first time for each session key, and don't wait for it; return the start-up context."""
     check_filled("session_started", "session_key", params.session_key)
     check_word("session_started", "kind", params.kind, KINDS)
     for name, least in (("max_file_characters", 1), ("max_characters", 0)):

@@ -7,11 +7,6 @@ from memd_client.messages import ShowParams, ShowReply
 
 
 async def handle(call: Call, params: ShowParams) -> ShowReply:
-    """Return where the page is.
-
-    Raises:
-        AgentUnknownError: There is no such agent.
-        PageUnavailableError: The page can't be served.
-    """
+    """Return where the page is."""
     agent = None if params.agent is None else call.memory.agent(params.agent).agent_id
     return await call.daemon.show(agent)

@@ -16,9 +16,6 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
     """Report on the daemon and on one agent or all; a deep report on all examines the installation as well.
 
     An agent that fails or hangs is reported with its problem, and costs the others nothing.
-
-    Raises:
-        AgentUnknownError: The named agent doesn't exist.
     """
     named = params.agent
     wanted = dict(call.memory.agents) if named is None else {named: call.memory.agent(named)}

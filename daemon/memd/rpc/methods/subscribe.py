@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from memd.events import EVENTS, KINDS
 from memd.rpc.call import Call
 from memd.rpc.checks import wrong
+from memd.system.events import EVENTS, KINDS
 from memd_client.messages import SubscribeParams, SubscribeReply
 
 
 async def handle(call: Call, params: SubscribeParams) -> SubscribeReply:
     """Send an `event` notification for each thing that happens; one that finds no room is counted in the next.
-
-    Raises:
-        BadParamsError: A kind is unknown.
-        AgentUnknownError: There is no such agent.
 
     Cancellation: the one way it ends.
     """

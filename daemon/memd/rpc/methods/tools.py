@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from memd.lifecycle.tool_definitions import SHAPES, TOOLS
+from memd.lifecycle.tools.definitions import SHAPES, TOOLS
 from memd.rpc.call import Call
 from memd.rpc.checks import check_word, wrong
 from memd_client.tooling import ToolsParams, ToolsReply
 
 
 async def handle(call: Call, params: ToolsParams) -> ToolsReply:
-    """Return the tools an agent's model may be given; none where its memory is turned off.
-
-    Raises:
-        BadParamsError: The shape or a tool's name is unknown.
-        AgentUnknownError: There is no such agent.
-    """
+    """Return the tools an agent's model may be given; none where its memory is turned off."""
     check_word("tools", "shape", params.shape, SHAPES)
     if not set(params.include or ()) <= set(TOOLS):
         raise wrong("tools", "include", f"may hold {', '.join(TOOLS)}")

@@ -8,12 +8,7 @@ from memd_client.messages import Problem, VacuumedAgent, VacuumParams, VacuumRep
 
 
 async def handle(call: Call, params: VacuumParams) -> VacuumReply:
-    """Remove vectors that nothing needs and give free room back; searches and writes go on meanwhile.
-
-    Raises:
-        AgentUnknownError: There is no such agent.
-        MemdError: The named agent's failure.
-    """
+    """Remove vectors that nothing needs and give free room back; searches and writes go on meanwhile."""
 
     async def ask(agent: AgentMemory, progress: ProgressSink) -> VacuumedAgent:
         progress("vacuum", 0, 0, "")

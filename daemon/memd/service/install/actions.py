@@ -21,11 +21,7 @@ def uninstall(machine: Machine) -> Plan:
 
 
 def start(machine: Machine, socket: str) -> Plan:
-    """Return how the daemon is started: by the service where it is installed.
-
-    Raises:
-        DaemonRunningError: A daemon runs without the service; names its pid.
-    """
+    """Return how the daemon is started: by the service where it is installed."""
     if not _is_managed(machine):
         if machine.holder_pid:
             return Plan((), (f"the daemon runs already (pid {machine.holder_pid})",))
@@ -62,14 +58,7 @@ def restart(machine: Machine, socket: str) -> Plan:
 
 
 def logs(machine: Machine, lines: int, follow: bool, plain: str) -> tuple[str, ...]:
-    """Return the command that shows the log.
-
-    Args:
-        machine: How the service stands.
-        lines: How many of the last lines.
-        follow: Whether it goes on with what comes.
-        plain: Where a daemon without a service writes its log.
-    """
+    """Return the command that shows the log."""
     if not _is_managed(machine):
         return ("tail", "-n", str(lines), *(("-F",) if follow else ()), plain)
     if machine.kind == "launchd":

@@ -21,7 +21,7 @@ from memd.service.install.plan import (
     Step,
     WriteFile,
 )
-from memd.state_file import replace_synced
+from memd.system.state_file import replace_synced
 from memd_client.errors import ServiceFailedError
 
 Tell = Callable[[str], None]
@@ -70,17 +70,6 @@ def carry_out(
     """Carry steps out in their order; stop at the first that fails.
 
     All of them can be done again. Ctrl-C between two steps leaves what the earlier ones did.
-
-    Args:
-        steps: What to do.
-        tell: Is told each step when it is done.
-        run: Runs a command.
-        wait: Waits for so many seconds.
-
-    Raises:
-        ServiceFailedError: A file can't be written or a command failed; names it.
-        DaemonRunningError: A daemon doesn't end.
-        DaemonStartError: A daemon doesn't start.
     """
     for step in steps:
         if isinstance(step, Run):

@@ -25,9 +25,6 @@ def find_holder(socket: str) -> int:
     """Return the pid noted by the daemon that holds a socket's lock; 0 where nobody holds it.
 
     Nothing is made and the lock isn't kept.
-
-    Args:
-        socket: The socket's path; the lock is beside it.
     """
     try:
         descriptor = os.open(f"{socket}.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -49,15 +46,6 @@ def stop_holder(socket: str, pid: int, *, timeout_s: float = STOP_S) -> None:
 
     A signal is sent only where the daemon itself says that it has the pid the lock names: a pid that was read from a
     file may by now be another process.
-
-    Args:
-        socket: The socket's path.
-        pid: What `find_holder` returned.
-        timeout_s: How long it may take to end.
-
-    Raises:
-        DaemonRunningError: It doesn't say who it is, is not whom the lock names, or doesn't end in time; names the
-            pid.
     """
     try:
         with Client(socket, connect_timeout_s=HELLO_S, timeout_s=HELLO_S) as client:
@@ -87,13 +75,6 @@ def stop_holder(socket: str, pid: int, *, timeout_s: float = STOP_S) -> None:
 
 
 def start_plain(socket: str) -> int:
-    """Start a daemon without a service where none answers, and return the pid of the one that does.
-
-    Args:
-        socket: Where it is to listen.
-
-    Raises:
-        DaemonStartError: It did not become ready; says why.
-    """
+    """Start a daemon without a service where none answers, and return the pid of the one that does."""
     with Client(socket, autostart=True) as client:
         return client.hello().pid

@@ -16,7 +16,7 @@ from memd.service.install import launchd, systemd
 from memd.service.install.lock_holder import find_holder
 from memd.service.install.plan import Kind, Machine, Needs
 from memd.service.install.unit_names import units_folder
-from memd.state_file import MAX_SETTINGS_BYTES, load_whole
+from memd.system.state_file import MAX_SETTINGS_BYTES, load_whole
 from memd_client.discovery import daemon_command, home_directory, socket_path
 from memd_client.errors import ServiceFailedError, ServiceUnavailableError
 
@@ -59,16 +59,7 @@ def platform() -> str:
 
 
 def look(environ: Mapping[str, str], run: Runner = run_command) -> Machine:
-    """Return what there is to install into, and how the service stands.
-
-    Args:
-        environ: The environment; `HOME` and `XDG_CONFIG_HOME` are looked at, and what leads to the socket.
-        run: Runs a command.
-
-    Raises:
-        ServiceUnavailableError: The service is installed for systemd, which doesn't answer this user.
-        SocketPathError: The socket can't be where the environment says.
-    """
+    """Return what there is to install into, and how the service stands."""
     home = home_directory(environ)
     on_mac = platform() == "darwin"
     machine = _look_at_launchd(home, run) if on_mac else _look_at_systemd(home, environ, run)
@@ -76,11 +67,7 @@ def look(environ: Mapping[str, str], run: Runner = run_command) -> Machine:
 
 
 def check_installable(machine: Machine) -> None:
-    """Do nothing where a service can be installed.
-
-    Raises:
-        ServiceUnavailableError: There is no manager, or none that answers this user.
-    """
+    """Do nothing where a service can be installed."""
     if machine.kind == "none":
         if os.path.isdir(BOOTED):
             raise _no_user_manager()
@@ -95,12 +82,7 @@ def probe_namespaces(machine: Machine, run: Runner = run_command) -> Machine:
 
 
 def find_needs() -> Needs:
-    """Return what the settings ask of a service, found in a process of its own.
-
-    Raises:
-        ServiceFailedError: The settings could not be read; names why.
-        DaemonStartError: memd isn't installed.
-    """
+    """Return what the settings ask of a service, found in a process of its own."""
     ran = run_command([sys.executable, "-P", "-m", "memd.service.needs"])
     try:
         found = json.loads(ran.out)
@@ -119,11 +101,7 @@ def find_needs() -> Needs:
 
 
 def find_command() -> list[str]:
-    """Return the command of the installed daemon: `memd` beside this interpreter, else as a client starts it.
-
-    Raises:
-        DaemonStartError: memd isn't installed.
-    """
+    """Return the command of the installed daemon: `memd` beside this interpreter, else as a client starts it."""
     beside = os.path.join(sysconfig.get_path("scripts"), "memd")
     return [beside] if os.access(beside, os.X_OK) else daemon_command()
 

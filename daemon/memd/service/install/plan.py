@@ -147,13 +147,7 @@ class Plan:
 
 
 def marked(text: str, comment: str = "# {}", after: int = 0) -> str:
-    """Return a file's text with the line that proves it to be ours.
-
-    Args:
-        text: The text without the line.
-        comment: How a comment is written; `{}` stands for what it says.
-        after: How many lines stand before it.
-    """
+    """Return a file's text with the line that proves it to be ours."""
     lines = text.splitlines(keepends=True)
     mark = comment.format(MARK + hashlib.sha256(text.encode()).hexdigest()) + "\n"
     return "".join([*lines[:after], mark, *lines[after:]])

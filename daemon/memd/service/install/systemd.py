@@ -60,12 +60,7 @@ def state_of(facts: Mapping[str, str]) -> str:
 
 
 def service_text(needs: Needs, namespaces: bool) -> str:
-    """Return the unit of the service.
-
-    Args:
-        needs: What the settings ask for.
-        namespaces: Whether what needs a user namespace is in it.
-    """
+    """Return the unit of the service."""
     values: dict[str, Sequence[str]] = {
         "ExecStart": [" ".join(_quoted(each, dollar=True) for each in needs.command)],
         "MemoryMax": [f"{needs.memory_mb}M"],
@@ -152,13 +147,7 @@ def _template(name: str) -> str:
 
 
 def _filled(template: str, values: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> str:
-    """Return a unit with some keys' values replaced, and lines put behind some keys.
-
-    Args:
-        template: The unit.
-        values: What a key is set to.
-        after: Lines that follow a key's.
-    """
+    """Return a unit with some keys' values replaced, and lines put behind some keys."""
     lines: list[str] = []
     for each in template.splitlines():
         key = each.partition("=")[0]
@@ -168,12 +157,7 @@ def _filled(template: str, values: Mapping[str, Sequence[str]], after: Mapping[s
 
 
 def _quoted(word: str, *, dollar: bool = False) -> str:
-    """Return a word as a unit file takes it: specifiers doubled, and in quotes where it needs them.
-
-    Args:
-        word: The word.
-        dollar: Whether `$` would be expanded here, as in a command.
-    """
+    """Return a word as a unit file takes it: specifiers doubled, and in quotes where it needs them."""
     text = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     if dollar:
         text = text.replace("$", "$$")

@@ -10,11 +10,6 @@ SOCKET = "memd.socket"
 
 
 def units_folder(environ: Mapping[str, str], home: str) -> str:
-    """Return where a user's own units are.
-
-    Args:
-        environ: `XDG_CONFIG_HOME` is looked at.
-        home: The user's home directory.
-    """
+    """Return where a user's own units are."""
     named = environ.get("XDG_CONFIG_HOME", "")
     return os.path.join(named if os.path.isabs(named) else os.path.join(home, ".config"), "systemd", "user")

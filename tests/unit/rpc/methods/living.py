@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
-from memd.lifecycle.flushes import Flushes
-from memd.lifecycle.startup import Startup
-from memd.lifecycle.tools import Tools
+from memd.lifecycle.flush.flushes import Flushes
+from memd.lifecycle.tools.startup import Startup
+from memd.lifecycle.tools.tools import Tools
 from memd.rpc.call import Call
 from memd_client.errors import AgentUnknownError
 from tests.unit.lifecycle.scripted_host import ScriptedHost

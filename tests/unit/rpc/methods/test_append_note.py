@@ -13,12 +13,12 @@ from typing import Any, cast
 import pytest
 import trio
 
-from memd.config import DaemonSettings, MemorySearch
-from memd.life_settings import Life
-from memd.lifecycle.notes import Notes
-from memd.openclaw import AgentConfig
+from memd.lifecycle.notes.notes import Notes
 from memd.rpc.methods import append_note
-from memd.sync.room import SourceLimits, limits_of
+from memd.settings.agents import AgentConfig
+from memd.settings.lifecycle import Life
+from memd.settings.schema import DaemonSettings, MemorySearch
+from memd.sync.disk.capacity import SourceLimits, limits_of
 from memd_client.errors import (
     BadParamsError,
     MemdError,

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from memd.meter import FAMILIES, OTHER, Meter
 from memd.rpc.call import Call
 from memd.rpc.counting import count_reply, count_request
 from memd.rpc.methods import metrics
+from memd.system.metrics import FAMILIES, OTHER, Meter
 from memd_client.errors import IndexIOError
 from memd_client.messages import Degraded, MetricsParams, MetricsReply, Pending, SearchReply
 from tests.support.memory import FakeMemory

@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from memd.events import EVENTS
 from memd.rpc.methods import subscribe
+from memd.system.events import EVENTS
 from memd_client.errors import AgentUnknownError, BadParamsError
 from memd_client.events import SubscribeParams
 from tests.unit.rpc.methods.calling import call_of, run

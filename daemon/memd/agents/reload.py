@@ -1,0 +1,210 @@
+"""Settings that change while the daemon runs: noticed by a look at the files now and then, or asked for by SIGHUP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import structlog
+import trio
+
+from memd.settings.agents import AgentConfig, OpenClawHome
+from memd.settings.layers import shown_key
+from memd.settings.schema import DaemonSettings, ProviderEntry
+from memd_client.errors import MemdError
+
+log = structlog.get_logger(__name__)
+
+LOOK_S = 2.0
+"""How often the files are looked at: three stats. Events would be lost where an editor replaces a file's folder."""
+
+SHARED_KEYS = ("agents.defaults", "memory", "hooks", "plugins")
+"""How keys of openclaw.json begin that hold settings of all agents."""
+
+AT_START = ("socket",)
+"""Settings of the daemon that take effect when it starts."""
+
+MOST_KEYS = 50
+"""Changed keys named in the log."""
+
+Identity = tuple[int, int, int] | None
+"""Time of change, size and inode of a file; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The settings in force: of the agents, of the daemon itself, and what is wrong with the latter."""
+
+    home: OpenClawHome
+    daemon: DaemonSettings
+    problems: tuple[MemdError, ...] = ()
+
+
+class Reloader:
+    """Keeps the settings in force equal to the files."""
+
+    def __init__(
+        self,
+        first: InForce,
+        load: Callable[[], InForce],
+        apply: Callable[[InForce], Awaitable[Sequence[str]]],
+        files: Sequence[Path],
+        *,
+        look_s: float = LOOK_S,
+    ) -> None:
+        self.in_force = first
+        self._load = load
+        self._apply = apply
+        self._files = tuple(files)
+        self._look_s = look_s
+        self._seen = self._identities()
+        self._wish = trio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Reloader of {len(self._files)} files>"
+
+    def reload_nowait(self) -> None:
+        """Read the files anew soon, whether or not they seem to have changed."""
+        self._wish.set()
+
+    async def run(self) -> None:
+        """Look at the files until cancelled; put in force what changed in them.
+
+        When it fails: what can't be read keeps its last good settings, and is a problem in status. A defect is logged,
+        and the next change tried as any.
+        """
+        while True:
+            with trio.move_on_after(self._look_s):
+                await self._wish.wait()
+            asked = self._wish.is_set()
+            self._wish = trio.Event()
+            seen = self._identities()
+            if asked or seen != self._seen:
+                self._seen = seen
+                try:
+                    await self._reload()
+                except Exception:
+                    log.exception("config.reload_crashed")
+
+    async def _reload(self) -> None:
+        """Read everything, and put in force what differs."""
+        before = self.in_force
+        fresh = await trio.to_thread.run_sync(self._load)
+        fresh = InForce(
+            keep_last_good(before.home, fresh.home),
+            _keep_last_good(before.daemon, fresh.daemon, fresh.problems),
+            fresh.problems,
+        )
+        for problem in (*fresh.home.problems, *fresh.problems):
+            log.warning("config.problem", code=problem.code, error=problem.message, hint=problem.hint)
+        keys = [*changed_keys(before, fresh)]
+        waiting = [key for key in AT_START if getattr(before.daemon, key) != getattr(fresh.daemon, key)]
+        if waiting:
+            log.warning("config.needs_restart", keys=waiting, hint="Run `memctl service restart`.")
+        self.in_force = fresh
+        opened = await self._apply(fresh)
+        log.info("config.reloaded", keys=keys[:MOST_KEYS], changed=len(keys), agents=list(opened))
+
+    def _identities(self) -> list[Identity]:
+        """Return which files there are now."""
+        return [_identity(file) for file in self._files]
+
+
+def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
+    """Return what is in force after a file changed: the last good settings where the new ones are bad."""
+    if not (fresh.readable and fresh.has_own):
+        return replace(
+            fresh,
+            agents=previous.agents,
+            default_agent=previous.default_agent,
+            providers=previous.providers,
+        )
+    keys = [str(error.data.get("key", "")) for error in fresh.problems]
+    own = [error for error in fresh.problems if error.data.get("file") != str(fresh.config_path)]
+    defaults_bad = bool(own) or any(key.startswith(SHARED_KEYS) for key in keys)
+    kept = {}
+    for agent_id, agent in fresh.agents.items():
+        before = previous.agents.get(agent_id)
+        if before is not None and (defaults_bad or agent.problems):
+            agent = replace(before, is_default=agent.is_default, problems=agent.problems)
+        kept[agent_id] = agent
+    return replace(fresh, agents=kept, providers=fresh.providers | _unspoilt(previous.providers, keys))
+
+
+def _unspoilt(entries: Mapping[str, ProviderEntry], bad: Iterable[str]) -> dict[str, ProviderEntry]:
+    """Return the earlier entries of `models.providers` that can't be read now, by the keys that are bad."""
+    spoilt = {f"{key}." for key in bad if key.startswith("models")}
+    whole = bool(spoilt & {"models.", "models.providers."})
+    places = {name: f"models.providers.{shown_key(name)}." for name in entries}
+    return {
+        name: entry
+        for name, entry in entries.items()
+        if whole or any(key.startswith(places[name]) for key in spoilt)
+    }
+
+
+def _keep_last_good(
+    before: DaemonSettings, fresh: DaemonSettings, problems: Sequence[MemdError]
+) -> DaemonSettings:
+    """Return the daemon's settings with what was in force in the place of what can't be used now.
+
+    A problem without a key is of the whole file: defaults in its place would undo all that the user has set.
+    """
+    bad = {str(problem.data.get("key", "")) for problem in problems}
+    if "" in bad:
+        return before
+    return msgspec.structs.replace(
+        fresh, **{key: value for key, value in msgspec.structs.asdict(before).items() if key in bad}
+    )
+
+
+def changed_keys(before: InForce, after: InForce) -> Iterator[str]:
+    """Yield the dotted names of what differs; never a value, which may be a secret."""
+    for key in msgspec.structs.asdict(after.daemon):
+        if getattr(before.daemon, key) != getattr(after.daemon, key):
+            yield f"memd.{key}"
+    old, new = before.home.agents, after.home.agents
+    for agent_id in sorted(old.keys() | new.keys()):
+        if agent_id not in new:
+            yield f"agents.{agent_id} (removed)"
+        elif agent_id not in old:
+            yield f"agents.{agent_id} (added)"
+        else:
+            yield from _changed_agent(old[agent_id], new[agent_id])
+    for name in sorted(before.home.providers.keys() | after.home.providers.keys()):
+        if before.home.providers.get(name) != after.home.providers.get(name):
+            yield f"models.providers.{name}"
+
+
+def _changed_agent(old: AgentConfig, new: AgentConfig) -> Iterator[str]:
+    """Yield what differs of one agent."""
+    for name in ("workspace", "index_path"):
+        if getattr(old, name) != getattr(new, name):
+            yield f"agents.{new.id}.{name}"
+    yield from _changed_settings(
+        f"agents.{new.id}.search", msgspec.to_builtins(old.settings), msgspec.to_builtins(new.settings)
+    )
+    yield from _changed_settings(
+        f"agents.{new.id}", msgspec.to_builtins(old.life), msgspec.to_builtins(new.life)
+    )
+
+
+def _changed_settings(prefix: str, old: object, new: object) -> Iterator[str]:
+    """Yield the dotted names under which two settings differ."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in sorted(old.keys() | new.keys()):
+            yield from _changed_settings(f"{prefix}.{key}", old.get(key), new.get(key))
+    elif old != new:
+        yield prefix
+
+
+def _identity(file: Path) -> Identity:
+    """Return which file a path names."""
+    try:
+        facts = os.stat(file)
+    except OSError:
+        return None
+    return facts.st_mtime_ns, facts.st_size, facts.st_ino

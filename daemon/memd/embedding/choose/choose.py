@@ -1,0 +1,278 @@
+"""Which provider embeds for an agent, and why; what it fell back from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import structlog
+import trio
+
+from memd.embedding.choose.local_choice import LocalChoice
+from memd.embedding.choose.remote_choice import RemoteChoice, RemotePlan, Wanted
+from memd.embedding.local.extra import is_extra_installed
+from memd.embedding.local.owner import ModelOwner
+from memd.embedding.local.provider import LocalProvider
+from memd.embedding.local.reference import ModelReference, parse_reference
+from memd.embedding.prefixes import Prefixes
+from memd.embedding.provider import EmbeddingProvider
+from memd.embedding.remote.catalog import AUTO_ORDER, Dialect
+from memd.embedding.remote.providers.api import EmbeddingApi, Endpoint
+from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd_client.errors import MemdError, ModelMissingError, ProviderUnavailableError, ShuttingDownError
+
+if TYPE_CHECKING:
+    from memd.embedding.remote.accounts import Account, Accounts
+    from memd.embedding.remote.bulk.api import BulkApi
+    from memd.embedding.remote.providers.http import Http
+
+log = structlog.get_logger(__name__)
+
+QUERY_TIMEOUT_S: Final = 30.0
+"""How long a question's vector may take, tries and all. Recall doesn't wait that long: the vector is kept for the
+next time the question is asked."""
+
+OLLAMA_QUERY_TIMEOUT_S: Final = 120.0
+"""Ollama may load its model first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was chosen.
+
+    `provider` is None where search is by keywords only. `problem` says why the wanted provider isn't
+    used; it is None where it is, and where keywords only is what was wanted. `fell_back_from` names the
+    provider that failed where `provider` is the configured fallback, `fallback` that fallback (`none` where
+    there is none), and `fallback_problem` why it can't be used either.
+    """
+
+    wanted: str
+    provider: EmbeddingProvider | None
+    problem: MemdError | None = None
+    fell_back_from: str | None = None
+    fallback: str = "none"
+    fallback_problem: MemdError | None = None
+
+
+class Providers:
+    """Makes providers for agents: the one place that knows them all.
+
+    Resources: holds the client from the first remote provider until `aclose`. What is made here is the caller's to
+    close.
+    """
+
+    def __init__(
+        self,
+        *,
+        models: ModelOwner,
+        models_dir: Path,
+        http: Callable[[], Http],
+        accounts: Callable[[], Accounts],
+        entries: Mapping[str, ProviderEntry],
+        state_dir: Path,
+        environ: Mapping[str, str],
+        daemon: DaemonSettings,
+        start_download: Callable[[ModelReference, Path], bool] | None = None,
+        has_extra: Callable[[], bool] = is_extra_installed,
+    ) -> None:
+        self._models = models
+        self._models_dir = models_dir
+        self._make_http = http
+        self._accounts = accounts
+        self._entries = entries
+        self._state_dir = state_dir
+        self._environ = environ
+        self._keep_alive_s = math.ceil(daemon.model_keep_alive_minutes * 60) or -1
+        self._start_download = start_download
+        self._has_extra = has_extra
+        self._http: Http | None = None
+        self._closed = False
+        self._disk = trio.CapacityLimiter(2)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "no HTTP yet" if self._http is None else "with HTTP"
+        return f"<Providers {state}>"
+
+    async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
+        """Choose the provider the settings want, else their fallback, else none."""
+        wanted, fallback = settings.provider, settings.fallback
+        if wanted == "none":
+            return Selection(wanted, None)
+        if fallback in ("none", wanted) or (wanted == "auto" and fallback == "local"):
+            fallback = "none"
+        try:
+            return Selection(wanted, await self.make(wanted, settings, agent_id), fallback=fallback)
+        except MemdError as error:
+            problem = error
+        if fallback == "none":
+            return Selection(wanted, None, problem)
+        try:
+            provider = await self.make(fallback, settings, agent_id)
+        except MemdError as error:
+            log.warning(
+                "embedding.fallback_unusable", agent=agent_id, fallback=fallback, problem=error.message
+            )
+            return Selection(wanted, None, problem, fallback=fallback, fallback_problem=error)
+        return Selection(wanted, provider, problem, fell_back_from=wanted, fallback=fallback)
+
+    async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
+        """Return the provider of a name."""
+        local, remote = self._choices(settings, agent_id)
+        try:
+            plan = await trio.to_thread.run_sync(plan_provider, name, local, remote, limiter=self._disk)
+        except ModelMissingError as error:
+            raise self._downloading(name, settings, local, error) from None
+        return self._build(plan)
+
+    async def rebuild(
+        self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str
+    ) -> EmbeddingProvider | None:
+        """Return an earlier provider again, with what is configured for its vendor today."""
+        local, remote = self._choices(settings, agent_id)
+        try:
+            plan = await trio.to_thread.run_sync(_replan, recipe, local, remote, limiter=self._disk)
+        except MemdError as error:
+            log.info("embedding.earlier_unavailable", agent=agent_id, code=error.code, problem=error.message)
+            return None
+        return None if plan is None else self._build(plan)
+
+    async def aclose(self) -> None:
+        """Close the client; a second time does nothing. Providers made here fail afterwards."""
+        self._closed = True
+        if self._http is not None:
+            http, self._http = self._http, None
+            await http.aclose()
+
+    def _choices(self, settings: MemorySearch, agent_id: str) -> tuple[LocalChoice, RemoteChoice]:
+        """Return what an agent may choose from."""
+        if self._closed:
+            raise ShuttingDownError("the providers were closed")
+        local = LocalChoice(settings, self._models, self._models_dir, self._has_extra)
+        remote = RemoteChoice(
+            settings,
+            agent_id,
+            entries=self._entries,
+            state_dir=self._state_dir,
+            environ=self._environ,
+            keep_alive_s=self._keep_alive_s,
+        )
+        return local, remote
+
+    def _downloading(
+        self, name: str, settings: MemorySearch, local: LocalChoice, error: ModelMissingError
+    ) -> ModelMissingError:
+        """Begin to get a model the user asked for by name, and return the error that says so."""
+        if self._start_download is None or name != "local" or settings.provider != "local":
+            return error
+        reference = local.reference
+        if reference.kind not in ("hf", "https") or not self._start_download(reference, local.models_dir):
+            return error
+        hint = "It is being downloaded: see `memctl status`. Until then search is by keywords."
+        return ModelMissingError(error.message, hint=hint, data=error.data)
+
+    def _build(self, plan: LocalProvider | RemotePlan) -> EmbeddingProvider:
+        """Return the provider a plan describes."""
+        if isinstance(plan, LocalProvider):
+            return plan
+        if self._closed:
+            raise ShuttingDownError("the providers were closed")
+        from memd.embedding.remote.remote import RemoteProvider  # here: HTTP costs an idle daemon 4 MB
+
+        if self._http is None:
+            self._http = self._make_http()
+        account = self._accounts().of(plan.endpoint, plan.limits)
+        api = _api_of(plan.dialect, plan.endpoint)
+        return RemoteProvider(
+            api,
+            plan.space,
+            http=self._http,
+            account=account,
+            limits=plan.limits,
+            metered=plan.metered,
+            query_timeout_s=OLLAMA_QUERY_TIMEOUT_S if plan.dialect == "ollama" else QUERY_TIMEOUT_S,
+            bulk=_bulk_of(plan, api, self._http, account) if plan.has_bulk else None,
+        )
+
+
+def plan_provider(name: str, local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
+    """Return how the provider of a name is made; touches the disk, and sends nothing."""
+    if name == "local":
+        return local.named()
+    return _plan_auto(local, remote) if name == "auto" else remote.plan(name)
+
+
+def _plan_auto(local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
+    """Return the first that can be used: a local model that is there, else a remote provider that has a key.
+
+    What is there and can't be used is passed over with a word in the log, and is the reason where nothing else is.
+    """
+    problem: MemdError | None = None
+    nothing = ProviderUnavailableError("no embedding provider is configured and no model was pulled")
+    found: LocalProvider | RemotePlan | None = None
+    for name in ("local", *AUTO_ORDER):
+        try:
+            found = local.auto() if name == "local" else remote.plan_auto(name)
+            break
+        except ProviderUnavailableError:
+            continue
+        except MemdError as error:
+            problem = problem or error
+    if found is None:
+        raise problem or nothing
+    if problem is not None:
+        log.warning("embedding.provider_passed_over", code=problem.code, problem=problem.message, chosen=name)
+    return found
+
+
+def _replan(
+    recipe: Mapping[str, str], local: LocalChoice, remote: RemoteChoice
+) -> LocalProvider | RemotePlan | None:
+    """Return how an earlier provider is made again; touches the disk."""
+    name, model = recipe.get("provider", ""), recipe.get("model", "")
+    prefixes = Prefixes(recipe.get("query_prefix", ""), recipe.get("document_prefix", ""))
+    if name == "local":
+        return local.of(parse_reference(model), prefixes)
+    dims = recipe.get("dims", "")
+    earlier = Wanted(
+        model,
+        recipe.get("base_url", ""),
+        int(dims) if dims.isdecimal() and len(dims) < 10 else None,
+        recipe.get("query_type") or None,
+        recipe.get("document_type") or None,
+        prefixes,
+    )
+    return remote.replan(name, earlier)
+
+
+def _api_of(dialect: Dialect, endpoint: Endpoint) -> EmbeddingApi:
+    """Return the interface of an endpoint."""
+    from memd.embedding.remote.providers.compatible import CompatibleApi
+    from memd.embedding.remote.providers.gemini import GeminiApi
+    from memd.embedding.remote.providers.mistral import MistralApi
+    from memd.embedding.remote.providers.ollama import OllamaApi
+    from memd.embedding.remote.providers.openai import OpenAIApi
+    from memd.embedding.remote.providers.voyage import VoyageApi
+
+    apis: dict[Dialect, Callable[[Endpoint], EmbeddingApi]] = {
+        "openai": OpenAIApi,
+        "gemini": GeminiApi,
+        "voyage": VoyageApi,
+        "mistral": MistralApi,
+        "ollama": OllamaApi,
+        "compatible": CompatibleApi,
+    }
+    return apis[dialect](endpoint)
+
+
+def _bulk_of(plan: RemotePlan, api: EmbeddingApi, http: Http, account: Account) -> BulkApi:
+    """Return the batch API of an endpoint that has one."""
+    from memd.embedding.remote.bulk.file_jobs import OPENAI, VOYAGE, FileJobs
+    from memd.embedding.remote.bulk.gemini_jobs import GeminiJobs
+
+    prefix = plan.space.document_prefix
+    if plan.dialect == "gemini":
+        return GeminiJobs(api, http, account, prefix=prefix)
+    return FileJobs(api, http, account, VOYAGE if plan.dialect == "voyage" else OPENAI, prefix=prefix)

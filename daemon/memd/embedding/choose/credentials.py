@@ -1,0 +1,240 @@
+"""Where a provider's key is found: settings, OpenClaw's auth profiles, environment. No key is ever printed.
+
+Errors name the setting, the file or the variable, and nothing of what stands there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from memd.embedding.remote.catalog import KnownProvider
+from memd.embedding.secret import Secret
+from memd.settings.agents import DEFAULT_AGENT
+from memd.settings.layers import shown_key
+from memd.settings.openclaw_file import load_document
+from memd.settings.schema import KEY_KINDS, ProviderEntry, Remote, key_text
+from memd.system.clock import Clock, wall_clock_ms
+from memd_client.errors import ConfigInvalidError
+
+log = structlog.get_logger(__name__)
+
+REMOTE: Final = "search.remote"
+"""The dotted name of the settings of a remote provider, for messages."""
+
+AUTH_PROFILES: Final = "auth-profiles.json"
+"""OpenClaw's keys and tokens of one agent."""
+
+MAX_PROFILES_BYTES: Final = 1024 * 1024
+"""A larger file is not read: real ones are some kilobytes."""
+
+_REFERENCE: Final = re.compile(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NOT_IN_A_HEADER: Final = re.compile(r"[^\x20-\x7e]")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def find_key(
+    known: KnownProvider,
+    entry: ProviderEntry | None,
+    remote: Remote | None,
+    agent_id: str,
+    state_dir: Path,
+    environ: Mapping[str, str],
+    *,
+    clock: Clock = wall_clock_ms,
+) -> Secret | None:
+    """Return the key for a provider, from the first place that has one.
+
+    The places are `remote.apiKey`, the auth profiles of the agent and then of the agent `main`, the provider's
+    entry in `models.providers`, and its environment variables. Blocks for as long as the disk does.
+    """
+    if remote is not None and (key := _from_setting(remote.api_key, f"{REMOTE}.apiKey", known, environ)):
+        return key
+    problem: ConfigInvalidError | None = None
+    try:
+        if key := _from_profiles(known.entry_names, agent_id, state_dir, environ, clock()):
+            return key
+    except ConfigInvalidError as error:
+        problem = error
+    key = None
+    if entry is not None:
+        place = f"models.providers.{shown_key(entry.id)}.apiKey"
+        key = _from_setting(entry.api_key, place, known, environ)
+    key = key or _from_environment(known.key_variables, environ)
+    if problem is not None and key is None:
+        raise problem
+    if problem is not None:
+        log.warning("embedding.auth_profiles_passed_over", provider=known.name, problem=problem.message)
+    return key
+
+
+def expand(text: str, environ: Mapping[str, str], setting: str) -> str:
+    """Return a text with every `${NAME}` replaced from the environment; `$${NAME}` stands for itself."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1]:
+            return match[0][1:]
+        name = match[2]
+        found = environ.get(name, "")
+        if not found.strip():
+            raise ConfigInvalidError(
+                f"{setting} refers to the environment variable {name}, which is not set for the daemon",
+                hint=f"Set {name} where the daemon is started, or correct {setting}.",
+                data={"key": setting, "variable": name},
+            )
+        return found
+
+    return _REFERENCE.sub(value, text)
+
+
+def usable_headers(
+    headers: Mapping[str, str] | None, environ: Mapping[str, str], place: str
+) -> dict[str, str]:
+    """Return configured headers, their references replaced, fit to be sent."""
+    usable = {}
+    for name, raw in (headers or {}).items():
+        setting = f"{place}.{shown_key(name)}"
+        value = expand(raw, environ, setting).strip()
+        if not _HEADER_NAME.fullmatch(name.strip()) or _NOT_IN_A_HEADER.search(value):
+            raise ConfigInvalidError(
+                f"{setting} can't be sent as a header: letters, digits and hyphens in its name, ASCII in its value",
+                data={"key": setting},
+            )
+        usable[name.strip()] = value
+    return usable
+
+
+def usable_key(text: str, whose: str) -> Secret | None:
+    """Return a key without the space around it; None where nothing is left."""
+    text = text.strip()
+    if _NOT_IN_A_HEADER.search(text):
+        raise ConfigInvalidError(
+            f"{whose} holds a line break or another character that no key has",
+            hint="Copy the key again, as one line.",
+            data={"key": whose},
+        )
+    return Secret(text) if text else None
+
+
+def _from_setting(
+    raw: str | None, setting: str, known: KnownProvider, environ: Mapping[str, str]
+) -> Secret | None:
+    """Return the key a setting holds or refers to; the bare name of the provider's variable refers to it too."""
+    text = (raw or "").strip()
+    reference = f"${{{text}}}" if text in known.key_variables else text
+    return usable_key(expand(reference, environ, setting), setting)
+
+
+def _from_environment(names: Sequence[str], environ: Mapping[str, str]) -> Secret | None:
+    """Return the key in the first variable that is set."""
+    for name in names:
+        if key := usable_key(environ.get(name, ""), f"the environment variable {name}"):
+            return key
+    return None
+
+
+# --- OpenClaw's auth profiles --------------------------------------------------------------------------
+
+
+def _from_profiles(
+    names: Sequence[str], agent_id: str, state_dir: Path, environ: Mapping[str, str], now_ms: int
+) -> Secret | None:
+    """Return the key of the agent's own profiles, else of those of `main`."""
+    problems: list[ConfigInvalidError] = []
+    for owner in dict.fromkeys([agent_id, DEFAULT_AGENT]):
+        path = state_dir / "agents" / owner / "agent" / AUTH_PROFILES
+        try:
+            document = _load_profiles(path)
+            for name, profile in _profiles_in_order(document, {name.lower() for name in names}, now_ms):
+                if key := _key_of(profile, f"the profile {shown_key(name)} in {path}", environ):
+                    return key
+        except ConfigInvalidError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    return None
+
+
+def _load_profiles(path: Path) -> Mapping[str, object]:
+    """Return what a file of profiles holds; a missing one holds nothing."""
+    try:
+        return load_document(path, max_bytes=MAX_PROFILES_BYTES)
+    except ConfigInvalidError as error:
+        message, data = error.message, dict(error.data)
+    hint = "Correct the file, or remove it: OpenClaw writes it when you log in."
+    raise ConfigInvalidError(
+        message, hint=hint, data=data
+    )  # out here: the parser's error holds the file's text
+
+
+def _profiles_in_order(
+    document: Mapping[str, object], names: set[str], now_ms: int
+) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the profiles of a provider that embeddings can use, the one to take first.
+
+    An order the user set is kept to. Without one the last good profile comes first, and keys go before tokens.
+    OAuth is left out: no provider takes it for embeddings.
+    """
+    found: dict[str, Mapping[str, object]] = {}
+    for name, raw in _mapping(document.get("profiles")).items():
+        if isinstance(raw, Mapping) and _provider_of(name, raw) in names and _is_usable(raw, now_ms):
+            found[name] = raw
+    ordered = _named(document.get("order"), names)
+    if isinstance(ordered, list) and ordered:
+        chosen = [name for name in ordered if isinstance(name, str) and name in found]
+    else:
+        last_good = _named(document.get("lastGood"), names)
+        chosen = sorted(found, key=lambda name: (name != last_good, _kind_of(found[name]) != "api_key"))
+    for name in dict.fromkeys(chosen):
+        yield name, found[name]
+
+
+def _provider_of(name: str, profile: Mapping[str, object]) -> str:
+    """Return the provider a profile is for; its id begins with it too."""
+    provider = profile.get("provider")
+    text = provider if isinstance(provider, str) and provider.strip() else name.partition(":")[0]
+    return text.strip().lower()
+
+
+def _kind_of(profile: Mapping[str, object]) -> str:
+    """Return `api_key`, `token` or `oauth`; people write `mode` for `type`, as in openclaw.json."""
+    kind = profile.get("type", profile.get("mode"))
+    return {"apiKey": "api_key"}.get(kind, kind) if isinstance(kind, str) else ""
+
+
+def _is_usable(profile: Mapping[str, object], now_ms: int) -> bool:
+    """Return whether a profile holds a key, or a token that has not ended."""
+    ends = profile.get("expires")
+    ended = isinstance(ends, int | float) and 0 < ends <= now_ms
+    return _kind_of(profile) == "api_key" or (_kind_of(profile) == "token" and not ended)
+
+
+def _key_of(profile: Mapping[str, object], whose: str, environ: Mapping[str, str]) -> Secret | None:
+    """Return a profile's key: what stands there, or what it refers to."""
+    fields = ("token", "tokenRef") if _kind_of(profile) == "token" else ("key", "apiKey", "keyRef")
+    held = [profile[field] for field in fields if profile.get(field) not in (None, "")]
+    if not held:
+        return None
+    text = key_text(held[0])
+    if text is None:
+        raise ConfigInvalidError(
+            f"{whose} keeps its key where it can't be read here",
+            hint=f"Its key must be {KEY_KINDS}.",
+            data={"key": whose},
+        )
+    return usable_key(expand(text, environ, whose), whose)
+
+
+def _named(raw: object, names: set[str]) -> object:
+    """Return the value under any of a provider's names."""
+    values = _mapping(raw).items()
+    return next((value for name, value in values if name.strip().lower() in names), None)
+
+
+def _mapping(raw: object) -> Mapping[str, object]:
+    """Return an object, or an empty one in the place of anything else."""
+    return raw if isinstance(raw, Mapping) else {}

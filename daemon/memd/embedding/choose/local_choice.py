@@ -1,0 +1,84 @@
+"""Which local model an agent may use, and what stands in its way. Touches the disk; nothing is loaded here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from memd.embedding.local.extra import extra_missing
+from memd.embedding.local.header import load_fingerprint, load_header
+from memd.embedding.local.owner import ModelFile, ModelOwner
+from memd.embedding.local.provider import LocalProvider
+from memd.embedding.local.reference import AUTO_MODELS, DEFAULT_LOCAL_MODEL, ModelReference, parse_reference
+from memd.embedding.local.space import local_space
+from memd.embedding.prefixes import Prefixes
+from memd.settings.schema import MemorySearch
+from memd_client.errors import ModelMissingError, ProviderUnavailableError
+
+
+class LocalChoice:
+    """Local models an agent may use."""
+
+    def __init__(
+        self, settings: MemorySearch, models: ModelOwner, models_dir: Path, has_extra: Callable[[], bool]
+    ) -> None:
+        self._settings = settings
+        self._models = models
+        self._has_extra = has_extra
+        own = settings.local.model_cache_dir
+        self.models_dir = Path(own).expanduser() if own else models_dir
+
+    @property
+    def reference(self) -> ModelReference:
+        """The configured model, or OpenClaw's default one."""
+        return parse_reference(self._settings.local.model_path or DEFAULT_LOCAL_MODEL)
+
+    def named(self) -> LocalProvider:
+        """Return the provider of `reference`."""
+        return self.of(self.reference)
+
+    def auto(self) -> LocalProvider:
+        """Return the configured model where its file is there, else one that was pulled."""
+        if self._settings.local.model_path:
+            return self.named()
+        for reference in map(parse_reference, AUTO_MODELS):
+            if reference.file(self.models_dir).is_file():
+                return self.of(reference)
+        raise ProviderUnavailableError("no embedding provider is configured and no model was pulled")
+
+    def of(self, reference: ModelReference, prefixes: Prefixes | None = None) -> LocalProvider:
+        """Return the provider of a model."""
+        if not self._has_extra():
+            raise extra_missing("local embeddings need llama-cpp-python, which is not installed")
+        path = reference.file(self.models_dir)
+        if not path.is_file():
+            raise _missing(reference, path)
+        header = load_header(path)
+        fingerprint = None if reference.is_published else load_fingerprint(path)
+        space = local_space(reference.text, fingerprint, header)
+        if prefixes is not None:
+            space = replace(space, query_prefix=prefixes.query, document_prefix=prefixes.document)
+        is_path = reference.kind == "path"
+        return LocalProvider(
+            self._models,
+            ModelFile(
+                path,
+                path.name if is_path else reference.shown,
+                fingerprint,
+                "" if is_path else reference.shown,
+            ),
+            space,
+            chunk_tokens=self._settings.chunking.tokens,
+        )
+
+
+def _missing(reference: ModelReference, path: Path) -> ModelMissingError:
+    """Return the error that names the file and the command that gets it."""
+    if reference.kind == "path":
+        return ModelMissingError(f"there is no model file {path}")
+    return ModelMissingError(
+        f"the model {reference.shown} was not pulled yet: there is no {path}",
+        hint=f"Run `memctl model pull {reference.shown}`"
+        + ("." if reference.kind == "minilm" else ", or the small one: `memctl model pull minilm`."),
+    )

@@ -1,0 +1,281 @@
+"""The daemon's downloads: one of a model however many ask for it, tried again by itself where settings want it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import structlog
+import trio
+
+from memd.embedding.local.reference import ModelReference, is_hub_offline, parse_reference
+from memd_client.errors import MemdError, ShuttingDownError
+from memd_client.reports import DownloadStatus
+
+if TYPE_CHECKING:
+    from memd.embedding.local.download import Progress
+
+log = structlog.get_logger(__name__)
+
+State = Literal["running", "waiting", "failed"]
+
+RETRY_FIRST_SECONDS: Final = 60.0
+RETRY_MAX_SECONDS: Final = 1800.0
+"""The wait before a failed download is tried again doubles from the first to the last."""
+
+MAX_FAILED: Final = 20
+"""Downloads that failed and that nobody waits for, kept for the status: the latest."""
+
+Pull = Callable[[str, Path, "Progress"], Awaitable[Path]]
+
+
+async def _pull(reference: str, models_dir: Path, progress: Progress) -> Path:
+    """Pull a model; HTTP costs an idle daemon 4 MB, so it is imported here."""
+    from memd.embedding.local.pull import pull_model
+
+    return await pull_model(reference, models_dir, progress)
+
+
+async def _nobody(reference: str) -> None:
+    """Hear of a finished download."""
+
+
+class _Try:
+    """One attempt: who listens, and what came of it."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Progress] = []
+        self.scope = trio.CancelScope()
+        self.over = trio.Event()
+        self.path: Path | None = None
+        self.error: MemdError | None = None
+
+    async def result(self) -> Path:
+        """Wait for the file; raise why there is none."""
+        await self.over.wait()
+        if self.path is not None:
+            return self.path
+        error = self.error or ShuttingDownError("the download was stopped")
+        raise type(error)(error.message, hint=error.hint, data=error.data)  # a copy for each who waits
+
+
+class _Download:
+    """A model on its way. `wanted_by_settings`: it goes on, and is tried again, when nobody waits for it."""
+
+    def __init__(self, wanted: ModelReference, models_dir: Path) -> None:
+        self.wanted = wanted
+        self.models_dir = models_dir
+        self.wanted_by_settings = False
+        self.current: _Try | None = None
+        self.hurry = trio.Event()
+        self.failures = 0
+        self.retry_at = -math.inf
+        self.stage, self.done, self.total = "", 0, 0
+        self.error: MemdError | None = None
+
+    @property
+    def state(self) -> State:
+        if self.current is not None:
+            return "running"
+        return "waiting" if self.wanted_by_settings else "failed"
+
+    def status(self) -> DownloadStatus:
+        problem = self.error.message if self.error is not None and self.current is None else ""
+        return DownloadStatus(self.wanted.shown, self.state, self.stage, self.done, self.total, problem)
+
+
+class Downloads:
+    """Owner of all downloads of models in the daemon.
+
+    Resources: tasks inside `run`.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_done: Callable[[str], Awaitable[None]] = _nobody,
+        is_wanted: Callable[[str], bool] = lambda reference: True,
+        environ: Mapping[str, str] = os.environ,
+        pull: Pull = _pull,
+        pause: Callable[[float], Awaitable[None]] = trio.sleep,
+    ) -> None:
+        self._on_done = on_done
+        self._is_wanted = is_wanted
+        self._environ = environ
+        self._pull = pull
+        self._pause = pause
+        self._downloads: dict[Path, _Download] = {}
+        self._nursery: trio.Nursery | None = None
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{each.wanted.shown} {each.state}" for each in self._downloads.values())
+        return f"<Downloads {'running' if self._nursery else 'stopped'}: {states or 'none'}>"
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own the downloads until cancelled; what came of them by then is kept for the next start.
+
+        When it fails: a download's failure is told to those who asked and stands in the status.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+            self._downloads.clear()
+
+    def status(self) -> list[DownloadStatus]:
+        """Return what is under way, what waits for its next try, and what failed; by reference."""
+        return sorted((each.status() for each in self._downloads.values()), key=lambda status: status.ref)
+
+    def start_nowait(self, reference: str, models_dir: Path) -> bool:
+        """See to it that a model comes, now and, where that fails, again later."""
+        wanted = parse_reference(reference)
+        if wanted.kind == "path" or is_hub_offline(self._environ) or not self._is_running():
+            return False
+        download = self._of(wanted, models_dir)
+        if not download.wanted_by_settings:
+            download.wanted_by_settings = True
+            assert self._nursery is not None
+            self._nursery.start_soon(self._keep_trying, download)
+        return True
+
+    async def pull(self, reference: str, models_dir: Path, progress: Progress) -> Path:
+        """Get a model now, joining the download that is under way; return its file.
+
+        Cancellation: the download goes on where others wait for it, or settings name the model.
+        """
+        wanted = parse_reference(reference)
+        if not self._is_running():
+            raise ShuttingDownError(f"{wanted.shown} can't be downloaded: the daemon is stopping")
+        if wanted.kind == "path":
+            path = await self._pull(reference, models_dir, progress)
+            await self._tell_done(wanted)
+            return path
+        download = self._of(wanted, models_dir)
+        while (ending := download.current) is not None and ending.scope.cancel_called:
+            await ending.over.wait()
+            download = self._of(wanted, models_dir)
+        current = self._join(download)
+        current.listeners.append(progress)
+        download.hurry.set()
+        try:
+            return await current.result()
+        finally:
+            if progress in current.listeners:
+                current.listeners.remove(progress)
+            if not current.listeners and not download.wanted_by_settings:
+                current.scope.cancel()
+
+    async def stop(self, file: Path) -> None:
+        """Stop the download to a file, where there is one, and forget it; who waits gets ShuttingDownError.
+
+        Cancellation: it is stopped all the same, a moment later.
+        """
+        download = self._downloads.pop(file, None)
+        if download is None:
+            return
+        download.wanted_by_settings = False
+        download.hurry.set()
+        if download.current is not None:
+            download.current.scope.cancel()
+            await download.current.over.wait()
+
+    def _is_running(self) -> bool:
+        return self._nursery is not None and not self._nursery.cancel_scope.cancel_called
+
+    def _of(self, wanted: ModelReference, models_dir: Path) -> _Download:
+        """Return the download to the file a reference means, a new one where there is none."""
+        file = wanted.file(models_dir)
+        if file not in self._downloads:
+            self._downloads[file] = _Download(wanted, models_dir)
+        return self._downloads[file]
+
+    def _join(self, download: _Download) -> _Try:
+        """Return the attempt under way, a new one where there is none."""
+        if download.current is None:
+            assert self._nursery is not None
+            download.current = _Try()
+            self._nursery.start_soon(self._try_once, download, download.current)
+        return download.current
+
+    async def _keep_trying(self, download: _Download) -> None:
+        """Try until the model is there or nobody wants it any more."""
+        while download.wanted_by_settings:
+            current = self._join(download)
+            await current.over.wait()
+            if current.error is not None and download.wanted_by_settings:
+                await self._wait_for_next(download)
+                if download.current is None and not self._is_wanted(download.wanted.text):
+                    download.wanted_by_settings = False
+                    self._forget(download)
+
+    async def _wait_for_next(self, download: _Download) -> None:
+        """Wait until a failed download may be tried again, or somebody asks for it."""
+        wait_s = min(RETRY_FIRST_SECONDS * 2.0 ** min(download.failures - 1, 16), RETRY_MAX_SECONDS)
+        download.hurry = trio.Event()
+
+        async with trio.open_nursery() as nursery:
+
+            async def sleep() -> None:
+                await self._pause(wait_s)
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(sleep)
+            await download.hurry.wait()
+            nursery.cancel_scope.cancel()
+
+    async def _try_once(self, download: _Download, current: _Try) -> None:
+        """Make one attempt and tell everybody what came of it."""
+
+        def tell(stage: str, done: int, total: int, detail: str) -> None:
+            download.stage, download.done, download.total = stage, done, total
+            for listener in current.listeners:
+                listener(stage, done, total, detail)
+
+        text = download.wanted.text
+        try:
+            with current.scope:
+                current.path = await self._pull(text, download.models_dir, tell)
+            if current.path is not None:
+                await self._tell_done(download.wanted)
+        except MemdError as error:
+            current.error = download.error = error
+        except Exception as error:
+            log.exception("embedding.download_crashed", model=download.wanted.shown)
+            current.error = download.error = MemdError(f"the download crashed: {type(error).__name__}")
+        finally:
+            download.current = None
+            self._settle(download, current)
+            current.over.set()
+
+    async def _tell_done(self, wanted: ModelReference) -> None:
+        """Tell whoever waits for models that one has come; before those who asked for it hear of it."""
+        try:
+            await self._on_done(wanted.text)
+        except Exception:
+            log.exception("embedding.pulled_model_unused", model=wanted.shown)
+
+    def _settle(self, download: _Download, current: _Try) -> None:
+        """Keep of an attempt what the status and the next one need."""
+        if current.path is not None:
+            download.wanted_by_settings = False
+            download.hurry.set()
+        if current.error is None:  # it came, or was stopped
+            if not download.wanted_by_settings:
+                self._forget(download)
+            return
+        download.failures += 1
+        shown, message = download.wanted.shown, current.error.message
+        log.warning("embedding.download_failed", model=shown, error=message, failures=download.failures)
+        failed = [each for each in self._downloads.values() if each.state == "failed"]
+        for each in failed[:-MAX_FAILED]:
+            self._forget(each)
+
+    def _forget(self, download: _Download) -> None:
+        for file in [file for file, each in self._downloads.items() if each is download]:
+            del self._downloads[file]

@@ -1,0 +1,170 @@
+"""The facts at the head of a GGUF file, read without llama.cpp, and the identity of a model file."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from memd.system.state_file import open_regular
+from memd_client.errors import ModelInvalidError, ModelMissingError
+
+MAGIC: Final = b"GGUF"
+
+HEAD_BYTES: Final = 1024 * 1024
+"""How much is read: the network's facts stand before the vocabulary, in the first few hundred bytes."""
+
+SAMPLE_BYTES: Final = 1024 * 1024
+"""Length of each of the three places a fingerprint looks at: head, middle, tail."""
+
+_SCALARS: Final = {
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
+_STRING: Final = 8
+_ARRAY: Final = 9
+
+RANK_TENSORS: Final = (b"cls.output.weight", b"cls.weight")
+"""Either makes scores: some models have but one of the two layers."""
+
+NAMES_BYTES: Final = 48 * 1024 * 1024
+"""How far the names of tensors are looked for: behind the largest vocabulary, which has some 20 MB."""
+
+_ARCHITECTURE: Final = "general.architecture"
+_LENGTH: Final = ".context_length"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelHeader:
+    """What a GGUF file says of itself. `trained_tokens` is None where it doesn't."""
+
+    architecture: str
+    trained_tokens: int | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """When this changes, the file changed."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+def load_stamp(path: Path) -> FileStamp:
+    """Return the stamp of a model file."""
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise ModelMissingError(f"the model file {path} can't be opened: {error.strerror}") from None
+    return FileStamp(facts.st_size, facts.st_mtime_ns, facts.st_ino)
+
+
+def load_header(path: Path) -> ModelHeader:
+    """Return the facts at the head of a GGUF file."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise ModelMissingError(f"the model file {path} can't be opened: {error.strerror}") from None
+    if head[:4] != MAGIC:
+        raise ModelInvalidError(f"{path} is not a GGUF file")
+    try:
+        facts = _parse_facts(head)
+    except (struct.error, KeyError, UnicodeDecodeError):
+        raise ModelInvalidError(f"the head of {path} is damaged: it is not a usable GGUF file") from None
+    architecture = str(facts.get(_ARCHITECTURE, ""))
+    trained = facts.get(f"{architecture}{_LENGTH}")
+    return ModelHeader(
+        architecture=architecture,
+        trained_tokens=trained if isinstance(trained, int) and trained > 0 else None,
+        name=str(facts.get("general.name", path.name)),
+    )
+
+
+def _parse_facts(head: bytes) -> dict[str, Any]:
+    """Return the metadata in the head, as far as it is asked for here or comes before the vocabulary."""
+    _version, _tensors, count = struct.unpack_from("<IQQ", head, 4)
+    position = 24
+    facts: dict[str, Any] = {}
+
+    def take_string() -> str:
+        nonlocal position
+        (length,) = struct.unpack_from("<Q", head, position)
+        if length > len(head):
+            raise struct.error("a string longer than the head")
+        position += 8 + length
+        return head[position - length : position].decode("utf-8")
+
+    def skip_array() -> None:
+        nonlocal position
+        kind, length = struct.unpack_from("<IQ", head, position)
+        position += 12
+        if kind != _STRING:
+            position += struct.calcsize(_SCALARS[kind]) * length
+            return
+        for _ in range(length):
+            take_string()
+
+    for _ in range(count):
+        key = take_string()
+        (kind,) = struct.unpack_from("<I", head, position)
+        position += 4
+        if kind == _STRING:
+            facts[key] = take_string()
+        elif kind == _ARRAY and (
+            key.startswith("tokenizer.") or f"{facts.get(_ARCHITECTURE)}{_LENGTH}" in facts
+        ):
+            break  # the vocabulary, which is long, or all that is asked for is known
+        elif kind == _ARRAY:
+            skip_array()  # tags and languages may stand before the network's facts
+        else:
+            layout = _SCALARS[kind]
+            (facts[key],) = struct.unpack_from(layout, head, position)
+            position += struct.calcsize(layout)
+    return facts
+
+
+def has_rank_head(path: Path) -> bool:
+    """Return whether a GGUF file has the tensors that make scores.
+
+    llama.cpp doesn't say, and aborts its process over a reranker without them. Their names stand behind the
+    vocabulary, which may be megabytes long.
+    """
+    try:
+        with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            marks = (struct.pack("<Q", len(name)) + name for name in RANK_TENSORS)
+            return any(data.find(mark, 0, NAMES_BYTES) >= 0 for mark in marks)
+    except (OSError, ValueError) as error:  # an empty file can't be mapped
+        raise ModelMissingError(f"the model file {path} can't be read: {error}") from None
+
+
+def load_fingerprint(path: Path) -> str:
+    """Return 16 hex digits that tell a model file from another, wherever it stands.
+
+    It covers the size and three samples (head, middle, tail), so it costs a millisecond, not a
+    pass over the whole file.
+    """
+    size = load_stamp(path).size
+    digest = hashlib.sha256(str(size).encode("ascii"))
+    try:
+        with open_regular(path) as file:
+            for offset in (0, size // 2, max(0, size - SAMPLE_BYTES)):
+                file.seek(offset)
+                digest.update(file.read(SAMPLE_BYTES))
+    except OSError as error:
+        raise ModelMissingError(f"the model file {path} can't be read: {error.strerror}") from None
+    return digest.hexdigest()[:16]

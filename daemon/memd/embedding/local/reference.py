@@ -1,0 +1,135 @@
+"""A reference to a model -> which file is wanted, where it belongs, and where it comes from."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import unquote, urlsplit
+
+from memd.embedding.secret import Secret
+from memd_client.errors import ConfigInvalidError
+
+MINILM: Final = "minilm"
+MINILM_FILE: Final = "minilm-l6-v2-f16.gguf"
+
+DEFAULT_LOCAL_MODEL: Final = "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
+"""What `provider: "local"` means where no model is named, as in OpenClaw."""
+
+AUTO_MODELS: Final = (MINILM, DEFAULT_LOCAL_MODEL)
+"""What `auto` takes where no model is named and one of these was pulled, in this order."""
+
+HUB: Final = "https://huggingface.co"
+"""`HF_ENDPOINT` names a mirror instead, as for the hub's own tools."""
+
+TOKEN_VARIABLES: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+
+_HF: Final = re.compile(
+    r"hf:(?P<owner>[\w.-]+)/(?P<repo>[\w.-]+)/(?P<path>[\w./ +-]+\.gguf)(?:#(?P<revision>[\w./-]+))?"
+)
+_SHA256: Final = re.compile(r"sha256=([0-9a-f]{64})")
+
+_HINT: Final = (
+    "Write a path, `hf:owner/repository/file.gguf`, `https://host/file.gguf` "
+    "(with `#sha256=…` to have it checked) or `minilm`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReference:
+    """A wanted model file.
+
+    `text` is the reference, `file_name` the file's name in the models directory (for a path: the path),
+    `url` and `sha256` where it comes from and what it must be, as far as known.
+    """
+
+    kind: Literal["path", "minilm", "hf", "https"]
+    text: str
+    file_name: str
+    url: str | None = None
+    sha256: str | None = None
+
+    @property
+    def is_published(self) -> bool:
+        """True where the name alone says which file it is."""
+        return self.kind in ("minilm", "hf")
+
+    @property
+    def shown(self) -> str:
+        """The reference as it may be printed and stored: without what a link may hold of passwords and tokens."""
+        if self.kind != "https":
+            return self.text
+        parts = urlsplit(self.text)
+        host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+        checked = f"#sha256={self.sha256}" if self.sha256 else ""
+        return f"https://{host}{parts.path}{checked}"
+
+    def file(self, models_dir: Path) -> Path:
+        """Return where the model file is, or will be."""
+        return Path(self.file_name) if self.kind == "path" else models_dir / self.file_name
+
+
+def parse_reference(text: str) -> ModelReference:
+    """Return what a reference stands for."""
+    text = text.strip()
+    if text == MINILM:
+        return ModelReference("minilm", MINILM, MINILM_FILE)
+    if text.startswith("hf:"):
+        return _parse_hf(text)
+    if text.startswith("https:"):
+        return _parse_https(text)
+    if not text or re.match(r"[a-z][a-z0-9+.-]+:", text):
+        raise ConfigInvalidError(f"{text!r} is not a reference to a model", hint=_HINT)
+    return ModelReference("path", text, str(Path(text).expanduser()))
+
+
+def hub_url(repository: str, revision: str, path: str) -> str:
+    """Return where the hub, or the mirror in `HF_ENDPOINT`, has a file."""
+    hub = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
+    return f"{hub}/{repository}/resolve/{revision}/{path}"
+
+
+def hub_token(environ: Mapping[str, str]) -> Secret | None:
+    """Return the token for the hub, from `HF_TOKEN` or the older `HUGGING_FACE_HUB_TOKEN`; None without one."""
+    for variable in TOKEN_VARIABLES:
+        if token := environ.get(variable, "").strip():
+            return Secret(token)
+    return None
+
+
+def is_hub_offline(environ: Mapping[str, str]) -> bool:
+    """Return whether `HF_HUB_OFFLINE` forbids downloads nobody asked for by hand."""
+    return environ.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "on", "yes", "true")
+
+
+def _parse_hf(text: str) -> ModelReference:
+    match = _HF.fullmatch(text)
+    if match is None or ".." in text:
+        raise ConfigInvalidError(f"{text!r} names no .gguf file of a repository", hint=_HINT)
+    owner, repo, path = match["owner"], match["repo"], match["path"]
+    revision = match["revision"] or "main"
+    parts = [owner, repo, *([] if revision == "main" else [revision]), path]
+    return ModelReference(
+        "hf",
+        text,
+        "hf_" + "_".join(part.replace("/", "_") for part in parts),
+        url=hub_url(f"{owner}/{repo}", revision, path),
+    )
+
+
+def _parse_https(text: str) -> ModelReference:
+    parts = urlsplit(text)
+    name = unquote(parts.path).rsplit("/", 1)[-1]
+    if not parts.hostname or not re.fullmatch(r"[\w.+ -]+\.gguf", name):
+        raise ConfigInvalidError(f"{text!r} names no .gguf file", hint=_HINT)
+    checksum = _SHA256.fullmatch(parts.fragment)
+    return ModelReference(
+        "https",
+        text,
+        f"{parts.hostname}_{name}",
+        url=parts._replace(fragment="").geturl(),
+        sha256=checksum[1] if checksum else None,
+    )

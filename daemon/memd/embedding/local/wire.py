@@ -1,0 +1,90 @@
+"""Frames between the owner and the model child: a 4-byte big-endian length, then one msgpack map.
+
+Requests: ``{"kind": "embed", "id", "text"}`` (on all threads), ``{"kind": "embed_many", "id", "texts"}`` (side by
+side) and ``{"kind": "interrupt", "id"}`` (give that request up, if it is under way). Replies: ``ready`` (once, after
+loading; its ``lanes`` says how many texts go side by side), ``failed`` (instead of it), and for each text one of
+``vector`` (raw float32 bytes, little-endian), ``refused`` (this text can't be embedded), ``interrupted`` and
+``untouched`` (given up before it was begun). To ``embed_many`` they come in any order, with the ``place`` of the text.
+One request is under way at a time; an interrupt has no reply of its own. A child that ranks gets ``embed_many`` with
+a ``question`` alone: the texts are read with it, and each ``vector`` is one number, more for what is more relevant.
+Of ours the child imports this module, `binding`, `fit`, `lane`, `pair` and `windows`, nothing else, and no numpy.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, BinaryIO, Final
+
+import msgpack
+
+HEADER: Final = struct.Struct(">I")
+
+MAX_FRAME_BYTES: Final = 32 * 1024 * 1024
+"""Twice what a client may send at once, so that no legal text is refused here."""
+
+RANK: Final = "rank"
+"""The child's last argument where its model is a reranker."""
+
+Message = dict[str, Any]
+
+
+class WireError(ValueError):
+    """Bytes that are not a frame: the other end is broken or not ours."""
+
+
+def encode(message: Message) -> bytes:
+    """Return a message as one frame."""
+    try:
+        body: bytes = msgpack.packb(message)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise WireError(f"a message can't be packed: {type(error).__name__}") from None
+    if len(body) > MAX_FRAME_BYTES:
+        raise WireError(f"a message of {len(body)} bytes is longer than {MAX_FRAME_BYTES}")
+    return HEADER.pack(len(body)) + body
+
+
+def _decode(body: bytes) -> Message:
+    """Return the message in a frame's body."""
+    try:
+        message = msgpack.unpackb(body)
+    except (ValueError, msgpack.exceptions.UnpackException) as error:
+        raise WireError(f"a frame can't be unpacked: {type(error).__name__}") from None
+    if not isinstance(message, dict) or not isinstance(message.get("kind"), str):
+        raise WireError("a frame without a kind")
+    return message
+
+
+def _length(header: bytes) -> int:
+    """Return the length a frame's header announces, checked against the limit."""
+    length: int = HEADER.unpack(header)[0]
+    if length > MAX_FRAME_BYTES:
+        raise WireError(f"a frame announces {length} bytes, more than {MAX_FRAME_BYTES}")
+    return length
+
+
+class FrameReader:
+    """Bytes as they arrive -> messages; no I/O."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Take some bytes and return the messages that are complete now."""
+        self._buffer += data
+        messages = []
+        while len(self._buffer) >= HEADER.size:
+            end = HEADER.size + _length(bytes(self._buffer[: HEADER.size]))
+            if len(self._buffer) < end:
+                break
+            messages.append(_decode(bytes(self._buffer[HEADER.size : end])))
+            del self._buffer[:end]
+        return messages
+
+
+def read_message(stream: BinaryIO) -> Message | None:
+    """Read one message from a blocking stream (the child's side)."""
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    body = stream.read(length := _length(header))
+    return _decode(body) if len(body) == length else None

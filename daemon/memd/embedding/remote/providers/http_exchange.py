@@ -1,0 +1,101 @@
+"""One request and its reply by httpx. Loaded with the first request only; nobody but `http` imports it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import zlib
+from collections.abc import Iterator
+
+import httpx
+import trio
+
+from memd.embedding.redaction import Redactor
+from memd.embedding.remote.providers.api import ApiRequest
+from memd.embedding.remote.providers.http_body import Body, Pieces
+from memd.embedding.remote.providers.reply import Patience, Reply
+from memd.system.units import size
+from memd_client.errors import ProviderAuthError, ProviderReplyError, ProviderUnreachableError
+
+
+def make_client(trust_env: bool) -> httpx.AsyncClient:
+    """Return a client."""
+    for name in ("httpx", "httpcore"):  # they log URLs and headers, which may hold a password or the key
+        logging.getLogger(name).setLevel(logging.WARNING)
+    limits = httpx.Limits(max_connections=64, max_keepalive_connections=8, keepalive_expiry=30.0)
+    try:
+        return httpx.AsyncClient(trust_env=trust_env, http2=False, follow_redirects=False, limits=limits)
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:  # its text may hold a password
+        raise ProviderUnreachableError(
+            f"the proxy or certificate settings in the environment can't be used ({type(error).__name__})",
+            hint="Correct or unset ALL_PROXY, HTTPS_PROXY, HTTP_PROXY (http:// or https://, not socks) and "
+            "SSL_CERT_FILE in the daemon's environment.",
+        ) from None
+
+
+async def exchange(
+    client: httpx.AsyncClient, request: ApiRequest, patience: Patience, *, host: str, max_bytes: int
+) -> Reply:
+    """Send a request and read its reply."""
+    timeout = httpx.Timeout(
+        connect=patience.connect_s, read=patience.read_s, write=patience.write_s, pool=patience.total_s
+    )
+    with _mapped(host, patience, request.redactor):
+        headers = httpx.Headers(dict(request.headers))
+        headers["Accept-Encoding"] = "gzip"  # what is read here in bounded pieces
+        url = httpx.URL(request.url)
+        if "authorization" in headers and url.userinfo:  # httpx would put these into the header's place
+            url = url.copy_with(username="", password="")
+        sending = client.build_request(
+            request.method, url, headers=headers, content=request.body, timeout=timeout
+        )
+        sending.stream = Pieces(request.body)
+        response = await client.send(sending, stream=True)
+        async with contextlib.aclosing(response):
+            body = Body(response.headers.get("content-encoding", ""), max_bytes)
+            # What isn't read to its end is cancelled, not left: httpx's generators end only by an exception.
+            with trio.CancelScope() as rest:
+                async for piece in response.aiter_raw():
+                    if not body.feed(piece):
+                        rest.cancel()
+        whole = body.whole()
+    if whole is None:
+        raise ProviderReplyError(f"{host} answered with more than {size(max_bytes)}")
+    return Reply(response.status_code, {k.lower(): v for k, v in response.headers.items()}, whole)
+
+
+@contextlib.contextmanager
+def _mapped(host: str, patience: Patience, redactor: Redactor) -> Iterator[None]:
+    """Turn what httpx and zlib raise into our errors. No text goes along that may hold a header or a URL."""
+    try:
+        yield
+    except httpx.ConnectTimeout:
+        raise ProviderUnreachableError(
+            f"{host} accepted no connection within {patience.connect_s:g} s"
+        ) from None
+    except httpx.ReadTimeout:
+        raise ProviderUnreachableError(f"{host} sent nothing for {patience.read_s:g} s") from None
+    except httpx.WriteTimeout:
+        raise ProviderUnreachableError(f"{host} took nothing for {patience.write_s:g} s") from None
+    except httpx.PoolTimeout:
+        raise ProviderUnreachableError(f"no connection to {host} became free in time") from None
+    except httpx.ProxyError as error:
+        raise ProviderUnreachableError(
+            f"the proxy before {host} refused: {redactor.clean(str(error))}"
+        ) from None
+    except httpx.ConnectError as error:
+        raise ProviderUnreachableError(f"{host} can't be reached: {redactor.clean(str(error))}") from None
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+        raise ProviderUnreachableError(
+            "the provider's address is no URL that can be asked",
+            hint="Correct remote.baseUrl: it begins with http:// or https://.",
+        ) from None
+    except (httpx.LocalProtocolError, UnicodeEncodeError):
+        raise ProviderAuthError(
+            f"{host} was not asked: the key or a header holds characters that HTTP can't carry",
+            hint="Correct the key and remote.headers: look for quotes, line ends and spaces in them.",
+        ) from None
+    except zlib.error:
+        raise ProviderUnreachableError(f"{host} sent a body that can't be decompressed") from None
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        raise ProviderUnreachableError(f"the connection to {host} broke ({type(error).__name__})") from None

@@ -1,0 +1,312 @@
+"""A provider behind HTTP, with manners: turns, deadlines, retries, the breaker and the budget of its account."""
+
+from __future__ import annotations
+
+import math
+import random as chance
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import numpy as np
+import trio
+
+from memd.embedding.provider import BLANK, BatchLimits, FloatArray, encodable, unit_vectors
+from memd.embedding.remote.accounts import Account, Call
+from memd.embedding.remote.adaptive_batch_size import AdaptiveBatchSize
+from memd.embedding.remote.batching import batches
+from memd.embedding.remote.providers.api import ApiRequest, EmbeddingApi, TextKind
+from memd.embedding.remote.providers.http import Http, Patience
+from memd.embedding.remote.retry import (
+    LONGEST_BACKOFF_S,
+    QUERY_TRIES,
+    TRIES,
+    backoff_s,
+    is_transient,
+    named_pause_s,
+)
+from memd.embedding.space import VectorSpace, recipe_of
+from memd.text.tokens import estimate_tokens
+from memd_client.errors import (
+    DimensionsChangedError,
+    MemdError,
+    ProviderFailedError,
+    ProviderRateLimitedError,
+    ProviderUnreachableError,
+    ShuttingDownError,
+)
+
+if TYPE_CHECKING:
+    from memd.embedding.remote.bulk.api import BulkApi
+
+QUERY_REST_S: Final = 1.0
+"""The longest pause of the provider's that a question waits for: by words it is answered at once."""
+
+INLINE_BYTES: Final = 64 * 1024
+"""A larger reply is taken apart in a thread, beside the loop: megabytes of JSON take tens of milliseconds."""
+
+
+class RemoteProvider:
+    """One model at one address."""
+
+    def __init__(
+        self,
+        api: EmbeddingApi,
+        space: VectorSpace,
+        *,
+        http: Http,
+        account: Account,
+        limits: BatchLimits,
+        metered: bool,
+        query_timeout_s: float = 30.0,
+        batch_patience: Patience = Patience(),  # noqa: B008 - frozen
+        pause: Callable[[float], Awaitable[None]] = trio.sleep,
+        random: Callable[[], float] = chance.random,
+        bulk: BulkApi | None = None,
+    ) -> None:
+        self._api = api
+        self._space = space
+        self._http = http
+        self._account = account
+        self._portions = AdaptiveBatchSize(limits)
+        self._metered = metered
+        self._query_timeout_s = query_timeout_s
+        self._patience = batch_patience
+        self._pause = pause
+        self._random = random
+        self._thread = trio.CapacityLimiter(2)
+        self._under_way: set[trio.CancelScope] = set()
+        self._closed = False
+        self.bulk = bulk
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._under_way)} requests under way"
+        return f"<RemoteProvider {self.id}/{self.model}, {state}>"
+
+    @property
+    def id(self) -> str:
+        """The provider's name in settings and status."""
+        return self._api.endpoint.provider
+
+    @property
+    def model(self) -> str:
+        """The model's name in settings and status."""
+        return self._api.endpoint.model
+
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are comparable with."""
+        return self._space
+
+    @property
+    def limits(self) -> BatchLimits:
+        """What one request may carry; less where the day's budget is nearly used up, so that it is used up."""
+        left = self._account.tokens_left if self._metered else None
+        limits = self._portions.limits
+        if left is None or left >= limits.max_tokens:
+            return limits
+        return replace(limits, max_tokens=max(1, left))
+
+    @property
+    def recipe(self) -> dict[str, str]:
+        """What is needed, beside a key, to make this provider again."""
+        endpoint = self._api.endpoint
+        recipe = {
+            "provider": endpoint.provider,
+            "model": endpoint.model,
+            "base_url": _without_user(endpoint.base_url),
+            **recipe_of(self._space),
+        }
+        return recipe if endpoint.query_type is None else {**recipe, "query_type": endpoint.query_type}
+
+    def retry_in_s(self) -> float:
+        """Return how long calls are refused without being tried, 0 where one may be made now."""
+        return self._account.retry_in_s(self.model)
+
+    async def get_ready(self) -> None:
+        """Load the HTTP client, so that no question waits for it."""
+        await self._http.get_ready(self._api.endpoint.base_url)
+
+    async def embed_query(self, text: str) -> FloatArray:
+        """Return the unit vector (dims,) of a question; it doesn't stand in line behind batches."""
+        with self._open():
+            texts = [self._wording(text, self._space.query_prefix)]
+            try:
+                rows = await self._ask(texts, "query", self._query_timeout_s)
+            except trio.TooSlowError:
+                # It is busy with us, which is no failure of its own.
+                raise ProviderUnreachableError(
+                    f"{self.id} had no turn for a question within {self._query_timeout_s:g} s"
+                ) from None
+            return np.asarray(rows[0], dtype=np.float32)
+
+    async def embed_batch(self, texts: Sequence[str]) -> FloatArray:
+        """Return the unit vectors (n, dims) of some texts, however many; (0, 0) for none."""
+        with self._open():
+            if not texts:
+                await trio.lowlevel.checkpoint()
+                return np.empty((0, 0), dtype=np.float32)
+            wordings = [self._wording(text, self._space.document_prefix) for text in texts]
+            costs = [estimate_tokens(wording) for wording in wordings]
+            if self._metered:
+                self._account.check_budget(sum(costs))
+            while True:
+                limits = self._portions.limits
+                parts = [[wordings[position] for position in part] for part in batches(costs, limits)]
+                try:
+                    if len(parts) == 1:
+                        return await self._ask(parts[0], "document", None)
+                    return await self._ask_for_all(parts)
+                except _TooManyTexts:
+                    continue  # once: requests are never larger than usual again
+
+    async def _ask_for_all(self, parts: Sequence[Sequence[str]]) -> FloatArray:
+        """Return the vectors of several requests, some of them at once; the first failure ends them all."""
+        found: list[FloatArray | None] = [None] * len(parts)
+        failures: list[Exception] = []
+        numbers = iter(range(len(parts)))
+
+        async def work() -> None:
+            for number in numbers:
+                try:
+                    found[number] = await self._ask(parts[number], "document", None)
+                except (MemdError, _TooManyTexts) as error:
+                    failures.append(error)
+                    nursery.cancel_scope.cancel()
+                    return
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(min(len(parts), max(1, self._portions.limits.concurrency))):
+                nursery.start_soon(work)
+        if failures:
+            raise failures[0]
+        matrices = [rows for rows in found if rows is not None]
+        sizes = sorted({rows.shape[1] for rows in matrices})
+        if len(sizes) > 1:
+            raise DimensionsChangedError(
+                f"{self.id} returned vectors of {sizes[0]} and of {sizes[-1]} dimensions for {self.model}"
+            )
+        return np.concatenate(matrices)
+
+    async def aclose(self) -> None:
+        """End what is under way with ShuttingDownError, and refuse everything from now on."""
+        self._closed = True
+        for scope in self._under_way:
+            scope.cancel()
+        await trio.lowlevel.checkpoint()
+
+    # --- one request --------------------------------------------------------------------------------
+
+    async def _ask(self, texts: Sequence[str], kind: TextKind, timeout_s: float | None) -> FloatArray:
+        """Return the unit vectors of one request's texts, with as many tries as it may have."""
+        request = self._api.request(texts, kind)
+        tokens = sum(map(estimate_tokens, texts))
+        attempt, deadline = 0, None
+        while True:
+            self._account.check(self.model)  # before waiting in a line for nothing
+            await self._rest(kind)
+            async with self._account.turns.take(kind, math.inf if timeout_s is None else timeout_s):
+                if deadline is None and timeout_s is not None:
+                    deadline = trio.current_time() + timeout_s
+                with self._account.begin(tokens, metered=self._metered, model=self.model) as call:
+                    try:
+                        rows, counted = await self._send(request, len(texts), self._patience_until(deadline))
+                        call.succeeded(tokens if counted is None else counted)
+                        return rows
+                    except ProviderFailedError as error:
+                        if self._portions.is_blamed(len(texts), error):
+                            call.tried(error)
+                            raise _TooManyTexts from error
+                        pause_s = self._pause_after(error, call, attempt, kind, deadline)
+                        if pause_s is None:
+                            call.failed(error)
+                            raise
+                        call.tried(error)
+            attempt += 1
+            await self._pause(pause_s)
+
+    async def _send(
+        self, request: ApiRequest, count: int, patience: Patience
+    ) -> tuple[FloatArray, int | None]:
+        """Return the unit vectors of one reply, and the tokens it counts."""
+        began = trio.current_time()
+        reply = await self._http.send(request, patience)
+        took_s = trio.current_time() - began
+        if not 200 <= reply.status < 300:
+            raise self._api.failure(reply.status, reply.headers, reply.body)
+        self._portions.answered(count, took_s)
+        if len(reply.body) <= INLINE_BYTES:
+            return self._read(reply.body, count)
+        return await trio.to_thread.run_sync(
+            self._read, reply.body, count, abandon_on_cancel=True, limiter=self._thread
+        )
+
+    def _read(self, body: bytes, count: int) -> tuple[FloatArray, int | None]:
+        reply = self._api.parse(body, count)
+        return unit_vectors(reply.vectors, self.id), reply.tokens
+
+    def _pause_after(
+        self, error: ProviderFailedError, call: Call, attempt: int, kind: TextKind, deadline: float | None
+    ) -> float | None:
+        """Return the pause before the next try, in seconds; None where there is none.
+
+        A trial isn't repeated: it is the one call of its window. A long pause the provider names is the
+        breaker's business; for a short one everybody who uses the account waits.
+        """
+        is_last = attempt + 1 >= (QUERY_TRIES if kind == "query" else TRIES)
+        if is_last or call.is_trial or not is_transient(error):
+            return None
+        named_s = named_pause_s(error)
+        pause_s = max(named_s, backoff_s(attempt, self._random))
+        if named_s > (QUERY_REST_S if kind == "query" else LONGEST_BACKOFF_S):
+            return None
+        if deadline is not None and trio.current_time() + pause_s >= deadline:
+            return None
+        if named_s:
+            self._account.rest(named_s)
+        return pause_s
+
+    async def _rest(self, kind: TextKind) -> None:
+        """Wait for the end of a short pause the provider asked for."""
+        rest_s = self._account.rest_s()
+        if kind == "query" and rest_s > QUERY_REST_S:
+            raise ProviderRateLimitedError(
+                f"{self.id} asked for a pause of {rest_s:.1f} s", data={"retry_after_s": rest_s}
+            )
+        if rest_s > 0:
+            await self._pause(rest_s)
+
+    def _patience_until(self, deadline: float | None) -> Patience:
+        if deadline is None:
+            return self._patience
+        return replace(self._patience, total_s=max(0.05, deadline - trio.current_time()))
+
+    def _wording(self, text: str, prefix: str) -> str:
+        """Return a text as it is sent."""
+        return prefix + (encodable(text) if text.strip() else BLANK)
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Do something that `aclose` ends."""
+        if self._closed:
+            raise ShuttingDownError(f"the provider {self.id} was closed")
+        with trio.CancelScope() as scope:
+            self._under_way.add(scope)
+            try:
+                yield
+            finally:
+                self._under_way.discard(scope)
+        if scope.cancelled_caught:
+            raise ShuttingDownError(f"the provider {self.id} was closed")
+
+
+class _TooManyTexts(Exception):
+    """A request failed that carried more texts than usual: they are asked for again in several."""
+
+
+def _without_user(url: str) -> str:
+    """Return an address without the name and password that may stand in it."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url

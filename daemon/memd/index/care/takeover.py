@@ -1,0 +1,174 @@
+"""Indexes from before: one of memd at an earlier path is moved, one that OpenClaw wrote is read and stays as it is."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+import structlog
+
+from memd.index.care.claims import IndexClaim
+from memd.index.care.file_check import LOG_FILES, FileKind, inspect
+from memd.index.care.quarantine import sync_directory
+from memd.index.database import (
+    BESIDE,
+    FOREIGN,
+    Database,
+    connect,
+    passes_check,
+    transaction,
+    with_settings,
+)
+from memd.index.openclaw.adopt import Adopted, SpaceOf, adopt_index, is_openclaw_index
+from memd.index.schema import migrate
+from memd.system.clock import Clock
+from memd.system.state_file import open_regular
+from memd.system.temp_files import temp_file
+from memd_client.errors import MemdError
+
+log = structlog.get_logger(__name__)
+
+BUSY_MS = 5_000
+"""How long a process that has an index open that is to be moved is waited for."""
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+COPY_BYTES = 1024 * 1024
+
+
+class NotMovableError(Exception):
+    """An index can't be taken over now."""
+
+
+def make_index(path: Path, claim: IndexClaim) -> None:
+    """Make an empty index in one move, never over another file."""
+    with temp_file(path.parent) as (_, temp):
+        new = connect(temp, BESIDE)
+        try:
+            with transaction(new):
+                migrate(new)
+        finally:
+            new.close(True)
+        claim.add(temp)
+        try:
+            os.link(temp, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            if os.path.lexists(path):
+                raise
+            os.rename(temp, path)
+        claim.add(path)
+    sync_directory(path.parent)
+
+
+def bring_over(
+    earlier: Path, path: Path, claim: IndexClaim, clock: Clock, space_of: SpaceOf
+) -> Adopted | None:
+    """Take over what is left from before. What can't be is left alone: an index comes back from the Markdown."""
+    try:
+        if earlier.is_symlink() or claim.is_others(earlier):
+            return None
+        kind = inspect(earlier).kind
+        if kind is FileKind.OURS:
+            _move(earlier, path, claim)
+            log.info("index.moved", index=str(path), earlier=str(earlier))
+        return _adopt(earlier, path, claim, clock, space_of) if kind is FileKind.UNMARKED else None
+    except (NotMovableError, MemdError, apsw.Error, OSError) as error:
+        if isinstance(error, apsw.FullError) or getattr(error, "errno", None) in NO_SPACE:
+            raise  # it is tried again, and what is there isn't given up for want of space
+        log.warning("index.not_taken_over", index=str(path), earlier=str(earlier), reason=str(error))
+        return None
+
+
+def is_openclaw_file(path: Path) -> bool:
+    """Return whether a database without an application id is an index that OpenClaw wrote; nothing is changed by it."""
+    try:
+        with closing(_connect_immutable(path)) as db:
+            return is_openclaw_index(db)
+    except apsw.Error:
+        return False
+
+
+def has_tables(path: Path) -> bool:
+    """Return whether there is anything in a database; nothing is changed by it."""
+    with closing(_connect_immutable(path)) as db:
+        return bool(db.execute("SELECT count(*) FROM sqlite_schema").get)
+
+
+def _move(earlier: Path, path: Path, claim: IndexClaim) -> None:
+    """Move one of our files, its log brought in first: what stood beside it would be lost."""
+    claim.add(earlier)
+    db = connect(earlier, ())
+    try:
+        db.set_busy_timeout(BUSY_MS)
+        if db.pragma("journal_mode", "delete") != "delete":
+            raise NotMovableError("another process holds it open")
+    finally:
+        db.close(True)
+    os.replace(earlier, path)
+    sync_directory(path.parent)
+
+
+def _adopt(earlier: Path, path: Path, claim: IndexClaim, clock: Clock, space_of: SpaceOf) -> Adopted | None:
+    """Build one of our files out of an index that OpenClaw wrote and keeps, and move it to the path.
+
+    A kill leaves nothing or the new file, whole, and the space that vectors as JSON took is free at once.
+    """
+    if not is_openclaw_file(earlier):
+        return None
+    with _open_unchanged(earlier, path.parent) as old, temp_file(path.parent) as (_, temp):
+        if not passes_check(old):
+            raise NotMovableError("it fails its integrity check")
+        new = connect(temp, BESIDE)
+        try:
+            with transaction(new):
+                migrate(new)
+                adopted = adopt_index(old, new, clock(), space_of)
+        finally:
+            new.close(True)
+        claim.add(temp)
+        os.replace(temp, path)
+        sync_directory(path.parent)
+    log.info(
+        "index.adopted", index=str(path), files=adopted.files, chunks=adopted.chunks, vectors=adopted.vectors
+    )
+    return adopted
+
+
+@contextmanager
+def _open_unchanged(path: Path, folder: Path) -> Iterator[Database]:
+    """Give a reader of another program's database that leaves no trace: no lock, no log, no shared memory."""
+    log_file = path.with_name(path.name + "-wal")
+    if not log_file.is_file() or not log_file.stat().st_size:
+        with closing(_connect_immutable(path)) as db:
+            yield db
+        return
+    with temp_file(folder) as (_, copy):
+        try:
+            _copy(path, copy)
+            _copy(log_file, copy.with_name(copy.name + "-wal"))
+            with closing(with_settings(apsw.Connection(str(copy)), FOREIGN)) as db:
+                yield db
+        finally:
+            for suffix in LOG_FILES:
+                copy.with_name(copy.name + suffix).unlink(missing_ok=True)
+
+
+def _connect_immutable(path: Path) -> Database:
+    """Return a connection that reads a file as if nothing could change it, without its log."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return with_settings(apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags), FOREIGN)
+
+
+def _copy(source: Path, copy: Path) -> None:
+    """Copy a file's bytes to a file of this user alone."""
+    handle = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(handle, "wb") as writer, open_regular(source) as reader:
+        while part := reader.read(COPY_BYTES):
+            writer.write(part)

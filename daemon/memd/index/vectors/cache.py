@@ -1,0 +1,261 @@
+"""An agent's vectors as search sees them: which path answers, within a memory budget all agents share."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import trio
+from numpy.typing import NDArray
+
+from memd.index import chunks_vec
+from memd.index.cache import active_space, count_vectors, find_dims, set_active_space
+from memd.index.database import Database
+from memd.index.files import Published
+from memd.index.tracked_locations import FollowedPlaces
+from memd.index.vectors.choose import Choice, choose_search, needed_bytes
+from memd.index.vectors.matrix import MatrixSearch
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.index.vectors.vector_search import VectorSearch
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceFacts:
+    """What an index holds of a vector space: its id, the length of its vectors, how many are in use."""
+
+    id: str
+    dims: int
+    count: int
+
+
+class Evictable(Protocol):
+    """Whoever holds vectors in memory."""
+
+    def drop(self) -> None:
+        """Give the memory back."""
+
+
+class Followers(Protocol):
+    """Copies of an agent's vectors elsewhere, which follow what happens to them."""
+
+    def changed(
+        self, space_id: str, gone: Sequence[int], come: Sequence[int], text: tuple[int, str] | None = None
+    ) -> None:
+        """Take over that a commit took vectors out of use, and brought others into it.
+
+        `text`: the index's generation after it and the file, where it changed a file's chunks.
+        """
+
+    def drop(self) -> None:
+        """Give all memory back."""
+
+
+class MatrixBudget:
+    """Memory all agents' matrices may take together; the least recently searched agent leaves first."""
+
+    def __init__(self, limit_bytes: int, now: Callable[[], float] = time.monotonic) -> None:
+        self.limit_bytes = limit_bytes
+        self._now = now
+        self._holders: OrderedDict[int, _Held] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<MatrixBudget {self.held_bytes()} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
+
+    def admit(self, holder: Evictable, size_bytes: int) -> None:
+        """Make room for an agent's matrix: others give theirs back. One larger than the budget gets none."""
+        self._holders.pop(id(holder), None)
+        if size_bytes > self.limit_bytes:
+            return
+        while self.held_bytes() + size_bytes > self.limit_bytes:
+            self._holders.popitem(last=False)[1].holder.drop()
+        self._holders[id(holder)] = _Held(holder, size_bytes, self._now())
+
+    def admit_beside(self, holder: Evictable, size_bytes: int) -> bool:
+        """Return whether there is room for one more copy of a matrix, and count it; nobody makes room for a copy."""
+        has_room = self.held_bytes() + size_bytes <= self.limit_bytes
+        if has_room:
+            self._holders[id(holder)] = _Held(holder, size_bytes, self._now())
+            self._holders.move_to_end(id(holder), last=False)
+        return has_room
+
+    def release(self, holder: Evictable) -> None:
+        """Take a matrix out of memory for good."""
+        self._holders.pop(id(holder), None)
+        holder.drop()
+
+    def drop_unused(self, for_s: float) -> int:
+        """Take matrices out of memory that nobody has searched for some time; return how many."""
+        before = self._now() - for_s
+        unused = [held for held in self._holders.values() if held.used_at <= before]
+        for held in unused:
+            self.release(held.holder)
+        return len(unused)
+
+    def held_bytes(self) -> int:
+        """Return what all matrices take, in bytes."""
+        return sum(held.size_bytes for held in self._holders.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A matrix in memory: whose, its size, and when it was last searched."""
+
+    holder: Evictable
+    size_bytes: int
+    used_at: float
+
+
+class VectorCache:
+    """One agent's vectors of the space in use, and where its chunks stand.
+
+    Args:
+        extension: sqlite-vec, after it was tried.
+        budget: The budget shared with the other agents.
+        followers: Copies elsewhere.
+
+    Attributes:
+        count, dims: How many vectors are in use, and their length.
+        places: Where all chunks stand, as long as the vectors are in memory.
+    """
+
+    def __init__(
+        self, extension: VectorExtension, budget: MatrixBudget, followers: Followers | None = None
+    ) -> None:
+        self._followers = followers
+        self._extension = extension
+        self._budget = budget
+        self._matrix = MatrixSearch()
+        self.places = FollowedPlaces()
+        self._places_wanted = trio.Event()
+        self._space_id: str | None = None
+        self.count = 0
+        self.dims = 0
+
+    def __repr__(self) -> str:
+        return f"<WarmVectors {self.count} x {self.dims}, {self._matrix!r}>"
+
+    def use_space(self, facts: SpaceFacts) -> None:
+        """Search this space from now on."""
+        if facts.id != self._space_id:
+            self.drop()
+            self._drop_copies()
+        self._space_id, self.dims, self.count = facts.id, facts.dims, facts.count
+
+    def searcher(self) -> VectorSearch:
+        """Return the path that answers a search made now."""
+        self._budget.admit(self, self.needed_bytes)
+        if self._wants_places:
+            self._places_wanted.set()
+        return self.choice().search
+
+    @property
+    def needed_bytes(self) -> int:
+        """What the matrix takes in memory, where it is there."""
+        return needed_bytes(self.count, self.dims)
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether the next search has to bring the vectors into memory first."""
+        return self.count > 0 and not self._matrix.is_loaded and self.choice().search is self._matrix
+
+    def warm_up(self, db: Database) -> None:
+        """Bring the vectors into memory, where they are wanted there and aren't (blocking)."""
+        if self._space_id is not None and self.is_cold:
+            self._matrix.load(db, self._space_id)
+
+    @property
+    def _wants_places(self) -> bool:
+        """Whether places are to be read: they are in memory where the vectors are."""
+        return self._matrix.is_loaded and self.places.is_wanted
+
+    async def wait_places_wanted(self) -> None:
+        """Wait until a search would do better with places in memory than it does (`renew_places`)."""
+        self._places_wanted = trio.Event()
+        await self._places_wanted.wait()
+
+    def renew_places(self, db: Database) -> None:
+        """Bring the places of all chunks into memory, or up to date (blocking)."""
+        if self._space_id is not None and self._wants_places:
+            self.places.renew(db, self._space_id)
+
+    def choice(self) -> Choice:
+        """Return the path that answers and the reason, for status."""
+        return choose_search(
+            self._extension,
+            self._matrix,
+            budget_bytes=self._budget.limit_bytes,
+            needed_bytes=self.needed_bytes,
+            enabled=self._extension.enabled,
+        )
+
+    def follow(self, published: Published) -> None:
+        """Take over what a committed change of text did to the vectors in use."""
+        text = None
+        if published.chunks_added or published.chunks_removed:
+            text = (published.generation, published.path)
+            self.places.note(*text)
+        if self._space_id is None:
+            return
+        gone: tuple[int, ...] = ()
+        come: tuple[int, ...] = ()
+        if published.space_id == self._space_id:
+            gone, come = published.removed_vectors, published.added_vectors
+        self._matrix.remove(self._space_id, gone)
+        self.count -= len(gone)
+        if come and published.added_matrix is not None:
+            self._matrix.add(self._space_id, come, published.added_matrix)
+            self.count += len(come)
+        if self._followers is not None and (gone or come or text):
+            self._followers.changed(self._space_id, gone, come, text)
+
+    def replace(self, gone: Sequence[int], ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
+        """Take in vectors stored just now, and leave out those they replaced."""
+        if self._space_id is not None and gone:
+            self._matrix.remove(self._space_id, gone)
+            self.count -= len(gone)
+        if self._space_id is not None and ids:
+            self._matrix.add(self._space_id, ids, matrix)
+            self.count += sum(1 for key in ids if key)
+            self.dims = self.dims or int(matrix.shape[1])
+        if self._space_id is not None and self._followers is not None:
+            self._followers.changed(self._space_id, gone, ids)
+
+    def forget(self) -> None:
+        """Take over that the space's vectors were deleted."""
+        self.drop()
+        self._drop_copies()
+        self.count = 0
+
+    def close(self) -> None:
+        """Give all memory back, and its part of the budget."""
+        self._budget.release(self)
+        self._drop_copies()
+
+    def _drop_copies(self) -> None:
+        """Give the memory of all copies back."""
+        if self._followers is not None:
+            self._followers.drop()
+
+    def drop(self) -> None:
+        """Give the memory back; the next search loads the vectors again."""
+        self._matrix.drop()
+        self.places.drop()
+
+
+def load_facts(db: Database, space_id: str) -> SpaceFacts:
+    """Return what an index holds of a space."""
+    return SpaceFacts(space_id, find_dims(db, space_id) or 0, count_vectors(db, space_id))
+
+
+def activate_space(db: Database, space_id: str) -> bool:
+    """Make a space the one that answers, where it holds vectors and doesn't answer yet."""
+    dims = find_dims(db, space_id)
+    active = active_space(db)
+    if dims is None or (active is not None and (active.id, active.dims) == (space_id, dims)):
+        return not chunks_vec.is_whole(db, space_id)
+    set_active_space(db, space_id, dims)
+    return True

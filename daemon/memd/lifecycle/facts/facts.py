@@ -1,0 +1,278 @@
+"""An agent's facts: stored, recalled, forgotten, brought to a prompt, captured from what the user says.
+
+They stand in one Markdown file of the agent's workspace, a line each, so that people read and edit them, searches find
+them, and nothing is lost with an index. What is kept in memory can be had again from that file at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import structlog
+import trio
+
+from memd.lifecycle.facts import lines as fact_lines
+from memd.lifecycle.facts.capture import Verdict, category_of, judge_message
+from memd.lifecycle.facts.files import FactFiles
+from memd.lifecycle.facts.lines import Fact, one_line
+from memd.lifecycle.facts.search import FactSearch, Found, Scored, clearly_meant, newest_first, twin_in
+from memd.lifecycle.host import Host
+from memd.lifecycle.tools.untrusted import block
+from memd.system.clock import Clock
+from memd.system.events import EVENTS
+from memd.text.transcripts.scaffolding import without_headers
+from memd_client.errors import BadParamsError, MemoryDisabledError
+from memd_client.facts import (
+    CapturedMessage,
+    CaptureFromParams,
+    CaptureFromReply,
+    FactRow,
+    FactsParams,
+    FactsReply,
+    MemoryEditParams,
+    MemoryEditReply,
+    MemoryForgetParams,
+    MemoryForgetReply,
+    MemoryRecallParams,
+    MemoryRecallReply,
+    MemoryStoreParams,
+    MemoryStoreReply,
+    PassedMessage,
+    RecallForParams,
+    RecallForReply,
+)
+
+log = structlog.get_logger(__name__)
+
+MOST_CANDIDATES, LEAST_CANDIDATE_SCORE = 5, 0.3
+"""What a query that names nothing for certain is answered with."""
+
+MOST_CAPTURED = 3
+"""Facts captured from one conversation's messages: the rest is told to the agent by the user, or not at all."""
+
+MOST_QUERY_CHARS = 2_000
+"""Characters of a question or prompt that are looked at: what it is about stands at its beginning."""
+
+MOST_PROMPT_CHARS = 200_000
+"""Characters in which headers and blocks before the prompt's own words are looked for."""
+
+BLOCK = "relevant-memories"
+"""What the block before a prompt is called: transcripts are indexed, and captured from, without blocks of this name."""
+
+
+class Facts:
+    """The facts of one agent.
+
+    Every call raises `MemoryDisabledError` if the agent's memory is off, and the errors of
+    `memd.lifecycle.files.writing` if a file can't be read or written. A call that is cancelled while it writes has
+    written all or nothing.
+    """
+
+    def __init__(self, host: Host, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+        self._search = FactSearch(host)
+        self._turn = trio.Lock()
+
+    async def store(self, params: MemoryStoreParams) -> MemoryStoreReply:
+        """Keep a fact, unless one says the same already."""
+        self._require_enabled()
+        text = one_line(params.text)
+        if not re.search(r"\w", text):
+            raise BadParamsError("memory_store: `text` holds no word", data={"field": "text"})
+        now_ms = self._clock()
+        fact = Fact(
+            id=params.id or fact_lines.new_id(now_ms),
+            text=text,
+            importance=fact_lines.DEFAULT_IMPORTANCE if params.importance is None else params.importance,
+            category=params.category or category_of(text),
+            created_ms=now_ms - now_ms % 1000 if params.created_ms is None else params.created_ms,
+        )
+        # One after the other: two calls with one text would both find no twin.
+        async with self._turn:
+            used = False
+            if params.vector is not None:
+                used = await self._host.keep_vector(text, params.vector_model, params.vector)
+            return replace(await self._store(fact), vector_used=used)
+
+    async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
+        """Return the facts a question is near to; all of them, newest first, for a blank one."""
+        facts = await self._load()
+        query = params.query[:MOST_QUERY_CHARS].strip()
+        if not query:
+            listed = [Scored(fact, 0.0) for fact in newest_first(facts)[: params.limit]]
+            return MemoryRecallReply(self._host.agent_id, _rows(listed), "none", len(facts))
+        found = await self._search.find(query, facts)
+        near = [each for each in found.facts if each.score >= params.min_score][: params.limit]
+        return MemoryRecallReply(
+            self._host.agent_id, _rows(near), found.compared, len(facts), found.unread, found.reason
+        )
+
+    async def list_all(self, params: FactsParams) -> FactsReply:
+        """Return a page of all facts, newest first."""
+        facts = newest_first(await self._load())
+        page = facts[params.offset : params.offset + params.limit]
+        return FactsReply(self._host.agent_id, _rows([Scored(fact, 0.0) for fact in page]), len(facts))
+
+    async def edit(self, params: MemoryEditParams) -> MemoryEditReply:
+        """Let a fact say something else where it stands, unless another one says that already."""
+        self._require_enabled()
+        if not re.search(r"\w", one_line(params.text)):
+            raise BadParamsError("memory_edit: `text` holds no word", data={"field": "text"})
+        async with self._turn:
+            done, changed = await trio.to_thread.run_sync(self._files.edit, params)
+        fact, twin = done.fact, done.twin
+        if changed:
+            EVENTS.publish("fact", self._host.agent_id, state="edited", id=fact.id)
+        return MemoryEditReply(
+            agent=self._host.agent_id,
+            id=fact.id,
+            stored=twin is None,
+            category=fact.category,
+            path=fact.path,
+            line=fact.line,
+            duplicate_of=None if twin is None else twin.id,
+            duplicate_text="" if twin is None else twin.text,
+        )
+
+    async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
+        """Remove one fact: the one of an id, or the one a query means beyond doubt; else tell the candidates."""
+        if params.id:
+            return MemoryForgetReply(self._host.agent_id, await self._remove(params.id))
+        facts = await self._load()
+        found = await self._search.find((params.query or "")[:MOST_QUERY_CHARS].strip(), facts)
+        meant = clearly_meant(found)
+        forgotten = await self._remove(meant.fact.id, meant) if meant is not None else None
+        near = [] if forgotten else [each for each in found.facts if each.score >= LEAST_CANDIDATE_SCORE]
+        return MemoryForgetReply(
+            self._host.agent_id, forgotten, _rows(near[:MOST_CANDIDATES]), found.compared
+        )
+
+    async def recall_for(self, params: RecallForParams) -> RecallForReply:
+        """Return the facts near to a prompt as a block that can stand before it."""
+        self._require_enabled()
+        agent, settings = self._host.agent_id, self._host.config.life.facts
+        if not (params.force or settings.auto_recall):
+            return RecallForReply(agent, "", "off")
+        said = await trio.to_thread.run_sync(without_headers, params.prompt[:MOST_PROMPT_CHARS])
+        query = said[:MOST_QUERY_CHARS].strip()
+        if not query:
+            return RecallForReply(agent, "", "blank")
+        facts = await self._load()
+        if not facts:
+            return RecallForReply(agent, "", "no_facts")
+        found = await self._search.find(query, facts)
+        near = [each for each in found.facts if each.score >= settings.recall_min_score]
+        near = near[: settings.recall_limit]
+        text = block(BLOCK, [f"[{each.fact.category}] {each.fact.text}" for each in near])
+        return RecallForReply(
+            agent, f"{text}\n\n" if near else "", "" if near else "nothing_near", _rows(near)
+        )
+
+    async def capture(self, params: CaptureFromParams) -> CaptureFromReply:
+        """Keep what is worth it of what the user says in a conversation, at most `MOST_CAPTURED` facts."""
+        self._require_enabled()
+        agent, settings = self._host.agent_id, self._host.config.life.facts
+        if not (params.force or settings.auto_capture):
+            return CaptureFromReply(agent, [], [], "off")
+        judge = partial(_judge_all, params.messages, settings.capture_max_chars)
+        stored: list[CapturedMessage] = []
+        skipped: list[PassedMessage] = []
+        for index, verdict in enumerate(await trio.to_thread.run_sync(judge)):
+            if not verdict.captured or len(stored) == MOST_CAPTURED:
+                skipped.append(PassedMessage(index, verdict.reason or "limit"))
+                continue
+            kept = await self.store(MemoryStoreParams(verdict.text, category=verdict.category))
+            if kept.stored:
+                text = one_line(verdict.text)
+                stored.append(CapturedMessage(index, kept.id, text, kept.category, kept.path, kept.line))
+            else:
+                skipped.append(PassedMessage(index, "duplicate", kept.duplicate_of))
+        log.debug("facts.captured", agent=agent, stored=len(stored), skipped=len(skipped))
+        return CaptureFromReply(agent, stored, skipped)
+
+    async def _store(self, fact: Fact) -> MemoryStoreReply:
+        """Append a fact's line, unless there is a twin."""
+        facts = await self._load()
+        known = next((each for each in facts if each.id == fact.id), None)
+        if known is not None:
+            return self._reply(known, compared="id", twin=known)
+        found = await self._search.find_alike(fact.text, facts)
+        twin = twin_in(fact.text, found)
+        if twin is not None:
+            return self._reply(twin.fact, found, twin=twin.fact, similarity=twin.cosine)
+        stored, is_new = await trio.to_thread.run_sync(self._files.append, fact)
+        if not is_new:  # another process wrote it meanwhile
+            return self._reply(stored, found, twin=stored)
+        EVENTS.publish("fact", self._host.agent_id, state="stored", id=fact.id)
+        return self._reply(stored, found)
+
+    async def _remove(self, fact_id: str, scored: Scored | None = None) -> FactRow | None:
+        """Take a fact's line out of the file and return the fact; None where it isn't there."""
+        self._require_enabled()
+        async with self._turn:
+            gone = await trio.to_thread.run_sync(self._files.remove, fact_id)
+        if gone is None:
+            return None
+        EVENTS.publish("fact", self._host.agent_id, state="forgotten", id=fact_id)
+        return _row(Scored(gone, 1.0 if scored is None else scored.score))
+
+    async def _load(self) -> list[Fact]:
+        """Return all facts as the files hold them now."""
+        self._require_enabled()
+        return await trio.to_thread.run_sync(self._files.load)
+
+    @property
+    def _files(self) -> FactFiles:
+        """Their files, by the settings as they are now."""
+        return FactFiles(self._host.config.workspace, self._host.limits)
+
+    def _reply(
+        self,
+        fact: Fact,
+        found: Found | None = None,
+        *,
+        compared: str = "",
+        twin: Fact | None = None,
+        similarity: float | None = None,
+    ) -> MemoryStoreReply:
+        """Return what became of a fact that was to be stored."""
+        return MemoryStoreReply(
+            agent=self._host.agent_id,
+            id=fact.id,
+            stored=twin is None,
+            category=fact.category,
+            path=fact.path,
+            line=fact.line,
+            compared=compared or (found.compared if found is not None else "words"),
+            duplicate_of=None if twin is None else twin.id,
+            duplicate_text="" if twin is None else twin.text,
+            similarity=None if similarity is None else round(similarity, 4),
+            reason="" if found is None else found.reason,
+        )
+
+    def _require_enabled(self) -> None:
+        if not self._host.config.settings.enabled:
+            raise MemoryDisabledError(f"memory search is off for agent {self._host.agent_id}")
+
+
+def _judge_all(messages: Sequence[dict[str, object]], most_chars: int) -> list[Verdict]:
+    """Return what becomes of each message."""
+    return [judge_message(message, most_chars) for message in messages]
+
+
+def _rows(scored: Sequence[Scored]) -> list[FactRow]:
+    """Return facts as replies carry them."""
+    return [_row(each) for each in scored]
+
+
+def _row(each: Scored) -> FactRow:
+    """Return a fact as replies carry it."""
+    fact = each.fact
+    score = round(each.score, 4)
+    return FactRow(
+        fact.id, fact.text, fact.importance, fact.category, fact.created_ms, score, fact.path, fact.line
+    )

@@ -1,0 +1,235 @@
+"""A fact as a line of Markdown: `- text <!-- fact id=… importance=… category=… created=… -->`, and back.
+
+Pure. People edit the file, so reading is lenient: any bullet is a fact, a comment that is missing or broken costs its
+defaults alone. Writing is exact: whatever a text holds, it becomes one line, and that line one fact.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+from collections.abc import Collection, Container
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+from itertools import chain, count
+
+from memd.lifecycle.facts.capture import category_of
+from memd_client.facts import CATEGORIES as CATEGORIES
+
+PATH = "memory/facts.md"
+"""Where an agent's facts are, below its workspace: ordinary memory, found by searches like any other note."""
+
+TITLE = "# Facts\n\n"
+"""How the file begins where it is made."""
+
+DEFAULT_IMPORTANCE = 0.7
+
+ID_LETTERS = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What an id may be: nothing of it can end a comment or be taken for another key."""
+
+LINES_KEPT = 4_096
+"""Lines whose reading is remembered: a store reads a file of which it knows all lines but one."""
+
+LAST_MS = 253_402_300_799_999
+"""The last millisecond that has a date of four digits in its year."""
+
+NAME_CHARS = 4
+"""Letters by which two forms of one name are told to be the same."""
+
+_BULLET = re.compile(r"[ \t]*[-*+][ \t]+(?P<text>\S.*)")
+_RULE = re.compile(r"([-*_][ \t]*){3,}")
+_COMMENT = re.compile(r"<!--\s*fact\b(?P<meta>[^<>]*)-->\s*")
+_PAIR = re.compile(r"(?P<name>[a-z]+)=(?P<value>\S+)")
+_INVISIBLE = re.compile(
+    "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W\d_]+")
+_DENIAL = re.compile(
+    r"\b(?:not|no|never|none|cannot|without|nicht|kein\w*|nie|niemals|ohne|pas|jamais|sans|non|mai|nunca|jamás|sin"
+    r"|não|sem|nikdy|bez|nigdy|не|нет|никогда|без)\b|n['’]t\b|不|没|沒|别|別|ない|ません|않|안 |못"
+)
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing remembered. `created_ms` is None where nobody wrote it down; `line` is 0 outside of a file.
+
+    `path` is the part of the facts it stands in.
+    """
+
+    id: str
+    text: str
+    importance: float = DEFAULT_IMPORTANCE
+    category: str = "other"
+    created_ms: int | None = None
+    line: int = 0
+    path: str = PATH
+
+    @property
+    def position(self) -> tuple[int, str, int]:
+        """Where it stands among all facts, in their order."""
+        return len(self.path), self.path, self.line
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line that shows everything it holds."""
+    return _BREAKS.sub(" ", _INVISIBLE.sub("", text)).strip()
+
+
+@lru_cache(maxsize=LINES_KEPT)
+def normal_form(text: str) -> str:
+    """Return what two texts share that say the same in the same words: their letters and digits, folded."""
+    folded = unicodedata.normalize("NFKC", one_line(text)).casefold()
+    words = re.findall(r"\w+", folded)
+    return " ".join(words) or folded
+
+
+def says_otherwise(one: str, other: str) -> bool:
+    """Return whether two texts with near vectors say different things all the same.
+
+    A model puts "I am not allergic" beside "I am allergic", and one number beside another. So two texts that differ
+    in a number, in a denial, or in a name each has and the other hasn't, are two facts: no correction may be lost.
+    """
+    if _NUMBER.findall(one) != _NUMBER.findall(other):
+        return True
+    mine, theirs = one.casefold(), other.casefold()
+    if len(_DENIAL.findall(mine)) != len(_DENIAL.findall(theirs)):
+        return True
+    words, others = set(_WORD.findall(mine)), set(_WORD.findall(theirs))
+    # Czech and its neighbours deny by a prefix.
+    if any(f"ne{word}" in others for word in words) or any(f"ne{word}" in words for word in others):
+        return True
+    return _has_name_beyond(one, others) and _has_name_beyond(other, words)
+
+
+def _has_name_beyond(text: str, others: Collection[str]) -> bool:
+    """Return whether a text holds a capitalised word, not its first, that no other word begins like."""
+    names = [word.casefold() for word in _WORD.findall(text)[1:] if word[0].isupper() and len(word) > 1]
+    return any(not any(word.startswith(name[:NAME_CHARS]) for word in others) for name in names)
+
+
+def new_id(now_ms: int) -> str:
+    """Return an id that nobody has, and that sorts by time (a ULID)."""
+    number = (min(max(now_ms, 0), 2**48 - 1) << 80) | secrets.randbits(80)
+    return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def write(fact: Fact, *, plain: bool = False) -> str:
+    """Return a fact's line with its end."""
+    if plain:
+        return f"- {_escape(one_line(fact.text))}\n"
+    meta = f"fact id={fact.id} importance={fact.importance:.3g} category={fact.category}"
+    if fact.created_ms is not None:
+        meta += f" created={_stamp(fact.created_ms)}"
+    return f"- {_escape(one_line(fact.text))} <!-- {meta} -->\n"
+
+
+def read(markdown: str, path: str = PATH, taken: Collection[str] = ()) -> list[Fact]:
+    """Return the facts of a file in its order."""
+    facts: list[Fact] = []
+    seen = set(taken)
+    for number, line in enumerate(markdown.split("\n"), 1):
+        fact = _fact_in(line)
+        if fact is None:
+            continue
+        fact_id = fact.id if fact.id not in seen else _free_id(_id_of(fact.text), seen)
+        seen.add(fact_id)
+        facts.append(Fact(fact_id, fact.text, fact.importance, fact.category, fact.created_ms, number, path))
+    return facts
+
+
+def without(markdown: str, fact_id: str, taken: Collection[str] = ()) -> str:
+    """Return a file without the line of one fact, and every other line as it was."""
+    number = next((fact.line for fact in read(markdown, taken=taken) if fact.id == fact_id), None)
+    if number is None:
+        return markdown
+    lines = markdown.split("\n")
+    del lines[number - 1]
+    return "\n".join(lines)
+
+
+def has_comment(line: str) -> bool:
+    """Return whether a line ends with what memd knows of its fact."""
+    start = line.rfind("<!--")
+    return start >= 0 and _COMMENT.fullmatch(line, start) is not None
+
+
+@lru_cache(maxsize=LINES_KEPT)
+def _fact_in(line: str) -> Fact | None:
+    """Return the fact of a line, None where it is no bullet; what it doesn't say, or says wrongly, is the default."""
+    bullet = _BULLET.match(line)
+    if bullet is None or _RULE.fullmatch(line.strip()):
+        return None
+    text, meta = bullet["text"], {}
+    start = text.rfind("<!--")
+    comment = _COMMENT.fullmatch(text, start) if start >= 0 else None
+    if comment is not None:
+        text = text[:start]
+        meta = {pair["name"]: pair["value"] for pair in _PAIR.finditer(comment["meta"])}
+    text = one_line(_unescape(text))
+    if not text:
+        return None
+    fact_id, category = meta.get("id", ""), meta.get("category", "")
+    return Fact(
+        id=fact_id if ID_LETTERS.fullmatch(fact_id) else _id_of(text),
+        text=text,
+        importance=_importance(meta.get("importance", "")),
+        category=category if category in CATEGORIES else category_of(text),
+        created_ms=_moment(meta.get("created", "")),
+    )
+
+
+def _free_id(wanted: str, seen: Container[str]) -> str:
+    """Return an id that no line before has."""
+    numbered = (f"{wanted}-{copy}" for copy in count(2))
+    return next(each for each in chain([wanted], numbered) if each not in seen)
+
+
+def _id_of(text: str) -> str:
+    """Return the id of a fact that was written by hand."""
+    return "text-" + sha256(text.encode()).hexdigest()[:16]
+
+
+def _importance(value: str) -> float:
+    """Return an importance from 0 to 1; the default for anything else."""
+    try:
+        number = float(value)
+    except ValueError:
+        return DEFAULT_IMPORTANCE
+    return number if 0 <= number <= 1 else DEFAULT_IMPORTANCE
+
+
+def _moment(value: str) -> int | None:
+    """Return a moment in epoch milliseconds; None for what is none. Without a zone it is in UTC."""
+    try:
+        moment = datetime.fromisoformat(value)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+    whole_ms = since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
+    return whole_ms if 0 <= whole_ms <= LAST_MS else None
+
+
+def _stamp(created_ms: int) -> str:
+    """Return a moment as people write it, in UTC; milliseconds where there are any."""
+    moment = datetime.fromtimestamp(created_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{moment}.{created_ms % 1000:03d}Z" if created_ms % 1000 else f"{moment}Z"
+
+
+def _escape(text: str) -> str:
+    """Return a text in which no comment begins or ends, as HTML writes such signs."""
+    text = re.sub(r"&(?=(?:lt|gt|amp);)", "&amp;", text)
+    text = re.sub(r"<(?=!--)", "&lt;", text)
+    return re.sub(r"(?:(?<=--)|(?<=--!))>", "&gt;", text)
+
+
+def _unescape(text: str) -> str:
+    """Return a text as it was before `_escape`."""
+    return re.sub(r"&(lt|gt|amp);", lambda sign: {"lt": "<", "gt": ">", "amp": "&"}[sign[1]], text)

@@ -1,0 +1,95 @@
+"""A model's calls of `memory_store`, `memory_recall` and `memory_forget`, carried out on an agent's facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from memd.lifecycle.tools.arguments import Run, Wrong, wrong
+from memd.lifecycle.tools.definitions import FORGET, RECALL, STORE, Tool
+from memd_client.errors import BadParamsError
+from memd_client.facts import (
+    FactRow,
+    MemoryForgetParams,
+    MemoryForgetReply,
+    MemoryRecallParams,
+    MemoryRecallReply,
+    MemoryStoreParams,
+    MemoryStoreReply,
+)
+
+
+class FactKeeper(Protocol):
+    """The facts of one agent, as its tools see them. Every call may raise a `MemdError`."""
+
+    async def store(self, params: MemoryStoreParams) -> MemoryStoreReply:
+        """Keep a fact, unless one says the same."""
+
+    async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
+        """Find facts."""
+
+    async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
+        """Remove the fact that is meant, where that is clear."""
+
+
+def fact_tools(facts: FactKeeper) -> Mapping[str, Run]:
+    """Return what runs the tools of facts, by name."""
+
+    async def store(arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
+        try:
+            reply = await facts.store(MemoryStoreParams(**arguments))
+        except BadParamsError as error:
+            return _not_taken(STORE, error)
+        answer = {"id": reply.id, "stored": reply.stored, "category": reply.category}
+        if not reply.stored:
+            answer |= {"duplicate_of": reply.duplicate_of, "duplicate_text": reply.duplicate_text}
+        return answer
+
+    async def recall(arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
+        try:
+            reply = await facts.recall(MemoryRecallParams(**arguments))
+        except BadParamsError as error:
+            return _not_taken(RECALL, error)
+        answer = {"facts": [_row(fact) for fact in reply.facts], "total": reply.total}
+        if not reply.facts:
+            answer["reason"] = _no_facts(reply.total)
+        return answer
+
+    async def forget(arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
+        if len(arguments) != 1:
+            return wrong(FORGET, "memory_forget: give `id` or `query`, one of them")
+        try:
+            reply = await facts.forget(MemoryForgetParams(**arguments))
+        except BadParamsError as error:
+            return _not_taken(FORGET, error)
+        return {
+            "forgotten": None if reply.forgotten is None else _row(reply.forgotten),
+            "candidates": [_row(fact) for fact in reply.candidates],
+        }
+
+    return {STORE.name: store, RECALL.name: recall, FORGET.name: forget}
+
+
+def _row(fact: FactRow) -> dict[str, Any]:
+    """Return a fact as a model sees it."""
+    return {
+        "id": fact.id,
+        "text": fact.text,
+        "importance": fact.importance,
+        "category": fact.category,
+        "score": round(fact.score, 4),
+        "path": fact.path,
+        "line": fact.line,
+    }
+
+
+def _no_facts(total: int) -> str:
+    """Return why none of an agent's facts is in an answer."""
+    if not total:
+        return "No facts are stored."
+    return "The 1 stored fact is not near." if total == 1 else f"None of the {total} stored facts is near."
+
+
+def _not_taken(tool: Tool, error: BadParamsError) -> Wrong:
+    """Return why the facts don't take what a model wrote."""
+    return wrong(tool, error.message)

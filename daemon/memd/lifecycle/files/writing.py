@@ -1,0 +1,247 @@
+"""Writing into an agent's Markdown: whole or not at all, by descriptors, and never over what another program wrote.
+
+Every name below the root is opened below the descriptor of the folder before it, and none may be a link. Writers of
+one folder take turns by a lock on the folder itself, so that many processes of memd lose nothing; people and agents
+write without it. So appending never rewrites, a change is put into place by `replacing`, and both look whether they
+stand before they return.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memd.lifecycle.files.folder_files import (
+    FLAGS,
+    GRACE_S,
+    LIMIT_BYTES,
+    decode,
+    open_plain,
+    read_bytes,
+    require_size,
+    wait_for_writers,
+    write_new,
+)
+from memd.lifecycle.files.replacing import replace_text
+from memd.sync.disk.capacity import Room
+from memd.sync.disk.read import whole_lines
+from memd.sync.disk.safe_open import FOLDER_MODE, LinkOnTheWayError, open_below, open_folder
+from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
+
+LOCK_S = 10.0
+LOCK_PAUSE_S = 0.01
+"""How long others may hold a folder's lock, and how often it is tried: they hold it for milliseconds."""
+
+APPEND_TRIES = 5
+"""How often something is appended again because another program wrote over it meanwhile."""
+
+APPEND_WAIT_S = 0.25
+"""How long appending waits for a program that has the file open for writing; it may be rewriting it."""
+
+AMPLE = Room(LIMIT_BYTES, 1, LIMIT_BYTES)
+"""Room for one file of any size that is memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where something was appended: its first and last line, from 1; both 0 where nothing was.
+
+    `moved` is how many lines further down that is than the file led to expect: another program wrote just before.
+    """
+
+    path: str
+    start_line: int = 0
+    end_line: int = 0
+    moved: int = 0
+
+
+def read(root: Path, path: str, limit_bytes: int = LIMIT_BYTES, *, cut: bool = False) -> str | None:
+    """Return the text of a file, or None where there is none."""
+    with _errors(path, FileUnreadableError):
+        try:
+            with _folder(root, path, make=False) as (folder, name):
+                data = _read_in(folder, name, path, limit_bytes + 1)
+        except FileNotFoundError:
+            return None
+        if cut:
+            data = whole_lines(data, limit_bytes)
+        require_size(len(data), path, limit_bytes)
+        return decode(data, path)
+
+
+def append(root: Path, path: str, make: Callable[[str], str], room: Room = AMPLE) -> Written | None:
+    """Append to a file, making it and its folders where they are missing."""
+    with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
+        most_bytes = min(room.file_bytes, LIMIT_BYTES)
+        for _ in range(APPEND_TRIES):
+            held = _read_before(folder, name, path, most_bytes + 1)
+            if len(held) > most_bytes:
+                return None
+            text = make(decode(held, path))
+            if not text:
+                return Written(path)
+            lead = "\n" if held and not held.endswith(b"\n") else ""
+            data = _with_line_ends(lead + text, held).encode()
+            if held and len(held) + len(data) > most_bytes:
+                return None
+            room.require(path, len(data), is_new=not held)
+            offset = _append_in(folder, name, data)
+            written = _find_appended(folder, name, path, held, data, offset)
+            if written is not None:
+                return written
+    raise NoteUnwritableError(f"{path} is written to all the time", data={"path": path})
+
+
+def create(root: Path, path: str, text: str) -> bool:
+    """Write a new file, whole or not at all; never over another."""
+    with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
+        return write_new(folder, name, text.encode())
+
+
+def change(root: Path, path: str, edit: Callable[[str], str]) -> bool:
+    """Replace a file by what an edit makes of it, whole or not at all."""
+    with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
+        return replace_text(folder, name, path, edit)
+
+
+def _read_before(folder: int, name: str, path: str, most_bytes: int) -> bytes:
+    """Return what a file holds that is to be appended to, once no program is about to rewrite it."""
+    for pause_s in (GRACE_S, 0.0):
+        try:
+            return _read_in(folder, name, path, most_bytes)
+        except FileNotFoundError:
+            time.sleep(pause_s)  # noqa: TID251 - some programs rename a file before they write it anew
+    return b""
+
+
+def _read_in(folder: int, name: str, path: str, most_bytes: int | None) -> bytes:
+    """Return a file's first bytes, once no program is about to rewrite it."""
+    handle, _ = open_plain(folder, name, path)
+    try:
+        wait_for_writers(handle, APPEND_WAIT_S)
+        return read_bytes(handle, most_bytes)
+    finally:
+        os.close(handle)
+
+
+def _with_line_ends(text: str, held: bytes) -> str:
+    """Return a text with the line ends of a file that ends all its lines with CR LF."""
+    count = held.count(b"\r\n")
+    return text.replace("\n", "\r\n") if count and count == held.count(b"\n") else text
+
+
+def _append_in(folder: int, name: str, data: bytes) -> int:
+    """Append bytes to a file in an open folder, all of them or none; return where they begin."""
+    handle = open_below(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | FLAGS)
+    done = 0
+    try:
+        try:
+            while done < len(data):
+                done += os.write(handle, memoryview(data)[done:])
+            os.fsync(handle)
+        except OSError:
+            end = os.lseek(handle, 0, os.SEEK_CUR)
+            if done and os.fstat(handle).st_size == end:  # another program may have appended behind it
+                os.ftruncate(handle, end - done)
+            raise
+        end = os.lseek(handle, 0, os.SEEK_CUR)
+    finally:
+        os.close(handle)
+    os.fsync(folder)
+    return end - len(data)
+
+
+def _find_appended(
+    folder: int, name: str, path: str, held: bytes, data: bytes, offset: int
+) -> Written | None:
+    """Return where what was appended stands; None when another program has written over it."""
+    try:
+        now = _read_in(folder, name, path, None)
+    except FileNotFoundError:
+        return None
+    if now[offset : offset + len(data)] != data:
+        body = data.lstrip(b"\r\n")
+        if now.count(body) <= held.count(body):
+            return None
+        offset, data = now.rfind(body), body
+    elif offset and not data.startswith((b"\n", b"\r\n")) and now[offset - 1 : offset] != b"\n":
+        _separate(folder, name, path, data)
+        offset += 1
+        now = now[: offset - 1] + b"\n" + now[offset - 1 :]
+    found = now[offset : offset + len(data)]
+    blank = len(found) - len(found.lstrip(b"\r\n"))
+    start = now.count(b"\n", 0, offset + blank) + 1
+    expected = held.count(b"\n") + 1 + data[: len(data) - len(data.lstrip(b"\r\n"))].count(b"\n")
+    return Written(path, start, start + data.strip(b"\r\n").count(b"\n"), start - expected)
+
+
+def _separate(folder: int, name: str, path: str, data: bytes) -> None:
+    """End the line that another program left open just before something was appended to it."""
+    text = data.decode()
+
+    def edit(held: str) -> str:
+        at = held.rfind(text)
+        return held if at < 1 or held[at - 1] == "\n" else f"{held[:at]}\n{held[at:]}"
+
+    replace_text(folder, name, path, edit)
+
+
+@contextlib.contextmanager
+def _folder(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+    """Give the descriptor of the folder a path lies in, and the last name; folders are made where that is wanted."""
+    *folders, name = path.split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in (*folders, name)):
+        raise PathRefusedError(f"{path[:200]!r} is not a path below the workspace", data={"path": path[:200]})
+    if make:
+        root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    here = open_folder(str(root), folders, make=make)
+    try:
+        yield here, name
+    finally:
+        os.close(here)
+
+
+@contextlib.contextmanager
+def _lock(folder: int) -> Iterator[None]:
+    """Hold the lock of an open folder inside the block."""
+    until = time.monotonic() + LOCK_S
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise OSError(errno.EBUSY, "another process keeps its folder locked") from None
+            time.sleep(LOCK_PAUSE_S)  # noqa: TID251 - a thread waits for another process
+    try:
+        yield
+    finally:
+        fcntl.flock(folder, fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def _errors(path: str, kind: type[FileUnreadableError] | type[NoteUnwritableError]) -> Iterator[None]:
+    """Turn what the file system raises into the errors of memd, naming the path."""
+    try:
+        yield
+    except UnicodeEncodeError:
+        raise NoteUnwritableError(
+            f"{path[:200]}: the text holds halves of characters", data={"path": path[:200]}
+        ) from None
+    except LinkOnTheWayError:
+        raise PathRefusedError(
+            f"{path[:200]} is, or lies behind, a symbolic link", data={"path": path[:200]}
+        ) from None
+    except OSError as error:
+        if error.errno == errno.ENOTDIR:
+            raise PathRefusedError(
+                f"{path[:200]} is, or lies behind, a symbolic link or a file", data={"path": path[:200]}
+            ) from None
+        reason = error.strerror or type(error).__name__
+        raise kind(f"{path[:200]}: {reason}", data={"path": path[:200]}) from None

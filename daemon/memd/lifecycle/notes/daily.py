@@ -1,0 +1,148 @@
+"""Entries of a day's note, as text: what stands before one, where it will stand, and how a second one is noticed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from memd.text.query.dates import OLDEST_YEAR
+
+MOST_BYTES = 64 * 1024
+"""The longest entry, as UTF-8: what is longer is a document, and belongs into a file of its own."""
+
+KEY_DAYS = 2
+"""How many days back the key of an entry is looked for when no day is named."""
+
+_LAST_DAY = date.max.toordinal()
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_KEY = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_FORGED = re.compile(r"<!--(?=\s*memd:)", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f-\x9f]")
+_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*$)|~{3,})(?P<rest>.*)")
+_COMMENT = re.compile(r" {0,3}<!--")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What to append to a note for an entry (empty: it stands there already), and the entry's lines, from 1."""
+
+    added: str
+    start_line: int
+    end_line: int
+
+
+def local_time(now_ms: int, time_zone: str | None) -> datetime:
+    """Return a moment by the user's clock."""
+    if time_zone is None:
+        return datetime.fromtimestamp(now_ms / 1000).astimezone()
+    return datetime.fromtimestamp(now_ms / 1000, ZoneInfo(time_zone))
+
+
+def day_of(text: str) -> date | None:
+    """Return the day a text spells as YYYY-MM-DD, or None where there is no such day."""
+    if _DATE.fullmatch(text) is None:
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if day.year >= OLDEST_YEAR else None
+
+
+def note_path(day: date, slug: str = "") -> str:
+    """Return the path of a note below the workspace."""
+    return f"memory/{day.isoformat()}{'-' if slug else ''}{slug}.md"
+
+
+def is_key(text: str) -> bool:
+    """Return whether a text can be the key of an entry."""
+    return _KEY.fullmatch(text) is not None
+
+
+def clean_entry(text: str) -> str:
+    r"""Return a text as it can stand between other entries.
+
+    Line ends become `\n`, blank lines around it and control characters are left out, a code fence or comment left
+    open is closed, and what looks like a mark of ours is none any more.
+    """
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    lines = text.rstrip().split("\n")
+    first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
+    text = "\n".join(lines[first:])
+    return _closed(_FORGED.sub(r"<\\!--", text))
+
+
+def entry_for(held: str, day: date, text: str, key: str | None) -> Entry:
+    """Return what to append to a day's note for an entry."""
+    known = None if key is None else known_entry(held, text, key)
+    if known is not None:
+        return known
+    lead = "" if not held or held.endswith("\n") else "\n"  # `writing.append` ends a line left open
+    gap = "\n"
+    if not held.strip():
+        gap = f"# {day.isoformat()}\n\n"
+    elif held.endswith(("\n\n", "\n\r\n")):
+        gap = ""
+    start = (held + lead + gap).count("\n") + 1
+    added = f"{gap}{text}\n" + ("" if key is None else f"{_mark(key)}\n")
+    return Entry(added, start, start + text.count("\n"))
+
+
+def known_entry(held: str, text: str, key: str) -> Entry | None:
+    """Return the entry of a key that a note holds already; None when it has none."""
+    known = _find_marked(held, _mark(key), text)
+    return None if known is None else Entry("", *known)
+
+
+def around(today: date) -> list[date]:
+    """Return the days whose notes may hold the key of an entry of today: today first.
+
+    The days before, since a program may ask again after midnight; the next day, since the user's time zone may change.
+    """
+    shifts = (0, *(-back for back in range(1, KEY_DAYS + 1)), 1)
+    return [today + timedelta(days=shift) for shift in shifts if 0 < today.toordinal() + shift <= _LAST_DAY]
+
+
+def _mark(key: str) -> str:
+    """Return the line below an entry that has a key."""
+    return f"<!-- memd:key={key} -->"
+
+
+def _find_marked(held: str, mark: str, text: str) -> tuple[int, int] | None:
+    """Return the lines of the entry a mark stands below, or None without that mark.
+
+    The same text again is found whole; of another, or one that was edited since, the last paragraph.
+    """
+    lines = [line.removesuffix("\r") for line in held.split("\n")]
+    if mark not in lines:
+        return None
+    end = lines.index(mark)
+    wanted = text.split("\n")
+    start = end - len(wanted)
+    if start < 0 or lines[start:end] != wanted:
+        start = end
+        while start > 0 and lines[start - 1].strip() and not lines[start - 1].startswith("<!-- memd:"):
+            start -= 1
+    return start + 1, max(end, start + 1)
+
+
+def _closed(text: str) -> str:
+    """Return a text with the code fence or comment closed that it leaves open."""
+    fence, comment = "", False
+    for line in text.split("\n"):
+        if comment:
+            comment = "-->" not in line
+            continue
+        match = _FENCE.fullmatch(line)
+        if match is not None:
+            found = match["fence"]
+            if not fence:
+                fence = found
+            elif found.startswith(fence) and not match["rest"].strip():
+                fence = ""
+        elif not fence and _COMMENT.match(line) is not None:
+            comment = "-->" not in line
+    return text + (f"\n{fence}" if fence else "\n-->" if comment else "")

@@ -1,0 +1,215 @@
+"""What is kept for an agent: the note of a session that ended, and entries of a day's note.
+
+Files here are `memory/YYYY-MM-DD.md` and `memory/YYYY-MM-DD-<slug>.md`, no others: what an agent curates itself
+(`MEMORY.md`) is never written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+import trio
+
+from memd.lifecycle.files import writing
+from memd.lifecycle.host import Host
+from memd.lifecycle.notes.daily import (
+    Entry,
+    around,
+    clean_entry,
+    entry_for,
+    known_entry,
+    local_time,
+    note_path,
+)
+from memd.lifecycle.notes.parts import append_part, find_parts
+from memd.lifecycle.notes.session_messages import Ended, Said, name_in_folder, read_ended, transcripts_of
+from memd.lifecycle.notes.session_note import body_of, note_text
+from memd.lifecycle.notes.slug import clean_slug, numbered, slug_of_talk, slug_of_time
+from memd.lifecycle.notes.slug_model import Complete, SlugModel
+from memd.sync.disk.capacity import SourceLimits, find_room
+from memd.sync.transcripts.agent_sessions import AgentSessions
+from memd.system.clock import Clock
+from memd.system.events import EVENTS
+from memd.text.transcripts.messages import kind_of_key
+from memd_client.errors import FileUnreadableError, MemdError, MemoryDisabledError, NoteUnwritableError
+from memd_client.notes import AppendNoteParams, AppendNoteReply, SessionEndedParams, SessionEndedReply
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+LARGEST_TRANSCRIPT = 64 * 1024 * 1024
+"""A session beyond this leaves no note: one in OpenClaw's database is read whole for its last words."""
+
+MOST_NAMES = 200
+"""How many notes of one day may have the same slug."""
+
+
+class Notes:
+    """What is written down for one agent."""
+
+    def __init__(self, host: Host, clock: Clock, *, state_dir: Path, complete: Complete | None) -> None:
+        self._host = host
+        self._clock = clock
+        self._folder = state_dir / "agents" / host.agent_id / "sessions"
+        self._sessions = AgentSessions(state_dir, host.agent_id, LARGEST_TRANSCRIPT)
+        self._model = None if complete is None else SlugModel(complete, host.agent_id)
+
+    def __repr__(self) -> str:
+        return f"<Notes {self._host.agent_id}>"
+
+    async def session_ended(self, params: SessionEndedParams) -> SessionEndedReply:
+        """Keep what was said last in a session that ended as a note of today.
+
+        Cancellation: a note that is being written is written to its end.
+        """
+        self._require_enabled()
+        settings = self._host.config.life.session_note
+        if not settings.enabled:
+            return self._no_note("off")
+        if kind_of_key(params.session_key) is not None:
+            return self._no_note("no_transcript")  # scheduled jobs, subagents and heartbeats are no memory
+        ended = await _in_thread(lambda: self._find_ended(params, settings.messages))
+        if ended is None:
+            return self._no_note("no_transcript")
+        if not ended.messages:
+            return self._no_note("nothing_said")
+        moment = self._now()
+        slug, slug_from = await self._slug_for(params.slug, ended.messages, moment)
+        text, count = note_text(
+            moment,
+            self._host.config.life.time_zone,
+            session_key=params.session_key,
+            session_id=ended.session_id,
+            source=params.source,
+            messages=ended.messages,
+        )
+        workspace, limits = self._host.config.workspace, self._host.limits
+        path, slug, is_new = await _in_thread(lambda: _create(workspace, moment.date(), slug, text, limits))
+        if is_new:
+            log.info("lifecycle.session_noted", agent=self._host.agent_id, path=path, messages=count)
+            EVENTS.publish("note", self._host.agent_id, state="session", path=path)
+            self._bring_in()
+        reason = "written" if is_new else "known"
+        return SessionEndedReply(self._host.agent_id, path, count, slug, slug_from, reason)
+
+    async def append_note(self, params: AppendNoteParams, day: date | None = None) -> AppendNoteReply:
+        """Append an entry to the note of a day.
+
+        Cancellation: an entry that is being written is written to its end.
+        """
+        self._require_enabled()
+        today = self._now().date()
+        days = around(today) if day is None else [day]
+        work = partial(self._append_entry, clean_entry(params.text), params.key, days)
+        path, entry, moved = await _in_thread(work)
+        if entry.added:
+            EVENTS.publish("note", self._host.agent_id, state="entry", path=path)
+            self._bring_in()
+        return AppendNoteReply(
+            self._host.agent_id, path, entry.start_line + moved, entry.end_line + moved, bool(entry.added)
+        )
+
+    def _append_entry(self, text: str, key: str | None, days: Sequence[date]) -> tuple[str, Entry, int]:
+        """Append an entry to the first day's note, unless a note of one of the days has its key (blocking)."""
+        root, limits = self._host.config.workspace, self._host.limits
+        first, place = note_path(days[0]), ("", Entry("", 0, 0))
+
+        def make(path: str, held: str) -> str:
+            nonlocal place
+            known = None if key is None else known_entry(held, text, key)
+            place = path, known or entry_for(held, days[0], text, key)
+            if key is None or known is not None:
+                return place[1].added
+            # In the lock: of two requests with one key the second finds what the first has written.
+            for other in find_parts(root, [note_path(day) for day in days]):
+                noted = "" if other == path else _text_of(root, other, limits.file_bytes)
+                if (known := known_entry(noted, text, key)) is not None:
+                    place = other, known
+                    return ""
+            return place[1].added
+
+        written = append_part(root, first, make, limits)
+        return *place, written.moved
+
+    def _find_ended(self, params: SessionEndedParams, most: int) -> Ended | None:
+        """Return the end of the session that ended. Blocks for as long as the disk does."""
+        name = None if not params.transcript else name_in_folder(self._folder, params.transcript)
+        try:
+            wanted = transcripts_of(self._sessions.find().found, name, params.session_id)
+            goes_on = params.next_session_id is not None and params.next_session_id == params.session_id
+            return read_ended(wanted, self._sessions.load, most, goes_on=goes_on)
+        finally:
+            self._sessions.close()  # sessions end seldom; it opens again by itself
+
+    async def _slug_for(
+        self, given: str | None, messages: tuple[Said, ...], moment: datetime
+    ) -> tuple[str, str]:
+        """Return a note's slug and what it comes from."""
+        if slug := clean_slug(given or ""):
+            return slug, "caller"
+        wanted = self._model is not None and self._host.config.life.session_note.slug_model
+        if self._model is not None and wanted and (slug := await self._model.ask(messages)):
+            return slug, "model"
+        if slug := await _in_thread(lambda: slug_of_talk(messages)):
+            return slug, "words"
+        return slug_of_time(moment), "time"
+
+    def _no_note(self, reason: str) -> SessionEndedReply:
+        return SessionEndedReply(self._host.agent_id, "", 0, "", "", reason)
+
+    def _now(self) -> datetime:
+        """Return the moment by the user's clock."""
+        return local_time(self._clock(), self._host.config.life.time_zone)
+
+    def _bring_in(self) -> None:
+        """Have what was written embedded soon; a search finds it by its words at once, whatever comes of this."""
+        with contextlib.suppress(MemdError):
+            self._host.compaction_done()
+
+    def _require_enabled(self) -> None:
+        if not self._host.config.settings.enabled:
+            raise MemoryDisabledError(f"memory search is off for agent {self._host.agent_id}")
+
+
+def _create(root: Path, day: date, slug: str, text: str, limits: SourceLimits) -> tuple[str, str, bool]:
+    """Write a note under the first free name; one that stands there already is not written again."""
+    for number in range(1, MOST_NAMES + 1):
+        name = numbered(slug, number)
+        path = note_path(day, name)
+        is_known = _holds(root, path, text)
+        if not is_known:
+            find_room(root, limits).require(path, len(text.encode()), is_new=True)
+            if writing.create(root, path, text):
+                return path, name, True
+        if is_known or _holds(root, path, text):
+            return path, name, False
+    raise NoteUnwritableError(f"there are {MOST_NAMES} notes of {day.isoformat()} named {slug}")
+
+
+def _holds(root: Path, path: str, text: str) -> bool:
+    """Return whether a note stands there already, written at another moment."""
+    try:
+        held = writing.read(root, path, 4 * len(text.encode()))
+    except FileUnreadableError:
+        return False  # whatever it is, it is none of ours
+    return held is not None and body_of(held) == body_of(text)
+
+
+def _text_of(root: Path, path: str, most_bytes: int) -> str:
+    """Return what is indexed of a note; "" when it can't be read."""
+    with contextlib.suppress(MemdError):
+        return writing.read(root, path, most_bytes, cut=True) or ""
+    return ""
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Do what blocks in a thread."""
+    do: Awaitable[T] = trio.to_thread.run_sync(work)
+    return await do

@@ -1,0 +1,134 @@
+"""A note's name: from any text to a piece of a file name that is safe everywhere, or from the talk's own words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from memd.lifecycle.notes.session_messages import Said
+from memd.text.query.keywords import plan_match
+
+MOST_CHARACTERS = 48
+MOST_WORDS = 4
+
+_BY_USER, _BY_ASSISTANT = 2.0, 0.9
+"""What a message that holds a word counts for it: three answers outweigh one question."""
+
+_ENOUGH = 2
+"""With so many words, no more are taken that the assistant alone said once or twice."""
+
+_SPELLED = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"}
+)
+"""Latin letters that Unicode takes apart no further."""
+
+_UNSEEN = re.compile(
+    "[\u0300-\u036f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that show nothing, and accents on what has none: two names that look the same would not be."""
+
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9]|[0-9]{1,3})", re.IGNORECASE)
+"""Names some file systems keep for themselves, and numbers: the day's own note continues under them."""
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_NUMBER_OR_CODE = re.compile(r"[0-9]+|(?=.*[0-9])[0-9a-f]{6,}")
+_LEFT_OUT = re.compile(r"\[redacted:[^\]]*\]|https?://\S+|[\w.+-]{1,64}@[\w.-]+")
+"""No words of the talk: what stands in a secret's place, addresses."""
+
+_LOOKED_AT = 2_000
+"""Characters of a message in which words are looked for: what it is about, it says at its beginning."""
+
+_FILLER = frozenset(
+    "hi hello hey thanks thank ok okay yes sure help want need like let lets make know think going really see show "
+    "tell bitte danke hallo helfen bonjour merci hola gracias ciao grazie привет спасибо 请帮 你好 谢谢".split()
+)
+"""Words that open many conversations and tell none from another."""
+
+
+def clean_slug(text: str) -> str:
+    """Return a text as a piece of a file name; empty where nothing of it can be one.
+
+    Latin letters lose their accents and are lower case, letters and digits of other scripts stay, everything
+    else becomes a single hyphen between words. Cleaning it again changes nothing.
+    """
+    folded = unicodedata.normalize("NFKC", text[: 8 * MOST_CHARACTERS]).lower().translate(_SPELLED)
+    slug = re.sub("-{2,}", "-", _UNSEEN.sub("", "".join(map(_plain, folded)))).strip("-")
+    slug = unicodedata.normalize("NFC", slug)
+    while slug and unicodedata.category(slug[0])[0] == "M":
+        slug = slug[1:].lstrip("-")
+    slug = _cut(slug)
+    return f"{slug}-note" if _RESERVED.fullmatch(slug) else slug
+
+
+def slug_of_talk(messages: Sequence[Said]) -> str:
+    """Return the words a conversation turns about, joined; empty where none stands out.
+
+    What the user said counts most, and what is said again and again.
+    """
+    weight: dict[str, float] = {}
+    for message in messages:
+        for word in dict.fromkeys(_words(message.text)):
+            weight[word] = weight.get(word, 0) + (_BY_USER if message.role == "user" else _BY_ASSISTANT)
+    order = {word: place for place, word in enumerate(weight)}
+    chosen: list[str] = []
+    for word in sorted(weight, key=lambda word: (-weight[word], order[word])):
+        if len(chosen) == MOST_WORDS or (len(chosen) >= _ENOUGH and weight[word] < _BY_USER):
+            break
+        if not any(_is_alike(word, other) for other in chosen):
+            chosen.append(word)
+    chosen.sort(key=order.__getitem__)
+    while chosen and len("-".join(chosen)) > MOST_CHARACTERS:
+        chosen.pop()
+    return clean_slug("-".join(chosen))
+
+
+def slug_of_time(moment: datetime) -> str:
+    """Return the name of last resort: hour and minute."""
+    return f"{moment:%H%M}"
+
+
+def numbered(slug: str, number: int) -> str:
+    """Return a slug for a name that is taken: the slug itself first, then `-2`, `-3` behind it."""
+    if number == 1:
+        return slug
+    tail = f"-{number}"
+    return slug[: MOST_CHARACTERS - len(tail)].rstrip("-") + tail
+
+
+def _plain(letter: str) -> str:
+    """Return what stands for a letter in a slug."""
+    parts = unicodedata.normalize("NFKD", letter)
+    if parts[0].isascii():
+        return "".join(part for part in parts if part.isascii() and part.isalnum()) or (
+            "" if letter in "'’" else "-"
+        )
+    category = unicodedata.category(letter)
+    if category[0] in "LNM" and unicodedata.normalize("NFC", letter).isprintable():
+        return letter
+    return "" if category in ("Cf", "Cs") else "-"
+
+
+def _cut(slug: str) -> str:
+    """Return a slug of at most so many characters, cut between words where that leaves enough of it."""
+    if len(slug) <= MOST_CHARACTERS:
+        return slug
+    at = slug.rfind("-", 0, MOST_CHARACTERS + 1)
+    return slug[: at if at >= MOST_CHARACTERS // 2 else MOST_CHARACTERS].strip("-")
+
+
+def _is_alike(word: str, other: str) -> bool:
+    """Return whether two words say the same, or are pieces of one run of Chinese characters."""
+    if word in other or other in word or word[:5] == other[:5]:
+        return True
+    return not set(_HAN.findall(word)).isdisjoint(other)
+
+
+def _words(text: str) -> Iterable[str]:
+    """Yield the telling words of a message, cleaned."""
+    for term in plan_match(_LEFT_OUT.sub(" ", text[:_LOOKED_AT]), ()).terms:
+        word = clean_slug(term.word)
+        least = 2 if not word.isascii() else 3
+        if least <= len(word) <= 20 and word not in _FILLER and not _NUMBER_OR_CODE.fullmatch(word):
+            yield word

@@ -1,0 +1,79 @@
+"""The file `memd.toml`: the daemon's own settings, and memory settings of agents (see `own_places`)."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memd.settings.memd_names import OWN_NAMES
+from memd.settings.schema import DaemonSettings, describe_type, describe_value
+from memd.system.state_file import UnreadableFileError, load_text
+from memd_client.errors import ConfigInvalidError
+
+Problems = tuple[ConfigInvalidError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemdToml:
+    """What `memd.toml` holds: nothing if there is no file, None if it can't be used, with the reason."""
+
+    path: Path
+    tables: Mapping[str, object] | None
+    problem: ConfigInvalidError | None = None
+
+
+def load_memd_toml(path: Path) -> MemdToml:
+    """Return what the file holds. Nothing is raised; blocks as long as the disk does."""
+    try:
+        return MemdToml(path, tomllib.loads(load_text(path)))
+    except FileNotFoundError:
+        return MemdToml(path, {})
+    except UnreadableFileError as error:
+        what = str(error)
+    except (ValueError, RecursionError) as error:
+        what = f"is not TOML: {error}"
+    return MemdToml(path, None, _problem(path, what))
+
+
+def load_daemon_settings(path: Path) -> tuple[DaemonSettings, Problems]:
+    """Return the daemon's settings from a file, and what is wrong with them; see `read_daemon_settings`."""
+    return read_daemon_settings(load_memd_toml(path))
+
+
+def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
+    """Return the daemon's settings, and what is wrong with the file."""
+    if file.problem is not None:
+        return DaemonSettings(), (file.problem,)
+    known = {field.name: field for field in msgspec.structs.fields(DaemonSettings)}
+    values: dict[str, Any] = {}
+    problems: list[ConfigInvalidError] = []
+    for key, raw in (file.tables or {}).items():
+        if key in OWN_NAMES:
+            continue
+        field = known.get(key)
+        if field is None:
+            problems.append(_problem(file.path, f"`{key}` is not a setting", key))
+            continue
+        try:
+            value = msgspec.convert(raw, field.type)
+        except (msgspec.ValidationError, OverflowError):
+            value = math.nan
+        if isinstance(value, float) and not math.isfinite(value):
+            expected = describe_type(field.type)
+            message = f"{key}: expected {expected}, found {describe_value(raw)}"
+            problems.append(_problem(file.path, message, key, expected))
+            continue
+        values[key] = value
+    return DaemonSettings(**values), tuple(problems)
+
+
+def _problem(path: Path, what: str, key: str = "", expected: str = "") -> ConfigInvalidError:
+    """Return the error for one thing that is wrong with `memd.toml`."""
+    facts = {"file": str(path), "key": key, "expected": expected}
+    return ConfigInvalidError(f"{path}: {what}", data={name: fact for name, fact in facts.items() if fact})

@@ -1,0 +1,162 @@
+"""Where OpenClaw keeps its files, and what its settings file says, as plain data or simple entries."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import json5
+import msgspec
+
+from memd.settings.layers import Findings, absolute_path, shown_key, take_key
+from memd.settings.schema import ProviderEntry, describe_type, describe_value
+from memd.system.state_dirs import (
+    CONFIG_NAME,
+    OLD_CONFIG_NAME,
+    OLD_STATE_FOLDER,
+    STATE_FOLDER,
+    find_openclaw,
+    own_state_dir,
+)
+from memd.system.state_file import MAX_SETTINGS_BYTES, UnreadableFileError, load_text
+from memd_client.discovery import require_utf8
+from memd_client.errors import ConfigInvalidError
+
+_JSON5_PLACE = re.compile(r":(\d+) .* at column (\d+)$", re.DOTALL)
+
+
+def find_state_dir(environ: Mapping[str, str], home: Path) -> Path:
+    """Return the state directory: the one named in the environment, OpenClaw's, or memd's own."""
+    named = environ.get("OPENCLAW_STATE_DIR", "").strip()
+    if named:
+        return _absolute(named, "OPENCLAW_STATE_DIR", home)
+    found = find_openclaw(home)
+    if found is not None:
+        return found
+    has_config = bool(environ.get("OPENCLAW_CONFIG_PATH", "").strip())
+    return home / STATE_FOLDER if has_config else own_state_dir(environ, home)
+
+
+def find_config_path(environ: Mapping[str, str], home: Path) -> Path:
+    """Return where openclaw.json is, or would be."""
+    named = environ.get("OPENCLAW_CONFIG_PATH", "").strip()
+    if named:
+        return _absolute(named, "OPENCLAW_CONFIG_PATH", home)
+    state_dir = find_state_dir(environ, home)
+    new, old = state_dir / CONFIG_NAME, state_dir / OLD_CONFIG_NAME
+    return old if os.path.lexists(old) and not os.path.lexists(new) else new
+
+
+def _absolute(named: str, variable: str, home: Path) -> Path:
+    """Return the path that a variable holds."""
+    return Path(require_utf8(str(absolute_path(named, base=Path.cwd(), home=home)), variable))
+
+
+def workspace_of(agent_id: str | None, state_dir: Path, home: Path) -> Path:
+    """Return the workspace folder OpenClaw uses where none is configured."""
+    folder = home / "clawd" if state_dir.name == OLD_STATE_FOLDER else state_dir / "workspace"
+    return folder if agent_id is None else folder.with_name(f"{folder.name}-{agent_id}")
+
+
+def load_agent_folders(state_dir: Path) -> list[str]:
+    """Return the names of the folders under `agents/`, sorted; hidden ones are nobody's."""
+    folder = state_dir / "agents"
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.name[0] != "." and entry.is_dir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unusable(folder, f"can't be listed: {error.strerror}") from error
+
+
+def load_document(
+    path: Path, *, required: bool = False, max_bytes: int = MAX_SETTINGS_BYTES
+) -> dict[str, object]:
+    """Return what a settings file holds: JSON, or JSON5 where it isn't plain JSON."""
+    try:
+        text = load_text(path, max_bytes)
+    except FileNotFoundError:
+        if required or path.is_symlink():
+            raise _unusable(path, "does not exist") from None
+        return {}
+    except UnreadableFileError as error:
+        raise _unusable(path, str(error)) from error
+    document = _parse(path, text)
+    if not isinstance(document, dict):
+        raise _unusable(path, f"must hold an object, found {describe_value(document)}")
+    return document
+
+
+def read_provider_entries(raw: Mapping[str, object], findings: Findings) -> dict[str, ProviderEntry]:
+    """Return OpenClaw's `models.providers` by id."""
+    entries: dict[str, ProviderEntry] = {}
+    for name, values in raw.items():
+        place = f"models.providers.{shown_key(name)}"
+        if not isinstance(values, Mapping):
+            findings.add(place, "an object", values, shared=True)
+        elif name.strip():
+            entries[name.strip()] = _read_entry(name.strip(), values, place, findings)
+    return entries
+
+
+def _read_entry(name: str, values: Mapping[str, object], place: str, findings: Findings) -> ProviderEntry:
+    """Return one entry of `models.providers`."""
+    kinds = {"baseUrl": str, "api": str, "headers": dict[str, str]}
+    read: dict[str, Any] = {}
+    for key, kind in kinds.items():
+        try:
+            read[key] = msgspec.convert(values.get(key), kind | None)
+        except msgspec.ValidationError:
+            findings.add(f"{place}.{key}", describe_type(kind), values[key], shared=True)
+    api_key = values.get("apiKey")
+    return ProviderEntry(
+        id=name,
+        base_url=read.get("baseUrl"),
+        api=read.get("api"),
+        headers=read.get("headers"),
+        api_key=None if api_key is None else take_key(api_key, f"{place}.apiKey", findings, shared=True),
+        models=_read_model_ids(values.get("models"), f"{place}.models", findings),
+    )
+
+
+def _read_model_ids(raw: object, place: str, findings: Findings) -> tuple[str, ...]:
+    """Return the ids in a list of models, each a text or an object with an `id`."""
+    if raw is None:
+        return ()
+    if not isinstance(raw, list):
+        findings.add(place, "a list of models", raw, shared=True)
+        return ()
+    ids = [item.get("id") if isinstance(item, Mapping) else item for item in raw]
+    return tuple(name.strip() for name in ids if isinstance(name, str) and name.strip())
+
+
+def _parse(path: Path, text: str) -> object:
+    """Return the value a text stands for; the fast parser goes first."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    if not text.strip():
+        raise _unusable(path, "is empty")
+    try:
+        return json5.loads(text)
+    except RecursionError as error:
+        raise _unusable(path, "is nested too deeply") from error
+    except ValueError as error:
+        place = _JSON5_PLACE.search(str(error))
+        if place is None:
+            raise _unusable(path, "is not JSON5") from error
+        line, column = int(place[1]), int(place[2])
+        raise _unusable(
+            path, f"is not JSON5: line {line}, column {column}", line=line, column=column
+        ) from error
+
+
+def _unusable(path: Path, what: str, **facts: int) -> ConfigInvalidError:
+    """Return the error for a file or folder that can't be used as a whole."""
+    return ConfigInvalidError(f"{path} {what}", data={"file": str(path), **facts})

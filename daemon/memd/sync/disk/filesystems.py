@@ -1,0 +1,83 @@
+"""Where file events tell the whole truth, by the kind of file system a path is on.
+
+A kernel reports what passes through it. On a file system that others change too (a server, the host of a
+virtual machine), their changes raise no event here, so such folders are looked at instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MOUNT_TABLE = Path("/proc/self/mountinfo")
+"""Linux's list of mounts; elsewhere there is none, and every path counts as local."""
+
+FOREIGN_KINDS = frozenset(
+    "nfs nfs4 cifs smb3 smbfs ncpfs afs coda ceph lustre glusterfs orangefs pvfs2 beegfs gpfs gfs2 ocfs2 "
+    "9p v9fs virtiofs vboxsf vmhgfs prl_fs drvfs fuse".split()
+)
+"""File systems others write to: servers, clusters, and folders a host shares with its guests (WSL's `/mnt/c`
+is 9p)."""
+
+LOCAL_FUSE_KINDS = frozenset({"fuseblk", "fuse.fuse-overlayfs"})
+"""FUSE file systems only this machine writes to: a disk (NTFS, exFAT), and the layers of a rootless container.
+All other kinds of FUSE count as foreign: what is behind them can't be known."""
+
+OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def is_foreign(kind: str) -> bool:
+    """Return whether a file system may change without an event."""
+    if kind in LOCAL_FUSE_KINDS:
+        return False
+    return kind.partition(".")[0] in FOREIGN_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Mounts:
+    """What is mounted where."""
+
+    kinds: dict[str, str] = field(default_factory=dict)
+    foreign_devices: dict[int, str] = field(default_factory=dict)
+
+    def find_foreign(self, path: str) -> str | None:
+        """Return the kind of a foreign file system a path is on, or None; the disk is not touched."""
+        if not self.foreign_devices:
+            return None
+        here = path
+        while True:
+            kind = self.kinds.get(here)
+            if kind is not None:
+                return kind if is_foreign(kind) else None
+            above = os.path.dirname(here)
+            if above == here:
+                return None
+            here = above
+
+
+def load_mounts(table: Path = MOUNT_TABLE) -> Mounts:
+    """Return what is mounted now (blocking)."""
+    try:
+        text = table.read_text(encoding="utf-8", errors="surrogateescape")
+    except (FileNotFoundError, PermissionError, NotADirectoryError):
+        return Mounts()
+    kinds: dict[str, str] = {}
+    devices: dict[int, str] = {}
+    for line in text.splitlines():
+        place, _, source = line.partition(" - ")
+        fields = place.split(" ")
+        if len(fields) > 4 and source:
+            kind = source.split(" ")[0]
+            # A later line covers an earlier one at the same place.
+            kinds[OCTAL.sub(_character, fields[4])] = kind
+            if is_foreign(kind):
+                major, _, minor = fields[2].partition(":")
+                devices[os.makedev(int(major), int(minor))] = kind
+    return Mounts(kinds, devices)
+
+
+def _character(octal: re.Match[str]) -> str:
+    """Return the character the mount table writes as a backslash and three digits."""
+    return chr(int(octal.group(1), 8))

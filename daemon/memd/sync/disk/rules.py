@@ -1,0 +1,79 @@
+"""Which paths are memory, and why a file is refused."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from pathlib import PurePosixPath
+
+from memd.settings.schema import ExtraPath
+
+ROOT_FILES = ("MEMORY.md", "memory.md", "USER.md")
+"""Files in the workspace's root that are memory."""
+
+MEMORY_FOLDER = "memory"
+"""The workspace folder whose Markdown is memory, at any depth."""
+
+ROOT_NAMES = frozenset(name.casefold() for name in (*ROOT_FILES, MEMORY_FOLDER))
+"""What matters in a workspace itself, casefolded: on some disks capitals don't."""
+
+FOLDERS_NOT_WALKED = frozenset({"node_modules", "__pycache__", "venv"})
+"""Folders that hold other people's files; hidden folders (`.git`, `.venv`) are left out by their dot."""
+
+_WRITTEN_BY_MEMD = re.compile(r"memory/(?:facts(?:-[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[^/]*)?)\.md")
+
+
+def is_written_by_memd(path: str) -> bool:
+    """Return whether memd itself writes to a file of that name: facts, daily notes, notes of sessions."""
+    return _WRITTEN_BY_MEMD.fullmatch(path) is not None
+
+
+def is_markdown(name: str) -> bool:
+    """Return whether a file name is Markdown's."""
+    return name[-3:].lower() == ".md"
+
+
+def is_walked(folder: str) -> bool:
+    """Return whether discovery goes into a folder of that name."""
+    return not folder.startswith(".") and folder not in FOLDERS_NOT_WALKED
+
+
+def matches_pattern(relative: str, pattern: str | None) -> bool:
+    """Return whether a file below an extra path is wanted."""
+    if pattern is None:
+        return True
+    if "/" not in pattern:
+        return fnmatch.fnmatchcase(relative.rpartition("/")[2], pattern)
+    flat = pattern.replace("**/", "*")
+    return fnmatch.fnmatchcase(relative, flat)
+
+
+def is_memory_path(path: str) -> bool:
+    """Return whether a workspace-relative path is memory by its name alone."""
+    if not path or path.startswith("/") or "\\" in path or "\0" in path or not is_markdown(path):
+        return False
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        return False
+    if len(parts) == 1:
+        return path in ROOT_FILES
+    return parts[0] == MEMORY_FOLDER and all(is_walked(part) for part in parts[1:-1])
+
+
+def describe_refusal(path: str) -> str:
+    """Return in a few words why a path is not memory."""
+    if path.startswith("/"):
+        return "it is absolute; give it relative to the workspace, as search results do"
+    if ".." in PurePosixPath(path).parts:
+        return "it leaves the workspace"
+    if not is_markdown(path):
+        return "only Markdown files are memory"
+    folders = path.split("/")[:-1]
+    if folders[:1] == [MEMORY_FOLDER] and not all(map(is_walked, folders)):
+        return f"hidden folders and {', '.join(sorted(FOLDERS_NOT_WALKED))} are not memory"
+    return "it is outside the memory files of this agent"
+
+
+def extra_key(extra: ExtraPath) -> str:
+    """Return the extra path as the user wrote it, for messages."""
+    return extra.path if extra.pattern is None else f"{extra.path} ({extra.pattern})"

@@ -1,0 +1,90 @@
+"""What has been read of a transcript: its talk line by line, redacted, growing as the transcript does."""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Generic, TypeVar
+
+from memd.sync.disk.read import Reset
+from memd.text.redact.secrets import redact
+from memd.text.transcripts.messages import read_record
+
+State = TypeVar("State")
+
+KEPT_TRANSCRIPTS = 4
+"""Transcripts whose state is kept, so that going on with one costs what was added. More conversations than these
+are seldom under way at once, and each may hold some MB."""
+
+
+@dataclass(slots=True)
+class Talk:
+    """The talk of a transcript so far.
+
+    Attributes:
+        text: One line a message.
+        numbers: For each line, the number of the record it came from.
+        redactions: How many secrets were cut out.
+        resets: Where one conversation ends and the next begins, in order.
+        record_lines: For each record of the last conversation that has an id, its line, or the next one.
+    """
+
+    text: str = ""
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    redactions: int = 0
+    resets: tuple[Reset, ...] = ()
+    record_lines: dict[str, int] = field(default_factory=dict)
+
+    def with_records(self, records: Iterable[tuple[int, str]]) -> Talk:
+        """Return the talk with some more records; this one stays as it is."""
+        lines = [self.text] if self.numbers else []
+        numbers = self.numbers[:]
+        redactions = self.redactions
+        resets, record_lines = list(self.resets), dict(self.record_lines)
+        for number, record in records:
+            line, record_id, is_reset, first_kept = read_record(record)
+            next_line = len(numbers) + 1
+            if is_reset:
+                first = record_lines.get(first_kept, next_line)
+                resets.append(Reset(next_line, first))
+                record_lines = {each: at for each, at in record_lines.items() if at >= first}
+            elif record_id:
+                record_lines[record_id] = next_line
+            if line is not None:
+                line, count = redact(line)
+                lines.append(line)
+                numbers.append(number)
+                redactions += count
+        return Talk("\n".join(lines), numbers, redactions, tuple(resets), record_lines)
+
+
+class Recent(Generic[State]):
+    """The state of the last few transcripts that were loaded. One thread at a time has one: who takes it owns it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._states: OrderedDict[str, State] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<Recent {len(self._states)} transcripts>"
+
+    def take(self, path: str) -> State | None:
+        """Return a transcript's state and forget it, or None."""
+        with self._lock:
+            return self._states.pop(path, None)
+
+    def keep(self, path: str, state: State) -> None:
+        """Keep a transcript's state; the one longest unused makes room."""
+        with self._lock:
+            self._states[path] = state
+            self._states.move_to_end(path)
+            while len(self._states) > KEPT_TRANSCRIPTS:
+                self._states.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._states.clear()

@@ -1,0 +1,154 @@
+"""Temporary files of memd: one recognisable name, a lock while they are written, and removal of what a kill left.
+
+A temporary file is written beside the file it becomes. Its writer keeps it locked until it is moved or removed, and the
+system gives the lock back when the writer dies: a file that is not locked has no writer any more. Blocks: for a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+NAME = re.compile(r"\.memd-[0-9a-f]{16}\.tmp(-journal|-wal|-shm)?")
+"""All names of temporary files; those of SQLite belong to an index that is built under such a name."""
+
+MAX_FOLDERS = 2_000
+"""Most folders below a workspace's `memory` that are searched for leftovers."""
+
+MAX_DEPTH = 8
+"""Deepest of them: memd itself writes notes one or two folders below `memory`."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def temp_name() -> str:
+    """Return a new name for a temporary file."""
+    return f".memd-{secrets.token_hex(8)}.tmp"
+
+
+@contextlib.contextmanager
+def temp_file(folder: Path, mode: int = 0o600) -> Iterator[tuple[int, Path]]:
+    """Give a new locked temporary file, its descriptor and path; remove what is still at its path afterwards."""
+    handle, path = _make(folder)
+    try:
+        os.fchmod(handle, mode)
+        yield handle, path
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        os.close(handle)
+
+
+def _make(folder: Path) -> tuple[int, Path]:
+    """Return the descriptor and the path of a new file that is locked."""
+    while True:
+        path = folder / temp_name()
+        handle = os.open(path, _NEW, 0o600)
+        with contextlib.suppress(OSError):  # a file system without locks: there a leftover stays
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(handle).st_nlink:
+            return handle, path
+        os.close(handle)  # removed as a leftover before it was locked
+
+
+def remove_leftovers(folder: Path) -> int:
+    """Remove the temporary files in a folder whose writers were killed; return how many there were.
+
+    Only regular files of this user with a name of `NAME` that no process has locked. Nothing is raised: a folder that
+    is missing, or that another process of memd is writing to, is left as it is.
+    """
+    try:
+        handle = os.open(folder, _FOLDER)
+    except OSError:
+        return 0
+    try:
+        return _remove_in(handle, str(folder))
+    finally:
+        os.close(handle)
+
+
+def remove_leftovers_in_workspace(root: Path) -> int:
+    """Do what `remove_leftovers` does in a workspace and in the folders below its `memory`; no link is followed."""
+    removed = remove_leftovers(root)
+    pending = [(root / "memory", 0)]
+    for _ in range(MAX_FOLDERS):
+        if not pending:
+            break
+        folder, depth = pending.pop()
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, _FOLDER | os.O_NOFOLLOW)
+            try:
+                removed += _remove_in(handle, str(folder))
+                if depth < MAX_DEPTH:
+                    pending += [(folder / name, depth + 1) for name in _folders_in(handle)]
+            finally:
+                os.close(handle)
+    return removed
+
+
+def _folders_in(folder: int) -> list[str]:
+    """Return the names of the folders in an open folder; links are none."""
+    with os.scandir(folder) as entries:
+        return [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+
+
+def _remove_in(folder: int, path: str) -> int:
+    """Remove the leftovers in an open folder."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if NAME.fullmatch(name))
+        if not names:
+            return 0
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)  # writers of notes lock the folder, not the file
+    except OSError:
+        return 0
+    try:
+        removed = sum(_remove_one(folder, name) for name in names)
+    finally:
+        fcntl.flock(folder, fcntl.LOCK_UN)
+    if removed:
+        import structlog  # here: the command line reads files without a log, and structlog is half of its start
+
+        structlog.get_logger(__name__).info("files.leftovers_removed", folder=path, files=removed)
+    return removed
+
+
+def _remove_one(folder: int, name: str) -> bool:
+    """Remove a temporary file without a writer; return whether it was one.
+
+    SQLite's files beside an index have the index's writer: they are asked for after it, and stay while it is there.
+    """
+    index, is_beside, _ = name.partition(".tmp-")
+    try:
+        if is_beside and _is_there(folder, f"{index}.tmp"):
+            return False
+        handle = os.open(name, _LOOK, dir_fd=folder)
+    except OSError:
+        return False
+    try:
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid():
+            return False
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(name, dir_fd=folder)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _is_there(folder: int, name: str) -> bool:
+    """Return whether there is anything of this name in an open folder."""
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,124 @@
+"""What is shown of a passage: its lines, and those around it that fit and are worth most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from memd.text.cut.passages import HEADING
+
+Line: TypeAlias = tuple[int, int]
+"""Where a line starts and ends, in characters of a region's text; the line end is not its."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a file that is known: its text, and where it starts, as a character and as a line from 1."""
+
+    text: str
+    start: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """An exact slice of a file: from character `start` up to `end`, lines from 1, both inclusive."""
+
+    text: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+
+
+Worth: TypeAlias = tuple[int, int, float]
+"""Where a span of a file starts and ends, in characters, and what it is worth to show."""
+
+
+def grow_window(
+    region: Region,
+    first: int,
+    end: int,
+    limit: int,
+    worths: Sequence[Worth],
+    shown: Sequence[tuple[int, int]] = (),
+) -> Window:
+    """Return the window around a passage: whole lines are added on the side worth more, as long as they fit.
+
+    A window ends at a heading, and begins with the one it stands under at most: what is beyond is another subject.
+    """
+    text, base = region.text, region.start
+    low, high = _lines_of(text, first - base, end - base)
+    start, stop = max(first - base, low[0]), min(end - base, high[1])
+    spans = [(span[0] - base, span[1] - base) for span in shown]
+    up = _above(text, low) if start == low[0] and not _is_heading(text, low) else None
+    down = _below(text, high) if stop == high[1] else None
+    while up is not None or down is not None:
+        if up is not None and (stop - up[0] > limit or _is_in(up, spans)):
+            up = None
+        if down is not None and (down[1] - start > limit or _is_heading(text, down) or _is_in(down, spans)):
+            down = None
+        if down is not None and (up is None or _worth(down, base, worths) >= _worth(up, base, worths)):
+            stop = down[1]
+            down = _below(text, down)
+        elif up is not None:
+            start = up[0]
+            up = None if _is_heading(text, up) else _above(text, up)
+    shown_text = text[start:stop]
+    line = region.line + text.count("\n", 0, start)
+    return Window(shown_text, base + start, base + stop, line, line + shown_text.count("\n"))
+
+
+def _lines_of(text: str, first: int, end: int) -> tuple[Line, Line]:
+    """Return the first and the last line of a passage that hold a word; where none does, the last one twice."""
+    start = first + 1 if text[first : first + 1] == "\n" else text.rfind("\n", 0, first) + 1
+    low = _line_from(text, start)
+    high = _line_from(text, text.rfind("\n", 0, max(end - 1, start)) + 1)
+    while low[0] < high[0] and not text[low[0] : low[1]].strip():
+        low = _line_from(text, low[1] + 1)
+    while high[0] > low[0] and not text[high[0] : high[1]].strip():
+        high = (text.rfind("\n", 0, high[0] - 1) + 1, high[0] - 1)
+    return low, high
+
+
+def _line_from(text: str, start: int) -> Line:
+    """Return the line that starts at a place."""
+    end = text.find("\n", start)
+    return start, len(text) if end < 0 else end
+
+
+def _above(text: str, line: Line) -> Line | None:
+    """Return the next line before one that has a word on it; None at the beginning of what is known."""
+    start = line[0]
+    while start > 0:
+        start, end = text.rfind("\n", 0, start - 1) + 1, start - 1
+        if text[start:end].strip():
+            return start, end
+    return None
+
+
+def _below(text: str, line: Line) -> Line | None:
+    """Return the next line after one that has a word on it; None at the end of what is known."""
+    end = line[1]
+    while end < len(text):
+        start, end = _line_from(text, end + 1)
+        if text[start:end].strip():
+            return start, end
+    return None
+
+
+def _is_heading(text: str, line: Line) -> bool:
+    """Return whether a line is a heading."""
+    return HEADING.match(text, line[0], line[1]) is not None
+
+
+def _is_in(line: Line, spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a line lies in one of some spans."""
+    return any(start <= line[0] and line[1] <= end for start, end in spans)
+
+
+def _worth(line: Line, base: int, worths: Sequence[Worth]) -> float:
+    """Return what a line is worth; spans count from `base` characters before the text."""
+    start, end = line[0] + base, line[1] + base
+    return max([value for first, last, value in worths if first <= start and end <= last], default=0.0)

@@ -1,0 +1,226 @@
+"""Names that programs and people give to things: `retryBackoffMs`, `retry_backoff_ms`, `POL-358`, `C++`.
+
+To FTS5 a word is letters and digits between signs: it keeps `retryBackoffMs` whole, tears `retry_backoff_ms` and
+sees `C` in `C++`. What makes the spellings of a name find each other is indexed beside the text, and asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+from memd.text.language.stopwords import WORDS_OF
+from memd.text.tokens import CJK_CLASS
+
+LONGEST = 64
+"""Letters of the longest name that is taken apart; longer ones are data."""
+
+MOST_PARTS = 8
+"""Parts of a name at most, for the same reason."""
+
+SHORTEST_NUMBER = 6
+"""Digits of the shortest number that is joined: 2026-05-08 is one thing, 10-12 are two."""
+
+_WORDS_REMEMBERED = 4096
+"""Names whose parts are remembered: a file's names come again and again."""
+
+_UPPER, _LOWER = "A-ZÀ-ÖØ-Þ", "a-zß-öø-ÿ"
+_NO_JOINTS = str.maketrans("", "", "-_\u2010\u2011")
+_HUMP = re.compile(rf"[{_LOWER}0-9][{_UPPER}]|[{_UPPER}]{{2}}[{_LOWER}]{{2}}")
+_CAMEL_PART = re.compile(rf"[{_UPPER}]+\d*(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+\d*|\d+")
+_LETTER = rf"[^\W_{CJK_CLASS}]"  # or a digit
+_WORD_RUN = re.compile(rf"{_LETTER}+")
+_JOINED_RUN = re.compile(rf"{_LETTER}+(?:[-_\u2010\u2011]{_LETTER}+)+")
+_SYMBOL = re.compile(
+    rf"""(?<![+#._])(?<!{_LETTER})(?:
+        (?P<plus>[A-Za-z][A-Za-z0-9]{{0,15}})\+\+(?![A-Za-z_+])
+      | (?P<sharp>[A-Za-z])\#(?!{_LETTER})
+      | (?P<net>\.[Nn][Ee][Tt])(?!{_LETTER})
+    )|(?<={_LETTER})(?P<dotnet>\.NET)(?!{_LETTER})|(?<!{_LETTER})(?P<js>[A-Za-z][A-Za-z0-9_]{{0,31}})\.[Jj][Ss](?!{_LETTER})""",
+    re.VERBOSE,  # without IGNORECASE, which takes 60 ms to compile with letters of so many scripts
+)
+_PHONE = re.compile(r"\+\d{1,3}(?:[ ()/.-]{0,3}\d{2,}){2,6}(?!\d)")
+_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,64}")
+_SHORT_HASHES = (7, 8, 9, 10, 12)
+_SYMBOL_SIGNS = ("++", "#", ".js", ".net", ".NET")
+_QUOTED = re.compile(
+    r'"([^"\n]{2,120})"|“([^”\n]{2,120})”|„([^“”\n]{2,120})[“”]|«([^»\n]{2,120})»|「([^」\n]{1,120})」|『([^』\n]{1,120})』'
+    r"|`([^`\n]{2,120})`|(?<!\w)'([^'\n]{2,120})'(?!\w)|(?<!\w)‘([^’\n]{2,120})’(?!\w)"
+)
+_NAME = re.compile(
+    rf"(?<![._])(?<!{_LETTER})(?P<lead>--|[#@$]|(?:~|\.\.?)?/\.?|\.(?=[A-Za-z]))?"
+    rf"(?P<body>{_LETTER}+(?:[-./:@_+#&~\\\u2010\u2011]{{1,3}}{_LETTER}+)*)(?P<call>\(\))?"
+)
+_NAME_SIGN = re.compile(r"[-./:@_+#&~\\\u2010\u2011]")
+_MEASURE = re.compile(r"\d+(?:st|nd|rd|th|s|am|pm|x)", re.IGNORECASE)
+_LONG_NUMBER = 5
+
+
+def camel_parts(word: str) -> list[str]:
+    """Return the words that capitals divide a name into, in lower case."""
+    if len(word) > LONGEST or _HUMP.search(word) is None:
+        return []
+    parts = _CAMEL_PART.findall(word)
+    single = sum(len(part) == 1 for part in parts)
+    if not 1 < len(parts) <= MOST_PARTS or single * 2 > len(parts) or parts[-1] in ("s", "es"):
+        return []
+    return [part.lower() for part in parts]
+
+
+def joined(name: str) -> str:
+    """Return a name without the hyphens and underscores between its parts, in lower case; empty for what is none."""
+    whole = name.translate(_NO_JOINTS)
+    if not 0 < len(name) - len(whole) < MOST_PARTS or len(whole) > LONGEST:
+        return ""
+    return "" if whole.isdigit() and len(whole) < SHORTEST_NUMBER else whole.lower()
+
+
+def symbol_words(text: str) -> list[str]:
+    """Return words for the names in a text that live by their signs: `cplusplus` and `cpp` for C++, `csharp`,
+    `dotnet`, `nodejs`.
+    """
+    return [word for match in _SYMBOL.finditer(text) for word in _symbol_word(match)]
+
+
+def phone_numbers(text: str) -> list[str]:
+    """Return the digits of each international telephone number in a text, written together."""
+    return ["".join(filter(str.isdigit, match[0])) for match in _PHONE.finditer(text)]
+
+
+def short_hashes(word: str) -> list[str]:
+    """Return what a commit's hash is shortened to where it is mentioned; nothing for what is no hash."""
+    if _HASH.fullmatch(word.lower()) is None:
+        return []
+    return [word[:length] for length in _SHORT_HASHES if length < len(word)]
+
+
+def is_hash(word: str) -> bool:
+    """Return whether a word may be a hash or the beginning of one."""
+    return _HASH.fullmatch(word.lower()) is not None
+
+
+def may_be_named(words: Collection[str]) -> set[str]:
+    """Return the words that `index_names` can find something for, and some others: it needs not be asked for the
+    rest.
+    """
+    return {
+        word
+        for word in words
+        if (
+            not (word.islower() or word[1:].islower())
+            if word.isalpha()
+            else "-" in word
+            or "_" in word
+            or "." in word
+            or "+" in word
+            or "#" in word
+            or not (word.isascii() and word[1:].islower())
+        )
+    }
+
+
+def index_names(text: str, words: Collection[str]) -> list[str]:
+    """Return what the names in a text are to be found by, beside the text itself."""
+    extra: dict[str, None] = {}
+    for word in [word for word in words if not word.islower()]:
+        tail = word[1:]
+        if not tail.islower() and tail.lower() != tail:
+            extra.update(dict.fromkeys(_names_with_humps(word)))
+    hyphens = not text.isascii() and ("\u2010" in text or "\u2011" in text)
+    for word in words if hyphens else [word for word in words if "-" in word or "_" in word]:
+        extra.update(dict.fromkeys(_joined_names(word)))
+    if "+" in text:
+        extra.update(dict.fromkeys(phone_numbers(text)))
+    for sign in _SYMBOL_SIGNS:
+        if sign in text:
+            extra.update((name, None) for word in words if sign in word for name in symbol_words(word))
+    return list(extra)
+
+
+@lru_cache(maxsize=_WORDS_REMEMBERED)
+def _names_with_humps(word: str) -> tuple[str, ...]:
+    """Return the parts of each name with humps in a word, as one line: they stay neighbours for a phrase to find."""
+    if _HUMP.search(word) is None:
+        return ()
+    return tuple(" ".join(parts) for each in _WORD_RUN.findall(word) if (parts := camel_parts(each)))
+
+
+@lru_cache(maxsize=_WORDS_REMEMBERED)
+def _joined_names(word: str) -> tuple[str, ...]:
+    """Return each name in a word that signs join, written together."""
+    return tuple(whole for run in _JOINED_RUN.findall(word) if (whole := joined(run)))
+
+
+def _symbol_word(match: re.Match[str]) -> Iterator[str]:
+    """Yield the words for one name with signs."""
+    if match["plus"]:
+        name = match["plus"].lower()
+        yield name + "plusplus"
+        if name == "c":
+            yield "cpp"
+    elif match["sharp"]:
+        yield match["sharp"].lower() + "sharp"
+    elif match["js"]:
+        yield match["js"].lower() + "js"
+    else:
+        yield "dotnet"
+
+
+def find_symbols(text: str) -> list[tuple[int, int, list[str]]]:
+    """Return what is not to be read word by word: names that signs end or begin (C++, C#, .NET), telephone numbers."""
+    found = [
+        (*match.span(), list(_symbol_word(match)))
+        for match in _SYMBOL.finditer(text)
+        if match["plus"] or match["sharp"] or match["net"]
+    ]
+    for match in _PHONE.finditer(text):
+        groups = re.findall(r"\d+", match[0])
+        found.append(
+            (*match.span(), ["".join(groups), " ".join(groups), *(each for each in groups if len(each) > 3)])
+        )
+    return sorted(found)
+
+
+def is_name(letter: str) -> bool:
+    """Return whether a letter that stands alone may be a name (`C`, plan B), and is no article or pronoun."""
+    return letter.isdigit() or (letter.isupper() and letter not in "AI")
+
+
+def quoted_phrases(text: str) -> list[str]:
+    """Return what stands between quotation marks."""
+    found = (next(filter(None, match.groups())).strip() for match in _QUOTED.finditer(text))
+    return [phrase for phrase in found if any(letter.isalnum() for letter in phrase)]
+
+
+def exact_names(text: str) -> list[str]:
+    """Return the names in a question that a text holds letter by letter or not at all."""
+    found = [
+        (match.start(), match[0].strip())
+        for match in _SYMBOL.finditer(text)
+        if not match["js"] and not match["dotnet"]
+    ]
+    for match in _NAME.finditer(text):
+        body = match["body"]
+        if match["lead"]:
+            found.append((match.start(), match["lead"] + body))
+        elif match["call"]:
+            found.append((match.start(), body + "("))
+        elif _is_exact(body):
+            found.append((match.start(), body))
+    return [name for _, name in sorted(found)]
+
+
+def _is_exact(name: str) -> bool:
+    """Return whether a word is a name rather than prose."""
+    if name.isalpha():
+        return bool(camel_parts(name))
+    if _NAME_SIGN.search(name) is not None:
+        parts = _WORD_RUN.findall(name)
+        prose = all(part.isalpha() and len(part) == 1 for part in parts) and "&" not in name
+        return not prose and all(part.lower() not in WORDS_OF["en"] or part.isupper() for part in parts)
+    if name.isdigit():
+        return len(name) >= _LONG_NUMBER
+    if any(letter.isdigit() for letter in name):
+        return _MEASURE.fullmatch(name) is None
+    return bool(camel_parts(name))

@@ -1,0 +1,206 @@
+"""A transcript's lines to who said what: user and assistant text only, one line a message."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from memd.text.language.spaces import WHITESPACE
+from memd.text.transcripts.scaffolding import (
+    SCHEDULED,
+    SUBAGENT,
+    is_heartbeat,
+    without_headers,
+    without_scaffolding,
+)
+
+_RUN = re.compile(f"[{WHITESPACE}]+")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPEAKERS = {"user": "User", "assistant": "Assistant"}
+
+_MACHINE_PROVENANCE = ("inter_session", "internal_system")
+
+_RUN_NAMES = ("sessionKey", "runId")
+_KEY_KINDS = {"cron": "cron", "subagent": "subagent", "heartbeat": "heartbeat", "internal": "internal"}
+
+
+def _refuse(constant: str) -> object:
+    """Refuse `NaN` and `Infinity`, which Python reads and JSON does not have."""
+    raise ValueError(constant)
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse).decode
+
+
+class Record(NamedTuple):
+    """What one record of a transcript says.
+
+    Attributes:
+        line: One line with who said it, or None where it is no message or holds no text.
+        id: Its id, "" without one.
+        is_reset: Whether a conversation ended here and another one goes on in the same transcript.
+        first_kept: Of a reset, the id of the first earlier record that the new conversation goes on with, else "".
+    """
+
+    line: str | None
+    id: str = ""
+    is_reset: bool = False
+    first_kept: str = ""
+
+
+def flatten_transcript(jsonl: str) -> tuple[str, list[int]]:
+    """Return the talk in a transcript as plain lines."""
+    said: list[str] = []
+    sources: list[int] = []
+    for number, line in enumerate(jsonl.split("\n"), start=1):
+        spoken = flatten_record(line)
+        if spoken is not None:
+            said.append(spoken)
+            sources.append(number)
+    return "\n".join(said), sources
+
+
+def flatten_record(record: str) -> str | None:
+    """Return what one record of a transcript says, as one line with who said it, or None."""
+    return _line_of(_parse(record))
+
+
+def read_record(record: str) -> Record:
+    """Return what one record of a transcript says."""
+    value = _parse(record)
+    if not isinstance(value, dict):
+        return Record(None)
+    is_reset = value.get("type") == "reset"
+    first_kept = _text(value.get("firstKeptEntryId")) if is_reset else ""
+    return Record(_line_of(value), _text(value.get("id")), is_reset, first_kept)
+
+
+def kind_of_key(session_key: str) -> str | None:
+    """Return what kind of session a key names that is no memory, or None for a conversation."""
+    parts = session_key.strip().lower().split(":")
+    if parts[0] == "agent":
+        parts = parts[2:]
+    if not parts:
+        return None
+    if parts[0].startswith("dreaming"):
+        return "dreaming"
+    if parts[-1] == "heartbeat":
+        return "heartbeat"
+    if "subagent" in parts[:-1]:
+        return "subagent"
+    if "active-memory" in parts[:-1]:  # OpenClaw's look into memory before a reply
+        return "internal"
+    return _KEY_KINDS.get(parts[0])
+
+
+def kind_of_opening(records: Iterable[str]) -> tuple[str | None, bool]:
+    """Return what kind of session begins with some records, as far as they tell.
+
+    A heartbeat that opens a session says little: heartbeats also run in the middle of conversations. Only a session
+    that holds no other message of the user's is one.
+    """
+    kind = None
+    for line in records:
+        record = _parse(line)
+        named = _kind_named_by(record)
+        if named is not None:
+            return named, True
+        message = _message_of(record)
+        if message is None or message["role"] != "user":
+            continue
+        said = _first_text(message.get("content"))
+        if said.startswith(SCHEDULED):
+            return "cron", True
+        if said.startswith(SUBAGENT):
+            return "subagent", True
+        if is_heartbeat(said):
+            kind = "heartbeat"
+        elif _text_of(message.get("content"), "user"):
+            return None, True
+    return kind, False
+
+
+def _parse(record: str) -> Any:
+    """Return a record's value, or None where it is no JSON."""
+    try:
+        return _decode(record)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _line_of(value: Any) -> str | None:
+    """Return what a record's value says as one line, or None."""
+    message = _message_of(value)
+    if message is None:
+        return None
+    role = message["role"]
+    text = _text_of(message.get("content"), role)
+    return f"{_SPEAKERS[role]}: {text}" if text else None
+
+
+def _text(value: object) -> str:
+    """Return a text as it is, and "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def _message_of(record: Any) -> dict[str, Any] | None:
+    """Return the message of a record where the user or the assistant said it, or None."""
+    if not isinstance(record, dict) or record.get("type") != "message":
+        return None
+    message = record.get("message")
+    if not isinstance(message, dict) or message.get("display") is False:
+        return None
+    role = message.get("role")
+    if not isinstance(role, str) or role not in _SPEAKERS:
+        return None
+    provenance = message.get("provenance")
+    if role == "user" and isinstance(provenance, dict) and provenance.get("kind") in _MACHINE_PROVENANCE:
+        return None
+    return message
+
+
+def _kind_named_by(record: Any) -> str | None:
+    """Return `cron` or `dreaming` where a record names such a run as the one it belongs to, else None."""
+    if not isinstance(record, dict):
+        return None
+    for holder in (record, record.get("data")):
+        if isinstance(holder, dict):
+            key, run = (value if isinstance(value := holder.get(name), str) else "" for name in _RUN_NAMES)
+            if kind_of_key(key) in ("cron", "dreaming"):
+                return kind_of_key(key)
+            if kind_of_key(run) == "dreaming":
+                return "dreaming"
+    return None
+
+
+def _text_of(content: object, role: str) -> str:
+    """Return the text of a message: a string, or a list of which only the text blocks count."""
+    return " ".join(text for raw in _texts(content) if (text := _squeeze(without_scaffolding(raw, role))))
+
+
+def _texts(content: object) -> list[str]:
+    """Return the texts of a message as they stand."""
+    if isinstance(content, str):
+        return [content]
+    if not isinstance(content, list):
+        return []
+    return [
+        block["text"]
+        for block in content
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
+
+
+def _first_text(content: object) -> str:
+    """Return the first text of a message without headers and events before it."""
+    return next((text for raw in _texts(content) if (text := without_headers(raw))), "")
+
+
+def _squeeze(text: str) -> str:
+    """Return a text as one line: every run of whitespace one space, none at the ends.
+
+    A lone surrogate, which JSON can spell, becomes U+FFFD: it could neither be stored nor sent.
+    """
+    return _LONE_SURROGATE.sub("\ufffd", _RUN.sub(" ", text).strip(" "))

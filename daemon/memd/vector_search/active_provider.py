@@ -1,0 +1,70 @@
+"""One provider at work for one agent: its vector space, how it does, and who fills the space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from memd.embedding.provider import EmbeddingProvider
+from memd.index.cache import SpaceKey
+from memd.sync.vectors.fill import VectorFill
+from memd.sync.vectors.provider_health import Health
+from memd.system.clock import Clock
+from memd_client.messages import Filling
+
+
+class Side:
+    """A provider, and the task that fills its space where there is one.
+
+    Args:
+        provider: Who embeds; it is closed when the side is.
+        clock: Wall time.
+        on_change: Called when the provider begins to fail, and when it works again.
+
+    Attributes:
+        fill: Who fills the space; None for a space that is only asked.
+    """
+
+    def __init__(self, provider: EmbeddingProvider, clock: Clock, on_change: Callable[[], None]) -> None:
+        self.provider = provider
+        self.space = SpaceKey(provider.id, provider.model, provider.space.id)
+        self.health = Health(provider.id, clock, on_change)
+        self.fill: VectorFill | None = None
+        self._scope = trio.CancelScope()
+
+    def __repr__(self) -> str:
+        return f"<Side {self.provider.id}/{self.provider.model}, {self.health!r}>"
+
+    async def run(self) -> None:
+        """Fill the space until the side is closed; then give the provider back."""
+        assert self.fill is not None
+        try:
+            with self._scope:
+                await self.provider.get_ready()
+                await self.fill.run()
+        finally:
+            with trio.CancelScope(shield=True):
+                await self.provider.aclose()
+
+    async def close(self) -> None:
+        """Stop filling and give the provider back; requests under way end with an error."""
+        self._scope.cancel()
+        with trio.CancelScope(shield=True):
+            await self.provider.aclose()
+
+    def filling(self) -> Filling | None:
+        """Return how far the space is, or None where nothing is missing."""
+        fill = self.fill
+        if fill is None or not fill.pending:
+            return None
+        total = max(fill.texts, fill.pending)
+        return Filling(
+            provider=self.provider.id,
+            model=self.provider.model,
+            space=self.space.id,
+            done=total - fill.pending,
+            total=total,
+            eta_s=round(fill.needs_s(), 1) if fill.pace.is_known else None,
+            tokens=fill.pace.tokens,
+        )

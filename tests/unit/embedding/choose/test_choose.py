@@ -1,0 +1,238 @@
+"""Which provider is chosen, and that whatever stands in its way is named with a way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog.testing
+import trio
+
+from memd.embedding.choose.choose import Selection
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
+from memd.embedding.local.space import local_space
+from memd.embedding.remote.catalog import AUTO_ORDER
+from memd.settings.schema import Local, MemorySearch, Remote
+from memd_client.errors import (
+    ConfigInvalidError,
+    LocalExtraMissingError,
+    ModelInvalidError,
+    ModelMissingError,
+    ProviderUnavailableError,
+)
+from tests.support import fake_model_child as fake
+from tests.support.choosing import Asker
+
+DOWNLOADABLE = "hf:owner/repo/m.gguf"
+
+
+def choose(cache: Path, *, asker: Asker | None = None, **settings: Any) -> Selection:
+    """Return what is chosen with these settings."""
+    return (asker or Asker(cache)).choose(**settings)
+
+
+def pulled(cache: Path, reference: str) -> Path:
+    cache.mkdir(exist_ok=True)
+    return fake.write_model(parse_reference(reference).file(cache))
+
+
+# --- auto -----------------------------------------------------------------------------------------------
+
+
+def test_auto_takes_a_pulled_model(tmp_path: Path) -> None:
+    pulled(tmp_path, "minilm")
+    selection = choose(tmp_path, asker=Asker(tmp_path, environ={"OPENAI_API_KEY": "k"}))
+    assert selection.provider is not None
+    assert selection.provider.model == "minilm"
+    assert selection.provider.space == local_space("minilm", None)
+    assert (selection.wanted, selection.problem, selection.fell_back_from) == ("auto", None, None)
+
+
+def test_auto_takes_the_configured_model_before_a_pulled_one(tmp_path: Path) -> None:
+    pulled(tmp_path, "minilm")
+    mine = fake.write_model(tmp_path / "mine.gguf")
+    selection = choose(tmp_path, local=Local(model_path=str(mine)))
+    assert selection.provider is not None
+    assert selection.provider.model == "mine.gguf"
+
+
+@pytest.mark.parametrize("position", range(len(AUTO_ORDER)))
+def test_auto_takes_the_first_provider_that_has_a_key(tmp_path: Path, position: int) -> None:
+    environ = {f"{name.upper()}_API_KEY": "k" for name in AUTO_ORDER[position:]}
+    provider = choose(tmp_path, asker=Asker(tmp_path, environ=environ)).provider
+    assert provider is not None
+    assert provider.id == AUTO_ORDER[position]
+
+
+def test_auto_passes_over_what_can_not_be_used_and_says_so_in_the_log(tmp_path: Path) -> None:
+    pulled(tmp_path, "minilm")
+    with structlog.testing.capture_logs() as logs:
+        selection = choose(
+            tmp_path,
+            asker=Asker(tmp_path, extra=False, environ={"VOYAGE_API_KEY": "k"}),
+            remote=Remote(api_key="${NOT_SET}"),
+        )
+    assert selection.provider is not None
+    assert selection.provider.id == "voyage"
+    assert [(entry["event"], entry["code"]) for entry in logs] == [
+        ("embedding.provider_passed_over", "local_extra_missing")
+    ]
+
+
+def test_auto_without_anything_says_how_to_get_something(tmp_path: Path) -> None:
+    selection = choose(tmp_path)
+    assert selection.provider is None
+    assert isinstance(selection.problem, ProviderUnavailableError)
+    assert "memctl model pull minilm" in selection.problem.hint
+
+
+def test_auto_names_a_slip_where_nothing_else_can_be_used(tmp_path: Path) -> None:
+    problem = choose(tmp_path, remote=Remote(api_key="${NOT_SET}")).problem
+    assert isinstance(problem, ConfigInvalidError)
+    assert "NOT_SET" in problem.message
+
+
+def test_none_is_a_wish_and_no_problem(tmp_path: Path) -> None:
+    pulled(tmp_path, "minilm")
+    assert choose(tmp_path, provider="none", fallback="local") == Selection("none", None)
+
+
+# --- local ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reference", "hint"),
+    [
+        ("minilm", "memctl model pull minilm"),
+        (None, f"memctl model pull {DEFAULT_LOCAL_MODEL}"),
+        (DOWNLOADABLE, f"memctl model pull {DOWNLOADABLE}"),
+        ("https://host/m.gguf", "memctl model pull https://host/m.gguf"),
+        ("/nowhere/m.gguf", "local.modelPath"),
+    ],
+)
+def test_local_model_that_is_not_there_is_named_with_the_command(
+    tmp_path: Path, reference: str | None, hint: str
+) -> None:
+    settings = MemorySearch(provider="auto", fallback="none", local=Local(model_path=reference))
+
+    async def body() -> None:
+        with pytest.raises(ModelMissingError) as caught:
+            await Asker(tmp_path).providers.make("local", settings, "main")
+        assert hint in caught.value.hint
+
+    trio.run(body)
+
+
+@pytest.mark.parametrize(
+    ("settings", "begun"),
+    [
+        ({"provider": "local"}, DEFAULT_LOCAL_MODEL),
+        ({"provider": "local", "local": Local(model_path=DOWNLOADABLE)}, DOWNLOADABLE),
+        ({"provider": "local", "local": Local(model_path="https://host/m.gguf")}, "https://host/m.gguf"),
+        ({"provider": "local", "local": Local(model_path="minilm")}, None),
+        ({"provider": "local", "local": Local(model_path="/nowhere/m.gguf")}, None),
+        ({"provider": "auto", "local": Local(model_path=DOWNLOADABLE)}, None),
+        ({"provider": "openai", "fallback": "local", "local": Local(model_path=DOWNLOADABLE)}, None),
+    ],
+)
+def test_a_model_asked_for_by_name_is_downloaded(
+    tmp_path: Path, settings: dict[str, Any], begun: str | None
+) -> None:
+    asker = Asker(tmp_path)
+    selection = choose(tmp_path, asker=asker, **settings)
+    assert selection.provider is None
+    assert [(reference.text, folder) for reference, folder in asker.downloads] == (
+        [(begun, tmp_path)] if begun else []
+    )
+    assert selection.problem is not None
+    assert ("being downloaded" in selection.problem.hint) is bool(begun)
+
+
+def test_a_model_that_does_not_come_is_not_said_to(tmp_path: Path) -> None:
+    problem = choose(tmp_path, asker=Asker(tmp_path, online=False), provider="local").problem
+    assert problem is not None
+    assert "memctl model pull" in problem.hint
+
+
+def test_pulled_model_is_found_in_the_configured_cache(tmp_path: Path) -> None:
+    pulled(tmp_path / "other", DOWNLOADABLE)
+    local = Local(model_path=DOWNLOADABLE, model_cache_dir=str(tmp_path / "other"))
+    assert choose(tmp_path, provider="local", local=local).provider is not None
+
+
+def test_moving_a_model_file_keeps_its_space(tmp_path: Path) -> None:
+    spaces = []
+    for directory in ("a", "b"):
+        (tmp_path / directory).mkdir()
+        path = fake.write_model(tmp_path / directory / "m.gguf")
+        provider = choose(tmp_path, provider="local", local=Local(model_path=str(path))).provider
+        assert provider is not None
+        spaces.append(provider.space.id)
+    path.write_bytes(path.read_bytes() + b"other weights")
+    provider = choose(tmp_path, provider="local", local=Local(model_path=str(path))).provider
+    assert provider is not None
+    assert spaces[0] == spaces[1] != provider.space.id
+
+
+def test_missing_extra_is_named(tmp_path: Path) -> None:
+    pulled(tmp_path, "minilm")
+    assert isinstance(choose(tmp_path, asker=Asker(tmp_path, extra=False)).problem, LocalExtraMissingError)
+
+
+def test_missing_extra_is_named_before_a_missing_model(tmp_path: Path) -> None:
+    asker = Asker(tmp_path, extra=False)
+    selection = choose(tmp_path, asker=asker, provider="local", local=Local(model_path="minilm"))
+    assert isinstance(selection.problem, LocalExtraMissingError), "a pull would fail without it"
+
+
+def test_file_that_is_no_model_is_named(tmp_path: Path) -> None:
+    (tmp_path / "m.gguf").write_text("hello")
+    selection = choose(tmp_path, provider="local", local=Local(model_path=str(tmp_path / "m.gguf")))
+    assert isinstance(selection.problem, ModelInvalidError)
+
+
+def test_reference_that_is_none_is_named(tmp_path: Path) -> None:
+    selection = choose(tmp_path, provider="local", local=Local(model_path="hf:nonsense"))
+    assert isinstance(selection.problem, ConfigInvalidError)
+
+
+def test_unknown_provider_is_named(tmp_path: Path) -> None:
+    assert isinstance(choose(tmp_path, provider="opnai").problem, ConfigInvalidError)
+
+
+# --- fallback -------------------------------------------------------------------------------------------
+
+
+def test_fallback_says_what_it_fell_back_from_and_why(tmp_path: Path) -> None:
+    pulled(tmp_path, DEFAULT_LOCAL_MODEL)
+    selection = choose(tmp_path, provider="openai", fallback="local")
+    assert selection.provider is not None
+    assert (selection.wanted, selection.fell_back_from, selection.fallback) == ("openai", "openai", "local")
+    assert isinstance(selection.problem, ProviderUnavailableError)
+
+
+def test_fallback_that_fails_too_leaves_the_first_reason(tmp_path: Path) -> None:
+    with structlog.testing.capture_logs() as logs:
+        selection = choose(tmp_path, provider="openai", fallback="local")
+    assert selection.provider is None
+    assert "openai" in str(selection.problem)
+    assert [entry["event"] for entry in logs] == ["embedding.fallback_unusable"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "fallback", "told"),
+    [
+        ("openai", "gemini", "gemini"),
+        ("openai", "openai", "none"),
+        ("auto", "local", "none"),
+        ("openai", "none", "none"),
+    ],
+)
+def test_a_fallback_is_known_before_it_is_needed(
+    tmp_path: Path, provider: str, fallback: str, told: str
+) -> None:
+    asker = Asker(tmp_path, environ={"OPENAI_API_KEY": "k"})
+    selection = choose(tmp_path, asker=asker, provider=provider, fallback=fallback)
+    assert selection.provider is not None
+    assert selection.fallback == told

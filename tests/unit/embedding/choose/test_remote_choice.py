@@ -1,0 +1,347 @@
+"""Which remote provider a name means, with whose key, where, and in which vector space."""
+
+from __future__ import annotations
+
+import pytest
+
+from memd.embedding.local.space import space_of
+from memd.embedding.prefixes import NONE, prefixes_of
+from memd.embedding.provider import BatchLimits
+from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, limits_of
+from memd.settings.layers import DEFAULT_MODELS
+from memd.settings.schema import Batch, MemorySearch, ProviderEntry, Remote
+from memd_client.errors import ConfigInvalidError, MemdError, ProviderUnavailableError
+from tests.support.choosing import KEYS, key_in, plan, remote_choice
+
+HERE = "http://127.0.0.1:8080/v1"
+PROXY = "https://proxy.example/v1"
+
+
+# --- what a name means ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AUTO_ORDER)
+def test_a_known_provider_is_used_as_its_vendor_wants_it(name: str) -> None:
+    found = plan(name)
+
+    known = KNOWN[name]
+    assert found.dialect == name
+    assert (found.endpoint.provider, found.endpoint.model) == (name, known.default_model)
+    assert found.endpoint.base_url == known.base_url
+    assert key_in(found) == f"key-of-{name}"
+    assert found.limits == limits_of(known, known.default_model)
+    assert found.metered
+    assert found.has_bulk is known.has_bulk
+
+
+def test_ollama_needs_no_key_costs_nothing_and_has_its_prefixes() -> None:
+    found = plan("ollama")
+
+    assert (found.dialect, found.endpoint.base_url, key_in(found)) == (
+        "ollama",
+        "http://127.0.0.1:11434",
+        None,
+    )
+    assert (found.metered, found.has_bulk, found.endpoint.keep_alive_s) == (False, False, 1800)
+    wanted = prefixes_of("nomic-embed-text")
+    assert wanted != NONE
+    assert (found.space.query_prefix, found.space.document_prefix) == (wanted.query, wanted.document)
+
+
+def test_a_provider_goes_by_its_other_names() -> None:
+    assert plan("google").endpoint.provider == "gemini"
+
+
+def test_a_name_that_is_none_is_said_with_those_there_are() -> None:
+    with pytest.raises(ConfigInvalidError, match="'opnai'") as caught:
+        plan("opnai")
+    assert "gemini" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "own"),
+    [
+        ("openai", "openai/text-embedding-3-large", "text-embedding-3-large"),
+        ("gemini", "models/gemini/gemini-embedding-001", "gemini-embedding-001"),
+        ("gemini", "google/gemini-embedding-001", "gemini-embedding-001"),
+        ("voyage", "voyage/voyage-4", "voyage-4"),
+        ("mistral", "mistral/mistral-embed", "mistral-embed"),
+        ("ollama", "ollama/bge-m3", "bge-m3"),
+        ("openai", "BAAI/bge-m3", "BAAI/bge-m3"),
+        ("openai", "openai/", "openai/"),
+    ],
+)
+def test_a_models_name_loses_the_vendors(provider: str, model: str, own: str) -> None:
+    assert plan(provider, model=model).endpoint.model == own
+
+
+# --- keys ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AUTO_ORDER)
+def test_a_provider_without_a_key_says_where_one_may_stand(name: str) -> None:
+    with pytest.raises(ProviderUnavailableError, match=name) as caught:
+        plan(name, environ={})
+
+    assert KNOWN[name].key_variables[0] in caught.value.hint
+    assert "search.remote.apiKey" in caught.value.hint
+    assert f"models.providers.{KNOWN[name].entry_names[0]}.apiKey" in caught.value.hint
+
+
+def test_a_header_with_a_key_stands_for_one() -> None:
+    found = plan("openai", remote=Remote(headers={"Authorization": "Bearer x"}), environ={})
+
+    assert found.endpoint.headers == {"Authorization": "Bearer x"}
+
+
+def test_another_vendor_never_gets_what_remote_holds() -> None:
+    remote = Remote(base_url=PROXY, api_key="key-of-the-proxy", headers={"X-Team": "a"})
+
+    for name in ("gemini", "voyage", "mistral", "ollama"):
+        found = plan(
+            "openai", name=name, remote=remote, model="text-embedding-3-large", output_dimensionality=64
+        )
+
+        assert found.endpoint.base_url == KNOWN[name].base_url
+        assert key_in(found) in (f"key-of-{name}", None)
+        assert found.endpoint.headers == {}
+        assert (found.endpoint.model, found.endpoint.dims) == (KNOWN[name].default_model, None)
+
+
+def test_a_fallback_of_the_same_vendor_is_meant_by_remote_too() -> None:
+    found = plan("google", name="gemini", remote=Remote(api_key="mine"), model="gemini-embedding-2")
+
+    assert (key_in(found), found.endpoint.model) == ("mine", "gemini-embedding-2")
+
+
+def test_beside_a_local_model_remote_is_meant_for_the_fallback() -> None:
+    remote = Remote(api_key="mine")
+
+    assert key_in(plan("local", name="voyage", fallback="voyage", remote=remote)) == "mine"
+    assert key_in(plan("local", name="openai", fallback="voyage", remote=remote)) == "key-of-openai"
+
+
+def test_auto_gives_remote_to_the_first_it_tries_alone() -> None:
+    remote = Remote(base_url=HERE, api_key="mine")
+
+    assert key_in(plan("auto", name="openai", remote=remote)) == "mine"
+    assert key_in(plan("auto", name="gemini", remote=remote)) == "key-of-gemini"
+    assert plan("auto", name="gemini", remote=remote).endpoint.base_url == KNOWN["gemini"].base_url
+
+
+def test_auto_takes_no_provider_for_which_nothing_speaks() -> None:
+    entry = ProviderEntry(id="openai", base_url=HERE)
+
+    with pytest.raises(ProviderUnavailableError):
+        remote_choice(MemorySearch(), entry, environ={}).plan_auto("openai")
+    found = remote_choice(MemorySearch(remote=Remote(base_url=HERE)), environ={}).plan_auto("openai")
+    assert (found.endpoint.base_url, key_in(found)) == (HERE, None)
+
+
+# --- addresses, headers, entries ------------------------------------------------------------------------
+
+
+def test_remote_goes_before_the_entry_and_its_headers_win() -> None:
+    entry = ProviderEntry(
+        id="openai",
+        base_url="https://entry.example/v1/",
+        api_key="of-the-entry",
+        headers={"X-A": "1", "X-B": "1"},
+    )
+
+    alone = plan("openai", entry, environ={})
+    assert (alone.endpoint.base_url, key_in(alone)) == ("https://entry.example/v1", "of-the-entry")
+    assert alone.endpoint.headers == {"X-A": "1", "X-B": "1"}
+
+    both = plan("openai", entry, remote=Remote(base_url=PROXY + "//", headers={"x-b": "2"}), environ={})
+    assert (both.endpoint.base_url, key_in(both)) == (PROXY, "of-the-entry")
+    assert both.endpoint.headers == {"X-A": "1", "x-b": "2"}
+
+
+@pytest.mark.parametrize("base_url", ["https://api.openai.com/v1", "https://eu.api.openai.com/v1/"])
+def test_openais_own_hosts_are_spoken_to_in_full(base_url: str) -> None:
+    found = plan("openai", remote=Remote(base_url=base_url))
+
+    assert (found.dialect, found.has_bulk, found.limits) == ("openai", True, KNOWN["openai"].limits)
+
+
+def test_openai_elsewhere_is_any_compatible_server() -> None:
+    found = plan("openai", remote=Remote(base_url=PROXY))
+
+    assert (found.dialect, found.has_bulk, found.metered) == ("compatible", False, True)
+    assert found.limits == KNOWN["compatible"].limits
+    assert found.space.id == plan("openai").space.id
+    with pytest.raises(ProviderUnavailableError):
+        plan("openai", remote=Remote(base_url=PROXY), environ={})
+    with pytest.raises(ProviderUnavailableError):
+        plan("openai", remote=Remote(base_url="https://api.openai.com.evil.example"), environ={})
+
+
+@pytest.mark.parametrize("base_url", [HERE, "http://localhost:1234/v1", "http://[::1]:8080/v1"])
+def test_a_server_of_this_machine_needs_no_key_and_costs_nothing(base_url: str) -> None:
+    found = plan("openai", remote=Remote(base_url=base_url), environ={})
+
+    assert (found.dialect, key_in(found), found.metered) == ("compatible", None, False)
+
+
+@pytest.mark.parametrize(
+    ("batch", "own", "elsewhere"),
+    [
+        (Batch(), True, False),
+        (Batch(enabled=True, enabled_set=True), True, True),
+        (Batch(enabled=False, enabled_set=True), False, False),
+    ],
+)
+def test_a_batch_api_elsewhere_is_used_where_the_user_says_so(
+    batch: Batch, own: bool, elsewhere: bool
+) -> None:
+    for name in ("openai", "gemini", "voyage"):
+        assert plan(name, remote=Remote(batch=batch)).has_bulk is own
+        assert plan(name, remote=Remote(batch=batch, base_url=PROXY)).has_bulk is elsewhere
+    assert not plan("mistral", remote=Remote(batch=batch)).has_bulk
+
+
+def test_an_entry_of_its_own_is_spoken_to_by_its_api() -> None:
+    entry = ProviderEntry(
+        id="lab",
+        base_url="http://box:8080/v1",
+        api_key="${LAB}",
+        api="openai-completions",
+        models=("chat", "lab-embed"),
+    )
+
+    found = plan("lab", entry, environ={"LAB": "key-of-the-lab"})
+    assert (found.dialect, found.endpoint.provider, found.endpoint.model) == (
+        "compatible",
+        "lab",
+        "lab-embed",
+    )
+    assert (found.endpoint.base_url, key_in(found)) == ("http://box:8080/v1", "key-of-the-lab")
+    assert plan("lab", entry, model="lab/BAAI/bge-m3", environ={"LAB": "x"}).endpoint.model == "BAAI/bge-m3"
+
+    ollama = ProviderEntry(id="box", base_url="http://box:11434", api="ollama", models=("nomic-embed-text",))
+    found = plan("box", ollama)
+    assert (found.dialect, found.endpoint.provider, found.metered) == ("ollama", "box", False)
+    assert found.space.query_prefix
+
+
+def test_an_entry_never_gets_the_vendors_own_key() -> None:
+    entry = ProviderEntry(
+        id="gem", base_url="https://gem.example", api="google-generative-ai", models=("gemini-embedding-001",)
+    )
+
+    with pytest.raises(ProviderUnavailableError) as caught:
+        plan("gem", entry)
+    assert "models.providers.gem.apiKey" in caught.value.hint
+    assert "GEMINI_API_KEY" not in caught.value.hint
+
+
+def test_an_entry_without_embeddings_is_said_to_have_none() -> None:
+    with pytest.raises(ConfigInvalidError, match="anthropic-messages"):
+        plan("claude", ProviderEntry(id="claude", api="anthropic-messages", base_url=PROXY))
+
+
+@pytest.mark.parametrize("name", ["compatible", "openai-compatible"])
+def test_a_compatible_server_is_described_by_remote_alone(name: str) -> None:
+    found = plan(name, model="bge-m3", remote=Remote(base_url=HERE))
+
+    assert (found.dialect, found.endpoint.provider, key_in(found)) == ("compatible", name, None)
+    with pytest.raises(ConfigInvalidError, match=r"no model is named"):
+        plan(name, remote=Remote(base_url=HERE))
+    with pytest.raises(ConfigInvalidError, match=r"address"):
+        plan(name, model="bge-m3")
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "marker",
+        "ftp://marker",
+        "https://",
+        "https://me:marker@host/v1",
+        "https://marker@host/v1",
+        "https://host/v1?key=marker",
+        "https://host/v1#marker",
+        "https://host:99999/marker",
+        "https://host/marker\nx",
+        "https://[marker/",
+    ],
+)
+def test_an_address_that_can_not_be_used_is_named_and_not_repeated(base_url: str) -> None:
+    for place, remote in [
+        ("search.remote.baseUrl", Remote(base_url=base_url)),
+        ("models.providers.openai.baseUrl", None),
+    ]:
+        entry = ProviderEntry(id="openai", base_url=base_url)
+        with pytest.raises(ConfigInvalidError, match=place) as caught:
+            plan("openai", entry, remote=remote)
+        assert "marker" not in str(caught.value.to_wire())
+
+
+# --- spaces ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AUTO_ORDER)
+def test_vectors_openclaw_stored_are_in_the_same_space(name: str) -> None:
+    assert plan(name, model=DEFAULT_MODELS[name]).space.id == space_of(name, DEFAULT_MODELS[name])
+
+
+def test_url_key_headers_and_port_are_no_part_of_the_space() -> None:
+    plans = [
+        plan("openai"),
+        plan("openai", remote=Remote(api_key="other")),
+        plan("openai", remote=Remote(base_url=HERE)),
+        plan("openai", remote=Remote(base_url="http://127.0.0.1:9090/v1", headers={"A": "b"})),
+        plan("openai", ProviderEntry(id="openai", base_url=PROXY, api_key="k")),
+    ]
+
+    assert len({one.space.id for one in plans}) == 1
+    assert len({one.endpoint.account for one in plans}) == len(plans)
+
+
+def test_model_size_and_type_of_documents_are_part_of_the_space() -> None:
+    spaces = {
+        plan("voyage").space.id,
+        plan("voyage", model="voyage-4").space.id,
+        plan("voyage", output_dimensionality=256).space.id,
+        plan("voyage", document_input_type="passage").space.id,
+    }
+
+    assert len(spaces) == 4
+    assert plan("voyage", query_input_type="question").space == plan("voyage").space
+    assert plan("voyage", query_input_type="question").endpoint.query_type == "question"
+
+
+def test_a_type_that_is_never_sent_makes_no_other_space() -> None:
+    assert plan("openai", document_input_type="passage").space == plan("openai").space
+
+
+# --- secrets --------------------------------------------------------------------------------------------
+
+
+def test_no_plan_and_no_error_shows_a_key() -> None:
+    marker = "sk-marker-0123456789"
+    remote = Remote(api_key=marker, headers={"X-Key": marker})
+    entry = ProviderEntry(id="lab", base_url=HERE, api_key=marker, headers={"X-Key": marker}, models=("m",))
+    environ = dict.fromkeys(KEYS, marker)
+    shown = []
+
+    for name in (*KNOWN, "lab", "opnai", "google"):
+        for tried in (None, remote, Remote(api_key=f"{marker}${{NOT_SET}}")):
+            chosen = MemorySearch(provider=name, remote=tried)
+            maker = remote_choice(chosen, entry, environ=environ)
+            shown.append(repr(maker) + repr(chosen) + repr(entry))
+            try:
+                found = maker.plan(name)
+            except MemdError as error:
+                shown.append(repr(error) + str(error.to_wire()))
+            else:
+                shown.append(repr(found) + repr(found.endpoint) + found.endpoint.account)
+
+    assert len(shown) > 40
+    assert marker not in " ".join(shown)
+
+
+def test_limits_are_the_models_own() -> None:
+    assert isinstance(plan("voyage", model="voyage-4-lite").limits, BatchLimits)
+    assert plan("voyage", model="voyage-4-lite").limits.max_tokens > plan("voyage").limits.max_tokens

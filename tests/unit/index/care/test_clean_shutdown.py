@@ -1,0 +1,128 @@
+"""An index that a clean stop left is trusted; whatever was written to since is read as a whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+import trio
+
+from memd.index.care import opening
+from memd.index.care.clean_shutdown import CHECKED_FOR_MS, is_as_closed, written_at
+from memd.index.connection import IndexFile
+from memd.index.files import count_all
+from memd.index.meta import bump_generation
+from tests.support.indexes import EXTENSION, new_index, publish
+
+NOW_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z."""
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """An index that was opened and closed once."""
+    path = tmp_path / "agent.sqlite"
+    db = new_index(path)
+    publish(db, "memory/a.md", [f"line {number} " + "word " * 100 for number in range(200)])
+    db.close()
+    use(path)
+    return path
+
+
+def use(path: Path, now_ms: int = NOW_MS, *, write: bool = False) -> int:
+    """Open an index, maybe write to it, and close it; return how many chunks it held."""
+
+    async def body() -> int:
+        index = await IndexFile.open(
+            path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b
+        )
+        try:
+            if write:
+                await index.write(bump_generation)
+            return (await index.read(count_all)).chunks
+        finally:
+            await index.close()
+
+    return trio.run(body)
+
+
+def is_trusted(path: Path, now_ms: int = NOW_MS) -> bool:
+    """Return whether the next opening will do without reading the whole file."""
+    written_ns = written_at(path)
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return is_as_closed(db, written_ns, now_ms)
+    finally:
+        db.close()
+
+
+@contextmanager
+def nobody_refills(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail where an opening goes through all vectors."""
+
+    def refuse(_: object) -> None:
+        raise AssertionError("all vectors were gone through")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opening, "_refill", refuse)
+        yield
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_what_a_clean_stop_left_is_trusted(path: Path, monkeypatch: pytest.MonkeyPatch, write: bool) -> None:
+    assert is_trusted(path)
+    with nobody_refills(monkeypatch):
+        assert use(path, NOW_MS + DAY_MS, write=write) == 200
+    assert is_trusted(path, NOW_MS + DAY_MS)
+
+
+def test_an_index_that_was_only_read_is_closed_without_a_write(path: Path) -> None:
+    before = path.stat().st_mtime_ns
+    use(path, NOW_MS + DAY_MS)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_byte_that_somebody_changed_is_found(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-8192:-4096] = bytes(4096)
+    path.write_bytes(bytes(data))
+
+    assert not is_trusted(path)
+    use(path)
+    assert [entry.name for entry in path.parent.iterdir() if ".corrupt-" in entry.name]
+
+
+def test_a_copy_that_was_put_in_its_place_is_read(path: Path) -> None:
+    shutil.copy(path, path.with_name("copy"))
+    os.replace(path.with_name("copy"), path)
+    assert not is_trusted(path)
+
+
+def test_a_log_left_by_a_crash_makes_it_doubtful(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    db.pragma("journal_mode", "wal")
+    db.pragma("wal_autocheckpoint", 0)
+    bump_generation(db)
+    crashed = path.with_name("crashed.sqlite")
+    shutil.copy2(path, crashed)
+    shutil.copy2(path.with_name(path.name + "-wal"), crashed.with_name(crashed.name + "-wal"))
+    db.close()
+
+    assert written_at(crashed) is None
+
+
+def test_once_a_week_it_is_read_all_the_same(path: Path) -> None:
+    assert is_trusted(path, NOW_MS + CHECKED_FOR_MS - 1)
+    assert not is_trusted(path, NOW_MS + CHECKED_FOR_MS)
+    assert not is_trusted(path, NOW_MS - 1)  # a clock set back says nothing
+
+
+def test_a_file_that_is_not_there_was_never_written(path: Path) -> None:
+    assert written_at(path.with_name("nowhere.sqlite")) is None

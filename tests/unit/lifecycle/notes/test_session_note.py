@@ -1,0 +1,381 @@
+"""A session that ends leaves a note of what was said last, and of no other conversation."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memd.lifecycle.notes import session_messages as messages_of
+from memd.settings.lifecycle import Life, SessionNote
+from memd_client.errors import BadParamsError, MemoryDisabledError, PathRefusedError
+from memd_client.notes import SessionEndedReply
+from tests.support.transcripts import conversation, header, message, reset
+from tests.unit.lifecycle.session_home import ANSWERED, ASKED, Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_the_note_has_a_header_and_what_was_said(home: Home) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    reply = home.end(session_id="abc", source="telegram")
+    assert reply == SessionEndedReply(
+        "main", "memory/2026-01-16-api-design.md", 2, "api-design", "words", "written"
+    )
+    assert home.note(reply) == (
+        "# Session: 2026-01-16 14:30:00 UTC\n\n"
+        "- **Session Key**: agent:main:main\n- **Session ID**: abc\n- **Source**: telegram\n\n"
+        "## Conversation Summary\n\n"
+        f"user: {ASKED}\nassistant: {ANSWERED}\n"
+    )
+    assert home.syncs == 1
+
+
+def test_day_and_hour_are_the_users(home: Home) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    home.now_ms = int(datetime(2028, 2, 28, 23, 30, tzinfo=UTC).timestamp() * 1000)
+    home.life = Life(time_zone="Europe/Prague")
+    reply = home.end(session_id="abc")
+    assert reply.path.startswith("memory/2028-02-29-")
+    assert home.note(reply).startswith("# Session: 2028-02-29 00:30:00 Europe/Prague\n")
+
+
+def test_only_the_last_messages_are_kept(home: Home) -> None:
+    home.transcripts.write_file("abc", conversation("abc", 20))
+    home.life = Life(time_zone="UTC", session_note=SessionNote(messages=4))
+    reply = home.end(session_id="abc")
+    assert reply.messages == 4
+    assert home.note(reply).splitlines()[-4:] == [
+        "user: Question 18 of abc",
+        "assistant: Answer 18 of abc",
+        "user: Question 19 of abc",
+        "assistant: Answer 19 of abc",
+    ]
+    assert "printed" not in home.note(reply)
+
+
+def test_commands_tools_injected_memory_and_secrets_are_left_out(home: Home) -> None:
+    key = "sk-proj-" + "a1B2c3D4e5" * 5
+    home.transcripts.write_file(
+        "abc",
+        [
+            header("abc"),
+            message("user", "<relevant-memories>old things</relevant-memories>" + ASKED),
+            message("assistant", [{"type": "tool_use", "name": "x"}, {"type": "text", "text": f"Use {key}"}]),
+            message("toolResult", "tool noise"),
+            message("user", "/model gpt"),
+            message("user", "/etc/hosts is wrong"),
+            message("user", "/new"),
+            "not json",
+        ],
+    )
+    note = home.note(home.end(session_id="abc"))
+    assert f"user: {ASKED}\nassistant: Use [redacted:" in note
+    assert note.endswith("\nuser: /etc/hosts is wrong\n")
+    for left_out in (key, "old things", "tool noise", "/model", "/new"):
+        assert left_out not in note
+
+
+def test_of_a_long_transcript_the_end_says_the_same_as_the_whole(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [header("abc")]
+    for turn in range(30):
+        records += [
+            message("user", f"question {turn} with an é"),
+            message("toolResult", "x" * turn * 50),
+            message("assistant", f"answer {turn}" if turn % 7 else "NO_REPLY"),
+        ]
+    home.transcripts.write_file("abc", records)
+    whole = home.note(home.end(session_id="abc", slug="whole"))
+    assert whole.endswith("user: question 29 with an é\nassistant: answer 29\n")
+    for room in (1, 7, 300, 1_001, 5_000):
+        monkeypatch.setattr(messages_of, "_END_BYTES", room)
+        assert home.end(session_id="abc", slug="whole").reason == "known"
+    home.life = Life(time_zone="UTC", session_note=SessionNote(messages=1_000))
+    assert home.end(session_id="abc", slug="all").messages == 55
+
+
+# --- which transcript -------------------------------------------------------------------------------
+
+
+def _plain(home: Home) -> dict[str, str]:
+    home.say("abc", ASKED, ANSWERED)
+    return {"session_id": "abc"}
+
+
+def _by_path(home: Home) -> dict[str, str]:
+    return {"transcript": str(home.say("abc", ASKED, ANSWERED))}
+
+
+def _by_name(home: Home) -> dict[str, str]:
+    home.say("abc", ASKED, ANSWERED)
+    return {"transcript": "abc.jsonl"}
+
+
+def _topic(home: Home) -> dict[str, str]:
+    home.say("abc-topic-7", ASKED, ANSWERED)
+    return {"session_id": "abc"}
+
+
+def _rotated(home: Home) -> dict[str, str]:
+    home.say("abc.jsonl.reset.2026-01-16T14-29-00.000Z", ASKED, ANSWERED)
+    home.say("abc", "/new")
+    return {"session_id": "abc"}
+
+
+def _path_rotated_since(home: Home) -> dict[str, str]:
+    home.say("abc.jsonl.reset.2026-01-16T14-29-00.000Z", ASKED, ANSWERED)
+    return {"transcript": str(home.transcripts.sessions / "abc.jsonl")}
+
+
+def _database(home: Home) -> dict[str, str]:
+    with home.transcripts.open_database() as database:
+        database.add_session("abc", [header("abc"), message("user", ASKED), message("assistant", ANSWERED)])
+    return {"session_id": "abc"}
+
+
+def _newest(home: Home) -> dict[str, str]:
+    home.say("old", "an old question", "an old answer")
+    os.utime(home.transcripts.sessions / "old.jsonl", (1, 1))
+    talked = home.say("abc", ASKED, ANSWERED)
+    os.utime(talked, (1_000, 1_000))
+    home.say("begun", "/new")
+    return {}
+
+
+@pytest.mark.parametrize(
+    "arrange", [_plain, _by_path, _by_name, _topic, _rotated, _path_rotated_since, _database, _newest]
+)
+def test_the_conversation_is_found(home: Home, arrange: Callable[[Home], dict[str, str]]) -> None:
+    reply = home.end(**arrange(home))
+    assert reply.messages == 2
+    assert home.note(reply).endswith(f"user: {ASKED}\nassistant: {ANSWERED}\n")
+    assert "- **Session ID**: abc" in home.note(reply)
+
+
+def test_another_conversation_is_never_taken_for_the_one_that_was_named(home: Home) -> None:
+    home.say("other", ASKED, ANSWERED)
+    for named in ({"session_id": "abc"}, {"transcript": "abc.jsonl"}, {"session_id": "../sessions/other"}):
+        assert home.end(**named).reason == "no_transcript"
+    assert home.written() == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "/tmp/x.jsonl",
+        "../../x.jsonl",
+        "x.txt",
+        "a\0.jsonl",
+        "{sessions}/../sessions/abc.jsonl",
+    ],
+)
+def test_a_transcript_elsewhere_is_refused(home: Home, path: str) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    with pytest.raises(PathRefusedError):
+        home.end(transcript=path.format(sessions=home.transcripts.sessions))
+    assert home.written() == []
+
+
+def test_a_link_among_the_sessions_is_not_followed(home: Home, tmp_path: Path) -> None:
+    real = home.say("abc", ASKED, ANSWERED)
+    real.rename(tmp_path / "elsewhere.jsonl")
+    real.symlink_to(tmp_path / "elsewhere.jsonl")
+    assert home.end(transcript=str(real)).reason == "no_transcript"
+
+
+def test_a_state_directory_behind_a_link_is_the_same_one(home: Home, tmp_path: Path) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    (tmp_path / "other-name").symlink_to(home.state)
+    path = tmp_path / "other-name" / "agents" / "main" / "sessions" / "abc.jsonl"
+    assert home.end(transcript=str(path)).messages == 2
+
+
+# --- no note ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("said", [(), ("/new",), ("", "NO_REPLY"), ("\u200b\u2066",)])
+def test_where_nothing_was_said_there_is_no_note(home: Home, said: Sequence[str]) -> None:
+    home.say("abc", *said)
+    reply = home.end(session_id="abc")
+    assert (reply.path, reply.messages, reply.reason) == ("", 0, "nothing_said")
+    assert home.written() == []
+    assert home.syncs == 0
+
+
+def test_turned_off_there_is_no_note(home: Home) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    home.life = Life(session_note=SessionNote(enabled=False))
+    assert home.end(session_id="abc").reason == "off"
+    home.enabled = False
+    with pytest.raises(MemoryDisabledError):
+        home.end(session_id="abc")
+    assert home.written() == []
+
+
+@pytest.mark.parametrize("kind", ["cron:job:run:1", "subagent:1", "main:heartbeat"])
+def test_what_is_no_conversation_leaves_no_note(home: Home, kind: str) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    assert home.end(session_key=f"agent:main:{kind}").reason == "no_transcript"
+    assert home.written() == []
+
+
+def test_without_sessions_there_is_no_note(home: Home) -> None:
+    assert home.end().reason == "no_transcript"
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"session_key": " "}, "session_key"),
+        ({"reason": "bored"}, "reason"),
+    ],
+)
+def test_a_wrong_parameter_is_named(home: Home, params: dict[str, str], field: str) -> None:
+    with pytest.raises(BadParamsError, match=f"`{field}`"):
+        home.end(**params)
+
+
+# --- its name ---------------------------------------------------------------------------------------
+
+
+def test_the_caller_may_name_it(home: Home) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    reply = home.end(session_id="abc", slug="../Vendor Pitch")
+    assert (reply.path, reply.slug_from) == ("memory/2026-01-16-vendor-pitch.md", "caller")
+
+
+def test_a_name_of_which_nothing_is_left_is_none(home: Home) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    assert home.end(session_id="abc", slug="../..").slug_from == "words"
+
+
+def test_the_model_may_name_it(home: Home) -> None:
+    home.say("abc", ASKED, ANSWERED)
+
+    async def complete(_: str) -> str:
+        return "../rest-choice"
+
+    home.complete = complete
+    assert home.end(session_id="abc").slug_from == "words"  # the settings name no model
+    home.life = Life(time_zone="UTC", session_note=SessionNote(slug_model="mine/small"))
+    home.now_ms += 86_400_000
+    reply = home.end(session_id="abc")
+    assert (reply.path, reply.slug_from) == ("memory/2026-01-17-rest-choice.md", "model")
+
+
+def test_without_a_word_the_time_names_it(home: Home) -> None:
+    home.say("abc", "ok", "yes")
+    assert home.end(session_id="abc").path == "memory/2026-01-16-1430.md"
+
+
+def test_a_taken_name_gets_a_number_and_nothing_is_overwritten(home: Home) -> None:
+    taken = home.workspace / "memory" / "2026-01-16-api.md"
+    taken.parent.mkdir()
+    taken.write_text("by hand", encoding="utf-8")
+    home.say("a", "first", "one")
+    home.say("b", "second", "two")
+    paths = [home.end(session_id=each, slug="api").path for each in "ab"]
+    assert paths == ["memory/2026-01-16-api-2.md", "memory/2026-01-16-api-3.md"]
+    assert taken.read_text(encoding="utf-8") == "by hand"
+
+
+def test_the_same_session_ended_twice_leaves_one_note(home: Home) -> None:
+    home.say("abc", ASKED, ANSWERED)
+    first = home.end(session_id="abc")
+    home.now_ms += 5_000
+    again = home.end(session_id="abc")
+    assert (again.path, again.reason) == (first.path, "known")
+    assert home.written() == [first.path]
+
+
+def test_two_at_once_get_two_names(home: Home) -> None:
+    for each in "abcdefgh":
+        home.say(each, f"question {each}", "answer")
+    paths: list[str] = []
+    threads = [
+        threading.Thread(target=lambda each=each: paths.append(home.end(session_id=each, slug="same").path))
+        for each in "abcdefgh"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(paths)) == 8
+    assert home.written() == sorted(paths)
+
+
+# --- several conversations in one session -----------------------------------------------------------
+
+TALKS = [["about the heron", "it nests"], ["about the stork", "it left"], ["about the crane", "it dances"]]
+
+
+def _turns(said: Sequence[str]) -> list[str]:
+    return [message("assistant" if at % 2 else "user", text) for at, text in enumerate(said)]
+
+
+def _begin(home: Home, era: str) -> Callable[[Sequence[str]], None]:
+    """Return what appends records to a session `abc` of an era."""
+    home.transcripts.write_file("abc", [header("abc")])
+    if era == "jsonl":
+        return lambda records: home.transcripts.append_file("abc", records)
+    (home.transcripts.sessions / "abc.jsonl").unlink()
+    with home.transcripts.open_database() as database:
+        database.add_session("abc", [header("abc")], key="agent:main:main")
+
+    def append(records: Sequence[str]) -> None:
+        with home.transcripts.open_database() as database:
+            database.append("abc", records)
+
+    return append
+
+
+@pytest.mark.parametrize("era", ["jsonl", "sqlite"])
+def test_three_conversations_of_one_session_leave_three_notes_each_its_own(home: Home, era: str) -> None:
+    append = _begin(home, era)
+    notes = []
+    for said in TALKS:
+        append([*_turns(said), reset()])
+        notes.append(home.note(home.end(session_id="abc", next_session_id="abc")))
+
+    assert len(home.written()) == 3
+    for note, said in zip(notes, TALKS, strict=True):
+        assert note.endswith(f"## Conversation Summary\n\nuser: {said[0]}\nassistant: {said[1]}\n")
+
+
+@pytest.mark.parametrize("era", ["jsonl", "sqlite"])
+def test_what_is_said_after_the_reset_is_in_no_note_of_the_conversation_before(home: Home, era: str) -> None:
+    append = _begin(home, era)
+    append([*_turns(TALKS[0]), reset(), *_turns(TALKS[1]), reset(), *_turns(TALKS[2])])
+
+    ended = home.note(home.end(session_id="abc", next_session_id="abc"))
+    last = home.note(home.end(session_id="abc", next_session_id="def"))
+
+    assert ended.endswith("\n\nuser: about the stork\nassistant: it left\n")
+    assert last.endswith("\n\nuser: about the crane\nassistant: it dances\n")
+
+
+def test_a_reset_that_follows_a_reset_leaves_no_note(home: Home) -> None:
+    append = _begin(home, "jsonl")
+    append([*_turns(TALKS[0]), reset(), reset()])
+
+    assert home.end(session_id="abc", next_session_id="abc").reason == "nothing_said"
+
+
+def test_a_long_conversation_before_a_reset_is_found_behind_what_tools_printed(home: Home) -> None:
+    append = _begin(home, "jsonl")
+    printed = message("toolResult", "x" * 300_000)
+    append([*_turns(TALKS[0]), reset(), *_turns(TALKS[1]), printed, reset(), printed, *_turns(TALKS[2])])
+
+    note = home.note(home.end(session_id="abc", next_session_id="abc"))
+
+    assert note.endswith("\n\nuser: about the stork\nassistant: it left\n")

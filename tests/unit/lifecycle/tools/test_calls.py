@@ -1,0 +1,297 @@
+"""A model's call gets an answer of OpenClaw's shape, or one it can correct itself by; never an error."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.lifecycle.tools.calls import MOST_TEXT_CHARS, as_json
+from memd.lifecycle.tools.tools import Tools
+from memd.settings.lifecycle import Life
+from memd.settings.schema import MemorySearch
+from memd_client.errors import (
+    FileMissingError,
+    PathRefusedError,
+)
+from memd_client.messages import Degraded, EmptyResult, Fallback
+from memd_client.tooling import CallToolParams, CallToolReply
+from tests.unit.lifecycle.scripted_host import ScriptedHost, found, hit
+
+MAX_HIT_OVERHEAD_CHARS = 300
+GROUP = "agent:main:telegram:group:-100"
+
+
+def _call(host: ScriptedHost, name: str, arguments: Any, **params: Any) -> CallToolReply:
+    return trio.run(Tools(host, lambda: 0).call, CallToolParams(name, arguments, **params))
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> ScriptedHost:
+    return ScriptedHost(tmp_path)
+
+
+# --- search -----------------------------------------------------------------------------------------
+
+
+def test_a_search_answers_in_openclaws_shape(host: ScriptedHost) -> None:
+    host.reply = found(hit("We chose REST.\n"))
+
+    reply = _call(host, "memory_search", {"query": "api"}, session_key=GROUP)
+
+    assert reply.ok
+    assert reply.result == {
+        "results": [
+            {
+                "path": "memory/2026-01-16.md",
+                "startLine": 3,
+                "endLine": 9,
+                "score": 0.8124,
+                "snippet": "We chose REST.\n",
+                "source": "memory",
+            }
+        ],
+        "provider": "local",
+        "model": "minilm",
+        "fallback": None,
+        "mode": "hybrid",
+        "citations": "off",
+    }
+    assert json.loads(reply.text) == reply.result
+
+
+def test_arguments_and_the_deadline_reach_the_search(host: ScriptedHost) -> None:
+    _call(host, "memory_search", {"query": "x", "maxResults": 3, "minScore": 0.2}, deadline_ms=500)
+
+    asked = host.searched[0]
+    assert (asked.query, asked.max_results, asked.min_score, asked.deadline_ms) == ("x", 3, 0.2, 500)
+
+
+def test_active_projects_reach_the_search(host: ScriptedHost) -> None:
+    _call(host, "memory_search", {"query": "x"}, active_projects=["a"])
+    _call(host, "memory_search", {"query": "x"})
+
+    assert [asked.active_projects for asked in host.searched] == [["a"], None]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "sources"), [("memory", ["memory"]), ("sessions", ["sessions"]), ("all", None), (None, None)]
+)
+def test_a_corpus_names_the_sources_that_are_searched(
+    host: ScriptedHost, corpus: str | None, sources: list[str] | None
+) -> None:
+    host.config = replace(host.config, settings=MemorySearch(sources=("memory", "sessions")))
+
+    assert _call(host, "memory_search", {"query": "x", "corpus": corpus}).ok
+
+    assert host.searched[0].sources == sources
+
+
+@pytest.mark.parametrize("corpus", ["sessions", "wiki"])
+def test_a_corpus_that_is_not_there_is_not_searched_and_said_so(host: ScriptedHost, corpus: str) -> None:
+    reply = _call(host, "memory_search", {"query": "x", "corpus": corpus})
+
+    assert reply.ok
+    assert reply.result["results"] == []
+    assert reply.result["warning"]
+    assert host.searched == []
+
+
+def test_an_unknown_corpus_is_answered_with_those_there_are(host: ScriptedHost) -> None:
+    reply = _call(host, "memory_search", {"query": "x", "corpus": "web"})
+
+    assert not reply.ok
+    assert "one of memory, sessions, wiki, all" in reply.result["error"]
+
+
+def test_a_wiki_page_is_not_found_in_the_notes(host: ScriptedHost) -> None:
+    host.text = "a note"
+
+    assert _call(host, "memory_get", {"path": "x.md", "corpus": "wiki"}).result["status"] == "not_found"
+    assert "status" not in _call(host, "memory_get", {"path": "x.md", "corpus": "all"}).result
+
+
+def test_the_session_that_asks_is_left_out(host: ScriptedHost) -> None:
+    _call(host, "memory_search", {"query": "x"}, session_key=GROUP)
+    _call(host, "memory_search", {"query": "x"})
+
+    assert [asked.exclude_session for asked in host.searched] == [GROUP, None]
+
+
+def test_what_is_less_than_the_whole_is_said(host: ScriptedHost) -> None:
+    host.reply = found(
+        degraded=Degraded("provider_unreachable", "no route", 5, "check the network"),
+        fallback=Fallback("openai", "provider_auth", "the key was refused", 5),
+    )
+
+    result = _call(host, "memory_search", {"query": "x"}).result
+
+    assert result["degraded"] == {
+        "code": "provider_unreachable",
+        "reason": "no route",
+        "hint": "check the network",
+    }
+    assert result["fallback"] == {"from": "openai", "reason": "the key was refused"}
+    assert result["abstained"] is True
+    assert result["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "session", "cited"),
+    [
+        ("auto", "agent:main:main", True),
+        ("auto", "agent:main:whatsapp:direct:+49", True),
+        ("auto", GROUP, False),
+        ("auto", "agent:main:discord:channel:7", False),
+        ("on", GROUP, True),
+        ("off", "agent:main:main", False),
+    ],
+)
+def test_places_are_named_where_the_settings_and_the_session_let_them(
+    tmp_path: Path, mode: Any, session: str, cited: bool
+) -> None:
+    host = ScriptedHost(tmp_path, Life(citations=mode))
+    host.reply = found(hit("We chose REST."))
+
+    result = _call(host, "memory_search", {"query": "x"}, session_key=session).result
+
+    assert result["citations"] == ("on" if cited else "off")
+
+
+@pytest.mark.parametrize("citations", ["on", "off"])
+@pytest.mark.parametrize("path", ["MEMORY.md", f"memory/{'long-name/' * 17}x.md"])
+def test_beside_its_snippet_a_hit_takes_at_most_300_characters(
+    tmp_path: Path, citations: Any, path: str
+) -> None:
+    host = ScriptedHost(tmp_path, Life(citations=citations))
+    snippet = "The staging gateway listens on port 8443."
+    hits = [hit(snippet, path, first, first + 12) for first in range(123_400, 123_500, 10)]
+    host.reply = found(*hits)
+    rest = len(_call(host, "memory_search", {"query": "x"}).text)
+    host.reply = found()
+
+    rest -= len(_call(host, "memory_search", {"query": "x"}).text) + len(hits) * len(snippet)
+
+    assert rest / len(hits) <= MAX_HIT_OVERHEAD_CHARS
+    assert len(path) in (9, 181)
+
+
+def test_a_search_without_hits_says_why(host: ScriptedHost) -> None:
+    host.reply = found(empty=EmptyResult("no_match", "No relevant results.", "Search with min_score 0."))
+
+    result = _call(host, "memory_search", {"query": "x"}).result
+
+    assert result["reason"] == "No relevant results. Search with minScore 0."
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_snippet_stays_data_and_shows_what_it_holds(snippet: str) -> None:
+    text = as_json({"snippet": snippet})
+
+    assert json.loads(text) == {"snippet": snippet}
+    assert not set(text) & set("\0\x1b\x7f\x85\u200b\u200e\u2028\u202a\u202e\u2066\u2069\ufeff\U000e0041")
+
+
+def test_unseen_characters_are_written_out_and_others_are_not() -> None:
+    text = as_json({"snippet": "a\u202eb\x1b[31m\U000e0041 早 é 👩\u200d💻"})
+
+    assert text == '{"snippet":"a\\u202eb\\u001b[31m\\udb40\\udc41 早 é 👩\u200d💻"}'
+
+
+# --- get --------------------------------------------------------------------------------------------
+
+
+def test_get_answers_with_the_lines_asked_for(host: ScriptedHost) -> None:
+    host.text = "one\ntwo\nthree\nfour"
+
+    reply = _call(host, "memory_get", {"path": "MEMORY.md", "from": 2, "lines": 2})
+
+    assert reply.ok
+    assert reply.result == {
+        "path": "MEMORY.md",
+        "text": "two\nthree",
+        "from": 2,
+        "lines": 2,
+        "total_lines": 4,
+    }
+
+
+def test_a_long_file_is_cut_at_a_lines_end_and_says_where_to_go_on(host: ScriptedHost) -> None:
+    host.text = "\n".join(f"{number:09}" for number in range(1, 10_002))
+
+    first = _call(host, "memory_get", {"path": "MEMORY.md"}).result
+    second = _call(host, "memory_get", {"path": "MEMORY.md", "from": first["next_from"]}).result
+
+    assert first["truncated"] is True
+    assert second["truncated"] is True
+    assert len(first["text"]) == MOST_TEXT_CHARS - 1
+    assert first["lines"] == 5_000
+    assert second["text"].startswith("000005001\n")
+
+
+def test_a_line_longer_than_an_answer_is_cut_and_passed(host: ScriptedHost) -> None:
+    host.text = "x" * (MOST_TEXT_CHARS + 1) + "\nend"
+
+    result = _call(host, "memory_get", {"path": "MEMORY.md"}).result
+
+    assert (len(result["text"]), result["lines"], result["next_from"]) == (MOST_TEXT_CHARS, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ({"path": "memory/a.md#L3-L9"}, ("memory/a.md", 3, 7)),
+        ({"path": "memory/a.md#L3"}, ("memory/a.md", 3, 1)),
+        ({"path": "memory/a.md#L3-L9", "from": 5}, ("memory/a.md", 5, None)),
+        ({"path": " MEMORY.md ", "lines": 10**30}, ("MEMORY.md", 1, 2**31 - 1)),
+    ],
+)
+def test_a_citation_will_do_for_a_path(host: ScriptedHost, arguments: Any, asked: Any) -> None:
+    _call(host, "memory_get", arguments)
+
+    assert (host.read[0].path, host.read[0].from_line, host.read[0].lines) == asked
+
+
+def test_a_file_that_is_missing_is_not_found(host: ScriptedHost) -> None:
+    host.failure = FileMissingError("there is no memory/x.md", hint="Did you mean memory/y.md?")
+
+    reply = _call(host, "memory_get", {"path": "memory/x.md"})
+
+    assert reply.ok
+    reason = "There is no memory/x.md. Did you mean memory/y.md?"
+    assert reply.result == {"status": "not_found", "path": "memory/x.md", "text": "", "reason": reason}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("a\nb\n", "The file has 2 lines."), ("a", "The file has 1 line."), ("", "The file is empty.")],
+)
+def test_lines_beyond_the_end_say_how_many_there_are(host: ScriptedHost, text: str, reason: str) -> None:
+    host.text = text
+
+    result = _call(host, "memory_get", {"path": "MEMORY.md", "from": 40}).result
+
+    assert (result["text"], result["lines"], result["reason"]) == ("", 0, reason)
+
+
+def test_a_path_that_is_no_memory_is_answered(host: ScriptedHost) -> None:
+    host.failure = PathRefusedError("'../etc' is refused")
+
+    reply = _call(host, "memory_get", {"path": "memory/x.md"})
+
+    assert not reply.ok
+    assert reply.result["error"] == "memory_get: '../etc' is refused"
+    assert "memory_search" in reply.result["expected"]
+    assert reply.result["example"]["path"] == "memory/2026-01-16.md"
+
+
+def test_of_a_transcript_the_model_learns_that_there_is_no_more(host: ScriptedHost) -> None:
+    host.failure = PathRefusedError("refused")
+
+    assert "transcript" in _call(host, "memory_get", {"path": "sessions/a.jsonl"}).result["expected"]

@@ -1,0 +1,293 @@
+"""Layers of memorySearch keys become bounded settings; a slip costs one key of one agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from memd.settings.agents import OpenClawHome, resolve
+from memd.settings.layers import DEFAULT_MODELS
+from memd.settings.schema import ExtraPath
+
+HOME = Path("/home/u")
+STATE = HOME / ".openclaw"
+FILE = STATE / "openclaw.json"
+
+
+def _resolve(document: object, **more: Any) -> OpenClawHome:
+    """Return what a document resolves to in `/home/u/.openclaw`."""
+    return resolve(document, **({"config_path": FILE, "state_dir": STATE, "home": HOME} | more))
+
+
+def _search(**keys: Any) -> OpenClawHome:
+    """Return what `agents.defaults.memorySearch` with these keys resolves to."""
+    return _resolve({"agents": {"defaults": {"memorySearch": keys}}})
+
+
+def _said(home: OpenClawHome, agent: str | None = None) -> list[str]:
+    """Return the problems of the file or of one agent, without the file's name."""
+    problems = home.problems if agent is None else home.agents[agent].problems
+    assert all(problem.message.startswith(f"{FILE}: ") for problem in problems)
+    return [problem.message.removeprefix(f"{FILE}: ") for problem in problems]
+
+
+def test_settings_of_both_eras_resolve_to_the_same() -> None:
+    defaults, own = {"provider": "local", "query": {"maxResults": 9}}, {"query": {"minScore": 0.5}}
+    old = {"agents": {"defaults": {"memorySearch": defaults}, "list": [{"id": "a", "memorySearch": own}]}}
+    new = {"memory": {"search": defaults}, "agents": {"entries": {"a": {"memory": {"search": own}}}}}
+
+    before, after = _resolve(old).agents["a"], _resolve(new).agents["a"]
+
+    assert before == after
+    query = after.settings.query
+    assert (after.settings.provider, query.max_results, query.min_score, query.min_score_set) == (
+        "local",
+        9,
+        0.5,
+        True,
+    )
+
+
+def test_min_score_is_told_from_its_default() -> None:
+    assert not _search(query={"minScore": None}).agents["main"].settings.query.min_score_set
+    assert not _search(query={"minScore": "high"}).agents["main"].settings.query.min_score_set
+    assert _search(query={"minScore": 0.35}).agents["main"].settings.query.min_score_set
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"chunking": {"tokens": 0, "overlap": 5}}, {"chunking": {"tokens": 1, "overlap": 0}}),
+        ({"chunking": {"tokens": 100, "overlap": 100}}, {"chunking": {"tokens": 100, "overlap": 99}}),
+        ({"chunking": {"overlap": -1}}, {"chunking": {"overlap": 0}}),
+        ({"query": {"maxResults": 0, "minScore": -1}}, {"query": {"maxResults": 1, "minScore": 0}}),
+        (
+            {"query": {"hybrid": {"candidateMultiplier": 2.9}}},
+            {"query": {"hybrid": {"candidateMultiplier": 2}}},
+        ),
+        ({"query": {"hybrid": {"vectorWeight": 1}}}, {"query": {"hybrid": {"vectorWeight": 1 / 1.3}}}),
+        ({"query": {"hybrid": {"mmr": {"lambda": 7}}}}, {"query": {"hybrid": {"mmr": {"lambda": 1}}}}),
+        (
+            {"query": {"hybrid": {"temporalDecay": {"halfLifeDays": 0.5}}}},
+            {"query": {"hybrid": {"temporalDecay": {"halfLifeDays": 1}}}},
+        ),
+        ({"cache": {"maxEntries": 0}}, {"cache": {"maxEntries": 1}}),
+        ({"sync": {"watchDebounceMs": -1}}, {"sync": {"watchDebounceMs": 0}}),
+        ({"sync": {"sessions": {"deltaBytes": -5}}}, {"sync": {"sessions": {"deltaBytes": 0}}}),
+        ({"sources": ["sessions", "memory", "sessions"]}, {"sources": ("memory",)}),
+        ({"sources": []}, {"sources": ("memory",)}),
+        ({"provider": "openai"}, {"model": "text-embedding-3-small"}),
+        ({"provider": "voyage", "model": "m"}, {"model": "m"}),
+        ({"provider": "local", "remote": {"baseUrl": "u"}}, {"remote": {"baseUrl": "u"}}),
+        ({"provider": "local", "remote": {"batch": {"wait": False}}}, {"remote": None}),
+        ({"store": {"path": "idx/{agentId}/../m.db"}}, {"store": {"path": str(STATE / "idx" / "m.db")}}),
+    ],
+)
+def test_values_are_kept_within_their_bounds(keys: dict[str, Any], expected: dict[str, Any]) -> None:
+    home = _search(**keys)
+
+    _assert_holds(msgspec.to_builtins(home.agents["main"].settings), expected)
+    assert home.problems == ()
+
+
+def _assert_holds(value: Any, expected: Any) -> None:
+    """Assert that a nested value holds every expected key."""
+    if isinstance(expected, dict):
+        for key, inner in expected.items():
+            _assert_holds(value[key], inner)
+    else:
+        assert value == (pytest.approx(expected) if isinstance(expected, float) else expected)
+
+
+def test_overrides_win_key_by_key_and_null_overrides_nothing() -> None:
+    document = {
+        "agents": {
+            "defaults": {"memorySearch": {"remote": {"baseUrl": "u", "headers": {"A": "1", "B": "2"}}}},
+            "list": [{"id": "a", "memorySearch": {"remote": {"baseUrl": None, "headers": {"C": "3"}}}}],
+        }
+    }
+
+    remote = _resolve(document).agents["a"].settings.remote
+
+    assert remote is not None
+    assert (remote.base_url, remote.headers) == ("u", {"C": "3"})
+
+
+def test_extra_paths_add_up_and_each_counts_once() -> None:
+    document = {
+        "agents": {
+            "defaults": {"memorySearch": {"extraPaths": ["~/notes", " docs ", ""]}},
+            "list": [
+                {"id": "a", "memorySearch": {"extraPaths": ["docs", {"path": "wiki", "pattern": "**/*.md"}]}}
+            ],
+        }
+    }
+
+    paths = _resolve(document).agents["a"].settings.extra_paths
+
+    assert paths == (
+        ExtraPath(path="~/notes"),
+        ExtraPath(path="docs"),
+        ExtraPath(path="wiki", pattern="**/*.md"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"query": {"maxResults": "9"}}, "query.maxResults: expected a whole number, found a string"),
+        ({"query": {"minScore": True}}, "query.minScore: expected a number, found true or false"),
+        ({"query": []}, "query: expected an object, found a list"),
+        ({"enabled": 1}, "enabled: expected true or false, found the number 1"),
+        (
+            {"query": {"hybrid": {"fusion": "best"}}},
+            'query.hybrid.fusion: expected one of "normalized", "rrf", "weighted", found a string',
+        ),
+        ({"sources": "memory"}, "sources: expected a list of sources, found a string"),
+        ({"sources": ["notes"]}, 'sources[0]: expected one of "memory", "sessions", found a string'),
+        (
+            {"extraPaths": [7]},
+            "extraPaths[0]: expected a path, or an object with a path and a pattern, found the number 7",
+        ),
+        ({"extraPaths": "a"}, "extraPaths: expected a list of paths, found a string"),
+        (
+            {"remote": {"apiKey": {"secret": "s3cr3t"}}},
+            'remote.apiKey: expected a string, or {source: "env", id: "NAME"}, found an object',
+        ),
+        (
+            {"remote": {"apiKey": {"source": "file", "provider": "default", "id": "/s3cr3t"}}},
+            'remote.apiKey: expected a string, or {source: "env", id: "NAME"}, found an object',
+        ),
+        (
+            {"remote": {"apiKey": {"source": "env", "id": "s3cr3t !"}}},
+            'remote.apiKey: expected a string, or {source: "env", id: "NAME"}, found an object',
+        ),
+        (
+            {"outputDimensionality": 0},
+            "outputDimensionality: expected a whole number of at least 1, found the number 0",
+        ),
+        (
+            {"outputDimensionality": "768"},
+            "outputDimensionality: expected a whole number of at least 1, found a string",
+        ),
+        ({"queryInputType": 3}, "queryInputType: expected a string, found the number 3"),
+        (
+            {"remote": {"batch": {"enabled": 1}}},
+            "remote.batch.enabled: expected true or false, found the number 1",
+        ),
+        (
+            {"remote": {"headers": {"A": 1}}},
+            "remote.headers: expected an object whose values are strings, found an object",
+        ),
+        ({"store": {"path": "a\0b"}}, "store.path: expected a path, found a string"),
+        ({"store": {"driver": "lancedb"}}, 'store.driver: expected one of "sqlite", found a string'),
+    ],
+)
+def test_a_wrong_type_names_file_key_and_type_and_costs_one_key(keys: dict[str, Any], problem: str) -> None:
+    document = {
+        "agents": {
+            "defaults": {"memorySearch": {"chunking": {"tokens": 123}}},
+            "list": [{"id": "other"}, {"id": "bad", "memorySearch": {**keys, "model": "kept"}}],
+        }
+    }
+
+    home = _resolve(document)
+
+    assert _said(home, "bad") == [f"agents.list[1].memorySearch.{problem}"]
+    error = home.agents["bad"].problems[0]
+    assert error.data["file"] == str(FILE)
+    assert error.data["expected"]
+    assert "s3cr3t" not in str(error.to_wire())
+    usual = msgspec.structs.replace(home.agents["other"].settings, model="kept")
+    store = msgspec.structs.replace(usual.store, path=str(STATE / "memory" / "bad.memd.sqlite"))
+    assert home.agents["bad"].settings == msgspec.structs.replace(usual, store=store)
+    assert (_said(home), _said(home, "other")) == ([], [])
+
+
+def test_a_wrong_override_leaves_the_value_of_the_defaults() -> None:
+    document = {
+        "agents": {
+            "defaults": {"memorySearch": {"query": {"maxResults": 9}}},
+            "list": [{"id": "a", "memorySearch": {"query": {"maxResults": "many"}}}],
+        }
+    }
+
+    assert _resolve(document).agents["a"].settings.query.max_results == 9
+
+
+def test_a_wrong_default_is_told_once_for_all_agents() -> None:
+    home = _resolve(
+        {"memory": {"search": {"sync": {"watch": "no"}}}, "agents": {"list": [{"id": "a"}, {"id": "b"}]}}
+    )
+
+    assert _said(home) == ["memory.search.sync.watch: expected true or false, found a string"]
+    assert (_said(home, "a"), _said(home, "b")) == ([], [])
+
+
+def test_unknown_keys_are_listed_and_cost_nothing() -> None:
+    document = {
+        "channels": {"anything": 1},
+        "memory": {"backend": "builtin", "search": {"query": {"minScoreSet": True, "hybrid": {"boost": 2}}}},
+        "agents": {"list": [{"id": "a", "name": "A", "memorySearch": {"store": {"fts": {}}, "x" * 100: 1}}]},
+    }
+
+    home = _resolve(document)
+
+    assert home.unknown_keys == (
+        "agents.list[0].memorySearch.store.fts",
+        "agents.list[0].memorySearch." + "x" * 64 + "…",
+        "memory.search.query.hybrid.boost",
+        "memory.search.query.minScoreSet",
+    )
+    assert (_said(home), _said(home, "a")) == ([], [])
+
+
+def test_batches_asked_for_are_told_from_the_default() -> None:
+    for keys, asked in [
+        ({}, False),
+        ({"enabled": None}, False),
+        ({"enabled": True}, True),
+        ({"enabled": False}, True),
+    ]:
+        remote = _search(remote={"batch": keys}).agents["main"].settings.remote
+
+        assert remote is not None
+        assert remote.batch.enabled_set is asked
+
+    assert (
+        "agents.defaults.memorySearch.remote.batch.enabledSet"
+        in _search(remote={"batch": {"enabledSet": True}}).unknown_keys
+    )
+
+
+def test_one_input_type_stands_for_both_where_they_are_not_set() -> None:
+    own = {"id": "a", "memorySearch": {"inputType": " passage "}}
+    document = {"agents": {"defaults": {"memorySearch": {"queryInputType": "query"}}, "list": [own]}}
+
+    settings = _resolve(document).agents["a"].settings
+
+    assert (settings.query_input_type, settings.document_input_type) == ("query", "passage")
+
+
+def test_blank_input_types_are_none_and_a_size_is_a_whole_number() -> None:
+    settings = _search(documentInputType="  ", outputDimensionality=768.9).agents["main"].settings
+
+    assert (settings.document_input_type, settings.output_dimensionality) == (None, 768)
+
+
+def test_a_key_may_refer_to_the_environment() -> None:
+    home = _search(remote={"apiKey": {"source": "env", "provider": "default", "id": "MY_KEY"}})
+
+    remote = home.agents["main"].settings.remote
+    assert remote is not None
+    assert remote.api_key == "${MY_KEY}"
+    assert home.problems == ()
+
+
+def test_default_models_are_those_of_the_catalog() -> None:
+    from memd.embedding.remote.catalog import KNOWN
+
+    assert {name: KNOWN[name].default_model for name in DEFAULT_MODELS} == DEFAULT_MODELS

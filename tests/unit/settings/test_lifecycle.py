@@ -1,0 +1,155 @@
+"""Settings of an agent's life: found where OpenClaw has them, bad ones named, others' keys left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.settings.agents import OpenClawHome, resolve
+from memd.settings.lifecycle import Facts, Flush, Life, SessionNote
+from memd.settings.reference import LIFE_KEYS
+
+WORDS = sorted({word for key in LIFE_KEYS for word in key.split(".")} | {"list", "id"})
+HOME = Path("/home/u")
+STATE = HOME / ".openclaw"
+
+
+def home_of(document: object) -> OpenClawHome:
+    return resolve(document, config_path=STATE / "openclaw.json", state_dir=STATE, home=HOME)
+
+
+def life_of(document: object, agent: str = "main") -> Life:
+    return home_of(document).agents[agent].life
+
+
+def test_without_settings_facts_are_neither_taken_nor_brought() -> None:
+    assert life_of({}) == Life()
+    assert not Life().facts.auto_capture
+    assert not Life().facts.auto_recall
+
+
+def test_every_key_is_found_at_its_place() -> None:
+    life = life_of(
+        {
+            "memory": {"citations": "on", "backend": "builtin"},
+            "agents": {
+                "defaults": {
+                    "userTimezone": "Europe/Prague",
+                    "compaction": {
+                        "mode": "safeguard",
+                        "reserveTokensFloor": 30_000,
+                        "memoryFlush": {
+                            "enabled": False,
+                            "softThresholdTokens": 1,
+                            "forceFlushTranscriptBytes": 0,
+                            "prompt": "p",
+                            "systemPrompt": "s",
+                        },
+                    },
+                }
+            },
+            "hooks": {
+                "internal": {"entries": {"session-memory": {"messages": 3, "slugModel": "mine/small"}}}
+            },
+            "plugins": {
+                "entries": {"memory-lancedb": {"config": {"autoCapture": True, "embedding": {"apiKey": "k"}}}}
+            },
+        }
+    )
+
+    assert life == Life(
+        citations="on",
+        time_zone="Europe/Prague",
+        flush=Flush(
+            enabled=False,
+            soft_threshold_tokens=1,
+            force_flush_transcript_bytes=0,
+            prompt="p",
+            system_prompt="s",
+            reserve_tokens_floor=30_000,
+        ),
+        session_note=SessionNote(messages=3, slug_model="mine/small"),
+        facts=Facts(auto_capture=True),
+    )
+
+
+def test_an_agents_own_entry_wins_over_the_defaults() -> None:
+    document = {
+        "agents": {
+            "defaults": {"userTimezone": "UTC", "compaction": {"memoryFlush": {"softThresholdTokens": 5}}},
+            "list": [
+                {"id": "main"},
+                {"id": "far", "userTimezone": "Asia/Tokyo", "compaction": {"reserveTokensFloor": 7}},
+            ],
+        }
+    }
+
+    assert life_of(document).time_zone == "UTC"
+    far = life_of(document, "far")
+    assert (far.time_zone, far.flush.reserve_tokens_floor, far.flush.soft_threshold_tokens) == (
+        "Asia/Tokyo",
+        7,
+        5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "key"),
+    [
+        ({"memory": {"citations": "maybe"}}, "memory.citations"),
+        ({"agents": {"defaults": {"userTimezone": "Mars/Olympus"}}}, "agents.defaults.userTimezone"),
+        ({"agents": {"defaults": {"userTimezone": "../../etc/passwd"}}}, "agents.defaults.userTimezone"),
+        (
+            {"agents": {"defaults": {"compaction": {"memoryFlush": {"softThresholdTokens": -1}}}}},
+            "agents.defaults.compaction.memoryFlush.softThresholdTokens",
+        ),
+        (
+            {"plugins": {"entries": {"memory-lancedb": {"config": {"recallMinScore": 2}}}}},
+            "plugins.entries.memory-lancedb.config.recallMinScore",
+        ),
+    ],
+)
+def test_a_bad_value_is_named_and_the_default_stays(document: object, key: str) -> None:
+    home = home_of(document)
+
+    assert home.agents["main"].life == Life()
+    assert key in [error.data.get("key") for error in home.problems]
+
+
+@pytest.mark.parametrize(
+    ("size", "bytes_"), [("2mb", 2 * 1024**2), ("1.5 KB", 1536), ("700", 700), (0, 0), ("much", 2 * 1024**2)]
+)
+def test_a_size_may_have_a_unit(size: object, bytes_: int) -> None:
+    flush = {"forceFlushTranscriptBytes": size}
+    home = home_of({"agents": {"defaults": {"compaction": {"memoryFlush": flush}}}})
+
+    assert home.agents["main"].life.flush.force_flush_transcript_bytes == bytes_
+    assert bool(home.problems) == (size == "much")
+
+
+def test_keys_of_others_are_no_unknown_keys() -> None:
+    home = home_of(
+        {
+            "memory": {"backend": "builtin", "qmd": {}},
+            "agents": {"defaults": {"model": "x", "compaction": {"mode": "default"}}},
+            "plugins": {"slots": {"memory": "memory-core"}},
+        }
+    )
+
+    assert home.unknown_keys == ()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_any_document_gives_settings_and_never_raises(document: object) -> None:
+    for agent in home_of(document).agents.values():
+        assert isinstance(agent.life, Life)

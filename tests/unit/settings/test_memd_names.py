@@ -1,0 +1,300 @@
+"""memd.toml and the plugin's config hold every memory setting, for all agents and for one."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd.agents.reload import InForce, changed_keys, keep_last_good
+from memd.settings.agents import AgentConfig, OpenClawHome, load_settings, resolve
+from memd.settings.memd_names import LIFE_NAMES
+from memd.settings.memd_toml import MemdToml, read_daemon_settings
+from memd.settings.openclaw_accepts import refused_keys
+from memd.settings.reference import AGENT_KEYS, LIFE_KEYS
+from tests.support.own_settings import SAMPLES, SIBLINGS, nested, set_at, toml_text
+
+HOME = Path("/home/u")
+STATE = HOME / ".openclaw"
+CONFIG = STATE / "openclaw.json"
+TOML = HOME / ".config" / "memd" / "memd.toml"
+PLUGIN = "plugins.entries.memd.config"
+
+
+def resolved(document: dict[str, Any] | None = None, toml: str = "") -> OpenClawHome:
+    """Return what openclaw.json and memd.toml resolve to; the agents are `main` and `work`."""
+    return resolve(
+        document or {},
+        config_path=CONFIG,
+        state_dir=STATE,
+        home=HOME,
+        agent_folders=["main", "work"],
+        toml=MemdToml(TOML, tomllib.loads(toml)),
+    )
+
+
+def in_plugin(tables: dict[str, Any]) -> dict[str, Any]:
+    return set_at({}, PLUGIN, tables)
+
+
+def said(home: OpenClawHome) -> list[tuple[str, str, str]]:
+    """Return file, key and expected type of every problem, of all agents and of each."""
+    errors = [*home.problems, *(each for agent in home.agents.values() for each in agent.problems)]
+    return [
+        (Path(error.data["file"]).name, error.data["key"], error.data.get("expected", "")) for error in errors
+    ]
+
+
+def facts_of(agent: AgentConfig) -> tuple[Any, Any]:
+    return agent.settings, agent.life
+
+
+def test_there_is_a_sample_of_every_setting() -> None:
+    search = {f"search.{key}" for part in AGENT_KEYS.values() for key in part}
+
+    assert SAMPLES.keys() == search | LIFE_NAMES
+    assert len(LIFE_NAMES) == len(LIFE_KEYS)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_setting_has_the_same_effect_in_every_place(name: str) -> None:
+    names = [name, *filter(None, [SIBLINGS.get(name)])]
+    tables = nested({each: SAMPLES[each] for each in names})
+    default = facts_of(resolved().agents["work"])
+
+    homes = {
+        "memd.toml": resolved(toml=toml_text(tables)),
+        "memd.toml, one agent": resolved(toml=toml_text({"agents": {"work": tables}})),
+        "plugin": resolved(in_plugin(tables)),
+        "plugin, one agent": resolved(in_plugin({"agents": {"work": tables}})),
+    }
+    if "search" in tables:
+        homes["openclaw.json"] = resolved({"memory": tables})
+
+    found = {place: facts_of(home.agents["work"]) for place, home in homes.items()}
+    assert [place for place in found if found[place] != found["memd.toml"]] == []
+    assert (found["memd.toml"] != default) is (name != "search.store.driver")
+    for place, home in homes.items():
+        assert (said(home), home.unknown_keys) == ([], ())
+        if place.endswith("one agent"):
+            assert facts_of(home.agents["main"]) == facts_of(resolved().agents["main"])
+
+
+def test_of_two_places_the_one_for_a_single_agent_wins_and_memd_toml_over_openclaw_json() -> None:
+    def entry(count: int) -> dict[str, Any]:
+        return {"query": {"maxResults": count}}
+
+    document: dict[str, Any] = {}
+    places = [
+        ("agents.defaults.memorySearch", ""),
+        ("memory.search", ""),
+        (f"{PLUGIN}.search", ""),
+        ("", "search"),
+        ("agents.entries.work.memorySearch", ""),
+        ("agents.entries.work.memory.search", ""),
+        (f"{PLUGIN}.agents.work.search", ""),
+        ("", "agents.work.search"),
+    ]
+    toml: dict[str, Any] = {}
+    for count, (place, table) in enumerate(places, start=20):
+        set_at(toml if table else document, place or table, entry(count))
+
+        home = resolved(document, toml_text(toml))
+
+        assert home.agents["work"].settings.query.max_results == count, place or table
+        assert home.agents["main"].settings.query.max_results == min(count, 23)
+
+
+def test_settings_of_life_have_the_same_precedence() -> None:
+    document: dict[str, Any] = {}
+    toml: dict[str, Any] = {}
+    key = "compaction.reserveTokensFloor"
+    places = [
+        (document, f"agents.defaults.{key}"),
+        (document, f"{PLUGIN}.{key}"),
+        (toml, key),
+        (document, f"agents.entries.work.{key}"),
+        (document, f"{PLUGIN}.agents.work.{key}"),
+        (toml, f"agents.work.{key}"),
+    ]
+    for count, (file, place) in enumerate(places, start=1):
+        set_at(file, place, count)
+
+        home = resolved(document, toml_text(toml))
+
+        assert home.agents["work"].life.flush.reserve_tokens_floor == count, place
+        assert home.agents["main"].life.flush.reserve_tokens_floor == min(count, 3)
+
+
+def test_extra_paths_of_all_places_add_up() -> None:
+    home = resolved(
+        {"memory": {"search": {"extraPaths": ["/a"]}}} | in_plugin({"search": {"extraPaths": ["/b"]}}),
+        'search.extraPaths = ["/c"]\nagents.work.search.extraPaths = ["/d", "/a"]\n',
+    )
+
+    assert [each.path for each in home.agents["work"].settings.extra_paths] == ["/a", "/b", "/c", "/d"]
+
+
+@pytest.mark.parametrize(
+    ("toml", "key", "kind"),
+    [
+        ("search.query.maxResults = 'x'", "search.query.maxResults", "a whole number"),
+        ("search.query = 3", "search.query", "an object"),
+        ("search = 3", "search", "an object"),
+        ("compaction.memoryFlush = true", "compaction.memoryFlush", "an object"),
+        ("facts.recallLimit = 0", "facts.recallLimit", "a whole number of at least 1"),
+        ("citations = 1", "citations", 'one of "auto", "off", "on"'),
+        ("search.sources = ['rumours']", "search.sources[0]", 'one of "memory", "sessions"'),
+        (
+            "userTimezone = 'Mars/Base'",
+            "userTimezone",
+            "the name of a time zone, as Europe/Prague",
+        ),
+        ("agents.work = 3", "agents.work", "an object"),
+        ("agents.work.search.enabled = 3", "agents.work.search.enabled", "true or false"),
+        (
+            "agents.work.search.remote.apiKey = {source = 'exec', id = 'sk-secret'}",
+            "agents.work.search.remote.apiKey",
+            'a string, or {source: "env", id: "NAME"}',
+        ),
+    ],
+)
+def test_a_bad_value_is_named_with_file_key_and_type_and_costs_only_itself(
+    toml: str, key: str, kind: str
+) -> None:
+    own = resolved(toml=f"{toml}\n")
+    in_json = resolved(in_plugin(tomllib.loads(toml)))
+
+    assert {*said(own)} == {("memd.toml", key, kind)}
+    assert {*said(in_json)} == {("openclaw.json", f"{PLUGIN}.{key}", kind)}
+    for home in (own, in_json):
+        assert facts_of(home.agents["main"]) == facts_of(resolved().agents["main"])
+        assert "sk-secret" not in repr([home.problems, home.agents["work"].problems])
+        assert bool(home.agents["work"].problems) is key.startswith("agents.work")
+
+
+def test_a_key_may_be_text_or_name_a_variable() -> None:
+    for written, key in [
+        ("'sk-1'", "sk-1"),
+        ("'${BOX_KEY}'", "${BOX_KEY}"),
+        ("{source = 'env', id = 'BOX_KEY'}", "${BOX_KEY}"),
+    ]:
+        remote = resolved(toml=f"search.remote.apiKey = {written}\n").agents["main"].settings.remote
+
+        assert remote is not None
+        assert remote.api_key == key
+
+
+def test_unknown_keys_and_agents_are_listed_with_their_file() -> None:
+    toml = """
+    search.quarry = 1
+    facts.colour = 1
+    compaction.memoryFlush.reserveTokensFloor = 1
+    agents.work.log_level = "debug"
+    agents.wrok.search.enabled = false
+    """
+    home = resolved(in_plugin({"startDaemon": True, "search": {"query": {"boost": 1}}}), toml)
+
+    assert said(home) == []
+    assert home.unknown_keys == (
+        "memd.toml: agents.work.log_level",
+        "memd.toml: agents.wrok",
+        "memd.toml: compaction.memoryFlush.reserveTokensFloor",
+        "memd.toml: facts.colour",
+        "memd.toml: search.quarry",
+        f"{PLUGIN}.search.query.boost",
+    )
+
+
+def test_memory_settings_are_no_settings_of_the_daemon_and_the_other_way_round() -> None:
+    tables = nested(SAMPLES) | {"agents": {"work": {}}, "catch_up_ms": 99}
+
+    settings, problems = read_daemon_settings(MemdToml(TOML, tables))
+
+    assert (settings.catch_up_ms, problems) == (99, ())
+    assert resolved(toml="catch_up_ms = 99\n") == resolved()
+
+
+def test_settings_are_read_from_the_file_that_is_named(tmp_path: Path) -> None:
+    toml = tmp_path / "own.toml"
+    environ = {"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": str(toml)}
+    toml.write_text("catch_up_ms = 99\n[search.query]\nmaxResults = 9\n")
+
+    home, daemon, problems = load_settings(environ, tmp_path)
+
+    assert (daemon.catch_up_ms, problems, home.problems) == (99, (), ())
+    assert home.agents["main"].settings.query.max_results == 9
+
+    toml.write_text("[search")
+    broken, _, problems = load_settings(environ, tmp_path)
+    assert len(problems) == 1
+    assert (broken.problems, broken.has_own, broken.readable) == ((), False, True)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["search.chunking.tokens = 'x'", "search = 3", "agents.work.search.chunking.tokens = 'x'", "[search"],
+)
+def test_a_bad_memd_toml_keeps_the_last_good_settings_of_agents(tmp_path: Path, bad: str) -> None:
+    environ = {"OPENCLAW_STATE_DIR": str(tmp_path), "MEMD_CONFIG": str(tmp_path / "memd.toml")}
+    (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"entries": {"main": {}, "work": {}}}}))
+    (tmp_path / "memd.toml").write_text("search.chunking.tokens = 300\n")
+    good, _, _ = load_settings(environ, tmp_path)
+    (tmp_path / "memd.toml").write_text(f"{bad}\n")
+    fresh, _, _ = load_settings(environ, tmp_path)
+
+    kept = keep_last_good(good, fresh)
+
+    assert kept.agents["work"].settings == good.agents["work"].settings
+    main = kept.agents["main"].settings.chunking.tokens
+    assert main == (400 if bad.startswith("agents") else 300)
+
+
+def test_the_log_names_settings_of_life_that_change() -> None:
+    before, after = (
+        InForce(home, read_daemon_settings(MemdToml(TOML, {}))[0])
+        for home in (resolved(), resolved(toml="agents.work.facts.recallLimit = 9\n"))
+    )
+
+    assert [*changed_keys(before, after)] == ["agents.work.facts.recallLimit"]
+
+
+def test_keys_that_openclaw_refuses_are_found_in_files_of_its_present_releases() -> None:
+    document: dict[str, Any] = {
+        "memory": {
+            "search": {
+                "provider": "none",
+                "sync": {},
+                "query": {"maxResults": 3, "hybrid": {"enabled": True}},
+            }
+        },
+        "agents": {
+            "defaults": {"memorySearch": {}, "compaction": {"memoryFlush": {"prompt": "x"}}},
+            "list": [{"id": "a", "memorySearch": {}}, 3],
+            "entries": {"b": {"memory": {"search": {"store": {"path": "x"}}}, "userTimezone": "UTC"}},
+        },
+    }
+
+    assert refused_keys(document) == (
+        "memory.search.sync",
+        "memory.search.query.hybrid",
+        "agents.defaults.memorySearch",
+        "agents.defaults.compaction.memoryFlush.prompt",
+        "agents.list[0].memorySearch",
+        "agents.entries.b.userTimezone",
+        "agents.entries.b.memory.search.store.path",
+    )
+    assert resolved(document).refused_keys == refused_keys(document)
+    assert refused_keys(document | {"meta": {"lastTouchedVersion": "2026.9.6"}}) == refused_keys(document)
+    assert refused_keys(document | {"meta": {"lastTouchedVersion": "2026.1.30"}}) == ()
+    strange: list[Any] = [
+        None,
+        [],
+        {"agents": 3},
+        {"agents": {"list": {}, "entries": []}},
+        {"memory": {"search": 1}},
+    ]
+    assert [refused_keys(each) for each in strange] == [()] * len(strange)

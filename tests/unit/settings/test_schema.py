@@ -1,0 +1,148 @@
+"""memd.toml: typed, and a slip costs one key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.settings.memd_toml import MemdToml, load_daemon_settings, read_daemon_settings
+from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry, Remote
+
+
+def _load(folder: Path, text: str | bytes) -> tuple[DaemonSettings, list[str]]:
+    """Return what a memd.toml of that text gives, and the sentences of its problems."""
+    path = folder / "memd.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    settings, problems = load_daemon_settings(path)
+    return settings, [problem.message.removeprefix(f"{path}: ") for problem in problems]
+
+
+def test_a_missing_file_means_defaults_and_no_problem(tmp_path: Path) -> None:
+    assert load_daemon_settings(tmp_path / "memd.toml") == (DaemonSettings(), ())
+
+
+def test_settings_of_the_file_are_used(tmp_path: Path) -> None:
+    settings, problems = _load(
+        tmp_path, 'log_level = "debug"\nmemory_budget_mb = 64\nmodel_keep_alive_minutes = 5\n'
+    )
+
+    assert (settings.log_level, settings.memory_budget_mb, settings.model_keep_alive_minutes) == (
+        "debug",
+        64,
+        5,
+    )
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('max_file_mb = "16"', "max_file_mb: expected a whole number of at least 1, found a string"),
+        ("max_file_mb = 0", "max_file_mb: expected a whole number of at least 1, found the number 0"),
+        (
+            "memory_budget_mb = -1",
+            "memory_budget_mb: expected a whole number of at least 0, found the number -1",
+        ),
+        ("model_threads = true", "model_threads: expected a whole number of at least 0, found true or false"),
+        (
+            "model_keep_alive_minutes = nan",
+            "model_keep_alive_minutes: expected a number of at least 0, found a number that is not finite",
+        ),
+        (
+            'log_level = "loud"',
+            'log_level: expected one of "debug", "error", "info", "warning", found a string',
+        ),
+        ("socket = []", "socket: expected a string, found a list"),
+        (
+            "daily_token_budget = 1.5",
+            "daily_token_budget: expected a whole number of at least 0, found the number 1.5",
+        ),
+        (
+            "vector_cache_mb = -1",
+            "vector_cache_mb: expected a whole number of at least 0, found the number -1",
+        ),
+        ("colour = 1", "`colour` is not a setting"),
+    ],
+)
+def test_a_bad_key_is_named_and_costs_only_itself(tmp_path: Path, line: str, problem: str) -> None:
+    settings, problems = _load(tmp_path, f"catch_up_ms = 99\n{line}\n")
+
+    assert problems == [problem]
+    assert settings == DaemonSettings(catch_up_ms=99)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("catch_up_ms = = 1", "is not TOML"),
+        (b"\xff\xfe", "is not UTF-8 (byte 0)"),
+        ("a = " + "[" * 5000, "is not TOML"),
+    ],
+)
+def test_a_broken_file_means_defaults_and_one_problem(
+    tmp_path: Path, text: str | bytes, problem: str
+) -> None:
+    settings, problems = _load(tmp_path, text)
+
+    assert settings == DaemonSettings()
+    assert len(problems) == 1
+    assert problem in problems[0]
+
+
+def test_a_folder_in_the_files_place_is_a_problem(tmp_path: Path) -> None:
+    settings, problems = load_daemon_settings(tmp_path)
+
+    assert settings == DaemonSettings()
+    assert "is not a regular file" in problems[0].message
+    assert problems[0].data["file"] == str(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [Remote, partial(ProviderEntry, id="mine")])
+def test_keys_and_header_values_are_not_in_a_repr(kind: Callable[..., object]) -> None:
+    shown = repr(
+        kind(
+            base_url="https://me:sk-secret@host/v1?key=sk-secret#sk-secret",
+            api_key="sk-secret",
+            headers={"X-Key": "hidden"},
+        )
+    )
+
+    assert "sk-secret" not in shown
+    assert "hidden" not in shown
+    assert "X-Key" in shown
+    assert "https://host/v1" in shown
+
+
+def test_settings_with_a_remote_can_be_printed() -> None:
+    settings = MemorySearch(remote=Remote(api_key="sk-secret", headers={"X-Key": "hidden"}))
+
+    assert "sk-secret" not in repr(settings)
+    assert "hidden" not in repr(settings)
+
+
+@given(st.text())
+def test_whatever_an_address_is_a_password_in_it_is_not_in_a_repr(address: str) -> None:
+    shown = repr(Remote(base_url=f"{address}//me:sk-secret@host/v1"))
+
+    assert "sk-secret" not in shown
+
+
+_SCALARS = st.one_of(
+    st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers(), max_size=2)
+)
+
+
+@given(st.dictionaries(st.sampled_from(DaemonSettings.__struct_fields__), _SCALARS))
+def test_whatever_a_key_holds_the_settings_are_valid(document: dict[str, Any]) -> None:
+
+    settings, problems = read_daemon_settings(MemdToml(Path("memd.toml"), document))
+
+    msgspec.convert(msgspec.to_builtins(settings), DaemonSettings)
+    assert len(problems) <= len(document)

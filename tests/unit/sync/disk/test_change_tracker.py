@@ -1,0 +1,336 @@
+"""A look that stands without looking again: as true as a new one, whatever happens to the files."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from memd.settings.schema import ExtraPath
+from memd.sync import sources as sources_module
+from memd.sync.disk.change_tracker import MOST_LINKED, STANDS_S, ChangeTracker, InotifyTracker
+from memd.sync.disk.discover import Discovery, discover
+from memd.sync.disk.inotify import Inotify
+from memd.sync.sources import SourceLimits, Sources
+from tests.support.edits import Edit, EditedMemory, Look, scripts
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's notes are Linux's alone")
+
+WIDE = SourceLimits(1_000_000, 100_000, 10_000_000_000)
+
+EXTRAS = (
+    ExtraPath(path="attic"),
+    ExtraPath(path="memory/sub/deep"),
+    ExtraPath(path="stray.md"),
+    ExtraPath(path="../beside", pattern="*.md"),
+    ExtraPath(path="../alone.md"),
+)
+"""A folder in the workspace, one deep in it, a file in it, a folder and a file beside it."""
+
+
+class Clock:
+    """Seconds that grow when a test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Looked:
+    """One agent's sources over a workspace, with every look at all files counted."""
+
+    def __init__(
+        self, workspace: Path, extras: tuple[ExtraPath, ...] = (), notes: InotifyTracker | None = None
+    ) -> None:
+        self.workspace = workspace
+        self.extras = extras
+        self.clock = Clock()
+        self.notes = notes or InotifyTracker()
+        self.sources = Sources(workspace, extras, WIDE, None, ChangeTracker(self.notes, self.clock))
+        self.looks = 0
+
+    def find(self) -> Discovery:
+        """Return what the sources say is there."""
+        return self.sources.find()
+
+    def really(self) -> Discovery:
+        """Return what is there."""
+        return discover(self.workspace, self.extras, WIDE.file_bytes)
+
+    def is_right(self) -> bool:
+        """Return whether the two agree."""
+        told, real = self.find(), self.really()
+        return (told.files, told.skipped, told.workspace_missing) == (
+            real.files,
+            real.skipped,
+            real.workspace_missing,
+        )
+
+
+@pytest.fixture
+def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looked]:
+    """A workspace with three notes that was looked at once."""
+    workspace = tmp_path / "above" / "workspace"
+    (workspace / "memory" / "deep").mkdir(parents=True)
+    for name in ("MEMORY.md", "memory/a.md", "memory/deep/b.md"):
+        (workspace / name).write_text("a note\n")
+    looked = Looked(workspace)
+
+    def count(*arguments: object) -> Discovery:
+        looked.looks += 1
+        return discover(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sources_module, "discover", count)
+    assert len(looked.find().files) == 3
+    yield looked
+    looked.sources.close()
+    looked.notes.close()
+
+
+def test_while_nothing_changes_nothing_is_looked_at_again(looked: Looked) -> None:
+    for _ in range(10):
+        assert len(looked.find().files) == 3
+    assert looked.looks == 1
+
+
+def test_what_happens_beside_the_notes_is_no_reason_to_look(looked: Looked) -> None:
+    (looked.workspace / "src.py").write_text("print()\n")
+    (looked.workspace / "node_modules").mkdir()
+    (looked.workspace / "node_modules" / "x.md").write_text("not memory\n")
+    looked.find()
+    assert looked.looks == 1
+
+
+def make_in_new_folder(root: Path) -> None:
+    """Write a note two folders deeper."""
+    (root / "memory/x/y").mkdir(parents=True)
+    (root / "memory/x/y/z.md").write_text("new\n")
+
+
+def move_in(root: Path) -> None:
+    """Write a note elsewhere and move it in."""
+    (root / "c.txt").write_text("x")
+    (root / "c.txt").rename(root / "memory/c.md")
+
+
+def link_note(root: Path) -> None:
+    """Put a link in the place of a note."""
+    (root / "memory/a.md").unlink()
+    (root / "memory/a.md").symlink_to("deep/b.md")
+
+
+def link_folder(root: Path) -> None:
+    """Put a link in the place of the folder."""
+    (root / "memory").rename(root / "away")
+    (root / "memory").symlink_to("away")
+
+
+def replace_above(root: Path) -> None:
+    """Put a copy with one more note in the place of a folder further up."""
+    above = root.parent
+    copy = above.with_name("copy")
+    shutil.copytree(above, copy)
+    (copy / "workspace/memory/new.md").write_text("new\n")
+    above.rename(above.with_name("old"))
+    copy.rename(above)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "written": lambda root: (root / "memory/a.md").write_text("other\n"),
+    "made": lambda root: (root / "memory/new.md").write_text("new\n"),
+    "made in a new folder": make_in_new_folder,
+    "deleted": lambda root: (root / "memory/a.md").unlink(),
+    "made in the root": lambda root: (root / "USER.md").write_text("who\n"),
+    "renamed": lambda root: (root / "memory/a.md").rename(root / "memory/c.md"),
+    "moved in": move_in,
+    "moved out": lambda root: (root / "memory/a.md").rename(root / "a.md"),
+    "folder moved out": lambda root: (root / "memory/deep").rename(root / "attic"),
+    "folder deleted": lambda root: shutil.rmtree(root / "memory/deep"),
+    "memory deleted": lambda root: shutil.rmtree(root / "memory"),
+    "workspace deleted": shutil.rmtree,
+    "times set": lambda root: os.utime(root / "memory/a.md", (1, 1)),
+    "mode": lambda root: (root / "memory/a.md").chmod(0o600),
+    "cut": lambda root: os.truncate(root / "memory/a.md", 1),
+    "a link in its place": link_note,
+    "a link for the folder": link_folder,
+    "a folder above renamed": lambda root: root.parent.rename(root.parent.with_name("elsewhere")),
+    "a folder above replaced": replace_above,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_every_change_is_seen_at_once(looked: Looked, change: Callable[[Path], object]) -> None:
+    change(looked.workspace)
+    assert looked.is_right()
+    assert looked.looks == 2
+    assert looked.is_right()  # and what came of it, too
+
+
+def test_after_a_change_it_stands_again(looked: Looked) -> None:
+    (looked.workspace / "memory/a.md").write_text("other\n")
+    for _ in range(3):
+        looked.find()
+    assert looked.looks == 2
+
+
+def test_a_note_with_a_second_name_may_be_written_by_that(looked: Looked) -> None:
+    second = looked.workspace.parent / "second.md"
+    os.link(looked.workspace / "memory/a.md", second)
+    (looked.workspace / "memory/deep/b.md").touch()
+    assert looked.is_right()
+    second.write_text("by the other name\n")
+    assert looked.is_right()
+    looks = looked.looks
+    looked.find()
+    assert looked.looks == looks
+
+
+def test_many_notes_with_second_names_are_looked_at_together(looked: Looked) -> None:
+    away = looked.workspace.parent / "away"
+    away.mkdir()
+    for number in range(MOST_LINKED + 1):
+        note = looked.workspace / "memory" / f"{number}.md"
+        note.write_text("x\n")
+        os.link(note, away / note.name)
+    assert looked.is_right()
+    (away / "7.md").write_text("by the other name\n")
+    assert looked.is_right()
+
+
+def test_what_is_written_to_a_mapping_is_seen_when_it_is_closed_and_soon_before(looked: Looked) -> None:
+    with (looked.workspace / "memory/a.md").open("r+b") as file:
+        mapped = mmap.mmap(file.fileno(), 0)
+    mapped[0:1] = b"A"
+    mapped.flush()
+    looked.clock.now_s += STANDS_S + 0.1
+    assert looked.is_right()
+    mapped[1:2] = b"B"
+    mapped.close()
+    assert looked.is_right()
+
+
+def test_no_look_stands_for_long(looked: Looked) -> None:
+    looked.clock.now_s += STANDS_S + 0.1
+    looked.find()
+    assert looked.looks == 2
+
+
+def test_more_than_the_kernel_can_note_is_a_reason_to_look(looked: Looked) -> None:
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    noise = looked.workspace / "memory/noise"
+    noise.mkdir()
+    looked.find()
+    (looked.workspace / "memory/noise/one.txt").touch()
+    for _ in range(most // 2 + 8):
+        (noise / "one.txt").rename(noise / "two.txt")
+        (noise / "two.txt").rename(noise / "one.txt")
+    (looked.workspace / "memory/a.md").write_text("after all of that\n")
+    assert looked.is_right()
+
+
+def test_on_a_file_system_others_write_to_every_look_is_at_all_files(tmp_path: Path) -> None:
+    device = tmp_path.stat().st_dev
+    table = tmp_path / "mountinfo"
+    table.write_text(f"1 0 {os.major(device)}:{os.minor(device)} / / rw - nfs4 server:/ rw\n")
+    notes = InotifyTracker(table)
+    (tmp_path / "memory").mkdir()
+    journal = ChangeTracker(notes)
+    sources = Sources(tmp_path, (), WIDE, None, journal)
+    sources.find()
+    assert not journal.stands()
+    notes.close()
+
+
+def test_without_room_for_another_watch_every_look_is_at_all_files(
+    looked: Looked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Inotify, "add", refuse)
+    (looked.workspace / "memory/a.md").write_text("other\n")
+    for _ in range(3):
+        assert looked.is_right()
+    assert looked.looks == 4
+
+
+def test_without_a_queue_every_look_is_at_all_files(
+    looked: Looked, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(_: Inotify) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(Inotify, "__init__", refuse)
+    sources = Sources(looked.workspace, (), WIDE, None, ChangeTracker(InotifyTracker()))
+    for _ in range(3):
+        assert len(sources.find().files) == 3
+    assert looked.looks == 4
+
+
+def test_agents_with_one_workspace_don_t_take_each_other_s_notes(looked: Looked) -> None:
+    other = Looked(looked.workspace, (), looked.notes)
+    other.find()
+    for text in ("one\n", "two\n"):
+        (looked.workspace / "memory/a.md").write_text(text)
+        assert looked.is_right()
+        assert other.is_right()
+    other.sources.close()
+    (looked.workspace / "memory/a.md").write_text("and three\n")
+    assert looked.is_right()
+
+
+def test_a_closed_daemon_s_notes_are_of_no_use(looked: Looked) -> None:
+    looked.notes.close()
+    (looked.workspace / "memory/a.md").write_text("other\n")
+    assert looked.is_right()
+    assert looked.is_right()
+
+
+def test_threads_that_look_at_once_all_see_what_was_there_before(looked: Looked) -> None:
+    wrong: list[int] = []
+
+    def ask() -> None:
+        for number in range(100):
+            name = f"memory/{threading.get_ident()}-{number}.md"
+            (looked.workspace / name).write_text("x\n")
+            if name not in looked.find().files:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert looked.is_right()
+
+
+@pytest.mark.parametrize("extras", [(), EXTRAS, (ExtraPath(path="."),)], ids=["plain", "extras", "all of it"])
+@settings(max_examples=40, deadline=None)
+@given(script=scripts(looks=False))
+def test_whatever_is_edited_a_look_that_stands_is_right(
+    extras: tuple[ExtraPath, ...], script: list[Edit | Look]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        memory = EditedMemory(Path(folder) / "workspace")
+        beside = Path(folder) / "beside"
+        beside.mkdir()
+        looked = Looked(memory.workspace, extras)
+        for number, step in enumerate(script):
+            if isinstance(step, Edit):
+                memory.do(step)
+            if number % 5 == 2:
+                (beside / f"{number % 3}.md").write_text(f"{number}\n")
+                (Path(folder) / "alone.md").write_text(f"{number}\n")
+            assert looked.is_right()
+        looked.notes.close()

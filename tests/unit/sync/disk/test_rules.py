@@ -1,0 +1,70 @@
+"""Which paths are memory."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.sync.disk.rules import describe_refusal, is_memory_path, is_walked, matches_pattern
+
+
+@pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "USER.md", "memory/a.md", "memory/x/y/z.MD"])
+def test_memory_files_are_memory(path: str) -> None:
+    assert is_memory_path(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/etc/x.md",
+        "memory/../x.md",
+        "../memory/a.md",
+        "README.md",
+        "memory/a.txt",
+        "memory",
+        "memory//a.md",
+        "memory/./a.md",
+        "memory\\a.md",
+        "memory/a\0.md",
+        "memory/.git/a.md",
+        "memory/node_modules/a.md",
+        "USER.md/x.md",
+    ],
+)
+def test_everything_else_is_refused_with_a_reason(path: str) -> None:
+    assert not is_memory_path(path)
+    assert describe_refusal(path)
+
+
+@given(st.text())
+def test_no_path_that_leaves_the_workspace_is_memory(path: str) -> None:
+    if is_memory_path(path):
+        assert ".." not in path.split("/")
+        assert not path.startswith("/")
+
+
+def test_hidden_and_foreign_folders_are_not_walked() -> None:
+    assert [is_walked(name) for name in ("notes", ".git", "node_modules", ".venv")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("relative", "pattern", "wanted"),
+    [
+        ("a.md", None, True),
+        ("deep/a.md", "*.md", True),
+        ("deep/a.md", "deep/*.md", True),
+        ("other/a.md", "deep/*.md", False),
+        ("x/deep/a.md", "**/deep/*.md", True),
+        ("deep/a.md", "**/deep/*.md", True),
+        ("a.md", "b*.md", False),
+    ],
+)
+def test_a_pattern_of_an_extra_path_chooses(relative: str, pattern: str | None, wanted: bool) -> None:
+    assert matches_pattern(relative, pattern) is wanted

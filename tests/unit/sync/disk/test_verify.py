@@ -1,0 +1,40 @@
+"""Hits against the disk, where a changed file isn't indexed yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memd.sync.disk.changes import Changes
+from memd.sync.disk.verify import check_against
+from memd.sync.sources import SourceLimits, Sources
+from memd_client.messages import Hit
+
+
+def hit(snippet: str, line: int) -> Hit:
+    """Return a hit of the note."""
+    return Hit(
+        "MEMORY.md", line, line + snippet.count("\n"), 1.0, None, 1.0, snippet, "memory", "MEMORY.md#L1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("snippet", "line", "is_there"),
+    [
+        ("- tea is\n  steeped", 2, True),
+        ("- tea is\n  steeped", 1, False),
+        ("- tea is <!-- trigger: x -->\n  steeped", 2, False),
+        ("- gone", 2, False),
+    ],
+)
+def test_a_hit_is_compared_with_what_is_indexed_of_a_changed_note(
+    tmp_path: Path, snippet: str, line: int, is_there: bool
+) -> None:
+    (tmp_path / "MEMORY.md").write_text("# Kitchen\n- tea is <!-- trigger: x -->\n  steeped\n")
+    sources = Sources(tmp_path, (), SourceLimits(10_000, 10, 10_000), None)
+    disk = sources.find_notes()
+
+    check = check_against(disk, Changes([disk.files["MEMORY.md"]], []), sources.load)
+
+    assert check(hit(snippet, line)) is is_there

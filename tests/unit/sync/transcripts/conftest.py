@@ -1,0 +1,33 @@
+"""A home with transcripts, OpenClaw at work in it, and the source that reads its database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memd.sync.transcripts.sqlite import SqliteSessions
+from tests.support.transcripts import OpenClawDatabase, TranscriptHome
+from tests.unit.sync.transcripts.reading import LIMIT
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> TranscriptHome:
+    """Return an empty home."""
+    return TranscriptHome(tmp_path)
+
+
+@pytest.fixture
+def openclaw(home: TranscriptHome) -> Iterator[OpenClawDatabase]:
+    """Return OpenClaw at work on its database."""
+    with home.open_database() as database:
+        yield database
+
+
+@pytest.fixture
+def source(home: TranscriptHome) -> Iterator[SqliteSessions]:
+    """Return the source under test."""
+    source = SqliteSessions(home.database, home.cold, LIMIT)
+    yield source
+    source.close()

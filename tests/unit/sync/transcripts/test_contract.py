@@ -1,0 +1,50 @@
+"""Both eras keep the one promise, apart and as one."""
+
+from __future__ import annotations
+
+from memd.sync.transcripts.agent_sessions import AgentSessions
+from memd.sync.transcripts.jsonl import JsonlSessions
+from memd.sync.transcripts.session_source import SessionSource
+from memd.sync.transcripts.sqlite import SqliteSessions
+from tests.contracts.session_source import (
+    LIMIT,
+    DatabaseWriter,
+    FileWriter,
+    SessionSourceContract,
+    SessionWriter,
+)
+from tests.support.transcripts import TranscriptHome
+
+
+class TestJsonl(SessionSourceContract):
+    """Files."""
+
+    def writing(self, home: TranscriptHome) -> SessionWriter:
+        return FileWriter(home)
+
+    def make(self, home: TranscriptHome) -> SessionSource:
+        return JsonlSessions(home.sessions, LIMIT)
+
+
+class TestSqlite(SessionSourceContract):
+    """The database."""
+
+    def writing(self, home: TranscriptHome) -> SessionWriter:
+        return DatabaseWriter(home)
+
+    def make(self, home: TranscriptHome) -> SessionSource:
+        return SqliteSessions(home.database, home.cold, LIMIT)
+
+
+class TestAgentWithFiles(TestJsonl):
+    """Both as one, over files."""
+
+    def make(self, home: TranscriptHome) -> SessionSource:
+        return AgentSessions(home.state, home.agent, LIMIT)
+
+
+class TestAgentWithDatabase(TestSqlite):
+    """Both as one, over the database."""
+
+    def make(self, home: TranscriptHome) -> SessionSource:
+        return AgentSessions(home.state, home.agent, LIMIT)

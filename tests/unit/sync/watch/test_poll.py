@@ -1,0 +1,106 @@
+"""Polling: what changed between two looks, and whom it concerns."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memd.sync.disk.filesystems import Mounts
+from memd.sync.watch.folders import Hint, WatchPlan, survey
+from memd.sync.watch.poll import Snapshot, find_changes, look
+
+
+class Scene:
+    """An agent with a workspace and sessions, looked at again and again."""
+
+    def __init__(self, root: Path) -> None:
+        self.memory = root / "ws" / "memory"
+        self.sessions = root / "sessions"
+        self.memory.mkdir(parents=True)
+        self.sessions.mkdir()
+        self.plan = WatchPlan("ann", root / "ws", (), (self.sessions,))
+        self.before: Snapshot = {}
+        self.changes()
+
+    def changes(self) -> set[Hint]:
+        """Return whom the changes since the last look concern."""
+        before = self.before
+        self.before = look(survey((self.plan,), Mounts(), (), "all"), before)
+        return find_changes(before, self.before)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    scene = Scene(tmp_path)
+    (scene.memory / "a.md").write_text("one")
+    (scene.sessions / "s.jsonl").write_text("one\n")
+    (scene.sessions / "openclaw-agent.sqlite").write_text("pages")
+    scene.changes()
+    return scene
+
+
+def _restore_time(scene: Scene) -> None:
+    facts = (scene.memory / "a.md").stat()
+    (scene.memory / "a.md").write_text("two")
+    os.utime(scene.memory / "a.md", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+NOTES: list[tuple[str, Callable[[Scene], object]]] = [
+    ("create", lambda scene: (scene.memory / "b.md").write_text("x")),
+    ("change", lambda scene: (scene.memory / "a.md").write_text("two, longer")),
+    ("change with its old time", _restore_time),
+    ("delete", lambda scene: (scene.memory / "a.md").unlink()),
+    ("rename", lambda scene: (scene.memory / "a.md").rename(scene.memory / "z.md")),
+    ("new folder", lambda scene: (scene.memory / "sub").mkdir()),
+    ("root file", lambda scene: (scene.memory.parent / "MEMORY.md").write_text("x")),
+    ("root renamed", lambda scene: scene.memory.parent.rename(scene.memory.parent.parent / "away")),
+]
+
+
+@pytest.mark.parametrize(("what", "change"), NOTES, ids=[name for name, _ in NOTES])
+def test_a_change_of_notes_is_found(scene: Scene, what: str, change: Callable[[Scene], object]) -> None:
+    change(scene)
+    assert scene.changes() == {("ann", "memory")}
+    assert scene.changes() == set()
+
+
+def test_a_change_of_transcripts_is_found_as_such(scene: Scene) -> None:
+    with (scene.sessions / "s.jsonl").open("a") as file:
+        file.write("two\n")
+    assert scene.changes() == {("ann", "sessions")}
+    (scene.sessions / "openclaw-agent.sqlite-wal").write_text("frames")
+    assert scene.changes() == {("ann", "sessions")}
+
+
+def test_what_can_not_matter_is_not_found(scene: Scene) -> None:
+    (scene.memory / "main.sqlite").write_text("x")
+    (scene.memory / "a.md.tmp").write_text("x")
+    (scene.memory.parent / "tool.py").write_text("x")
+    (scene.memory.parent / "src").mkdir()
+    (scene.sessions / "sessions.json").write_text("{}")
+    # A reader of a database makes these, and takes them away again.
+    (scene.sessions / "openclaw-agent.sqlite-wal").touch()
+    (scene.sessions / "openclaw-agent.sqlite-shm").write_text("x")
+    assert scene.changes() == set()
+
+
+def test_without_a_descriptor_the_last_look_stands(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = survey((scene.plan,), Mounts(), (), "all")
+    (scene.memory / "b.md").write_text("x")
+
+    def refuse(path: str) -> object:
+        raise OSError(errno.EMFILE, "Too many open files", path)
+
+    # given a process that can open nothing, nothing seems changed
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", refuse)
+        during = look(layout, scene.before)
+        with pytest.raises(OSError, match="Too many open files"):
+            survey((scene.plan,), Mounts(), (), "all")
+    assert find_changes(scene.before, during) == set()
+    # and the change is found as soon as it can
+    assert find_changes(during, look(layout, during)) == {("ann", "memory")}

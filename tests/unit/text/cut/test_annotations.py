@@ -1,0 +1,180 @@
+"""Comments that annotate entries: read as OpenClaw's own memory reads them, and hidden."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.text.cut.annotations import (
+    AnnotatedEntry,
+    Annotations,
+    find_annotated,
+    hide_annotations,
+    project_key,
+    read_annotations,
+    split_entries,
+)
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "- ",
+            "# ",
+            "## Head",
+            "tea",
+            " ",
+            "\n",
+            "\r\n",
+            "-->",
+            "<!-- trigger:",
+            "<!-- project:",
+            ";",
+            ",",
+            "7",
+        ),
+        *("<!-- importance: 7 -->", "<!-- trigger: a; b -->", "<!-- project: x -->"),
+    ]
+)
+NOTES = st.lists(PIECES, max_size=40).map("".join)
+
+
+def said(*lines: str, path: str = "MEMORY.md") -> Annotations:
+    """Return what the comments in some lines say."""
+    return read_annotations(lines, path)
+
+
+# --- triggers and importance ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "triggers"),
+    [
+        ("- tea <!-- trigger: kettle; tea time -->", ("kettle", "tea time")),
+        ("- tea <!-- TRIGGER :a,b ;; a-->", ("a", "b")),
+        ("- tea <!-- trigger: a --> <!-- trigger: b -->\u3000", ("a", "b")),
+        ("- tea <!-- trigger: a --> more", ()),
+        ("- tea <!-- trigger: ; , -->", ()),
+        ("- tea <!-- triggers: a -->", ()),
+    ],
+)
+def test_triggers_are_phrases_of_comments_at_the_end_of_a_line(line: str, triggers: tuple[str, ...]) -> None:
+    assert said(line) == Annotations(triggers=triggers)
+
+
+@pytest.mark.parametrize(
+    ("line", "importance"),
+    [
+        ("<!-- importance: 1 -->", 1),
+        ("<!-- importance:10-->", 10),
+        ("<!-- importance: 007 -->", 7),
+        ("<!-- importance: 3 --> <!-- importance: 8 --> <!-- importance: 5 -->", 8),
+        ("<!-- importance: 0 -->", None),
+        ("<!-- importance: 11 -->", None),
+        ("<!-- importance: 7.5 -->", None),
+        ("<!-- importance: \u0667 -->", None),
+        ("<!-- importance: " + "9" * 5_000 + " -->", None),
+        ("<!-- importance: high -->", None),
+        ("<!-- importance: 9 --> and on", None),
+    ],
+)
+def test_importance_is_the_highest_whole_number_from_1_to_10(line: str, importance: int | None) -> None:
+    assert said(line).importance == importance
+
+
+@pytest.mark.parametrize("path", ["memory/2026-05-01.md", "memory/MEMORY.md", "user.md", "notes/USER.md"])
+def test_triggers_and_importance_count_in_curated_notes_alone(path: str) -> None:
+    assert not said("tea <!-- trigger: a --> <!-- importance: 9 -->", path=path)
+
+
+# --- projects -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "key"),
+    [
+        ("GitHub.com/Owner/Name", "github.com/Owner/Name"),
+        (" path:/Home/Me ", "path:/Home/Me"),
+        ("Solo", "Solo"),
+        ("/rooted", "/rooted"),
+        ("", None),
+        ("a<b", None),
+        ("a\nb", None),
+    ],
+)
+def test_the_host_of_a_project_is_compared_in_lower_case(value: str, key: str | None) -> None:
+    assert project_key(value) == key
+
+
+@pytest.mark.parametrize(
+    ("lines", "projects", "is_invalid"),
+    [
+        (["x <!-- project: a/b --> y"], ("a/b",), False),
+        (["x <!-- project: a; B/c -->", "<!-- project: a -->"], ("a", "b/c"), False),
+        (["x <!-- project:", "a -->"], ("a",), False),
+        (["x <!-- project: -->"], (), True),
+        (["x <!-- project: a;; b -->"], (), True),
+        (["x <!-- project: a"], (), True),
+        (["x <!-- project: a <!-- project: b -->"], (), True),
+        (["x <!-- project: a>b -->"], (), True),
+    ],
+)
+def test_a_project_comment_that_cannot_be_read_hides_its_entry(
+    lines: list[str], projects: tuple[str, ...], is_invalid: bool
+) -> None:
+    wanted = Annotations(projects=projects, is_invalid=is_invalid)
+
+    assert said(*lines) == said(*lines, path="memory/2026-05-01.md") == wanted
+    assert not said(*lines, path="USER.md")
+    assert not said(*lines, path="user.md")
+
+
+# --- entries --------------------------------------------------------------------------------------------
+
+
+def test_an_entry_is_a_list_item_with_what_follows_it_or_a_section() -> None:
+    text = "intro\n\n- tea\n  - green\n\n- milk\n# Head\ntext\n####### no head\n#\n* star\n"
+
+    entries = [(entry.start_line, entry.end_line, entry.is_item) for entry in split_entries(text)]
+
+    assert entries == [(1, 2, False), (3, 5, True), (6, 6, True), (7, 9, False), (10, 12, False)]
+
+
+def test_comments_belong_to_the_entry_they_stand_in() -> None:
+    text = "# Head\n- tea\n  <!-- trigger: kettle -->\n- milk\r\n- rye <!-- importance: 2 -->\r\n"
+
+    assert find_annotated(text, "MEMORY.md") == [
+        AnnotatedEntry(2, 3, Annotations(triggers=("kettle",))),
+        AnnotatedEntry(5, 6, Annotations(importance=2)),
+    ]
+    assert find_annotated(text, "memory/a.md") == []
+
+
+@given(NOTES)
+def test_entries_hold_every_line_once_and_annotated_ones_are_entries(text: str) -> None:
+    hidden = hide_annotations(text)
+    entries = split_entries(hidden)
+
+    lines = [line for entry in entries for line in range(entry.start_line, entry.end_line + 1)]
+    assert lines == list(range(1, text.count("\n") + 2))
+    spans = {entry[:2] for entry in entries}
+    assert all(entry[:2] in spans and entry.annotations for entry in find_annotated(text, "MEMORY.md"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("- tea <!-- fact id=01K importance=0.7 category=other -->\n", "- tea\n"),
+        ("entry\n<!-- memd:key=a.b:c-1 -->\nnext", "entry\n\nnext"),
+        ('<!-- memd-import {"kind": "x"} -->\nbody', "\nbody"),
+        ('\ufeff<!-- memd-import {"kind": "x"} -->\r\nbody', "\ufeff\r\nbody"),
+        ('---\r\n# memd-import {"kind": "x"}\r\ntags: []\r\n---\r\n', "---\r\n\r\ntags: []\r\n---\r\n"),
+        ("<!-- fact check this -->", "<!-- fact check this -->"),
+        ("<!-- fact: tea is green -->", "<!-- fact: tea is green -->"),
+        ("<!-- memd: a note of mine -->", "<!-- memd: a note of mine -->"),
+        ("<!-- memd-import of last year -->", "<!-- memd-import of last year -->"),
+        ("text\n---\n# memd-import {}\n", "text\n---\n# memd-import {}\n"),
+    ],
+)
+def test_memds_own_markers_are_hidden_and_comments_of_users_are_not(text: str, shown: str) -> None:
+    assert hide_annotations(text) == shown

@@ -1,0 +1,245 @@
+"""Windows are exact slices that grow on the side worth more, and stop where another subject starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.text.cut.passages import cut_passages
+from memd.text.cut.windows import Region, Window, Worth, grow_window
+
+NOTE = """\
+# Ledger
+Ann leads it.
+
+## Import
+The file comes at six.
+It has two columns.
+Amounts are in cents.
+
+Ben checks it.
+## Export
+Nobody reads it."""
+
+LINES = st.one_of(
+    st.text("abc 部", min_size=0, max_size=40),
+    st.sampled_from(["", "  ", "# One", "### Two", "#", "#no", "line of words", "x" * 120]),
+)
+
+
+@st.composite
+def places(draw: st.DrawFn) -> tuple[Region, int, int]:
+    """Return a region somewhere in a file, and where a passage of at least a character is in it."""
+    text = draw(st.lists(LINES, min_size=1, max_size=14).map("\n".join).filter(str.strip))
+    at, line = draw(st.sampled_from([(0, 1), (700, 31)]))
+    first = draw(st.integers(0, len(text) - 1))
+    end = draw(st.integers(first + 1, len(text)))
+    return Region(text, at, line), at + first, at + end
+
+
+@st.composite
+def worths_in(draw: st.DrawFn) -> list[Worth]:
+    """Return some spans with values."""
+    rows = draw(
+        st.lists(st.tuples(st.integers(0, 900), st.integers(0, 300), st.floats(0, 1, width=16)), max_size=5)
+    )
+    return [(start, start + size, value) for start, size, value in rows]
+
+
+def lines_of(region: Region) -> list[tuple[int, int, str]]:
+    """Return the lines of a region with their places in the file."""
+    start, lines = region.start, []
+    for text in region.text.split("\n"):
+        lines.append((start, start + len(text), text))
+        start += len(text) + 1
+    return lines
+
+
+def grown(
+    passage: str,
+    limit: int = 700,
+    worths: Sequence[tuple[str, float]] = (),
+    shown: Sequence[str] = (),
+    note: str = NOTE,
+) -> Window:
+    """Return the window around a text of a note, spans being given by their texts as well."""
+    spans = {text: (note.index(text), note.index(text) + len(text)) for text, _ in worths}
+    region = Region(note, 0, 1)
+    first = note.index(passage)
+    return grow_window(
+        region,
+        first,
+        first + len(passage),
+        limit,
+        [(*spans[text], value) for text, value in worths],
+        [(note.index(text), note.index(text) + len(text)) for text in shown],
+    )
+
+
+@given(places(), st.integers(0, 400), worths_in())
+def test_a_window_is_an_exact_slice_with_its_lines(
+    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+) -> None:
+    region, first, end = place
+
+    window = grow_window(region, first, end, limit, worths)
+
+    assert window.text == region.text[window.start - region.start : window.end - region.start]
+    assert window.start_line == region.line + region.text.count("\n", 0, window.start - region.start)
+    assert window.end_line == window.start_line + window.text.count("\n")
+
+
+@given(places(), st.integers(0, 400), worths_in())
+def test_a_window_holds_the_words_of_its_passage(
+    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+) -> None:
+    region, first, end = place
+
+    window = grow_window(region, first, end, limit, worths)
+
+    assert region.text[first - region.start : end - region.start].strip() in window.text
+
+
+@given(places(), st.integers(0, 400), worths_in())
+def test_a_window_is_longer_than_the_limit_only_where_its_passage_is(
+    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+) -> None:
+    region, first, end = place
+
+    window = grow_window(region, first, end, limit, worths)
+
+    assert len(window.text) <= max(limit, end - first)
+
+
+@given(places(), st.integers(0, 400), worths_in())
+def test_a_window_adds_whole_lines_only(
+    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+) -> None:
+    region, first, end = place
+    lines = lines_of(region)
+
+    window = grow_window(region, first, end, limit, worths)
+
+    assert window.start >= first or window.start in {start for start, _, _ in lines}
+    assert window.end <= end or window.end in {stop for _, stop, _ in lines}
+
+
+@given(places(), st.integers(0, 2000), worths_in())
+def test_a_window_adds_no_heading_below_and_none_above_but_as_its_first_line(
+    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+) -> None:
+    region, first, end = place
+
+    window = grow_window(region, first, end, limit, worths)
+
+    for start, stop, text in lines_of(region):
+        if window.start <= start and stop <= window.end and re.match(r" {0,3}#{1,6}[ \t]", text):
+            assert start == window.start or first <= start < end
+
+
+@given(places(), st.integers(0, 2000), worths_in(), st.lists(st.integers(0, 13), max_size=4))
+def test_a_window_adds_no_line_that_is_shown_already(
+    place: tuple[Region, int, int], limit: int, worths: list[Worth], numbers: list[int]
+) -> None:
+    region, first, end = place
+    lines = lines_of(region)
+    shown = [lines[at] for at in numbers if at < len(lines) and lines[at][2].strip()]
+
+    window = grow_window(region, first, end, limit, worths, [(start, stop) for start, stop, _ in shown])
+
+    for start, stop, _ in shown:
+        is_added = window.start <= start and stop <= window.end and (stop <= first or start >= end)
+        assert not is_added
+
+
+@given(st.lists(LINES, min_size=1, max_size=30).map("\n".join), st.integers(0, 900))
+def test_any_passage_of_a_note_can_be_shown(content: str, limit: int) -> None:
+    for each in cut_passages(content, "memory/plan.md"):
+        window = grow_window(Region(content, 0, 1), each.start, each.start + len(each.text), limit, [])
+
+        assert each.text.strip() in window.text
+        assert window.start_line <= each.start_line
+        assert window.end_line >= each.end_line
+
+
+def test_with_room_a_window_reaches_from_its_heading_to_the_next() -> None:
+    window = grown("It has two columns.")
+
+    assert window.text.startswith("## Import\n")
+    assert window.text.endswith("Ben checks it.")
+    assert (window.start_line, window.end_line) == (4, 9)
+
+
+def test_a_passage_that_starts_with_a_heading_grows_down_only() -> None:
+    window = grown("## Import\nThe file comes at six.")
+
+    assert window.text.startswith("## Import\n")
+    assert window.text.endswith("Ben checks it.")
+
+
+def test_a_passage_may_hold_headings_itself() -> None:
+    passage = "Ben checks it.\n## Export\nNobody"
+
+    assert passage in grown(passage).text
+
+
+@pytest.mark.parametrize(
+    ("worths", "text"),
+    [
+        ([], "It has two columns.\nAmounts are in cents."),
+        ([("Amounts are in cents.", 0.4)], "It has two columns.\nAmounts are in cents."),
+        ([("The file comes at six.", 0.4)], "The file comes at six.\nIt has two columns."),
+        (
+            [("The file comes at six.", 0.4), ("Amounts are in cents.", 0.5)],
+            "It has two columns.\nAmounts are in cents.",
+        ),
+    ],
+)
+def test_a_window_grows_on_the_side_worth_more_and_down_where_both_are_equal(
+    worths: list[tuple[str, float]], text: str
+) -> None:
+    assert grown("It has two columns.", limit=45, worths=worths).text == text
+
+
+def test_a_line_is_worth_the_most_of_the_spans_it_lies_in() -> None:
+    worths = [("six.\nIt has two columns.\nAmounts are in cents.", 0.9), ("The file comes at six.", 0.3)]
+
+    window = grown("It has two columns.", limit=45, worths=[*worths, ("Amounts are in cents.", 0.1)])
+
+    assert window.text == "It has two columns.\nAmounts are in cents."
+
+
+def test_where_the_better_side_has_no_room_the_other_grows() -> None:
+    window = grown("It has two columns.", limit=41, worths=[("The file comes at six.", 0.9)])
+
+    assert window.text == "It has two columns.\nAmounts are in cents."
+
+
+def test_blank_lines_count_between_lines_and_not_at_the_ends() -> None:
+    window = grown("\nBen checks it.\n", limit=5)
+
+    assert window.text == "Ben checks it."
+    assert (window.start_line, window.end_line) == (9, 9)
+
+
+def test_a_passage_longer_than_the_limit_stays_as_it_is() -> None:
+    passage = "The file comes at six.\nIt has two columns."
+
+    assert grown(passage, limit=10).text == passage
+
+
+def test_a_part_of_a_line_grows_on_its_whole_side_only() -> None:
+    head, tail = grown("The file comes"), grown("columns.")
+
+    assert head.text == "## Import\nThe file comes"
+    assert tail.text == "columns.\nAmounts are in cents.\n\nBen checks it."
+
+
+def test_a_window_stops_at_lines_that_are_shown() -> None:
+    window = grown("Amounts are in cents.", shown=["It has two columns.", "Ben checks it."])
+
+    assert window.text == "Amounts are in cents."

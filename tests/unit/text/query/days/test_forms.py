@@ -1,0 +1,367 @@
+"""What days a question names, in the languages people ask in."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from memd.text.query.days.find import find_days
+from memd.text.query.days.links import OLDEST
+
+TODAY = datetime.date(2026, 5, 20)
+"""A Wednesday."""
+
+FIRST, LAST = OLDEST.isoformat(), TODAY.isoformat()
+
+
+def named(question: str, today: datetime.date = TODAY) -> list[str]:
+    """Return the spans of a question, each as `first last`, or as one day."""
+    return [
+        f"{span.first}" if span.first == span.last else f"{span.first} {span.last}"
+        for span in find_days(question, today)
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what happened on 2026-05-08?",
+        "2026-5-8",
+        "2026/05/08",
+        "notes of 2026-05-08T10:30",
+        "what is in memory/projects/2026-05-08-retro.md",
+        "(2026-05-08)",
+        "2026-05-08.",
+        "May 8",
+        "may 8th",
+        "May the 8th, 2026",
+        "May 8th, 2026",
+        "on May 8, we met",
+        "8 May 2026",
+        "8 May",
+        "8 may 2026",
+        "the 8th of may",
+        "8-May-2026",
+        "05/08/2026",
+        "5/8/26",
+        "what did we say on the 8th?",
+        "8.5.2026",
+        "am 8.5. beschlossen",
+        "am 8. Mai 2026",
+        "08.05.2026",
+        "le 8 mai 2026",
+        "el 8 de mayo de 2026",
+        "8 de maio",
+        "l’8 maggio",
+        "8 мая 2026 года",
+        "вопрос 8 мая",
+        "2026年5月8日",
+        "2026 年 5 月 8 日",
+        "5月8日",
+        "5月8号的会议",
+        "５月８日",
+        "五月八号",
+        "今年五月八日",
+        "二〇二六年五月八日",
+        "26年5月8日",
+        "我们在2026-05-08做了什么",
+        "我们在May 8讨论了什么",
+        "5月8開會",
+        "2026년 5월 8일",
+        "5월 8일 회의",
+    ],
+)
+def test_a_written_day_is_that_day(question: str) -> None:
+    assert named(question) == ["2026-05-08"]
+
+
+@pytest.mark.parametrize(
+    ("question", "span"),
+    [
+        ("2026-04", "2026-04-01 2026-04-30"),
+        ("in April", "2026-04-01 2026-04-30"),
+        ("the april of 2026", "2026-04-01 2026-04-30"),
+        ("April 2026", "2026-04-01 2026-04-30"),
+        ("mid-April", "2026-04-01 2026-04-30"),
+        ("지난해 5월", "2025-05-01 2025-05-31"),
+        ("in may", "2026-05-01 2026-05-31"),
+        ("this May", "2026-05-01 2026-05-31"),
+        ("last May", "2025-05-01 2025-05-31"),
+        ("in June", "2025-06-01 2025-06-30"),
+        ("the October invoice", "2025-10-01 2025-10-31"),
+        ("im Mai", "2026-05-01 2026-05-31"),
+        ("en mai", "2026-05-01 2026-05-31"),
+        ("marzo 2026", "2026-03-01 2026-03-31"),
+        ("в мае", "2026-05-01 2026-05-31"),
+        ("五月", "2026-05-01 2026-05-31"),
+        ("去年五月份", "2025-05-01 2025-05-31"),
+        ("2025年的5月", "2025-05-01 2025-05-31"),
+        ("十二月", "2025-12-01 2025-12-31"),
+        ("明年二月的机票", "2027-02-01 2027-02-28"),
+        ("the second week of March", "2026-03-01 2026-03-31"),
+        ("작년 5월", "2025-05-01 2025-05-31"),
+        ("Q2 2026", "2026-04-01 2026-06-30"),
+        ("2026-Q1", "2026-01-01 2026-03-31"),
+        ("in Q3", "2025-07-01 2025-09-30"),
+        ("2026年第一季度", "2026-01-01 2026-03-31"),
+        ("四季度", "2025-10-01 2025-12-31"),
+        ("in 2025", "2025-01-01 2025-12-31"),
+        ("2025年", "2025-01-01 2025-12-31"),
+        ("2026-W19", "2026-05-04 2026-05-10"),
+        ("KW 19", "2026-05-04 2026-05-10"),
+        ("KW 30", "2025-07-21 2025-07-27"),
+        ("the week of May 8", "2026-05-04 2026-05-10"),
+    ],
+)
+def test_a_month_a_quarter_a_week_or_a_year_is_all_its_days(question: str, span: str) -> None:
+    assert named(question) == [span]
+
+
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("what about today?", "2026-05-20"),
+        ("this morning", "2026-05-20"),
+        ("tonight", "2026-05-20"),
+        ("yesterday's standup", "2026-05-19"),
+        ("last night", "2026-05-19"),
+        ("the day before yesterday", "2026-05-18"),
+        ("3 days ago", "2026-05-17"),
+        ("a day ago", "2026-05-19"),
+        ("today", "2026-05-20"),
+        ("heute", "2026-05-20"),
+        ("gestern Abend", "2026-05-19"),
+        ("vorgestern", "2026-05-18"),
+        ("vor drei Tagen", "2026-05-17"),
+        ("qu’est-ce qu’on a dit hier ?", "2026-05-19"),
+        ("aujourd’hui", "2026-05-20"),
+        ("avant-hier", "2026-05-18"),
+        ("il y a 3 jours", "2026-05-17"),
+        ("ayer", "2026-05-19"),
+        ("hace 3 días", "2026-05-17"),
+        ("ontem", "2026-05-19"),
+        ("3 dias atrás", "2026-05-17"),
+        ("ieri", "2026-05-19"),
+        ("tre giorni fa", "2026-05-17"),
+        ("вчера", "2026-05-19"),
+        ("3 дня назад", "2026-05-17"),
+        ("昨日の会議", "2026-05-19"),
+        ("3日前", "2026-05-17"),
+        ("어제 뭐 했지", "2026-05-19"),
+        ("3일 전", "2026-05-17"),
+        ("今天", "2026-05-20"),
+        ("昨天晚上", "2026-05-19"),
+        ("前天", "2026-05-18"),
+        ("从前天的会议里", "2026-05-18"),
+        ("大前天", "2026-05-17"),
+        ("3天前", "2026-05-17"),
+        ("三天之前", "2026-05-17"),
+        ("二十天前", "2026-04-30"),
+        ("上个月8号", "2026-04-08"),
+        ("the day before May 8", "2026-05-07"),
+        ("the day after May 8", "2026-05-09"),
+        ("5月8日的前一天", "2026-05-07"),
+    ],
+)
+def test_a_day_may_be_named_from_where_one_stands(question: str, day: str) -> None:
+    assert named(question) == [day]
+
+
+@pytest.mark.parametrize(
+    ("question", "span"),
+    [
+        ("this week", "2026-05-18 2026-05-24"),
+        ("last week", "2026-05-11 2026-05-17"),
+        ("last \n week", "2026-05-11 2026-05-17"),
+        ("the week before last", "2026-05-04 2026-05-10"),
+        ("a week ago", "2026-05-11 2026-05-17"),
+        ("two weeks ago", "2026-05-04 2026-05-10"),
+        ("this month", "2026-05-01 2026-05-31"),
+        ("last month", "2026-04-01 2026-04-30"),
+        ("a month ago", "2026-04-01 2026-04-30"),
+        ("five months ago", "2025-12-01 2025-12-31"),
+        ("the current quarter", "2026-04-01 2026-06-30"),
+        ("last quarter", "2026-01-01 2026-03-31"),
+        ("this year", "2026-01-01 2026-12-31"),
+        ("last year", "2025-01-01 2025-12-31"),
+        ("past 3 days", f"2026-05-17 {LAST}"),
+        ("in the last two weeks", f"2026-05-06 {LAST}"),
+        ("over the last month", f"2026-04-20 {LAST}"),
+        ("the past year", f"2025-05-20 {LAST}"),
+        ("a few days ago", "2026-05-13 2026-05-18"),
+        ("last weekend", "2026-05-16 2026-05-17"),
+        ("this weekend", "2026-05-23 2026-05-24"),
+        ("over the weekend", "2026-05-16 2026-05-17"),
+        ("letzte Woche", "2026-05-11 2026-05-17"),
+        ("seit 2 Wochen", f"2026-05-06 {LAST}"),
+        ("la semaine dernière", "2026-05-11 2026-05-17"),
+        ("les 3 derniers jours", f"2026-05-17 {LAST}"),
+        ("el mes pasado", "2026-04-01 2026-04-30"),
+        ("semana passada", "2026-05-11 2026-05-17"),
+        ("settimana scorsa", "2026-05-11 2026-05-17"),
+        ("на прошлой неделе", "2026-05-11 2026-05-17"),
+        ("неделю назад", "2026-05-11 2026-05-17"),
+        ("先週の報告", "2026-05-11 2026-05-17"),
+        ("지난 주 회의", "2026-05-11 2026-05-17"),
+        ("지지난 주", "2026-05-04 2026-05-10"),
+        ("지난주", "2026-05-11 2026-05-17"),
+        ("本周", "2026-05-18 2026-05-24"),
+        ("這週", "2026-05-18 2026-05-24"),
+        ("上周", "2026-05-11 2026-05-17"),
+        ("上个星期", "2026-05-11 2026-05-17"),
+        ("两周前", "2026-05-04 2026-05-10"),
+        ("这个月", "2026-05-01 2026-05-31"),
+        ("上個月", "2026-04-01 2026-04-30"),
+        ("三个月前", "2026-02-01 2026-02-28"),
+        ("半年前", "2025-11-01 2025-11-30"),
+        ("去年", "2025-01-01 2025-12-31"),
+        ("前年", "2024-01-01 2024-12-31"),
+        ("最近三天", f"2026-05-17 {LAST}"),
+        ("过去两周", f"2026-05-06 {LAST}"),
+        ("这几天", f"2026-05-13 {LAST}"),
+        ("几天前", "2026-05-13 2026-05-18"),
+        ("上周末", "2026-05-16 2026-05-17"),
+    ],
+)
+def test_weeks_begin_on_monday_and_the_past_ends_today(question: str, span: str) -> None:
+    assert named(question) == [span]
+
+
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("on Monday", "2026-05-18"),
+        ("on Wednesday", "2026-05-20"),
+        ("last Monday", "2026-05-18"),
+        ("last Wednesday", "2026-05-13"),
+        ("on Thursday", "2026-05-14"),
+        ("this Friday", "2026-05-22"),
+        ("what did we discuss Monday?", "2026-05-18"),
+        ("Monday's standup", "2026-05-18"),
+        ("Friday last week", "2026-05-15"),
+        ("last week on Monday", "2026-05-11"),
+        ("am Montag", "2026-05-18"),
+        ("letzten Mittwoch", "2026-05-13"),
+        ("周五", "2026-05-15"),
+        ("星期三", "2026-05-20"),
+        ("上周五的会议", "2026-05-15"),
+        ("上个星期天", "2026-05-17"),
+        ("上上周三", "2026-05-06"),
+        ("本周一", "2026-05-18"),
+    ],
+)
+def test_a_weekday_is_the_latest_one(question: str, day: str) -> None:
+    assert named(question) == [day]
+
+
+@pytest.mark.parametrize(
+    ("question", "span"),
+    [
+        ("May 8 onwards", f"2026-05-08 {LAST}"),
+        ("с 8 мая", f"2026-05-08 {LAST}"),
+        ("since May 1", f"2026-05-01 {LAST}"),
+        ("since last week", f"2026-05-11 {LAST}"),
+        ("since Monday", f"2026-05-18 {LAST}"),
+        ("since May", f"2026-05-01 {LAST}"),
+        ("since 2025", f"2025-01-01 {LAST}"),
+        ("seit letzter Woche", f"2026-05-11 {LAST}"),
+        ("desde ayer", f"2026-05-19 {LAST}"),
+        ("5月8日以来", f"2026-05-08 {LAST}"),
+        ("自从去年五月", f"2025-05-01 {LAST}"),
+        ("从昨天开始", f"2026-05-19 {LAST}"),
+        ("昨日から", f"2026-05-19 {LAST}"),
+        ("before May 8", f"{FIRST} 2026-05-07"),
+        ("before the 8 May 2026 call", f"{FIRST} 2026-05-07"),
+        ("vor dem 8. Mai", f"{FIRST} 2026-05-07"),
+        ("2025年之前", f"{FIRST} 2024-12-31"),
+        ("until May 8", f"{FIRST} 2026-05-08"),
+        ("up to last week", f"{FIRST} 2026-05-17"),
+        ("截至昨天", f"{FIRST} 2026-05-19"),
+        ("after 2026-05-08", f"2026-05-09 {LAST}"),
+        ("after April", f"2026-05-01 {LAST}"),
+        ("5月8日之后", f"2026-05-09 {LAST}"),
+        ("the week after 2026-05-08", "2026-05-09 2026-05-15"),
+        ("between May 3 and May 8", "2026-05-03 2026-05-08"),
+        ("between May 3 and 8", "2026-05-03 2026-05-08"),
+        ("between May and July 2025", "2025-05-01 2025-07-31"),
+        ("from November to February", "2025-11-01 2026-02-28"),
+        ("between the previous week and the current week", "2026-05-11 2026-05-24"),
+        ("from 2026-05-01 to 2026-05-08", "2026-05-01 2026-05-08"),
+        ("from May 3 to June 1, 2025", "2025-05-03 2025-06-01"),
+        ("between Monday and Wednesday", "2026-05-18 2026-05-20"),
+        ("from yesterday to today", "2026-05-19 2026-05-20"),
+        ("between May 3rd and the 8th, 2026", "2026-05-03 2026-05-08"),
+        ("May 3-8", "2026-05-03 2026-05-08"),
+        ("May 3–May 8", "2026-05-03 2026-05-08"),
+        ("3-8 May 2026", "2026-05-03 2026-05-08"),
+        ("between December 28 and January 3", "2025-12-28 2026-01-03"),
+        ("zwischen dem 3. und 8. Mai", "2026-05-03 2026-05-08"),
+        ("zwischen 3. Mai und 8. Mai", "2026-05-03 2026-05-08"),
+        ("du 3 au 8 mai", "2026-05-03 2026-05-08"),
+        ("entre el 3 y el 8 de mayo", "2026-05-03 2026-05-08"),
+        ("从5月3日到8日", "2026-05-03 2026-05-08"),
+        ("5月3日到5月8日", "2026-05-03 2026-05-08"),
+        ("5月3日和5月8日之间", "2026-05-03 2026-05-08"),
+    ],
+)
+def test_words_around_a_day_open_it(question: str, span: str) -> None:
+    assert named(question) == [span]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "what is our retry budget",
+        "POL-2026-05",
+        "POL-2026-05-08",
+        "v2026.5.8",
+        "openclaw 2026.9.6",
+        "gpt-4o-2024-05-13",
+        "https://example.com/2026/05/08/post",
+        "1.2.3",
+        "10.5.20261",
+        "5/8 of them",
+        "may I ask",
+        "you may 3 fail",
+        "step 3 may fail",
+        "13/13/2026",
+        "this may break",
+        "we march on",
+        "an august person",
+        "a day",
+        "every Monday",
+        "on Mondays",
+        "next Friday",
+        "until Friday",
+        "last_week",
+        "call today() twice",
+        "open today.py",
+        "in 2000 words",
+        "port 2049",
+        "a planet in Mars orbit",
+        "was ist hier los",
+        "Q4_K_M",
+        "вчерашний",
+        "on Friday evenings",
+        "next October",
+        "每月第一个星期日",
+        "每周五",
+        "下周五",
+        "一周一次",
+        "本周期",
+        "五月初八",
+        "以前天天下雨",
+        "2026-02-30",
+        "Feb 30",
+        "31/31/2026",
+        "13月5日",
+        "May 0",
+        "2026-W60",
+        "9999 years ago",
+        "before 1970",
+    ],
+)
+def test_a_question_without_a_day_names_none(question: str) -> None:
+    assert find_days(question, TODAY) == ()

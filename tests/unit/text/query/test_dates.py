@@ -1,0 +1,98 @@
+"""Which notes are of a day."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from memd.text.query.dates import date_in_path, day_of_note, is_evergreen
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "memory/2026-01-16.md",
+        "./memory/2026-01-16.md",
+        "memory\\2026-01-16.md",
+        "memory/2026-01-16-standup.md",
+        "memory/2026-01-16 1 on 1.md",
+        "memory/2026-01-16_2.md",
+        "notes/memory/2026-01-16-a.b.md",
+    ],
+)
+def test_a_name_that_begins_with_a_day_is_of_that_day(path: str) -> None:
+    assert date_in_path(path) == datetime.date(2026, 1, 16)
+    assert not is_evergreen(path)
+
+
+@pytest.mark.parametrize("path", ["memory/2026-02-30.md", "memory/2026-02-30-x.md", "memory/0099-01-01.md"])
+def test_a_day_that_never_was_is_none_and_yet_no_lasting_knowledge(path: str) -> None:
+    assert date_in_path(path) is None
+    assert not is_evergreen(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "MEMORY.md",
+        "memory.md",
+        "memory/projects.md",
+        "memory/2026-01-165.md",
+        "memory/x-2026-01-16.md",
+        "memory/２０２６-01-16.md",
+        "memory/2026-01-16.txt",
+        "memory/2026-01-16/notes.md",
+    ],
+)
+def test_lasting_knowledge_has_no_day(path: str) -> None:
+    assert date_in_path(path) is None
+    assert is_evergreen(path)
+
+
+def test_a_file_from_elsewhere_is_neither() -> None:
+    assert date_in_path("extra/2026-01-16.md") is None
+    assert not is_evergreen("extra/2026-01-16.md")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "2026-01-16.md",
+        "memory/2026-01-16.md",
+        "./memory/2026-01-16-standup.md",
+        "memory/projects/2026-01-16-retro.md",
+        "memory\\projects\\2026-01-16 retro.md",
+        "extra/2026-01-16.md",
+        "/home/ann/journal/2026/2026-01-16.md",
+        "memory/2025-12-31/2026-01-16.md",
+    ],
+)
+def test_a_note_is_about_the_day_of_its_name_in_any_folder(path: str) -> None:
+    assert day_of_note(path) == datetime.date(2026, 1, 16)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "MEMORY.md",
+        "memory/2026-01-165.md",
+        "memory/2026-02-30.md",
+        "memory/x-2026-01-16.md",
+        "memory/2026-01-16/notes.md",
+        "memory/2026-01-16.txt",
+        "memory/２０２６-01-16.md",
+        "memory/0099-01-01.md",
+        "",
+    ],
+)
+def test_a_note_whose_name_begins_with_no_day_is_about_none(path: str) -> None:
+    assert day_of_note(path) is None
+
+
+def test_a_note_deeper_in_memory_is_about_a_day_and_yet_never_fades() -> None:
+    path = "memory/projects/2026-01-16-retro.md"
+
+    assert day_of_note(path) is not None
+    assert date_in_path(path) is None
+    assert is_evergreen(path)

@@ -1,0 +1,136 @@
+"""A very name is found alone or as a part, whatever its case, and never inside of another."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.text.query.exact import ALONE, AS_PART, count_held, find_held
+from tests.support.growth import check_linear
+
+NAMES = st.text(string.ascii_letters + string.digits + "-._/:@+#~\\(*[ ", min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("POL-358", "See POL-358."),
+        ("POL-358", "(pol-358)"),
+        ("POL-358", "POL-358"),
+        ("POL-358", "it was POL-358, not POL-359"),
+        ("v1.2.3", "Since v1.2.3: faster"),
+        ("1.2.4", "since v1.2.4"),
+        ("1.2.4", "新版本v1.2.4です"),
+        ("--force", "run it with --force once"),
+        (".env", "in the .env file"),
+        ("C++", "in C++, mostly"),
+        ("src/app", "`src/app`"),
+        ("@ann", "ask @ann!"),
+        ("Blue Harbor", "the blue\n  harbor plan"),
+        ("東京", "来週は東京駅で"),
+        ("GPU", "新しいGPUです"),
+        ("POL-358", "POL-3580 and POL-358"),
+    ],
+)
+def test_a_name_that_stands_alone(name: str, text: str) -> None:
+    assert count_held([name], text) == ALONE
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("v1.2.3", "v1.2.3-rc1"),
+        ("src/app", "src/app/main.py"),
+        ("app/main.py", "src/app/main.py"),
+        ("main", "git_main"),
+        ("ann", "ann@mail"),
+        (".env", "config.env"),
+        ("C++", "C++11"),
+        ("src/", "src/app"),
+        ("#12", "tracker#12"),
+    ],
+)
+def test_a_name_that_is_a_part_of_a_longer_one(name: str, text: str) -> None:
+    assert count_held([name], text) == AS_PART
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("POL-358", "POL-3580"),
+        ("POL-358", "XPOL-358"),
+        ("POL-358", "POL 358"),
+        ("1.2", "xv1.2"),
+        ("1.2", "w1.2"),
+        ("v1.2", "v1.20"),
+        ("v1.2", "1.2"),
+        ("v1.2", "v102"),
+        ("ann", "annual plan"),
+        ("Blue Harbor", "blueharbor"),
+        ("Blue Harbor", "the harbor is blue"),
+        ("größe", "größen"),
+        ("POL-358", ""),
+    ],
+)
+def test_a_name_that_is_not_there(name: str, text: str) -> None:
+    assert count_held([name], text) == 0
+
+
+def test_each_name_counts_once_and_blank_ones_never() -> None:
+    text = "POL-1 and POL-1 again, v2-rc1, nothing else"
+
+    assert count_held(["POL-1", "v2", "v3", "", "  "], text) == ALONE + AS_PART
+    assert count_held([], text) == 0
+
+
+@pytest.mark.parametrize("name", ["Straße-5", "ΟΔΟΣ", "İzmir-2", "größe"])
+def test_upper_case_is_the_same_name(name: str) -> None:
+    assert count_held([name.upper()], f"bei {name}.") == ALONE
+    assert count_held([name], f"BEI {name.upper()}!") == ALONE
+
+
+@given(NAMES.filter(str.strip))
+def test_any_name_between_blanks_stands_alone(name: str) -> None:
+    assert count_held([name], f"word {name} word") == ALONE
+    assert count_held([f"  {name}\n"], name.swapcase()) == ALONE
+
+
+@given(NAMES.filter(str.strip), st.text(max_size=60))
+def test_a_name_is_held_only_where_its_letters_are(name: str, text: str) -> None:
+    held = count_held([name], text)
+
+    assert held in (0, AS_PART, ALONE)
+    if held:
+        assert all(part.casefold() in text.casefold() for part in name.split())
+
+
+@given(st.text(string.ascii_lowercase, min_size=1, max_size=8), st.sampled_from("07é"))
+def test_a_letter_or_digit_beside_a_word_makes_it_another(name: str, beside: str) -> None:
+    assert count_held([name], name + beside) == 0
+    assert count_held([name], f"{name}-{beside}") == AS_PART
+
+
+def near_misses(size: int) -> str:
+    """Return a text of about four times that many characters that nearly holds `a b` and `POL-358`."""
+    return "a " * size + "POL-3580 " * (size // 5) + " " * size
+
+
+def test_work_on_a_text_of_near_misses_grows_with_its_length() -> None:
+    names = ["a b", "POL-358"]
+
+    check_linear(near_misses, lambda text: count_held(names, text), 5_000)
+    assert count_held(names, near_misses(50_000)) == 0
+
+
+@given(
+    st.lists(NAMES, max_size=3),
+    st.dictionaries(st.integers(0, 9), st.text("POL-358 v1.2é\0x", max_size=30), max_size=6),
+)
+def test_many_texts_are_judged_as_each_alone(names: list[str], texts: dict[int, str]) -> None:
+    alone = {key: count_held(names, text) for key, text in texts.items()}
+
+    assert find_held(names, texts) == {key: count for key, count in alone.items() if count}
+    assert find_held(["POL-358"], {1: "pol-358\0", 2: "a", 3: ""}) == {1: ALONE}

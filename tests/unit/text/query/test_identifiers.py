@@ -1,0 +1,165 @@
+"""Names in all their spellings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.text.query.identifiers import (
+    camel_parts,
+    exact_names,
+    find_symbols,
+    index_names,
+    joined,
+    phone_numbers,
+    quoted_phrases,
+    short_hashes,
+    symbol_words,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("retryBackoffMs", ["retry", "backoff", "ms"]),
+        ("RetryBackoff", ["retry", "backoff"]),
+        ("HTTPServer", ["http", "server"]),
+        ("parseJSONFile", ["parse", "json", "file"]),
+        ("utf8Decode", ["utf8", "decode"]),
+        ("größeÄndern", ["größe", "ändern"]),
+        ("APIs", []),
+        ("README", []),
+        ("retry", []),
+        ("Retry", []),
+        ("aGVsbG8gd29ybGQhIQ", []),
+        ("x" * 40 + "Y" + "z" * 40, []),
+    ],
+)
+def test_humps_divide_a_name(name: str, parts: list[str]) -> None:
+    assert camel_parts(name) == parts
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [
+        ("retry_backoff_ms", "retrybackoffms"),
+        ("POL-358", "pol358"),
+        ("2026-05-08", "20260508"),
+        ("10-12", ""),
+        ("retry", ""),
+        ("a_b_c_d_e_f_g_h_i_j", ""),
+    ],
+)
+def test_joints_fall_away(name: str, whole: str) -> None:
+    assert joined(name) == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("C++ and C++17", ["cplusplus", "cpp", "cplusplus", "cpp"]),
+        ("g++", ["gplusplus"]),
+        ("C# or F#", ["csharp", "fsharp"]),
+        (".NET, ASP.NET", ["dotnet", "dotnet"]),
+        ("Node.js", ["nodejs"]),
+        ("用C++和Node.js写", ["cplusplus", "cpp", "nodejs"]),
+        ("example.net, i++ + ++j, issue#5, # heading, a+b", ["iplusplus"]),
+    ],
+)
+def test_names_that_live_by_their_signs_are_words(text: str, words: list[str]) -> None:
+    assert symbol_words(text) == words
+
+
+def test_the_spellings_of_names_are_found_in_a_text() -> None:
+    text = "set `retryBackoffMs` or RETRY_BACKOFF_MS in C++, see PodBudget"
+
+    assert index_names(text, text.split()) == [
+        "retry backoff ms",
+        "pod budget",
+        "retrybackoffms",
+        "cplusplus",
+        "cpp",
+    ]
+
+
+def test_names_amid_chinese_are_found() -> None:
+    text = "重跑retryBackoff任务，改max_retries参数"
+
+    assert index_names(text, text.split()) == ["retry backoff", "maxretries"]
+
+
+def test_prose_has_no_names() -> None:
+    text = "She went to the lake with Ann, and they painted. It wasn't good: 5 of 10!"
+
+    assert index_names(text, text.split()) == []
+
+
+@given(st.text("aB9-_+#. \u2011éÉ漢", max_size=60))
+def test_no_text_is_too_odd_for_names(text: str) -> None:
+    names = index_names(text, text.split())
+
+    assert all(name and "\n" not in name for name in names)
+    assert all(text[start:end].strip() for start, end, _ in find_symbols(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("call +49 421 555-0183 now", ["494215550183"]),
+        ("+1 (415) 555 2671", ["14155552671"]),
+        ("+494215550183", ["494215550183"]),
+        ("5 + 12, +3 points", []),
+    ],
+)
+def test_telephone_numbers_are_one_word(text: str, numbers: list[str]) -> None:
+    assert phone_numbers(text) == numbers
+
+
+@pytest.mark.parametrize(
+    ("word", "short"),
+    [
+        ("a828e60", []),
+        ("a828e60f1", ["a828e60", "a828e60f"]),
+        ("1234567890", []),
+        ("defaced", []),
+        ("a828e6z", []),
+    ],
+)
+def test_hashes_have_short_forms(word: str, short: list[str]) -> None:
+    assert short_hashes(word) == short
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ('he said "ship it"', ["ship it"]),
+        ("„alles gut“ and «très bien»", ["alles gut", "très bien"]),
+        ("「蓝绿」『赤』", ["蓝绿", "赤"]),
+        ("run `make all` 'right now'", ["make all", "right now"]),
+        ("don't say Ann's, it's 5'", []),
+        ('"!?" "', []),
+    ],
+)
+def test_quoted_phrases_lose_their_quotes(text: str, phrases: list[str]) -> None:
+    assert quoted_phrases(text) == phrases
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("POL-358 user@example.com v2", ["POL-358", "user@example.com", "v2"]),
+        (
+            "#general @anna $HOME /etc/hosts .env --force",
+            ["#general", "@anna", "$HOME", "/etc/hosts", ".env", "--force"],
+        ),
+        ("部署API-v2方案，用C++写的retryBackoffMs", ["API-v2", "C++", "retryBackoffMs"]),
+        ("Q&A with R&D", ["Q&A", "R&D"]),
+        ("well ...and then ~5 or .5, ../lib ./run", ["../lib", "./run"]),
+        ("on-call follow-up and/or e.g. U.S", []),
+        ("in 2022, 3rd, 5pm, 80s, 10x", []),
+        ("12345 1234", ["12345"]),
+    ],
+)
+def test_only_names_are_exact(text: str, names: list[str]) -> None:
+    assert exact_names(text) == names

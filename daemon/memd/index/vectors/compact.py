@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numkong
 import numpy as np
-import simsimd
 from numpy.typing import NDArray
 
 from memd.index.vectors.vector_search import FloatArray, IdArray, rounding
@@ -144,7 +144,7 @@ class Comparison:
         first, _ = self._planes
         for start in range(0, block.count, STEP_ROWS):
             at = slice(start, start + STEP_ROWS)
-            products = np.asarray(simsimd.dot(first.numbers, block.numbers[at]))
+            products = np.asarray(numkong.dot(first.numbers, block.numbers[at]))
             products *= first.scale
             np.multiply(products, block.scales[at], out=high[at])
         high += block.doubts
@@ -168,8 +168,8 @@ class Comparison:
         """Return the most that the cosines of some rows of a block can be."""
         first, second = self._planes
         numbers = block.numbers.take(at, axis=0)
-        products = np.asarray(simsimd.dot(first.numbers, numbers)) * first.scale
-        products += np.asarray(simsimd.dot(second.numbers, numbers)) * second.scale
+        products = np.asarray(numkong.dot(first.numbers, numbers)) * first.scale
+        products += np.asarray(numkong.dot(second.numbers, numbers)) * second.scale
         products *= block.scales[at]
         products += block.doubts[at]
         products += second.rest * block.longest

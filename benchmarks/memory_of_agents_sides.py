@@ -47,11 +47,11 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
     from memd.index.cache import active_space
     from memd.index.connection import IndexFile
     from memd.index.database import Database
+    from memd.index.snapshot import take_snapshot
     from memd.index.vectors.cache import MatrixBudget, VectorCache, load_facts
     from memd.index.vectors.sqlite_vec import VectorExtension
-    from memd.search.find import find_hits
-    from memd.search.lexicon import Lexicon
-    from memd.search.query import Found, Question
+    from memd.search.find import SearchResult, find
+    from memd.search.query import Limits, QueryVector, parse_query
     from memd.settings.schema import Query
     from memd.system.clock import wall_clock_ms
 
@@ -61,15 +61,21 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
     index = await IndexFile.open(path, extension=extension, clock=wall_clock_ms, space_of=space_of)
     model, vector = embedded(model_path, question)
     warm = VectorCache(extension, MatrixBudget(1 << 30))
-    asked = Question(question, Query(), 6, None, None, wall_clock_ms(), model="minilm", lexicon=Lexicon())
-    asked.vector = vector
 
-    def search(db: Database) -> Found:
+    def search(db: Database) -> SearchResult:
         space = active_space(db)
         assert space is not None
-        asked.space_id = space.id
         warm.use_space(load_facts(db, space.id))
-        return find_hits(db, asked, warm.searcher())
+        snapshot = take_snapshot(db, warm, warm.searcher())
+        query = parse_query(
+            question,
+            snapshot.languages(),
+            settings=Query(),
+            limits=Limits(6),
+            now_ms=wall_clock_ms(),
+            vector=QueryVector(vector, space.id, "minilm"),
+        )
+        return find(snapshot, query)
 
     found = await index.read(search)
     await index.give_caches_back()

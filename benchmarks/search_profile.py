@@ -25,13 +25,14 @@ from benchmarks.part import Figure, Options, Part, measured
 from benchmarks.scale_process import processor_s
 from benchmarks.stages import Stages
 from memd.index.cache import active_space
+from memd.index.chunk_locations import TrackedLocations
 from memd.index.database import READER, Database, connect
-from memd.index.tracked_locations import FollowedPlaces
+from memd.index.snapshot import Snapshot, take_snapshot
+from memd.index.vectors.cache import MatrixBudget, VectorCache, load_facts
 from memd.index.vectors.matrix import MatrixSearch
-from memd.search import candidates, find, hits, located, order
-from memd.search.find import find_hits
-from memd.search.lexicon import Lexicon
-from memd.search.query import Question
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.search import find, query, retrieve, snippets
+from memd.search.rank import order
 from memd.settings.schema import Query
 from memd.sync.disk.change_tracker import ChangeTracker, InotifyTracker
 from memd.sync.disk.discover import Found
@@ -46,21 +47,22 @@ LARGEST_FILE: Final = 10**8
 ROUNDS: Final = 5
 
 STAGES: Final[tuple[tuple[object, str, str], ...]] = (
-    (candidates, "read_question", "reading the question"),
-    (candidates, "match_words", "keyword search"),
-    (candidates, "find_words", "words, beside that"),
+    (query, "plan_match", "reading the query"),
+    (Snapshot, "correct", "misspelled terms"),
+    (retrieve._KeywordSearch, "run", "keyword search"),
+    (retrieve._KeywordSearch, "read", "keyword candidates"),
     (MatrixSearch, "nearest", "nearest vectors"),
-    (FollowedPlaces, "chunks_of", "chunks of vectors"),
+    (TrackedLocations, "chunks_of", "chunks of vectors"),
     (order, "load_texts", "texts"),
-    (order, "locate", "places of candidates"),
-    (located, "chunks_by_id", "rows of hits"),
-    (order, "_fuse_with_neighbours", "fusion and neighbours"),
-    (order, "find_held", "very names"),
-    (find, "order_candidates", "order, beside that"),
+    (order, "locate", "locations of candidates"),
+    (order, "chunks_by_id", "rows of hits"),
+    (order, "_fuse_normalized", "fusion and neighbours"),
+    (order, "find_held", "exact terms"),
+    (find, "rank", "other ranking"),
     (find, "judge", "relevance"),
-    (hits, "load_regions", "surroundings of hits"),
-    (hits, "grow_window", "windows"),
-    (find, "cut_hits", "snippets, beside that"),
+    (snippets, "load_regions", "surroundings of hits"),
+    (snippets, "grow_window", "windows"),
+    (find, "cut_hits", "other snippet work"),
 )
 
 
@@ -127,31 +129,35 @@ class Engine:
     def __init__(self, db: Database, workspace: Path) -> None:
         self._db = db
         self._workspace = workspace
-        self._matrix = MatrixSearch()
-        self._lexicon = Lexicon()
+        self._cache = VectorCache(VectorExtension(), MatrixBudget(1 << 30))
         self._sources = Sources(
             workspace, (), SourceLimits(LARGEST_FILE, 10**6, 10**12), None, ChangeTracker(InotifyTracker())
         )
         space = active_space(db)
         assert space is not None
         self._space_id, self._dims = space.id, space.dims
-        self._places = FollowedPlaces()
         with db:
-            self._places.renew(db, space.id)
+            self._cache.use_space(load_facts(db, space.id))
+            self._cache.warm_up(db)
+            self._cache.refresh_locations(db)
 
     def search(self, question: str, seed: int) -> float:
         """Search, look at the files and all; return the processor milliseconds of the look."""
         began_s = time.thread_time()
         disk = self._sources.find()
         look_ms = (time.thread_time() - began_s) * 1000
-        asked = Question(question, Query(), 6, None, None, int(time.time() * 1000), lexicon=self._lexicon)
-        asked.vector = random_vectors(1, np.random.default_rng(seed))[0]
-        asked.space_id, asked.model, asked.places = self._space_id, "minilm", self._places
-        is_there = check_against(disk, None, read_file_of)
+        vector = random_vectors(1, np.random.default_rng(seed))[0]
         with self._db:
-            words = candidates.find_words(self._db, asked)
-            meaning = candidates.find_meaning(self._db, asked, self._matrix)
-            find_hits(self._db, asked, self._matrix, words, meaning, is_there=is_there)
+            snapshot = take_snapshot(self._db, self._cache, self._cache.searcher())
+            parsed = query.parse_query(
+                question,
+                snapshot.languages(),
+                settings=Query(),
+                limits=query.Limits(6),
+                now_ms=int(time.time() * 1000),
+                vector=query.QueryVector(vector, self._space_id, "minilm"),
+            )
+            find.find(snapshot, parsed, is_current=check_against(disk, None, read_file_of))
         return look_ms
 
     def stage_round(self, questions: Sequence[str]) -> list[tuple[str, float]]:

@@ -27,10 +27,12 @@ from numpy.typing import NDArray
 from benchmarks.retrieval import SEEN_CHARACTERS, default_eval, lay_workspaces
 from memd.index.database import Database, connect_read_only
 from memd.index.meta import active_space
+from memd.index.snapshot import take_snapshot
+from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.matrix import MatrixSearch
-from memd.search.find import find_hits
-from memd.search.lexicon import Lexicon
-from memd.search.query import Question
+from memd.index.vectors.sqlite_vec import VectorExtension
+from memd.search.find import find
+from memd.search.query import Limits, QueryVector, parse_query
 from memd.settings.schema import Query
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
@@ -41,7 +43,7 @@ RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class Setting:
-    """One row: `query` settings, and constants of modules (`memd.search.rank.neighbours:SHARE`) set otherwise."""
+    """One row: `query` settings, and other values of constants (`memd.search.rank.fusion:NEIGHBOUR_WEIGHT`)."""
 
     name: str
     query: Mapping[str, Any] = field(default_factory=dict)
@@ -66,19 +68,22 @@ SETTINGS = (
     Setting("mmr 0.7", query={"hybrid": {"mmr": {"enabled": True, "lambda_": 0.7}}}),
     Setting("decay, 30 days", query={"hybrid": {"temporal_decay": {"enabled": True, "half_life_days": 30}}}),
     *(
-        Setting(f"neighbours {share}", constants={"memd.search.rank.neighbours:SHARE": share})
+        Setting(f"neighbours {share}", constants={"memd.search.rank.fusion:NEIGHBOUR_WEIGHT": share})
         for share in (0.0, 0.2, 0.5)
     ),
-    *(Setting(f"shown {share}", constants={"memd.search.hits:SHOWN_SHARE": share}) for share in (0.25, 0.5)),
     *(
-        Setting(f"snippets of {size}", constants={"memd.search.hits:SNIPPET_CHARACTERS": size})
+        Setting(f"shown {share}", constants={"memd.search.snippets:SHOWN_SHARE": share})
+        for share in (0.25, 0.5)
+    ),
+    *(
+        Setting(f"snippets of {size}", constants={"memd.search.snippets:SNIPPET_CHARACTERS": size})
         for size in (500, 600, 700)
     ),
     *(
-        Setting(f"{count} candidates", constants={"memd.search.candidates:CANDIDATES": count})
+        Setting(f"{count} candidates", constants={"memd.search.retrieve:CANDIDATES": count})
         for count in (50, 200)
     ),
-    Setting("days don't count", constants={"memd.search.rank.exact_match:DAY_SHARE": 0.0}),
+    Setting("days don't count", constants={"memd.search.rank.stages:DAY_SHARE": 0.0}),
 )
 
 
@@ -93,7 +98,7 @@ class Workspace:
     questions: list[dict[str, Any]]
     vectors: NDArray[np.float32]
     lines: dict[str, list[str]]
-    lexicon: Lexicon = field(default_factory=Lexicon)
+    cache: VectorCache
 
 
 def main() -> None:
@@ -149,11 +154,14 @@ def load_workspace(root: Path, index: Path) -> Workspace:
     assert space is not None
     search = MatrixSearch()
     search.load(db, space.id)
+    extension = VectorExtension()
+    cache = VectorCache(extension, MatrixBudget(1 << 30))
+    search.load(db, space.id)
     questions = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
     paths = {each["path"] for question in questions for each in question["relevant"]}
     lines = {path: (folder / path).read_text().split("\n") for path in paths}
     vectors = np.load(index.with_suffix(".npy"))
-    return Workspace(index.stem, db, search, space.id, questions, vectors, lines)
+    return Workspace(index.stem, db, search, space.id, questions, vectors, lines, cache)
 
 
 def compare(settings: list[Setting], workspaces: list[Workspace], max_results: int) -> None:
@@ -181,22 +189,19 @@ def compare(settings: list[Setting], workspaces: list[Workspace], max_results: i
 
 def run_setting(setting: Setting, workspace: Workspace, max_results: int) -> Iterator[tuple[str, float, int]]:
     """Yield for every question its category, the share of its evidence that is shown, and the characters shown."""
-    query = merged(Query(), setting.query)
+    settings = merged(Query(), setting.query)
     today = datetime.now(tz=UTC)
     for asked, vector in zip(workspace.questions, workspace.vectors, strict=True):
-        question = Question(
-            query=asked["query"],
-            lexicon=workspace.lexicon,
-            model="minilm",
-            vector=vector if setting.meaning else None,
-            space_id=workspace.space_id,
-            settings=query,
-            max_results=max_results,
-            min_score=None,
-            scope=None,
+        snapshot = take_snapshot(workspace.db, workspace.cache, workspace.search)
+        query = parse_query(
+            asked["query"],
+            snapshot.languages(),
+            settings=settings,
+            limits=Limits(max_results),
             now_ms=int(today.timestamp() * 1000),
+            vector=QueryVector(vector, workspace.space_id, "minilm") if setting.meaning else None,
         )
-        found = find_hits(workspace.db, question, workspace.search)
+        found = find(snapshot, query)
         shown = [(hit.path, " ".join(hit.snippet.split())) for hit in found.hits]
         seen = [
             any(path == each["path"] and evidence(workspace, each) in text for path, text in shown)

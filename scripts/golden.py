@@ -44,7 +44,8 @@ def main() -> None:
         with golden_home(golden) as home:
             for mode in arguments.mode or MODES:
                 for path in paths[:1] if mode == "keyword" else paths:
-                    probe, lines = run_set(home, golden, mode, path)
+                    recorded = [] if arguments.write else read_golden(golden, mode)[1]
+                    probe, lines = run_set(home, golden, mode, path, recorded)
                     if arguments.write and path == paths[0]:
                         write_golden(golden, mode, probe, lines)
                     failed += _compare(golden, mode, path, probe, lines)

@@ -218,8 +218,6 @@ class MemoryStatus:
     """What the daemon holds in memory, and what it may: vectors, local models' processes, SQLite's caches. Bytes.
 
     `total_budget` is all of it and what the daemon itself takes. `on_battery`: the machine draws from its battery.
-    `searchers` is how many processes search beside the daemon, `searchers_bytes` what they take together; their vectors
-    are counted among all.
     """
 
     vectors_bytes: int = 0
@@ -230,8 +228,6 @@ class MemoryStatus:
     pages_budget: int = 0
     total_budget: int = 0
     on_battery: bool = False
-    searchers: int = 0
-    searchers_bytes: int = 0
 
 
 @record

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memd.search.rank.decay import decay_candidates
-from memd.search.rank.diversity import rerank_mmr
 from memd.search.rank.fusion import Candidate, Ranked, fuse_weighted
+from memd.search.rank.stages import decay_candidates, rerank_mmr
 from tests.conformance.cases import recorded
 
 

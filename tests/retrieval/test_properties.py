@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memd.index.database import Database
-from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch
 from memd.index.vectors.vector_search import VectorSearch
-from memd.search.find import find_hits
-from memd.search.lexicon import Lexicon
 from memd.settings.schema import Fusion, Hybrid, Mmr, Query, TemporalDecay
 from memd_client.messages import Hit
 from tests.support.indexes import (
+    LoadingMatrix,
+    asked,
     is_exact,
+    new_cache,
     new_index,
     publish_folder,
     publish_note,
-    question,
+    search,
     store_chunks,
     unit,
 )
@@ -134,8 +134,8 @@ def test_a_longer_list_begins_with_the_shorter_one_with_vectors_as_well(
     db, texts, vector = memory
     before: list[tuple[str, int, int]] = []
     for wanted in range(1, MOST_ASKED + 1):
-        asked = question(query, wish, vector=vector, max_results=wanted, min_score=least)
-        hits = find_hits(db, asked, ScanSearch()).hits
+        asking = asked(query, wish, vector=vector, max_results=wanted, min_score=least)
+        hits = search(db, asking, ScanSearch()).hits
         assert places(hits)[: wanted - 1] == before
         assert all(is_exact(hit, texts) for hit in hits)
         before = places(hits)
@@ -151,11 +151,10 @@ def test_all_vector_paths_bring_the_same_hits_in_the_same_order(
     memory: Memory, query: str, wish: Query, least: float | None, wanted: int
 ) -> None:
     db, _, vector = memory
-    asked = question(query, wish, vector=vector, max_results=wanted, min_score=least, explain=True)
-    found = [find_hits(db, asked, search) for search in (ScanSearch(), SqliteVecSearch(), MatrixSearch())]
+    asking = asked(query, wish, vector=vector, max_results=wanted, min_score=least, explain=True)
+    found = [search(db, asking, path) for path in (ScanSearch(), SqliteVecSearch(), LoadingMatrix())]
     assert found[0].hits == found[1].hits == found[2].hits
-    assert len({(each.mode, each.abstained, each.closer_look) for each in found}) == 1
-    assert [list(each.held) for each in found[1:]] == [list(found[0].held)] * 2
+    assert len({(each.mode, each.abstained, each.line_check) for each in found}) == 1
     db.close()
 
 
@@ -172,10 +171,10 @@ def test_who_asks_with_the_words_of_a_line_gets_something(
     lines = [line for text in texts.values() for line in text.split("\n") if line.strip("# ")]
     if lines:
         query = data.draw(st.sampled_from(lines)).strip("#- ")
-        asked = question(query, vector=vector if model else None, model=model)
-        found = find_hits(db, asked, ScanSearch() if model else None)
+        wanted = asked(query, vector=vector if model else None, model=model)
+        found = search(db, wanted, ScanSearch() if model else None)
         assert found.hits
-        assert found.closer_look is None
+        assert found.line_check is None
     db.close()
 
 
@@ -276,7 +275,7 @@ def multilingual() -> Iterator[FuzzedIndex]:
     texts, chunks = publish_folder(db, folder)
     rng = np.random.default_rng(11)
     store_chunks(db, chunks, unit(rng.standard_normal((len(chunks), DIMS))))
-    yield db, texts, MatrixSearch()
+    yield db, texts, LoadingMatrix()
     db.close()
 
 
@@ -285,17 +284,17 @@ def ask_anything(index: FuzzedIndex, seed: int, count: int) -> int:
 
     What breaks is told with the question, as Python spells it.
     """
-    db, texts, search = index
+    db, texts, path = index
     rng = np.random.default_rng(seed)
-    lexicon = Lexicon()
+    cache = new_cache()
     several = 0
     for number, query in enumerate(fuzzed(seed, count)):
         vector = unit(rng.standard_normal((1, DIMS)))[0] if number % 2 else None
         least = 0.0 if number % 3 == 0 else None
         why = number % 5 == 0
-        asked = question(query, vector=vector, min_score=least, explain=why, lexicon=lexicon)
+        wanted = asked(query, vector=vector, min_score=least, explain=why)
         try:
-            hits = find_hits(db, asked, search).hits
+            hits = search(db, wanted, path, cache=cache).hits
         except Exception as error:
             raise AssertionError(f"question {number} of {seed}: {query!r}") from error
         several += len(hits)

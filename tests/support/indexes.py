@@ -1,4 +1,4 @@
-"""Indexes filled by hand: chunks, vectors, whole notes, and files as OpenClaw wrote them; and questions to them."""
+"""Indexes filled by hand: chunks, vectors, whole notes, and files as OpenClaw wrote them; and searches of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,14 @@ from memd.index.database import WRITER, Database, connect, transaction
 from memd.index.files import FileRow, Published, publish_file
 from memd.index.keyword import Scope
 from memd.index.schema import migrate
+from memd.index.snapshot import ParallelReader, Snapshot, take_snapshot
+from memd.index.vectors.cache import MatrixBudget, VectorCache
+from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.search.lexicon import Lexicon
-from memd.search.query import Question
+from memd.index.vectors.vector_search import VectorSearch
+from memd.search.find import SearchResult, find
+from memd.search.query import Limits, QueryVector, parse_query
+from memd.search.query import Query as SearchQuery
 from memd.settings.schema import Query
 from memd.text.cut.chunking import Chunk
 from memd.text.cut.passages import cut_passages
@@ -128,8 +134,29 @@ def store_chunks(
         store_vectors(db, space, list(firsts), rows[list(firsts.values())], 1)
 
 
-def question(
-    query: str,
+@dataclass(frozen=True)
+class Asked:
+    """A search that is not tied to an index yet."""
+
+    text: str
+    settings: Query
+    limits: Limits
+    vector: QueryVector | None
+
+    def query(self, snapshot: Snapshot) -> SearchQuery:
+        """Return the query to a snapshot, parsed as the daemon does it, on `TODAY`."""
+        return parse_query(
+            self.text,
+            snapshot.languages(),
+            settings=self.settings,
+            limits=self.limits,
+            now_ms=TODAY_MS,
+            vector=self.vector,
+        )
+
+
+def asked(
+    text: str,
     settings: Query | None = None,
     *,
     vector: Sequence[float] | NDArray[np.float32] | None = None,
@@ -139,23 +166,56 @@ def question(
     scope: Scope | None = None,
     notes_scope: Scope | None = None,
     explain: bool = False,
-    lexicon: Lexicon | None = None,
-) -> Question:
-    """Return a question asked on `TODAY`, prepared as the daemon does it; a new lexicon where none is given."""
-    return Question(
-        query=query,
-        settings=settings or Query(),
-        max_results=max_results,
-        min_score=min_score,
-        scope=scope,
-        now_ms=TODAY_MS,
-        vector=None if vector is None else np.asarray(vector, dtype=np.float32),
-        space_id=SPACE.id,
-        model=model,
-        notes_scope=notes_scope,
-        lexicon=lexicon or Lexicon(),
-        explain=explain,
+    active_projects: tuple[str, ...] = (),
+) -> Asked:
+    """Return a search."""
+    values = None if vector is None else np.asarray(vector, dtype=np.float32)
+    return Asked(
+        text,
+        settings or Query(),
+        Limits(max_results, min_score, scope, notes_scope, active_projects, explain),
+        None if values is None else QueryVector(values, SPACE.id, model),
     )
+
+
+def new_cache() -> VectorCache:
+    """Return the RAM of an index that holds nothing yet."""
+    return VectorCache(EXTENSION, MatrixBudget(1 << 30))
+
+
+def snapshot_of(
+    db: Database,
+    vectors: VectorSearch | None = None,
+    *,
+    cache: VectorCache | None = None,
+    read_parallel: ParallelReader | None = None,
+) -> Snapshot:
+    """Return a snapshot of an index as it is now."""
+    return take_snapshot(db, cache or new_cache(), vectors, read_parallel)
+
+
+def search(
+    db: Database,
+    wanted: Asked,
+    vectors: VectorSearch | None = None,
+    *,
+    cache: VectorCache | None = None,
+    is_current: Callable[[Hit], bool] = lambda _: True,
+) -> SearchResult:
+    """Return what a search finds in an index as it is now."""
+    snapshot = snapshot_of(db, vectors, cache=cache)
+    return find(snapshot, wanted.query(snapshot), is_current=is_current)
+
+
+class LoadingMatrix(MatrixSearch):
+    """Vectors in RAM that are read before the first search, as they are before a snapshot is taken."""
+
+    def nearest(
+        self, db: Database, space_id: str, query: NDArray[np.float32], limit: int, scope: Scope | None = None
+    ) -> list[tuple[int, float]]:
+        """Read the vectors if they aren't there, then search them."""
+        self.load(db, space_id)
+        return super().nearest(db, space_id, query, limit, scope)
 
 
 def is_exact(hit: Hit, texts: Mapping[str, str]) -> bool:

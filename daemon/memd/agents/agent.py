@@ -15,14 +15,12 @@ import structlog
 import trio
 
 from memd.agents.status import describe_agent
-from memd.embedding.rerank import Reranker
 from memd.index.cache import trim
 from memd.index.connection import IndexFile
 from memd.index.files import count_all
-from memd.index.housekeeping import give_caches_back, keep_log_short, keep_places, squeeze
+from memd.index.housekeeping import give_caches_back, keep_locations, keep_log_short, squeeze
 from memd.index.keyword import tidy
 from memd.index.vectors.cache import VectorCache
-from memd.search.searchers.copies import Copies
 from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
@@ -86,10 +84,8 @@ class AgentMemory:
         scheduler: SearchScheduler,
         watch_state: Callable[[], WatchState],
         meaning: VectorSearchManager,
-        reranker: Reranker | None,
         daemon: DaemonSettings,
         clock: Clock,
-        copies: Copies | None = None,
     ) -> None:
         self.config = config
         self.index_file = index
@@ -119,10 +115,7 @@ class AgentMemory:
             daemon=daemon,
             clock=clock,
             scheduler=scheduler,
-            reranker=reranker,
-            copies=copies,
         )
-        self._reranker = reranker
         self._syncing: set[trio.CancelScope] = set()
         self._unused_bytes = daemon.vector_cache_mb * MB
         self.schedule = Schedule(self.text, config.settings.sync, clock=clock, disk=self._disk)
@@ -146,7 +139,7 @@ class AgentMemory:
                 nursery.start_soon(heal_writing, self.index_file, self._catch_up)
                 nursery.start_soon(keep_log_short, self.index_file)
                 nursery.start_soon(give_caches_back, self.index_file)
-                nursery.start_soon(keep_places, self.index_file, self.warm)
+                nursery.start_soon(keep_locations, self.index_file, self.warm)
                 if self.config.settings.enabled:
                     self.text.sync_nowait()
                     nursery.start_soon(self.schedule.run)
@@ -157,8 +150,6 @@ class AgentMemory:
             self.warm.close()
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self.sources.close)
-                if self._reranker is not None:
-                    await self._reranker.aclose()
                 await self.index_file.close()
 
     async def _catch_up(self) -> None:

@@ -21,12 +21,10 @@ from memd.embedding.local.machine import load_memory_bytes
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.query_vectors import SharedQueries
 from memd.embedding.remote.accounts import Accounts
-from memd.embedding.rerank import make_reranker
 from memd.index.agent_index import AgentIndexes
 from memd.index.database import limit_page_caches, page_cache_bytes
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.search.searchers.pool import Searchers
 from memd.settings.agents import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.settings.memory_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
@@ -82,8 +80,7 @@ class Memory:
         self._share_memory(daemon)
         self._power = Power()
         self._limits = limits_of(daemon)
-        self._searchers = Searchers(daemon.search_processes, self._budget, self._shares.pages)
-        self._right_of_way = SearchScheduler(self._searchers)
+        self._right_of_way = SearchScheduler()
         self._watcher = Watcher(self._hint, clock=clock)
         self._notes = InotifyTracker()
         self._queries = SharedQueries()
@@ -154,8 +151,6 @@ class Memory:
             pages_budget=budget.pages,
             total_budget=budget.total,
             on_battery=self._power.on_battery,
-            searchers=len(self._searchers.running),
-            searchers_bytes=self._searchers.rss_bytes(),
         )
 
     def downloads(self) -> list[DownloadStatus]:
@@ -213,7 +208,6 @@ class Memory:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 nursery.start_soon(self._watcher.run)
-                nursery.start_soon(self._searchers.run)
                 nursery.start_soon(self._release_unused)
                 nursery.start_soon(self._power.run)
                 await self._indexes.reserve(self._home.agents.values())
@@ -232,7 +226,6 @@ class Memory:
             self._chooser = chooser
         self._home, self._daemon, self._problems = home, daemon, list(problems)
         self._share_memory(daemon)
-        self._searchers.most = daemon.search_processes
         self._limits = limits_of(daemon)
         await self._indexes.reserve(home.agents.values())
         gone = [slot for agent_id, slot in self._slots.items() if agent_id not in home.agents]
@@ -302,8 +295,7 @@ class Memory:
         """Open one agent's index and put its memory together."""
         extension = self._extension(config)
         index = await self._indexes.open(config, extension, self._slots[config.id].failures)
-        copies = self._searchers.copies_of(index.path)
-        warm = VectorCache(extension, self._budget, copies)
+        warm = VectorCache(extension, self._budget)
         settings = config.settings
         sessions = None
         if "sessions" in settings.sources:
@@ -316,7 +308,6 @@ class Memory:
                 config.workspace, settings.extra_paths, self._limits, sessions, ChangeTracker(self._notes)
             ),
             scheduler=self._right_of_way,
-            reranker=make_reranker(settings, self._models, self._models_dir),
             watch_state=lambda: self._watcher.state(config.id),
             meaning=VectorSearchManager(
                 config.id,
@@ -333,7 +324,6 @@ class Memory:
             ),
             daemon=self._daemon,
             clock=self._clock,
-            copies=copies,
         )
 
 

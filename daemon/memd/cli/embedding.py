@@ -47,14 +47,11 @@ def _memory_lines(reply: StatusReply) -> list[Line]:
     held = reply.memory
     if not held.total_budget:
         return []
-    all_of_it = (
-        f"{size(reply.rss_bytes + held.models_bytes + held.searchers_bytes)} of {size(held.total_budget)}"
-    )
+    all_of_it = f"{size(reply.rss_bytes + held.models_bytes)} of {size(held.total_budget)}"
     shares = (
         f"vectors {size(held.vectors_bytes)} of {size(held.vectors_budget)}",
         f"models {size(held.models_bytes)} of {size(held.models_budget)}",
         f"SQLite {size(held.pages_bytes)} of {size(held.pages_budget)}",
-        f"{held.searchers} search processes {size(held.searchers_bytes)}" if held.searchers else None,
     )
     return [row("memory", *dotted(all_of_it, *shares, "on battery" if held.on_battery else None))]
 

@@ -1,31 +1,154 @@
-"""Where all chunks of an index stand at one moment, in columns, where numpy finds some hundred at once."""
+"""Where the chunks of an index are in their files, in columns: numpy compares hundreds of them at once.
+
+`TrackedLocations` keeps the locations of all chunks in RAM, equal to what is committed. A snapshot takes those of its
+own generation, or none if they are not in RAM or would take long to read; a search then reads the rows it needs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import threading
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import chain
+from typing import Final, TypeAlias
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from memd.index.chunk_columns import FACTS, FILE, ID, TEXT, FileNumbers, Places
-from memd.index.files import ChunkRow
-from memd.index.row_locations import facts_of
-from memd.index.text_keys import Ints, find_sorted
+from memd.index.database import Database
+from memd.index.files import ChunkRow, chunks_after, chunks_of_files
+from memd.index.meta import generation
+from memd.index.numbers import pack_ids
 
-PLACE_BYTES: Final = 8 * (FACTS + 3)
+Ints: TypeAlias = NDArray[np.int64]
+
+Facts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
+"""Of a chunk: its id, the number of its file, its first and last line, its first character and the one after its last
+(equal if unknown), its likeness, and a number of its text."""
+
+FACTS: Final = 8
+ID, FILE, TEXT = 0, 1, 7
+
+LOCATION_BYTES: Final = 8 * (FACTS + 3)
 """Memory of a chunk: its facts, its id once more, its text's key and the id beside that."""
+
+KEY_BYTES: Final = 16
+"""RAM of a vector: its id, and its text's key."""
+
+READ_VECTORS: Final = 4_096
+"""Vectors of which the hashes of texts are read at once."""
+
+READ_CHUNKS: Final = 2_048
+"""Chunks read at once: some milliseconds, after which another thread may have Python's lock."""
+
+MAX_FILES_IN_SEARCH: Final = 16
+"""Changed files that a search reads, in about a millisecond; more are left to `refresh`."""
+
+MAX_CHANGES: Final = 1_024
+"""Changes kept until they are read; after more than that all locations are read again."""
+
+_HASHES = msgspec.json.Decoder(list[tuple[int, str]])
+
+
+class FileNumbers:
+    """Numbers for files, in the order they come up; `paths` has their paths by number."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<FileNumbers of {len(self.paths)} files>"
+
+    def give(self, path: str) -> int:
+        """Return the number of a file, a new one if it has none yet."""
+        number = self._numbers.setdefault(path, len(self.paths))
+        if number == len(self.paths):
+            self.paths.append(path)
+        return number
+
+    def find(self, path: str) -> int | None:
+        """Return the number of a file, or None."""
+        return self._numbers.get(path)
+
+
+class ChunkLocations:
+    """Where some chunks are in their files, in columns.
+
+    Args:
+        facts: (n, 8), `Facts` of each chunk, by id.
+        file_numbers: Numbers of their files; other files may have numbers too.
+
+    Attributes:
+        ids: (n,), ascending.
+        files: (n,), the number of each chunk's file.
+        lines, end_lines: (n,), the first and the last line of each, from 1.
+        starts, ends: (n,), the first character of each and the one after its last; equal if unknown.
+        likeness: (n,), see `memd.text.cut.likeness`.
+        texts: (n,), a number of each chunk's text: copies have the same.
+    """
+
+    def __init__(self, facts: NDArray[np.int64], file_numbers: FileNumbers) -> None:
+        self.ids, self.files, self.lines, self.end_lines = facts.T[:4]
+        self.starts, self.ends, self.likeness, self.texts = facts.T[4:]
+        self.file_numbers = file_numbers
+
+    def __repr__(self) -> str:
+        return f"<ChunkLocations of {len(self)} chunks>"
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def at(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the rows of some chunks in the columns; each must be there."""
+        return np.searchsorted(self.ids, ids)
+
+    def paths(self) -> dict[int, str]:
+        """Return the paths of the chunks' files, by number."""
+        paths = self.file_numbers.paths
+        return {number: paths[number] for number in set(self.files.tolist())}
+
+
+def pack_facts(facts: Iterable[Facts], count: int) -> NDArray[np.int64]:
+    """Return the facts of chunks as `ChunkLocations` takes them."""
+    return np.fromiter(chain.from_iterable(facts), np.int64, count * FACTS).reshape(count, FACTS)
+
+
+def facts_of(rows: Collection[ChunkRow], numbers: FileNumbers) -> NDArray[np.int64]:
+    """Return the facts of chunks, (n, 8)."""
+    give = numbers.give
+    facts = (
+        (
+            row.id,
+            give(row.path),
+            row.start_line,
+            row.end_line,
+            row.start_char,
+            row.end_char,
+            row.likeness,
+            key_of(row.hash),
+        )
+        for row in rows
+    )
+    return pack_facts(facts, len(rows))
+
+
+def locations_of(rows: Collection[ChunkRow]) -> ChunkLocations:
+    """Return the locations of chunks."""
+    numbers = FileNumbers()
+    return ChunkLocations(facts_of(rows, numbers), numbers)
 
 
 @dataclass(frozen=True, slots=True)
-class AllPlaces:
-    """Where all chunks of an index stand, and which of them have a text.
+class AllLocations:
+    """The locations of all chunks of an index at one generation, and which chunks have a text.
 
     Attributes:
         generation: Of the index.
-        facts: (n, 8), `memd.ranking.places.Facts` of each chunk, by id.
-        ids: (n,), theirs, ascending.
-        keys: (n,), keys of their texts (`text_keys.key_of`), ascending.
+        facts: (n, 8), `Facts` of each chunk, by id.
+        ids: (n,), their ids, ascending.
+        keys: (n,), keys of their texts (`key_of`), ascending.
         holders: (n,), the chunk of each key.
         files: Numbers of their files; other files may have numbers too.
     """
@@ -38,18 +161,18 @@ class AllPlaces:
     files: FileNumbers
 
     def __repr__(self) -> str:
-        return f"<AllPlaces of {len(self)} chunks, generation {self.generation}>"
+        return f"<AllLocations of {len(self)} chunks, generation {self.generation}>"
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def places_of(self, ids: Ints) -> Places:
-        """Return where chunks stand; an id that isn't there is left out."""
+    def select(self, ids: Ints) -> ChunkLocations:
+        """Return the locations of some chunks; an id that isn't there is left out."""
         at, there = find_sorted(self.ids, ids)
-        return Places(self.facts.take(at[there], axis=0), self.files)
+        return ChunkLocations(self.facts.take(at[there], axis=0), self.files)
 
     def firsts_of(self, keys: Ints) -> Ints:
-        """Return for each of some texts the chunk with the lowest id that has it, 0 where none does."""
+        """Return for each text the chunk with the lowest id that has it, 0 if none does."""
         begin, end = np.searchsorted(self.keys, keys), np.searchsorted(self.keys, keys, side="right")
         firsts = np.zeros(len(keys), dtype=np.int64)
         there = end > begin
@@ -58,24 +181,24 @@ class AllPlaces:
             firsts[at] = self.holders[begin[at] : end[at]].min()
         return firsts
 
-    def with_files(self, generation: int, paths: Collection[str], rows: Sequence[ChunkRow]) -> AllPlaces:
-        """Return the same with other chunks of some files."""
+    def with_files(self, generation: int, paths: Collection[str], rows: Sequence[ChunkRow]) -> AllLocations:
+        """Return the locations after some files changed; `rows` are all chunks those files have now."""
         gone = np.isin(self.facts[:, FILE], [self.files.give(path) for path in paths])
         fresh = facts_of(rows, self.files)
         facts = np.concatenate([self.facts[~gone], fresh])
         facts = facts[np.argsort(facts[:, ID], kind="stable")]
-        # Put in where they belong: to sort all keys anew takes longer than all the rest.
+        # Inserted in order: sorting all keys again takes longer than everything else here.
         left = ~np.isin(self.holders, self.ids[gone])
         keys, holders = self.keys[left], self.holders[left]
         new_keys, new_holders = _by_text(fresh)
         at = np.searchsorted(keys, new_keys)
         keys, holders = np.insert(keys, at, new_keys), np.insert(holders, at, new_holders)
-        return AllPlaces(generation, facts, _ids_of(facts), keys, holders, self.files)
+        return AllLocations(generation, facts, _ids_of(facts), keys, holders, self.files)
 
 
-def place_all(generation: int, facts: Ints, files: FileNumbers) -> AllPlaces:
-    """Return where all chunks of an index stand."""
-    return AllPlaces(generation, facts, _ids_of(facts), *_by_text(facts), files)
+def all_locations(generation: int, facts: Ints, files: FileNumbers) -> AllLocations:
+    """Return the locations of all chunks of an index."""
+    return AllLocations(generation, facts, _ids_of(facts), *_by_text(facts), files)
 
 
 def _ids_of(facts: Ints) -> Ints:
@@ -86,3 +209,191 @@ def _by_text(facts: Ints) -> tuple[Ints, Ints]:
     """Return the keys of chunks' texts, ascending, and the chunk of each."""
     order = np.argsort(facts[:, TEXT], kind="stable")
     return facts[order, TEXT], facts[order, ID]
+
+
+def key_of(digest: str) -> int:
+    """Return a number that stands for the hash of a text within this process.
+
+    It is Python's hash of strings: 64 bits, salted by the process, so two texts with one number can't be constructed.
+    Among a million texts the chance that two share a number is 1 in 40 million.
+    """
+    return hash(digest)
+
+
+def find_sorted(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the positions of some ids among sorted ones, and which of them are there."""
+    at = np.searchsorted(ids, wanted)
+    there = at < len(ids)
+    there[there] = ids[at[there]] == wanted[there]
+    return at, there
+
+
+class VectorKeys:
+    """The text of each vector of a space, as a key. Immutable: the text of a vector never changes."""
+
+    def __init__(self, space_id: str = "", ids: Ints | None = None, keys: Ints | None = None) -> None:
+        self.space_id = space_id
+        self._ids = ids if ids is not None else np.zeros(0, dtype=np.int64)
+        self._keys = keys if keys is not None else np.zeros(0, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"<VectorKeys of {len(self._ids)} vectors>"
+
+    def keys_of(self, vector_ids: Ints) -> tuple[NDArray[np.bool_], Ints]:
+        """Return which of some vectors are known (n,), and the keys of the texts of those."""
+        at, known = find_sorted(self._ids, vector_ids)
+        return known, self._keys[at[known]]
+
+    def with_those(self, db: Database, vector_ids: Ints) -> VectorKeys:
+        """Return keys that include some unknown vectors, if the index has them."""
+        rows = db.execute(  # one row, as in `keyword.find_keyword`
+            """SELECT json_group_array(json_array(e.id, e.hash)) FROM json_each(?) AS wanted
+               CROSS JOIN embedding_cache AS e NOT INDEXED ON e.id = wanted.value AND e.provider_key = ?""",
+            (pack_ids(np.sort(vector_ids).tolist()), self.space_id),
+        ).fetchall()
+        return self._with(_HASHES.decode(str(rows[0][0])))
+
+    def with_all(self, db: Database) -> VectorKeys:
+        """Return keys of all vectors of the space."""
+        keys, last = self, 0
+        while True:  # from the index, whose rows are short
+            rows = db.execute(
+                """SELECT json_group_array(json_array(id, hash)) FROM (
+                   SELECT id, hash FROM embedding_cache INDEXED BY embedding_hashes
+                   WHERE id > ? AND provider_key = ? ORDER BY id LIMIT ?)""",
+                (last, self.space_id, READ_VECTORS),
+            ).fetchall()
+            found = _HASHES.decode(str(rows[0][0]))
+            if not found:
+                return keys
+            keys, last = keys._with(found), found[-1][0]
+
+    def _with(self, found: Sequence[tuple[int, str]]) -> VectorKeys:
+        """Return keys that include further vectors, given by id."""
+        ids = np.fromiter((key for key, _ in found), np.int64, len(found))
+        keys = np.fromiter((key_of(digest) for _, digest in found), np.int64, len(found))
+        at = np.searchsorted(self._ids, ids)
+        return VectorKeys(self.space_id, np.insert(self._ids, at, ids), np.insert(self._keys, at, keys))
+
+
+class TrackedLocations:
+    """The locations of all chunks of an index, following its commits; safe to use from several threads.
+
+    Empty before `refresh` and after `drop`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._loading: object | None = None
+        self._locations: AllLocations | None = None
+        self._vectors = VectorKeys()
+        self._changes: list[tuple[int, str]] = []
+
+    def __repr__(self) -> str:
+        return f"<TrackedLocations {self._locations!r}, {len(self._changes)} changes>"
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether `refresh` has something to read."""
+        return self._loading is None and (self._locations is None or len(self._changes) > MAX_FILES_IN_SEARCH)
+
+    def refresh(self, db: Database, space_id: str) -> None:
+        """Read what isn't in RAM: all locations, or those of many changed files (blocking)."""
+        with self._reading:
+            if self._locations is None:
+                self._load(db, space_id)
+            else:
+                self._advance(db, generation(db), MAX_CHANGES)
+
+    def _load(self, db: Database, space_id: str) -> None:
+        """Read all; `follow` keeps the commits that arrive meanwhile."""
+        loading = object()
+        with self._lock:
+            self._loading, self._changes = loading, []
+        locations = None
+        try:
+            vectors, locations = VectorKeys(space_id).with_all(db), _read_locations(db)
+        finally:
+            with self._lock:
+                if self._loading is loading:  # not dropped meanwhile
+                    self._loading = None
+                    if locations is not None:
+                        self._vectors = vectors
+                        self._keep(locations)
+
+    def drop(self) -> None:
+        """Release the RAM."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._loading = self._locations = None
+        self._vectors, self._changes = VectorKeys(), []
+
+    def follow(self, now: int, path: str) -> None:
+        """Note that a commit changed the chunks of a file; `now` is the generation after it. Never blocks on I/O."""
+        with self._lock:
+            if self._locations is None and self._loading is None:
+                return
+            noted = self._changes[-1][0] if self._changes else None
+            last = noted or (self._locations.generation if self._locations is not None else now - 1)
+            if now <= last:
+                return
+            self._changes.append((now, path))
+            if now > last + 1 or len(self._changes) > MAX_CHANGES:
+                self._drop()
+
+    def at(self, db: Database, now: int) -> AllLocations | None:
+        """Return the locations at a snapshot's generation, None if reading them would take long."""
+        locations = self._locations
+        if locations is None or locations.generation == now:
+            return locations
+        if not self._reading.acquire(blocking=False):
+            return None  # another thread reads
+        try:
+            return self._advance(db, now, MAX_FILES_IN_SEARCH)
+        finally:
+            self._reading.release()
+
+    def _advance(self, db: Database, now: int, most: int) -> AllLocations | None:
+        """Advance the locations to a generation, if at most `most` files have to be read."""
+        with self._lock:
+            locations = self._locations
+            if locations is None or locations.generation >= now:
+                return locations if locations is not None and locations.generation == now else None
+            changed = [path for at, path in self._changes if at <= now]
+        paths = sorted(set(changed))
+        if len(changed) < now - locations.generation or len(paths) > most:
+            return None  # a commit that `follow` doesn't know yet, or too many files
+        new = locations.with_files(now, paths, chunks_of_files(db, paths))
+        with self._lock:
+            if self._locations is locations:  # not dropped meanwhile
+                self._keep(new)
+        return new
+
+    def _keep(self, locations: AllLocations) -> None:
+        """Replace the locations; the lock is held."""
+        self._locations = locations
+        self._changes = [change for change in self._changes if change[0] > locations.generation]
+
+    def chunks_of(self, db: Database, locations: AllLocations, space_id: str, vector_ids: Ints) -> Ints:
+        """Return the chunks whose text has some vectors, as `files.chunks_of_vectors` does; 0 if none has."""
+        vectors = self._vectors if self._vectors.space_id == space_id else VectorKeys(space_id)
+        known, keys = vectors.keys_of(vector_ids)
+        if not known.all():  # stored since then
+            vectors = self._vectors = vectors.with_those(db, vector_ids[~known])
+            known, keys = vectors.keys_of(vector_ids)
+        chunks = np.zeros(len(vector_ids), dtype=np.int64)
+        chunks[known] = locations.firsts_of(keys)
+        return chunks
+
+
+def _read_locations(db: Database) -> AllLocations:
+    """Read the locations of all chunks."""
+    files, last = FileNumbers(), 0
+    facts = [pack_facts((), 0)]
+    while rows := chunks_after(db, last, READ_CHUNKS):
+        facts.append(facts_of(rows, files))
+        last = rows[-1].id
+    return all_locations(generation(db), np.concatenate(facts), files)

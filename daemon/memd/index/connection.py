@@ -29,8 +29,7 @@ from memd.index.care.upkeep import (
 from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction
 from memd.index.openclaw.adopt import SpaceOf
-from memd.index.parallel_read import ParallelRead
-from memd.index.reads import Read, Readers, Signal
+from memd.index.reads import ParallelRead, Read, Readers, Signal
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.system.cancellation import cancelled_by
 from memd.system.clock import Clock
@@ -175,12 +174,12 @@ class IndexFile:
                 with cancelled_by(read.is_stopped):
                     return fn(db)
 
-    def beside(self, db: Database, fn: Callable[[Database], T]) -> ParallelRead[T]:
-        """Return another read, which goes on beside one that runs already, in a thread of its own."""
+    def read_parallel(self, db: Database, fn: Callable[[Database], T]) -> ParallelRead[T]:
+        """Start a second read in a thread of its own, while the one on `db` goes on; for use inside that one."""
         main = next(read for read in list(self._reads) if read.db is db)
-        return ParallelRead(main, partial(self._read_beside, fn))
+        return ParallelRead(main, partial(self._read_parallel, fn))
 
-    def _read_beside(self, fn: Callable[[Database], T], read: Read) -> T:
+    def _read_parallel(self, fn: Callable[[Database], T], read: Read) -> T:
         # No statement more than `fn` makes: with each Python's lock goes to the other thread and has to come back.
         with self._errors(), self._readers.lend(read) as db:
             return fn(db)

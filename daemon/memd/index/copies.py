@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from memd.index.chunk_locations import AllPlaces
+from memd.index.chunk_locations import AllLocations
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.keyword import Scope, find_keyword, scope_sql
@@ -31,13 +31,13 @@ def find_distinct(
     scope: Scope | None = None,
     rows: Mapping[int, ChunkRow] | None = None,
     found: list[tuple[int, float]] | None = None,
-    places: AllPlaces | None = None,
+    locations: AllLocations | None = None,
 ) -> list[tuple[int, float]]:
     """Return the chunks that match, best first, each text once as far as copies crowded others out."""
     rows = {} if rows is None else rows
     found = find_keyword(db, match, limit, scope) if found is None else found
     # Copies have exactly equal scores, so a list of different scores holds none.
-    if len(found) < limit or _count_distinct(db, found, rows, places) >= limit:
+    if len(found) < limit or _count_distinct(db, found, rows, locations) >= limit:
         return found
     # All at once: FTS5 scores every match, however few of them are wanted.
     return _first_of_each(db, find_keyword(db, match, max(limit, MOST_COPIES), scope), limit)
@@ -47,15 +47,15 @@ def _count_distinct(
     db: Database,
     found: Sequence[tuple[int, float]],
     rows: Mapping[int, ChunkRow],
-    places: AllPlaces | None,
+    locations: AllLocations | None,
 ) -> int:
     """Return how many different texts chunks have; those with a score of their own aren't looked at."""
     often = Counter(score for _, score in found)
     if len(often) == len(found):
         return len(found)
     tied = [key for key, score in found if often[score] > 1]
-    if places is not None:
-        texts = places.places_of(np.array(sorted(tied), dtype=np.int64)).texts
+    if locations is not None:
+        texts = locations.select(np.array(sorted(tied), dtype=np.int64)).texts
         return len(found) - len(tied) + len(np.unique(texts))
     known = list(map(rows.get, tied))
     hashes = {row.hash for row in known if row is not None}

@@ -19,8 +19,8 @@ REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
 IDLE_S = 20.0
 """After so long unused, an index gives its page caches back: 0.7 MB an agent, read again in a millisecond."""
 
-PLACES_S = 0.5
-"""How long after a search that lacked them the places of all chunks are read: a burst of searches comes first."""
+LOCATIONS_S = 0.5
+"""How long after a search that lacked them the locations of all chunks are read: a burst of searches comes first."""
 
 
 async def keep_log_short(index: IndexFile) -> None:
@@ -41,13 +41,13 @@ async def give_caches_back(index: IndexFile) -> None:
             index.used.clear()  # that was no use of it
 
 
-async def keep_places(index: IndexFile, warm: VectorCache) -> None:
-    """Bring into memory where all chunks stand, a moment after a search that lacked it; runs until cancelled."""
+async def keep_locations(index: IndexFile, vectors: VectorCache) -> None:
+    """Read the locations of all chunks a moment after a search that lacked them; runs until cancelled."""
     while True:
-        await warm.wait_places_wanted()
-        await trio.sleep(PLACES_S)
+        await vectors.wait_locations_wanted()
+        await trio.sleep(LOCATIONS_S)
         with suppress(MemdError):  # searches read what they need, and say what is wrong with the index
-            await index.read(warm.renew_places)
+            await index.read(vectors.refresh_locations)
 
 
 async def squeeze(index: IndexFile) -> None:

@@ -1,4 +1,4 @@
-"""What an open index keeps beside its writer: reads under way, what they read through, signs of use."""
+"""Reads of an open index: each on a connection of its own, at most one of them with a parallel read; signs of use."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Generic, TypeVar
 
 import trio
 
 from memd.index.database import Database
+
+T = TypeVar("T")
 
 STEPS_BETWEEN_CHECKS = 50_000
 """Steps of SQLite's machine between two looks whether the caller is gone: about a millisecond."""
@@ -22,28 +26,84 @@ class Read:
     lock: threading.Lock = field(default_factory=threading.Lock)
     db: Database | None = None
     stopped: bool = False
-    beside: Read | None = None
+    parallel: Read | None = None
 
     def stop(self) -> None:
-        """Interrupt its statement, and those it still has to begin; what it has beside it too."""
+        """Interrupt its statement, those it still has to begin, and its parallel read."""
         self.stopped = True
         with self.lock:
             if self.db is not None:
                 self.db.interrupt()
-            beside = self.beside
-        if beside is not None:
-            beside.stop()
+            parallel = self.parallel
+        if parallel is not None:
+            parallel.stop()
 
-    def take_beside(self, beside: Read | None) -> None:
+    def set_parallel(self, parallel: Read | None) -> None:
         """Have another read stopped with this one; None: no other any more."""
         with self.lock:
-            self.beside = beside
-        if beside is not None and self.stopped:
-            beside.stop()
+            self.parallel = parallel
+        if parallel is not None and self.stopped:
+            parallel.stop()
 
     def is_stopped(self) -> bool:
         """Answer SQLite, which asks in the midst of a statement whether to end it."""
         return self.stopped
+
+
+class ParallelRead(Generic[T]):
+    """A read in a second thread, stopped together with the main one; starts at once, ends with the `with` block.
+
+    Both run at the same time while they leave Python's lock, as SQLite and numpy do. For threads: nothing here waits
+    for the event loop.
+    """
+
+    def __init__(self, main: Read, run: Callable[[Read], T]) -> None:
+        self._main = main
+        self._run = run
+        self._read = Read()
+        self._running = threading.Lock()
+        self._running.acquire()
+        self._came: list[T] = []
+        self._failed: BaseException | None = None
+        main.set_parallel(self._read)
+        try:
+            trio.lowlevel.start_thread_soon(self._work, lambda _: None)
+        except RuntimeError:  # no thread could be started: run it now
+            self._work()
+
+    def __repr__(self) -> str:
+        return f"<ParallelRead {'running' if self._running.locked() else 'over'}>"
+
+    def __enter__(self) -> ParallelRead[T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._running.locked():
+            self._read.stop()
+        self._wait()
+        self._main.set_parallel(None)
+
+    def result(self) -> T:
+        """Wait for the end of the read; return its result or raise its error."""
+        self._wait()
+        if self._failed is not None:
+            raise self._failed
+        return self._came[0]
+
+    def _wait(self) -> None:
+        """Wait for the end; the main read's deadline stops both."""
+        with self._running:
+            pass
+
+    def _work(self) -> None:
+        try:
+            self._came.append(self._run(self._read))
+        except BaseException as error:  # noqa: BLE001 - raised where the result is wanted
+            self._failed = error
+        finally:
+            self._running.release()
 
 
 class Readers:

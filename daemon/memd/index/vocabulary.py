@@ -1,12 +1,18 @@
-"""The words of an index, for questions whose words are in none of its texts."""
+"""The words of an index: the languages it is stemmed in, and corrections of misspelled terms."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
 
 import apsw
 import numpy as np
 
 from memd.index.database import Database
+from memd.index.keyword import has_match
 from memd.text.language.stems import ALGORITHMS, MARK, language_mark
+from memd.text.query.terms import Term
 from memd.text.query.typos import Vocabulary, errors_allowed, similar_words
 
 TOKENIZER = ("porter", ("unicode61", "remove_diacritics", "2"))
@@ -15,6 +21,48 @@ TOKENIZER = ("porter", ("unicode61", "remove_diacritics", "2"))
 _RESPELLINGS = ("", "e", "y", "s", "ed", "ing", "al", "ion")
 """Endings that bring some word down to a stem: what is asked for is stemmed again, and few stems stay as they are
 (agree -> agre -> agr)."""
+
+VOCABULARY_MAX_AGE_S = 300.0
+"""How long the words of an index are used after it changed. Reading them takes up to some hundred milliseconds, and
+only corrections need them: a new word is found without."""
+
+MAX_UNKNOWN_TERMS = 4
+"""Unknown terms of one query that are corrected; a query with more is about something else."""
+
+
+class VocabularyCache:
+    """The words of one index, kept in RAM; safe to use from several threads."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._vocabulary: tuple[int, float, Vocabulary] | None = None
+        self._languages: tuple[int, tuple[str, ...]] | None = None
+
+    def languages(self, db: Database, generation: int) -> tuple[str, ...]:
+        """Return the languages that texts of the index are stemmed in."""
+        known = self._languages
+        if known is None or known[0] != generation:
+            known = self._languages = (generation, stemmed_languages(db))
+        return known[1]
+
+    def correct(self, db: Database, generation: int, terms: Sequence[Term]) -> dict[str, tuple[str, ...]]:
+        """Return the terms that are in no text, each with the words of the index it may be a misspelling of."""
+        wanted = [term for term in terms if errors_allowed(term.word.lower())]
+        unknown = [term.word for term in wanted if not has_match(db, term.match)]
+        if not 0 < len(unknown) <= MAX_UNKNOWN_TERMS:
+            return {}
+        vocabulary = self._load(db, generation)
+        found = {word: tuple(near_words(db, vocabulary, word)) for word in unknown}
+        return {word: near for word, near in found.items() if near}
+
+    def _load(self, db: Database, generation: int) -> Vocabulary:
+        """Return the words of the index, at most `VOCABULARY_MAX_AGE_S` old."""
+        with self._lock:
+            known = self._vocabulary
+            if known is None or (known[0] != generation and self._clock() - known[1] >= VOCABULARY_MAX_AGE_S):
+                known = self._vocabulary = (generation, self._clock(), load_vocabulary(db))
+            return known[2]
 
 
 def load_vocabulary(db: Database) -> Vocabulary:

@@ -120,10 +120,8 @@ def _of_memory(held: MemoryStatus) -> list[Metric]:
         "pages": (held.pages_bytes, held.pages_budget),
     }
     now = [({"share": share}, size) for share, (size, _) in shares.items()]
-    now.append(({"share": "searchers"}, held.searchers_bytes))
     most = [({"share": share}, size) for share, (_, size) in shares.items()]
     return [
-        _gauge("memd_search_processes", "Processes that search beside the daemon.", [({}, held.searchers)]),
         _gauge("memd_memory_bytes", "Memory held, by what for.", now),
         _gauge("memd_memory_budget_bytes", "Memory that may be held, by what for.", most),
     ]

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memd.index.connection import Database
-from memd.search.evidence import AskedWord, weigh_words
-from memd.search.order import Order
-from memd.search.query import Question
+from memd.index.snapshot import Database
+from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
+from memd.search.rank.order import Ranking
+from memd.search.relevance import WeighedTerm, weigh_terms
 from memd.system.cancellation import check_cancelled
 from memd.text.query.exact import count_held
 
@@ -36,24 +36,23 @@ TOLD = 0.0005
 
 def explain_hits(
     db: Database,
-    question: Question,
-    order: Order,
-    respelled: Mapping[str, tuple[str, ...]],
+    query: Query,
+    ranking: Ranking,
     shown: Sequence[tuple[Ranked, str, int]],
 ) -> list[dict[str, Any]]:
     """Return how each hit came by its score."""
     ids = [int(item.id) for item, _, _ in shown]
-    asked = weigh_words(db, question, respelled, ids)
-    by_meaning = _places({int(item.id): item.vector_score for item in order.ranked})
-    by_words = _places({int(item.id): item.text_score for item in order.ranked})
+    asked = weigh_terms(db, query, ranking.candidates.corrections, ids)
+    by_meaning = _places({int(item.id): item.vector_score for item in ranking.ranked})
+    by_words = _places({int(item.id): item.text_score for item in ranking.ranked})
     explained = []
     parts = _containing(asked)
     for item, where, copies in shown:
         check_cancelled()
         key = int(item.id)
-        row = order.rows[key]
-        exact = [name for name in question.names if count_held([name], where)]
-        steps = {name: round(scores.get(key, 0.0), 6) for name, scores in order.steps.items()}
+        row = ranking.rows[key]
+        exact = [name for name in query.exact_terms if count_held([name], where)]
+        steps = {name: round(scores.get(key, 0.0), 6) for name, scores in ranking.scores.items()}
         explained.append(
             {
                 "because": [
@@ -61,7 +60,7 @@ def explain_hits(
                     *_found_said(item, by_words.get(key), by_meaning.get(key)),
                     *_steps_said(steps),
                     *([f"it holds {' and '.join(exact)} itself"] if exact else []),
-                    *(["it is of a day in the question"] if key in order.of_day else []),
+                    *(["it is of a day in the question"] if key in ranking.of_days else []),
                     *([_copies_said(copies - 1)] if copies > 1 else []),
                 ],
                 "words": [_word(word, key) for word in asked],
@@ -81,21 +80,21 @@ def _places(scores: Mapping[int, float | None]) -> dict[int, int]:
     return {key: place for place, key in enumerate(known, start=1)}
 
 
-def _word(word: AskedWord, key: int) -> dict[str, Any]:
+def _word(word: WeighedTerm, key: int) -> dict[str, Any]:
     """Return one word of the question: whether the hit holds it, and how telling it is."""
     told: dict[str, Any] = {
         "word": word.word,
-        "held": key in word.held_by,
+        "held": key in word.matching,
         "chunks": word.chunks,
         "weight": round(word.weight, 3),
     }
-    return told | ({"taken_for": list(word.taken_for)} if word.taken_for else {})
+    return told | ({"taken_for": list(word.corrections)} if word.corrections else {})
 
 
-def _words_said(asked: Sequence[AskedWord], key: int, parts: Mapping[str, frozenset[str]]) -> list[str]:
+def _words_said(asked: Sequence[WeighedTerm], key: int, parts: Mapping[str, frozenset[str]]) -> list[str]:
     """Return which words of the question the hit holds, and which it doesn't."""
-    held_words = [word for word in asked if key in word.held_by]
-    lost_words = [word for word in asked if key not in word.held_by]
+    held_words = [word for word in asked if key in word.matching]
+    lost_words = [word for word in asked if key not in word.matching]
     of_held, of_lost = ({word.word for word in words} for words in (held_words, lost_words))
     held = [_spelled(word) for word in held_words if parts[word.word].isdisjoint(of_held)]
     missing = [word.word for word in lost_words if parts[word.word].isdisjoint(of_lost)]
@@ -103,12 +102,12 @@ def _words_said(asked: Sequence[AskedWord], key: int, parts: Mapping[str, frozen
     return [f"{said[0]}; not {', '.join(missing)}"] if held and missing else said
 
 
-def _spelled(word: AskedWord) -> str:
+def _spelled(word: WeighedTerm) -> str:
     """Return a word as it was found."""
-    return f"{' or '.join(word.taken_for)} (for {word.word})" if word.taken_for else word.word
+    return f"{' or '.join(word.corrections)} (for {word.word})" if word.corrections else word.word
 
 
-def _containing(asked: Sequence[AskedWord]) -> dict[str, frozenset[str]]:
+def _containing(asked: Sequence[WeighedTerm]) -> dict[str, frozenset[str]]:
     """Return for each word the words of which it only repeats a part: `POL-358` for `358`."""
     containing: dict[str, frozenset[str]] = {}
     words = {word.word for word in asked}

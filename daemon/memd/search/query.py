@@ -1,130 +1,106 @@
-"""A search, prepared; what its sides bring up; what it found."""
+"""A query: what to match, what to compare with, how much to return."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.index.files import ChunkRow
 from memd.index.keyword import Scope
-from memd.index.tracked_locations import FollowedPlaces
-from memd.search.lexicon import Lexicon
-from memd.settings.schema import Query
-from memd.text.query.days.find import DaySpan
-from memd.text.query.keywords import MatchPlan
-from memd_client.messages import Hit
+from memd.settings.schema import Query as QuerySettings
+from memd.text.query.days.find import DaySpan, find_days
+from memd.text.query.keywords import MatchPlan, plan_match
+from memd.text.query.literals import find_literals
 
 MAX_QUERY_CHARS = 8_000
-"""A query asks about notes; a whole note is not one. What a search does with a query is measured up to here."""
+"""Longest query. A query asks about notes; a whole note is not one."""
 
-NOTHING_ASKED = MatchPlan(None, None, ())
-"""The plan of a question that wasn't read yet."""
+MAX_EXACT_TERMS = 64
+"""Exact terms of a query: each is looked for in the text of every candidate."""
 
 
-@dataclass(slots=True)
-class Question:
-    """A search, prepared: what to match, what to compare with, how much to return.
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """A query's vector (dims,), and the vector space and the model it is of."""
+
+    values: NDArray[np.float32]
+    space_id: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a search returns at most, and from where.
 
     Attributes:
-        query: As asked.
-        settings: The agent's.
         max_results: Most hits.
-        min_score: As asked for; None takes the settings'.
-        scope: What the search is limited to.
-        now_ms: Wall time.
-        vector: The query's vector, once there is one.
-        space_id: The vector space that answers.
-        model: Its model.
-        notes_scope: The scope of notes alone where transcripts may be found beside them, else None.
-        lexicon: What is known of the index's words; None leaves errors of typing as they are.
-        places: Where all chunks stand, as far as that is in memory; None reads what is needed.
-        explain: Whether to say how each hit came by its place.
-        active_projects: Keys of the projects at work: entries about them count more, those about others less.
-        days: Days the query names; filled in when it is read (`candidates.read_question`), as is what follows.
-        plan: What the index is asked.
-        names: What is meant letter by letter: a text that holds one comes before those that don't.
+        min_score: As requested; None takes the settings'.
+        scope: What is searched; None is everything.
+        notes_scope: The scope of notes alone if transcripts are searched as well, else None.
+        active_projects: Keys of the current projects: entries about them count more, those about others less.
+        explain: Whether to explain the rank of each hit.
     """
 
-    query: str
-    settings: Query
     max_results: int
-    min_score: float | None
-    scope: Scope | None
-    now_ms: int
-    vector: NDArray[np.float32] | None = None
-    space_id: str = ""
-    model: str = ""
+    min_score: float | None = None
+    scope: Scope | None = None
     notes_scope: Scope | None = None
-    lexicon: Lexicon | None = None
-    places: FollowedPlaces | None = None
-    explain: bool = False
     active_projects: tuple[str, ...] = ()
-    days: tuple[DaySpan, ...] = ()
-    plan: MatchPlan = NOTHING_ASKED
-    names: tuple[str, ...] = ()
+    explain: bool = False
 
     @property
     def scopes(self) -> tuple[Scope | None, ...]:
-        """What is looked through: notes a second time alone where transcripts could fill the list."""
+        """The scopes to search: notes a second time alone if transcripts could fill the list."""
         return (self.scope,) if self.notes_scope is None else (self.scope, self.notes_scope)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """Chunks that one side brought up: scores by chunk id, and the generation of the index they are of.
-
-    `rows` are those of the chunks that were read on the way, by id, others among them. `respelled` are words of the
-    question that stand nowhere, each with the words it was taken for; `whole` are the chunks that have all of its
-    words, or None where that isn't known.
-    """
-
-    generation: int
-    scores: dict[int, float]
-    took_ms: float
-    rows: Mapping[int, ChunkRow] = field(default_factory=dict)
-    respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    whole: frozenset[int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LineCheck:
-    """What is left to decide: whether any of some lines is as near to the question as `cosine`; else all is noise."""
-
-    lines: tuple[str, ...]
-    cosine: float
-
-
-@dataclass(slots=True)
-class Found:
-    """What one search found.
+class Query:
+    """One query to one snapshot.
 
     Attributes:
-        hits: Best first.
-        mode: `hybrid`, `keyword` or `vector`.
-        generation: Of the index.
-        abstained: Whether there is nothing relevant.
-        timings: Milliseconds by the part of the search.
-        closer_look: What would have to be compared to be sure that the hits are relevant, or None.
-        held: How well each hit holds the very names of the question: no order puts one with less before it.
+        text: As given.
+        days: The days it names.
+        plan: The terms and the expressions for the keyword index.
+        exact_terms: Names, dates and quoted phrases: a text that has one comes before those that don't.
+        settings: The agent's.
+        limits: How much to return, and from where.
+        now_ms: Wall time.
+        vector: None searches keywords alone.
     """
 
-    hits: list[Hit]
-    mode: str
-    generation: int
-    abstained: bool
-    timings: dict[str, float] = field(default_factory=dict)
-    closer_look: LineCheck | None = None
-    held: Sequence[int] = ()
+    text: str
+    days: tuple[DaySpan, ...]
+    plan: MatchPlan
+    exact_terms: tuple[str, ...]
+    settings: QuerySettings
+    limits: Limits
+    now_ms: int
+    vector: QueryVector | None = None
 
 
-def without_days(query: str, days: Sequence[DaySpan]) -> str:
-    """Return a question without the words that only name days (`yesterday`, `last week`): no note needs to hold
-    them.
-    """
+def parse_query(
+    text: str,
+    languages: Collection[str],
+    *,
+    settings: QuerySettings,
+    limits: Limits,
+    now_ms: int,
+    vector: QueryVector | None = None,
+) -> Query:
+    """Return the query of a text; `languages` are those the index is stemmed in."""
+    days = find_days(text, datetime.fromtimestamp(now_ms / 1000).date())
+    plan = plan_match(without_days(text, days), languages)
+    exact = tuple(dict.fromkeys([*plan.exact, *find_literals(text)]))[:MAX_EXACT_TERMS]
+    return Query(text, days, plan, exact, settings, limits, now_ms, vector)
+
+
+def without_days(text: str, days: Sequence[DaySpan]) -> str:
+    """Return a query without words that only name days (`yesterday`, `last week`): no note needs to have them."""
     for span in days:
         if not any(character.isdigit() for character in span.text):
-            query = query.replace(span.text, " ", 1)
-    return query
+            text = text.replace(span.text, " ", 1)
+    return text

@@ -1,124 +1,239 @@
-"""When nothing that was found has to do with the question.
+"""Whether anything found is relevant: abstain, or answer.
 
-Judged by two things: which share of what was asked for one chunk holds (telling words counting more), and how near
-the question is to what was found. The figures were fitted on a set of questions with and without an answer; its
-error rates are in docs/ranking.md.
+Judged by two figures: the share of the query that one chunk covers (rare terms count more), and the cosine of the query
+and what was found. If both leave doubt, a few lines are embedded and compared. The thresholds were fitted on queries
+with and without an answer; their error rates are in docs/ranking.md.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memd.index.connection import Database
+import numpy as np
+import structlog
+import trio
+from numpy.typing import NDArray
+
+from memd.embedding.provider import EmbeddingProvider
 from memd.index.files import load_texts
-from memd.index.keyword import count_chunks
-from memd.search.evidence import coverage, weigh_words
-from memd.search.query import Candidates, LineCheck, Question
+from memd.index.keyword import count_chunks, count_matches
+from memd.index.snapshot import Database, Snapshot
+from memd.search.query import Query
+from memd.search.rank.order import MIN_COSINE, Ranking
+from memd.search.retrieve import Candidates
+from memd.system.cancellation import check_cancelled
+from memd.text.query.terms import Term
 from memd.text.tokens import CJK_CLASS, has_cjk
+from memd_client.errors import MemdError
 
-FAR = 0.25
-"""Cosine below which the nearest text has nothing to do with the question, for any model: MiniLM puts nonsense at 0.1
-to 0.21 and a loose paraphrase above 0.3."""
+log = structlog.get_logger(__name__)
 
-COVERED = 0.55
-"""Share of what was asked for from which a chunk that holds it is relevant whatever its vector says."""
+COVERAGE_ENOUGH = 0.55
+"""Coverage from which a chunk is relevant whatever its vector says."""
 
-NEAR = 1.2
-"""What a cosine counts beside the share: that of the nearest chunk, and again that of the nearest line."""
+COSINE_WEIGHT = 1.2
+"""Weight of a cosine added to the coverage: that of the nearest chunk, and again that of the nearest line."""
 
-ENOUGH = 1.12
-"""Share and cosines together from which a hit is relevant."""
+RELEVANCE_THRESHOLD = 1.12
+"""Coverage and weighted cosines together from which a hit is relevant."""
 
-MARGIN = 0.2
-"""By how much a guess at the nearest line's cosine, the chunk's, has to be enough for the line not to be read."""
+LINE_MARGIN = 0.2
+"""Excess over the threshold, with the chunk's cosine in place of the line's, above which no line is compared."""
 
-WORDS_ENOUGH = 0.25
-"""Share that is enough by words alone."""
+KEYWORD_COVERAGE_ENOUGH = 0.25
+"""Coverage that is enough without vectors."""
 
-PAIRS_ENOUGH = 0.15
-"""The same for scripts without spaces: they are asked in pairs of letters, of which many are no words."""
+CJK_COVERAGE_ENOUGH = 0.15
+"""The same for scripts without spaces: their terms are pairs of letters, many of which are no words."""
 
-CALIBRATED = frozenset({"minilm"})
-"""Models whose cosines these figures are of. Of others only `FAR` is known."""
+CALIBRATED_MODELS = frozenset({"minilm"})
+"""Models whose cosines the thresholds are for. For others only `MIN_COSINE` is known."""
 
-TELLING_CHUNKS = 50
-"""Chunks a memory needs for its words to be weighed: in a smaller one none is rare, and any that matches counts."""
+MIN_CHUNKS_FOR_WEIGHTS = 50
+"""Chunks an index needs for its terms to be weighed: in a smaller one no term is rare, and any match counts."""
 
-READ_CHUNKS = 3
+CHUNKS_COMPARED = 3
 """Nearest chunks whose lines are compared one by one."""
 
-READ_LINES = 8
+MAX_LINES_COMPARED = 8
 """Lines compared at most: each costs some milliseconds once."""
 
-MOST_RANKED = 6
-"""Best candidates whose share is looked at, beside the best by words."""
+RANKED_CHECKED = 6
+"""Best candidates whose coverage is computed, besides the best of each side."""
+
+CORRECTED_WEIGHT = 0.5
+"""Weight of a term that is in no text and was corrected."""
+
+SHORT_QUERY_TERMS = 2
+SHORT_QUERY_CORRECTED_WEIGHT = 0.9
+"""In a query of so few terms a corrected term was mistyped, and counts nearly in full."""
+
+LINE_CHECK_S = 0.4
+"""How long a search compares lines: eight short ones take some 30 ms, once."""
+
+MAX_CACHED_LINES = 1_000
+"""Vectors of lines kept in RAM: 1.5 MB with MiniLM."""
 
 _FOREIGN = re.compile(rf"[{CJK_CLASS}\u0370-\u1fff]")
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
 @dataclass(frozen=True, slots=True)
+class WeighedTerm:
+    """One term of a query, and which of some chunks have it.
+
+    Attributes:
+        word: As in the query.
+        weight: Its inverse document frequency.
+        chunks: In how many chunks it is.
+        matching: Which of the given chunks have it.
+        corrections: What it was taken for if it is in no text.
+    """
+
+    word: str
+    weight: float
+    chunks: int
+    matching: frozenset[int]
+    corrections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LineCheck:
+    """What is left to decide: the hits are relevant if the query's cosine with one of some lines is `min_cosine`."""
+
+    lines: tuple[str, ...]
+    min_cosine: float
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether anything is relevant: `nothing` says no; `closer_look` says what would have to be compared to know."""
+    """Whether anything is relevant; `line_check` is what has to be compared to be sure of a yes."""
 
-    nothing: bool = False
-    closer_look: LineCheck | None = None
+    is_relevant: bool = True
+    line_check: LineCheck | None = None
 
 
-def judge(
-    db: Database,
-    question: Question,
-    words: Candidates,
-    meaning: Candidates,
-    ranked: Sequence[int],
-    *,
-    sure: bool,
-) -> Verdict:
-    """Return whether what was found has to do with the question."""
-    if not ranked:
-        return Verdict(nothing=True)
-    if sure or (
-        question.min_score is not None and question.min_score <= 0
-    ):  # whoever asks for anything gets it
+def judge(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdict:
+    """Return whether what was found is relevant to the query."""
+    candidates, min_score = ranking.candidates, query.limits.min_score
+    if not ranking.ids:
+        return Verdict(is_relevant=False)
+    if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 asks for anything
         return Verdict()
-    best = max(meaning.scores.values(), default=0.0)
-    foreign = _FOREIGN.search(question.query) is not None
-    small = count_chunks(db) < TELLING_CHUNKS
-    if small or (meaning.scores and question.model not in CALIBRATED):
-        return Verdict(nothing=best < FAR and not words.scores)
-    near = 0.0 if foreign else best
-    if 2 * NEAR * near >= ENOUGH + MARGIN:
+    best = max(candidates.by_vector.values(), default=0.0)
+    is_foreign = _FOREIGN.search(query.text) is not None
+    is_small = count_chunks(snapshot.db) < MIN_CHUNKS_FOR_WEIGHTS
+    model = query.vector.model if query.vector is not None else ""
+    if is_small or (candidates.by_vector and model not in CALIBRATED_MODELS):
+        return Verdict(is_relevant=best >= MIN_COSINE or bool(candidates.by_keyword))
+    cosine = 0.0 if is_foreign else best
+    if 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN:
         return Verdict()
-    share = _best_share(db, question, words, meaning, ranked)
-    if foreign or not meaning.scores:
-        pairs = has_cjk(question.query)
-        return Verdict(nothing=share < (PAIRS_ENOUGH if pairs else WORDS_ENOUGH))
-    if share >= COVERED or share + 2 * NEAR * near >= ENOUGH + MARGIN:
+    covered = _best_coverage(snapshot.db, query, ranking)
+    if is_foreign or not candidates.by_vector:
+        enough = CJK_COVERAGE_ENOUGH if has_cjk(query.text) else KEYWORD_COVERAGE_ENOUGH
+        return Verdict(is_relevant=covered >= enough)
+    if (
+        covered >= COVERAGE_ENOUGH
+        or covered + 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN
+    ):
         return Verdict()
-    wanted = (ENOUGH - share) / NEAR - near
-    lines = _nearest_lines(db, meaning)
+    wanted = (RELEVANCE_THRESHOLD - covered) / COSINE_WEIGHT - cosine
+    lines = _nearest_lines(snapshot.db, candidates)
     if wanted > 1 or not lines:
-        return Verdict(nothing=True)
-    return Verdict(closer_look=LineCheck(lines, wanted))
+        return Verdict(is_relevant=False)
+    return Verdict(line_check=LineCheck(lines, wanted))
 
 
-def _best_share(
-    db: Database, question: Question, words: Candidates, meaning: Candidates, ranked: Sequence[int]
-) -> float:
-    """Return the greatest share of what was asked for that one candidate holds."""
-    by_words = sorted(words.scores, key=words.scores.__getitem__, reverse=True)[:READ_CHUNKS]
-    by_meaning = sorted(meaning.scores, key=meaning.scores.__getitem__, reverse=True)[:READ_CHUNKS]
-    looked_at = list(dict.fromkeys([*ranked[:MOST_RANKED], *by_words, *by_meaning]))
-    asked = weigh_words(db, question, words.respelled, looked_at)
-    return max((coverage(asked, key) for key in looked_at), default=0.0)
+def weigh_terms(
+    db: Database, query: Query, corrections: Mapping[str, tuple[str, ...]], ids: Sequence[int]
+) -> list[WeighedTerm]:
+    """Return the terms of a query with their weights, and which of some chunks have them."""
+    total = count_chunks(db)
+    weighed = []
+    for term in _single_words(query.plan.terms):
+        check_cancelled()
+        chunks, matching = count_matches(db, term.match, ids)
+        corrected = corrections.get(term.word, ())
+        if not chunks and corrected:
+            _, matching = count_matches(db, " OR ".join(f'"{word}"' for word in corrected), ids)
+        # Robertson and Sparck Jones' weight, kept positive as in Lucene.
+        weight = math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
+        weighed.append(
+            WeighedTerm(term.word, weight, chunks, frozenset(matching), () if chunks else corrected)
+        )
+    return weighed
 
 
-def _nearest_lines(db: Database, meaning: Candidates) -> tuple[str, ...]:
-    """Return lines of the chunks nearest to the question, the nearest chunk's first."""
-    nearest = sorted(meaning.scores, key=lambda key: (-meaning.scores[key], key))[:READ_CHUNKS]
+def coverage(terms: Sequence[WeighedTerm], chunk_id: int) -> float:
+    """Return the share of a query that a chunk covers, by the weights of its terms; 0 to 1."""
+    whole = sum(term.weight for term in terms)
+    is_short = len(terms) <= SHORT_QUERY_TERMS
+    corrected = SHORT_QUERY_CORRECTED_WEIGHT if is_short else CORRECTED_WEIGHT
+    covered = sum(
+        term.weight * (1.0 if term.chunks else corrected) for term in terms if chunk_id in term.matching
+    )
+    return covered / whole if whole > 0 else 0.0
+
+
+def _single_words(terms: Sequence[Term]) -> list[Term]:
+    """Return the terms that are words: phrases and joined neighbours only repeat them."""
+    return [term for term in terms if " " not in term.word.strip()] or list(terms)
+
+
+def _best_coverage(db: Database, query: Query, ranking: Ranking) -> float:
+    """Return the greatest coverage of one candidate."""
+    found = ranking.candidates
+    by_keyword = sorted(found.by_keyword, key=found.by_keyword.__getitem__, reverse=True)[:CHUNKS_COMPARED]
+    by_vector = sorted(found.by_vector, key=found.by_vector.__getitem__, reverse=True)[:CHUNKS_COMPARED]
+    checked = list(dict.fromkeys([*ranking.ids[:RANKED_CHECKED], *by_keyword, *by_vector]))
+    terms = weigh_terms(db, query, found.corrections, checked)
+    return max((coverage(terms, key) for key in checked), default=0.0)
+
+
+def _nearest_lines(db: Database, candidates: Candidates) -> tuple[str, ...]:
+    """Return lines of the chunks nearest to the query, the nearest chunk's first."""
+    scores = candidates.by_vector
+    nearest = sorted(scores, key=lambda key: (-scores[key], key))[:CHUNKS_COMPARED]
     texts = load_texts(db, nearest)
     lines = [line.strip() for key in nearest for line in texts[key].split("\n")]
-    told = [line for line in lines if line and _HEADING.match(line) is None]
-    return tuple(dict.fromkeys(told))[:READ_LINES]
+    telling = [line for line in lines if line and _HEADING.match(line) is None]
+    return tuple(dict.fromkeys(telling))[:MAX_LINES_COMPARED]
+
+
+class LineRelevance:
+    """Compares single lines with queries, in the query's vector space; their vectors are embedded as queries are."""
+
+    def __init__(self) -> None:
+        self._vectors: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+
+    async def is_relevant(
+        self, check: LineCheck, query: NDArray[np.float32], provider: EmbeddingProvider, wait_s: float
+    ) -> bool:
+        """Return whether a line is near enough to the query; True if there is no time or no model to find out."""
+        with trio.move_on_after(max(0.0, min(LINE_CHECK_S, wait_s))):
+            try:
+                for line in check.lines:
+                    if float(await self._vector(line, provider) @ query) >= check.min_cosine:
+                        return True
+            except MemdError as error:
+                log.debug("search.lines_not_read", code=error.code)
+                return True
+            return False
+        return True
+
+    async def _vector(self, line: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
+        """Return a line's vector, from the cache if it is there."""
+        key = (provider.space.id, line)
+        vector = self._vectors.get(key)
+        if vector is None:
+            vector = await provider.embed_query(line)
+        self._vectors[key] = vector
+        self._vectors.move_to_end(key)
+        while len(self._vectors) > MAX_CACHED_LINES:
+            self._vectors.popitem(last=False)
+        return vector

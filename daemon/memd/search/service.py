@@ -1,86 +1,87 @@
-"""One search request: catch up with the files, embed the question, ask the index, check the hits.
+"""One search request from its parameters to its reply.
 
-Catching up and embedding run side by side. Whatever fails, words still answer, and the reply says why it is
-less than the whole.
+A straight line: embed the query if its vector isn't known, look at the disk, catch up, find in one snapshot, compare
+lines if in doubt, reply. If a part fails, keywords still answer and the reply says what is missing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
+from typing import TypeVar
 
-import numpy as np
 import trio
-from numpy.typing import NDArray
 
-from memd.embedding.rerank import Reranker
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
-from memd.search.ask import Ask
-from memd.search.candidates import find_both, find_meaning, find_words
-from memd.search.lexicon import Lexicon
-from memd.search.line_relevance import LineRelevance, rerank
-from memd.search.query import Found, Question
-from memd.search.searchers.copies import Copies, Seat
+from memd.index.snapshot import take_snapshot
+from memd.index.vectors.vector_search import VectorSearch
+from memd.search.find import SearchResult, find
+from memd.search.freshness import DiskView, FreshnessCheck
+from memd.search.query import Limits, QueryVector, parse_query
+from memd.search.relevance import LineRelevance
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
-from memd.sync.disk.changes import count_behind
-from memd.sync.disk.discover import Discovery
-from memd.sync.disk.verify import check_against
 from memd.sync.pending_changes import count_pending
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
-from memd.vector_search.active_provider import Side
+from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.manager import VectorSearchManager
 from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError, ShuttingDownError
-from memd_client.messages import Degraded, SearchParams, SearchReply
-
-EMBED_WAIT_S = 0.04
-"""How long a search without a deadline of its own waits for new vectors: words find the new text already."""
+from memd_client.messages import Degraded, Hit, SearchParams, SearchReply
 
 DEADLINE_SLACK_S = 2.0
-"""How long after its deadline a search is given up. Its waits keep to the deadline; what is left is processor time,
+"""How long after its deadline a search is cancelled. Its waits keep to the deadline; what is left is processor time,
 and on a busy machine a late answer is better than none."""
 
-RESERVE = 0.2
-"""Share of a request's deadline that is kept for finding what the catch-up brought in."""
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """The provider and the vector of a query, as far as there are any, and what is wrong with them."""
+
+    provider: ActiveProvider | None = None
+    vector: QueryVector | None = None
+    degraded: Degraded | None = None
 
 
 class SearchService:
-    """Answers the searches of one agent. `reranker`, if there is one, is the caller's to close."""
+    """Answers the searches of one agent."""
 
     def __init__(
         self,
         config: AgentConfig,
         index: IndexFile,
-        meaning: VectorSearchManager,
+        vectors: VectorSearchManager,
         text: TextSync,
         *,
         daemon: DaemonSettings,
         clock: Clock,
         scheduler: SearchScheduler,
-        reranker: Reranker | None = None,
-        copies: Copies | None = None,
     ) -> None:
-        self._copies = copies
-        self._right_of_way = scheduler
         self._config = config
         self._index = index
-        self._meaning = meaning
-        self._warm = meaning.warm
+        self._vectors = vectors
+        self._cache = vectors.warm
         self._text = text
         self._daemon = daemon
         self._clock = clock
         self._started_ms = clock()
-        self._lexicon = Lexicon()
+        self._scheduler = scheduler
+        self._freshness = FreshnessCheck(config, text, vectors, lambda: daemon.catch_up_ms / 1000)
         self._lines = LineRelevance()
-        self._reranker = reranker
-        self._last_look: tuple[float, Discovery] | None = None
 
     async def search(self, params: SearchParams) -> SearchReply:
-        """Answer a question from what is on disk now."""
+        """Answer a query from what is on disk now."""
+        if not params.query.strip():
+            raise QueryEmptyError("the query is empty")
         deadline_ms = params.deadline_ms
         limit_s = math.inf if deadline_ms is None else deadline_ms / 1000 + DEADLINE_SLACK_S
         with trio.move_on_after(limit_s):
@@ -88,302 +89,210 @@ class SearchService:
         raise DeadlineExceededError(f"the search did not end within its {deadline_ms} ms")
 
     async def _search(self, params: SearchParams) -> SearchReply:
-        """Answer a question, however long it takes."""
-        started = trio.current_time()
-        if not params.query.strip():
-            raise QueryEmptyError("the query is empty")
+        """Answer a query, however long it takes."""
+        started, asked_at = trio.current_time(), perf_counter()
         budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
-        degraded, side = self._meaning.degraded(), self._meaning.answering
-        if params.lexical_only:  # asked for, and so no less than the whole
-            degraded = side = None
-        question = self._prepare(params, side, await self._asking_talk(params))
-        ask = Ask(question, self._text, str(self._config.workspace), budget_s, side)
-        ask.is_lexical = params.lexical_only
-        # One thread does everything, but for the one statement that looks up the words where a core is free: two on two
-        # cores pass Python's lock to and fro so often that they are no faster, and take a sixth more of the processor.
-        # While a question is embedded its words are looked up, and whichever comes last finishes. Where files changed
-        # they are brought in, and all is found again.
-        if side is not None and self._warm.count:
-            ask.question.vector = self._meaning.find_vector(side, params.query)
-            ask.in_one = ask.question.vector is not None
-        with self._right_of_way.searching():
-            if ask.in_one:
-                ask.search = self._warm.searcher()
-                await self._ask_by_words(ask)
+        limits = self._limits(params, await self._transcript_of(params))
+        with self._scheduler.searching():
+            known, view = self._known_vector(params), None
+            if known is not None:
+                embedded = known
             else:
-                await self._ask_side_by_side(ask)
-            if ask.found is None and ask.search is not None and ask.has_new_vectors:
-                ask.meaning, ask.search = None, self._warm.searcher()
-            found = ask.found if ask.found is not None else await self._finish(ask)
-            await self._read_again(ask, found, started + budget_s)
-        return SearchReply(
-            agent=self._config.id,
-            hits=found.hits[: self._wanted(params)],
-            mode=found.mode,
-            # A question embedded just now proves the provider well, whatever failed before.
-            degraded=ask.degraded or (degraded if ask.question.vector is None else None),
-            abstained=found.abstained,
-            took_ms=round((trio.current_time() - started) * 1000, 3),
-            provider=ask.side.space.provider if ask.side is not None else "none",
-            model=ask.side.space.model if ask.side is not None else "",
-            generation=found.generation,
-            pending=count_pending(
-                ask.behind, self._text.rows, self._text.last_sync_ms, self._meaning, ask.question.now_ms
-            ),
-            partial=ask.is_cut,
-            space=ask.side.space.id if ask.side is not None else "",
-            filling=None if self._meaning.is_followed else self._meaning.filling(),
-            fallback=self._meaning.fallback,
-            timings=ask.timings(found) if params.explain else None,
-        )
+                refresh = partial(self._refresh, asked_at, budget_s, with_vectors=True)
+                embedded, view = await _both(partial(self._embed, params.query, budget_s), refresh)
+            found = await self._find(params, limits, embedded, asked_at, view)
+            if isinstance(found, DiskView):
+                with self._scheduler.waiting():
+                    with_vectors = not params.lexical_only
+                    view = await self._freshness.catch_up(found, budget_s, with_vectors=with_vectors)
+                found = await self._find(params, limits, embedded, asked_at, view)
+            assert not isinstance(found, DiskView)
+            result, view = found
+            hits = result.hits
+            if not await self._is_relevant(result, embedded, started + budget_s):
+                hits = []
+        return self._reply(params, embedded, view, result, hits[: limits.max_results], started)
 
-    async def _ask_side_by_side(self, ask: Ask) -> None:
-        """Find what words bring up beside what is near in meaning."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._ask_by_words, ask)
-            if self._warm.is_cold and not ask.is_lexical:
-                self._warm.searcher()  # makes room in the budget
-                nursery.start_soon(self._warm_up)
-            if ask.side is not None:
-                await self._ask_by_meaning(ask, ask.side)
+    # --- before ---------------------------------------------------------------------------------------
 
-    async def _warm_up(self) -> None:
-        """Bring the vectors into memory while the question is embedded, which takes longer where the model is cold."""
-        with suppress(MemdError):  # the search itself meets it again
-            await self._index.read(self._warm.warm_up)
-
-    async def _asking_talk(self, params: SearchParams) -> str | None:
-        """Return the transcript of the session that asks, where it could be found; None leaves nothing out."""
-        key, searched = params.exclude_session, params.sources or self._config.settings.sources
-        if not key or "sessions" not in searched or "sessions" not in self._config.settings.sources:
+    async def _transcript_of(self, params: SearchParams) -> str | None:
+        """Return the transcript of the session to leave out; None leaves nothing out."""
+        key, sources = params.exclude_session, self._config.settings.sources
+        if not key or "sessions" not in (params.sources or sources) or "sessions" not in sources:
             return None
-
-        def look(_: Database) -> str | None:
-            return self._text.sources.transcript_of(key)
-
         with suppress(MemdError):  # the search itself meets it again
-            return await self._index.read(look)
+            return await self._index.read(lambda _: self._text.sources.transcript_of(key))
         return None
 
-    def _prepare(self, params: SearchParams, side: Side | None, asking_talk: str | None) -> Question:
-        """Return the search as the index wants it, settings filled in."""
-        query = self._config.settings.query
-        filtered = params.sources is not None or params.path is not None or asking_talk is not None
+    def _limits(self, params: SearchParams, left_out: str | None) -> Limits:
+        """Return what a request limits its search to, settings filled in."""
+        settings = self._config.settings
         sources = tuple(params.sources) if params.sources is not None else None
-        return Question(
-            query=params.query,
-            lexicon=self._lexicon,
-            model=side.space.model if side is not None else "",
-            space_id=side.space.id if side is not None else "",
-            settings=query,
-            max_results=max(self._wanted(params), query.rerank.candidates if self._reranker else 0),
+        is_limited = sources is not None or params.path is not None or left_out is not None
+        has_both = "sessions" in settings.sources and (sources is None or len(set(sources)) > 1)
+        most = settings.query.max_results if params.max_results is None else max(1, params.max_results)
+        return Limits(
+            max_results=most,
             min_score=params.min_score,
-            scope=Scope(sources, params.path, asking_talk) if filtered else None,
-            now_ms=self._clock(),
-            notes_scope=self._notes_scope(sources, params.path),
-            explain=params.explain,
+            scope=Scope(sources, params.path, left_out) if is_limited else None,
+            notes_scope=Scope(("memory",), params.path) if has_both else None,
             active_projects=tuple(params.active_projects or ()),
-            places=self._warm.places,
+            explain=params.explain,
         )
 
-    def _wanted(self, params: SearchParams) -> int:
-        """Return how many hits are wanted."""
-        most = self._config.settings.query.max_results
-        return most if params.max_results is None else max(1, params.max_results)
+    def _known_vector(self, params: SearchParams) -> _Embedded | None:
+        """Return the query's vector if there is nothing to wait for: it is known, or none is needed."""
+        provider = self._vectors.answering
+        if params.lexical_only:  # requested, so nothing is missing
+            return _Embedded()
+        if provider is None:
+            return _Embedded(degraded=self._vectors.degraded())
+        if not self._cache.count:
+            return _Embedded(provider, degraded=self._pending_vectors(provider) or self._vectors.degraded())
+        vector = self._vectors.find_vector(provider, params.query)
+        if vector is None:
+            return None
+        return _Embedded(provider, QueryVector(vector, provider.space.id, provider.space.model))
 
-    async def _read_again(self, ask: Ask, found: Found, until: float) -> None:
-        """Have models read what was found: whether it is relevant, where that is in doubt, and in which order."""
-        look, vector, side = found.closer_look, ask.question.vector, ask.side
-        if look is not None and vector is not None and side is not None:
-            left_s = until - trio.current_time()
-            if not await self._lines.is_relevant(look, vector, side.provider, left_s):
-                found.hits, found.abstained = [], True
-        if self._reranker is not None and found.hits and not ask.is_lexical:
-            try:
-                settings = self._config.settings.query.rerank
-                await rerank(found, ask.question.query, self._reranker, settings, until - trio.current_time())
-            except MemdError as error:
-                ask.degraded = ask.degraded or self._degraded_by(error)
+    def _pending_vectors(self, provider: ActiveProvider) -> Degraded | None:
+        """Return that vectors are still being computed, if they are."""
+        pending = self._vectors.chunks_pending
+        if not pending or provider.health.degraded is not None:
+            return None
+        return Degraded(
+            "vectors_pending",
+            f"vectors are being computed ({pending:,} texts to go)",
+            self._started_ms,
+            "Nothing to do: search by meaning follows by itself.",
+        )
 
-    def _notes_scope(self, sources: tuple[str, ...] | None, path: str | None) -> Scope | None:
-        """Return the scope of notes alone, where transcripts may be found beside them."""
-        both = "sessions" in self._config.settings.sources and (sources is None or len(set(sources)) > 1)
-        return Scope(("memory",), path) if both else None
+    async def _embed(self, query: str, budget_s: float) -> _Embedded:
+        """Embed a query, and load the agent's vectors meanwhile; without a vector the search goes on by keywords."""
+        async with trio.open_nursery() as nursery:
+            if self._cache.is_cold:
+                self._cache.searcher()  # makes room in the budget
+                nursery.start_soon(self._load_vectors)
+            timeout_s = min(self._daemon.query_embed_timeout_ms / 1000, budget_s * 0.8)
+            provider = self._vectors.answering
+            while provider is not None:
+                try:
+                    vector = await self._vectors.vector_of(provider, query, timeout_s)
+                    return _Embedded(provider, QueryVector(vector, provider.space.id, provider.space.model))
+                except ShuttingDownError as error:
+                    successor = self._vectors.answering
+                    if successor is None or successor is provider:
+                        return _Embedded(provider, degraded=self._degraded_by(error))
+                    provider = successor  # another space answers since a moment ago
+                except MemdError as error:
+                    degraded = provider.health.degraded or self._degraded_by(error)
+                    return _Embedded(provider, degraded=degraded)
+        return _Embedded(degraded=self._vectors.degraded())
 
-    async def _ask_by_words(self, ask: Ask) -> None:
-        """Look at the disk, and find what the question's words bring up; bring changed files in first."""
+    async def _load_vectors(self) -> None:
+        """Bring the vectors into RAM."""
+        with suppress(MemdError):  # the search itself meets it again
+            await self._index.read(self._cache.warm_up)
 
-        is_alone = False
-
-        def look(db: Database) -> bool:
-            started = perf_counter()
-            try:
-                self._look(ask)
-            except MemdError as error:
-                ask.degraded = self._degraded_by(error)
-            ask.look_ms = (perf_counter() - started) * 1000
-            if ask.behind and self._config.settings.sync.on_search:
-                return False
-            if ask.in_one and ask.search is not None:
-                beside = self._index if is_alone else None
-                ask.words, ask.meaning = find_both(db, ask.question, ask.search, beside)
-            else:
-                ask.words = find_words(db, ask.question)
-            if ask.meaning is not None or ask.side is None:
-                ask.found = ask.finish(db)
-            return True
-
-        if ask.in_one:
-            seat = self._seat_for(ask)
-            async with self._right_of_way.turn(seat):
-                is_alone = self._right_of_way.has_core_to_spare
-                told = await self._ask_beside(ask, seat) if seat.is_taken else None
-                is_current = await self._index.read(look) if told is None else told
-        else:
-            is_current = await self._index.read(look)
-        if not is_current:
-            with self._right_of_way.waiting():
-                await self._catch_up(ask)
-
-    async def _ask_beside(self, ask: Ask, seat: Seat) -> bool | None:
-        """Look at the disk, and have another process find everything.
-
-        Returns None where a thread has to; False where changed files have to be brought in first.
-        """
-
-        def look(_: Database) -> None:
-            self._look(ask)
-
-        last = self._last_look
-        # Comparing many files takes milliseconds: that is for a thread.
-        if last is None or not self._text.is_settled(last[1]) or not self._take_over_look(ask):
-            started = perf_counter()
-            try:
-                await self._index.read(look)
-            except MemdError:
-                return None  # a thread meets it itself, and says so
-            ask.look_ms = (perf_counter() - started) * 1000
-        if ask.behind:
-            return False if self._config.settings.sync.on_search else None
-        ask.found = await self._find_beside(ask, seat)
-        return True if ask.found is not None else None
-
-    async def _finish(self, ask: Ask) -> Found:
-        """Find everything anew, in another process where there is one: changed files have been brought in.
-
-        A change makes all searches under way do so at once: in threads alone they would be at it until the next one.
-        """
-        if not ask.in_one or ask.disk is None:
-            return await self._index.read(ask.finish)
-        seat = self._seat_for(ask)
-        async with self._right_of_way.turn(seat):
-            found = await self._find_beside(ask, seat) if seat.is_taken else None
-            return found if found is not None else await self._index.read(ask.finish)
-
-    async def _find_beside(self, ask: Ask, seat: Seat) -> Found | None:
-        """Return what another process finds; None where it can't, or where the text of a hit isn't on disk any more."""
-        found = await seat.find(ask.question)
-        assert ask.disk is not None
-        is_there = check_against(ask.disk, ask.behind, self._text.sources.load)
-        return found if found is not None and all(map(is_there, found.hits)) else None
-
-    def _seat_for(self, ask: Ask) -> Seat:
-        """Return a search's place in other processes, which have vectors in memory alone."""
-        in_memory = ask.search is not None and ask.search.name == "memory"
-        return Seat(self._copies if in_memory else None, ask.question.space_id, self._warm.needed_bytes)
-
-    def _look(self, ask: Ask) -> None:
-        """Look at the disk (blocking), or take over a look that began after the question came.
-
-        Among searches that wait for a core a look of one is as fresh as their own would be: it sees all that was
-        written before they were asked.
-        """
-        if not self._take_over_look(ask):
-            began = perf_counter()
-            ask.disk, ask.behind = self._text.see()
-            self._last_look = (began, ask.disk)
-
-    def _take_over_look(self, ask: Ask) -> bool:
-        """Take over a look at the disk that began after the question came, and return whether there is one."""
-        last = self._last_look
-        if last is None or last[0] < ask.came_at:
-            return False
-        ask.disk = last[1]
-        ask.behind = self._text.still_behind(ask.disk)
-        return True
-
-    async def _catch_up(self, ask: Ask) -> None:
-        """Bring changed files in, within the time a search may spend, and keep what is still behind.
-
-        A few new texts are embedded within it as well, unless the provider is failing.
-        """
-        assert ask.disk is not None
-        assert ask.behind is not None
-        patient = ask.budget_s < math.inf  # whoever names a deadline is ready to wait for it
-        wait_s = ask.budget_s * (1 - RESERVE) if patient else self._daemon.catch_up_ms / 1000
-        until = trio.current_time() + wait_s
+    async def _refresh(self, asked_at: float, budget_s: float, *, with_vectors: bool) -> DiskView | None:
+        """Look at the disk and catch up, while the query is embedded; None if the index can't be read now."""
         try:
-            ask.behind = await self._text.catch_up(ask.disk, ask.behind, wait_s, patient=patient) or None
-        except MemdError as error:  # an index that can't be written still answers; its hits are checked
-            ask.degraded = self._degraded_by(error)
-            return
-        ask.is_cut = ask.behind is not None and count_behind(ask.behind, self._text.rows) > 0
-        fill = self._meaning.fill if self._meaning.is_followed else None
-        if ask.is_lexical or fill is None or not fill.pending or fill.health.degraded is not None:
-            return
-        if not patient:
-            until = min(until, trio.current_time() + EMBED_WAIT_S)
-        if fill.needs_s() <= until - trio.current_time():
-            with trio.move_on_at(until) as waiting:
-                await fill.settle()
-            ask.is_cut = ask.is_cut or waiting.cancelled_caught
-            ask.has_new_vectors = True
+            view = await self._index.read(lambda _: self._freshness.look(asked_at))
+        except MemdError:
+            return None  # the search itself meets it again
+        if not self._freshness.has_to_catch_up(view):
+            return view
+        with self._scheduler.waiting():
+            return await self._freshness.catch_up(view, budget_s, with_vectors=with_vectors)
+
+    # --- finding --------------------------------------------------------------------------------------
+
+    async def _find(
+        self,
+        params: SearchParams,
+        limits: Limits,
+        embedded: _Embedded,
+        asked_at: float,
+        known: DiskView | None,
+    ) -> tuple[SearchResult, DiskView] | DiskView:
+        """Find in one snapshot, in a thread; return what a look saw if changed files have to be brought in first."""
+
+        def work(db: Database) -> tuple[SearchResult, DiskView] | DiskView:
+            view = self._freshness.look(asked_at) if known is None else known
+            if known is None and self._freshness.has_to_catch_up(view):
+                return view
+            snapshot = take_snapshot(db, self._cache, searcher, parallel)
+            query = parse_query(
+                params.query,
+                snapshot.languages(),
+                settings=self._config.settings.query,
+                limits=limits,
+                now_ms=self._clock(),
+                vector=embedded.vector,
+            )
+            return find(snapshot, query, is_current=self._freshness.check(view)), view
+
+        searcher: VectorSearch | None = None
+        async with self._scheduler.slot():
+            if embedded.vector is not None:
+                searcher = self._cache.searcher()
+            parallel = self._index.read_parallel if self._scheduler.has_core_to_spare else None
+            return await self._index.read(work)
+
+    async def _is_relevant(self, result: SearchResult, embedded: _Embedded, until: float) -> bool:
+        """Return whether hits are relevant, by comparing a few lines if that is in doubt."""
+        check, vector, provider = result.line_check, embedded.vector, embedded.provider
+        if check is None or vector is None or provider is None:
+            return True
+        left_s = until - trio.current_time()
+        return await self._lines.is_relevant(check, vector.values, provider.provider, left_s)
+
+    # --- after ----------------------------------------------------------------------------------------
+
+    def _reply(
+        self,
+        params: SearchParams,
+        embedded: _Embedded,
+        view: DiskView,
+        result: SearchResult,
+        hits: list[Hit],
+        started: float,
+    ) -> SearchReply:
+        """Return the reply: the hits, how they were found, and what is missing."""
+        provider = embedded.provider
+        timings = {"look_ms": view.took_ms, **result.timings}
+        return SearchReply(
+            agent=self._config.id,
+            hits=hits,
+            mode=result.mode,
+            degraded=self._degraded_by(view.error) if view.error is not None else embedded.degraded,
+            abstained=not hits,
+            took_ms=round((trio.current_time() - started) * 1000, 3),
+            provider=provider.space.provider if provider is not None else "none",
+            model=provider.space.model if provider is not None else "",
+            generation=result.generation,
+            pending=count_pending(
+                view.behind, self._text.rows, self._text.last_sync_ms, self._vectors, self._clock()
+            ),
+            partial=view.is_partial,
+            space=provider.space.id if provider is not None else "",
+            filling=None if self._vectors.is_followed else self._vectors.filling(),
+            fallback=self._vectors.fallback,
+            timings={name: round(ms, 3) for name, ms in timings.items()} if params.explain else None,
+        )
 
     def _degraded_by(self, error: MemdError) -> Degraded:
-        """Return what a failure means to this answer."""
+        """Return what a failure means to an answer."""
         return Degraded(error.code, error.message, self._clock(), error.hint)
 
-    async def _ask_by_meaning(self, ask: Ask, side: Side) -> None:
-        """Find what is near to the question; without its vector the search goes on by words, and says why."""
-        try:
-            vector = await self._vector_of(ask, side)
-        except ShuttingDownError as error:  # another space answers since a moment ago
-            now = self._meaning.answering
-            if now is None or now is side:
-                ask.degraded = self._degraded_by(error)
-                return
-            ask.side, ask.question.space_id, ask.question.model = now, now.space.id, now.space.model
-            await self._ask_by_meaning(ask, now)
-            return
-        if vector is None:
-            return
-        search = self._warm.searcher()
 
-        def compare(db: Database) -> None:
-            ask.meaning = find_meaning(db, ask.question, search)
-            if ask.words is not None:
-                ask.found = ask.finish(db)
+async def _both(first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]]) -> tuple[A, B]:
+    """Run two functions at the same time and return both results."""
+    results: list[B] = []
 
-        ask.question.vector, ask.search = vector, search
-        await self._index.read(compare)
+    async def run_second() -> None:
+        results.append(await second())
 
-    async def _vector_of(self, ask: Ask, side: Side) -> NDArray[np.float32] | None:
-        """Return the question's vector, or None with the reason noted."""
-        if self._warm.count == 0:
-            pending = self._meaning.chunks_pending
-            if pending and side.health.degraded is None:
-                ask.degraded = Degraded(
-                    "vectors_pending",
-                    f"vectors are being computed ({pending:,} texts to go)",
-                    self._started_ms,
-                    "Nothing to do: search by meaning follows by itself.",
-                )
-            return None
-        timeout_s = min(self._daemon.query_embed_timeout_ms / 1000, ask.budget_s * 0.8)
-        try:
-            return await self._meaning.vector_of(side, ask.question.query, timeout_s)
-        except ShuttingDownError:
-            raise
-        except MemdError as error:
-            ask.degraded = side.health.degraded or self._degraded_by(error)
-            return None
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run_second)
+        result = await first()
+    return result, results[0]

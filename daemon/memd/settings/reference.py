@@ -177,10 +177,6 @@ DAEMON_KEYS: Final[dict[str, str]] = {
         "What memd itself writes is indexed first."
     ),
     "max_agent_mb": "Likewise, their size together.",
-    "search_processes": (
-        "Processes that search beside the daemon at most, while so many ask at once that they wait for each other; no "
-        "more than the machine has cores. Each takes some 60 MB and the vectors it searches. 0: none."
-    ),
     "daily_token_budget": (
         "Tokens bought of all remote providers together in a day (UTC); then none are until midnight. 0: no limit."
     ),

@@ -243,8 +243,8 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     `daily_token_budget` is how many tokens may be bought of remote providers in a day, UTC, by all agents
     together (0: no limit). `vector_cache_mb` bounds the vectors kept for later: those that no chunk of the
     answering or the filling vector space uses.
-    `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first. `search_processes`: most
-    that search beside the daemon (0: none). `pause_on_battery`: whether a backlog of local embeddings waits for mains.
+    `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first.
+    `pause_on_battery`: whether a backlog of local embeddings waits for mains.
     """
 
     socket: str | None = None
@@ -261,7 +261,6 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_file_mb: AtLeast1 = 16
     max_agent_files: AtLeast1 = 20_000
     max_agent_mb: AtLeast1 = 1024
-    search_processes: AtLeast0 = 4
 
 
 KEY_KINDS = 'a string, or {source: "env", id: "NAME"}'

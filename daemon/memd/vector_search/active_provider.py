@@ -14,7 +14,7 @@ from memd.system.clock import Clock
 from memd_client.messages import Filling
 
 
-class Side:
+class ActiveProvider:
     """A provider, and the task that fills its space where there is one.
 
     Args:
@@ -34,7 +34,7 @@ class Side:
         self._scope = trio.CancelScope()
 
     def __repr__(self) -> str:
-        return f"<Side {self.provider.id}/{self.provider.model}, {self.health!r}>"
+        return f"<ActiveProvider {self.provider.id}/{self.provider.model}, {self.health!r}>"
 
     async def run(self) -> None:
         """Fill the space until the side is closed; then give the provider back."""

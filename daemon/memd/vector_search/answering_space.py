@@ -16,13 +16,13 @@ from memd.index.spaces import note_space
 from memd.index.vectors.cache import SpaceFacts, VectorCache, activate_space, load_facts
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
-from memd.vector_search.active_provider import Side
+from memd.vector_search.active_provider import ActiveProvider
 from memd_client.errors import DeadlineExceededError, DimensionsChangedError, MemdError, ShuttingDownError
 
 log = structlog.get_logger(__name__)
 
 
-class Answering:
+class AnsweringSpace:
     """Which side answers, and its questions' vectors.
 
     Args:
@@ -53,13 +53,13 @@ class Answering:
         self._warm = warm
         self._clock = clock
         self._queries = QueryVectors(query_timeout_s, queries)
-        self.side: Side | None = None
+        self.side: ActiveProvider | None = None
         self.unanswered = 0
 
     def __repr__(self) -> str:
-        return f"<Answering of {self._agent_id}: {self.side!r}>"
+        return f"<AnsweringSpace of {self._agent_id}: {self.side!r}>"
 
-    async def switch_to(self, side: Side, keep: Collection[Side | None]) -> None:
+    async def switch_to(self, side: ActiveProvider, keep: Collection[ActiveProvider | None]) -> None:
         """Let a side's space answer, and bring `chunks_vec` up to it."""
         before, now_ms = self.side, self._clock()
 
@@ -80,7 +80,7 @@ class Answering:
             refill = await self._index.write(lambda db: chunks_vec.refill(db) > 0)
 
     async def on_stored(
-        self, side: Side, ids: list[int], matrix: NDArray[np.float32], gone: list[int]
+        self, side: ActiveProvider, ids: list[int], matrix: NDArray[np.float32], gone: list[int]
     ) -> None:
         """Take freshly stored vectors into the warm ones; a space's first ones make it answer."""
         if self.side is not side:
@@ -90,7 +90,7 @@ class Answering:
         if first:
             await self.switch_to(side, (side,))
 
-    def find_vector(self, side: Side, query: str) -> NDArray[np.float32] | None:
+    def find_vector(self, side: ActiveProvider, query: str) -> NDArray[np.float32] | None:
         """Return a question's vector (dims,) in a side's space where it is known; never waits."""
         return self._queries.find(query, side.provider)
 
@@ -99,7 +99,7 @@ class Answering:
         self._queries.forget()
 
     async def vector_of(
-        self, side: Side, query: str, timeout_s: float, nursery: trio.Nursery
+        self, side: ActiveProvider, query: str, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:
         """Return a question's unit vector (dims,) in a side's space; its health takes note of what comes of it."""
         try:

@@ -15,14 +15,16 @@ from memd.index.cache import active_space, store_vectors, vectors_of_texts
 from memd.index.connection import Database, IndexFile
 from memd.system.clock import Clock
 from memd.text.cut.chunking import hash_text
-from memd.vector_search.active_provider import Side
+from memd.vector_search.active_provider import ActiveProvider
 from memd_client.errors import MemdError
 
 KIND = "text by itself\n"
 """Stands before a text where its hash is made: a chunk of the same words is embedded with its headings."""
 
 
-async def embed_kept(index: IndexFile, side: Side, texts: Sequence[str], clock: Clock) -> NDArray[np.float32]:
+async def embed_kept(
+    index: IndexFile, side: ActiveProvider, texts: Sequence[str], clock: Clock
+) -> NDArray[np.float32]:
     """Return vectors of texts, embedding those that have none yet.
 
     Cancellation: what was embedded until then may be kept.
@@ -44,7 +46,7 @@ async def embed_kept(index: IndexFile, side: Side, texts: Sequence[str], clock: 
 
 
 async def keep_vector(
-    index: IndexFile, side: Side, text: str, row: NDArray[np.float32], clock: Clock
+    index: IndexFile, side: ActiveProvider, text: str, row: NDArray[np.float32], clock: Clock
 ) -> bool:
     """Keep a vector somebody else made of a text; say whether it was."""
     length = float(np.linalg.norm(row))
@@ -55,7 +57,7 @@ async def keep_vector(
 
 
 async def _keep(
-    index: IndexFile, side: Side, hashes: list[str], rows: NDArray[np.float32], clock: Clock
+    index: IndexFile, side: ActiveProvider, hashes: list[str], rows: NDArray[np.float32], clock: Clock
 ) -> bool:
     """Store vectors; say whether that worked. Before the index has any of its own nothing is: they come first."""
 

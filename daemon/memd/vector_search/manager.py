@@ -32,8 +32,8 @@ from memd.sync.vectors.inherit import inherit_vectors
 from memd.sync.vectors.vector_writer import CacheLimits, FillEvents
 from memd.system.clock import Clock, has_passed
 from memd.system.events import EVENTS
-from memd.vector_search.active_provider import Side
-from memd.vector_search.answering_space import Answering
+from memd.vector_search.active_provider import ActiveProvider
+from memd.vector_search.answering_space import AnsweringSpace
 from memd.vector_search.provider_chooser import Chooser, is_time_to_fall_back
 from memd_client.errors import MemdError, ShuttingDownError
 from memd_client.messages import Degraded, Fallback, Filling
@@ -88,15 +88,15 @@ class VectorSearchManager:
         self._started_ms = clock()
         self._chosen_ms = 0
         self._probed_ms = 0
-        self._answering = Answering(
+        self._answering = AnsweringSpace(
             agent_id, index, warm, query_timeout_s=query_timeout_s, clock=clock, queries=shared_queries
         )
         self.notices: list[str] = []
         self.selection = Selection(settings.provider, None)
         self.spare_problem: MemdError | None = None
-        self.primary: Side | None = None
-        self.spare: Side | None = None
-        self.target: Side | None = None
+        self.primary: ActiveProvider | None = None
+        self.spare: ActiveProvider | None = None
+        self.target: ActiveProvider | None = None
         self.fallback: Fallback | None = None
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ class VectorSearchManager:
             async with self._turn:
                 await self._fall_back(primary, failing)
 
-    async def _probe(self, side: Side) -> None:
+    async def _probe(self, side: ActiveProvider) -> None:
         """Ask a failing provider for one vector; its health takes note, and the next look acts on it."""
         try:
             with trio.move_on_after(PROBE_S):
@@ -174,7 +174,7 @@ class VectorSearchManager:
         except MemdError as error:
             side.health.failed(error)
 
-    async def _fall_back(self, primary: Side, failing: Degraded) -> None:
+    async def _fall_back(self, primary: ActiveProvider, failing: Degraded) -> None:
         """Use the configured fallback, where there is one that can be made."""
         name, now_ms = self._settings.fallback, self._clock()
         if name in ("none", "auto", self._settings.provider, primary.provider.id):
@@ -198,7 +198,7 @@ class VectorSearchManager:
         self._probed_ms = self._clock()
         await self._aim_at(self.spare)
 
-    async def _return_to(self, primary: Side) -> None:
+    async def _return_to(self, primary: ActiveProvider) -> None:
         """Have the primary at work; the fallback answers on only while the primary lacks many vectors."""
         spare, self.spare, self.fallback = self.spare, None, None
         await self._aim_at(primary, enough=NEARLY_WHOLE if spare is not None else 0)
@@ -210,7 +210,7 @@ class VectorSearchManager:
 
     # --- which space is filled, which one answers ---------------------------------------------------
 
-    def _side(self, provider: EmbeddingProvider) -> Side:
+    def _side(self, provider: EmbeddingProvider) -> ActiveProvider:
         """Return a provider at work."""
 
         def on_change() -> None:
@@ -219,10 +219,10 @@ class VectorSearchManager:
             if side.health.degraded is None and side.fill is not None:
                 side.fill.wake()
 
-        side = Side(provider, self._clock, on_change)
+        side = ActiveProvider(provider, self._clock, on_change)
         return side
 
-    async def _aim_at(self, side: Side, *, enough: int = 0) -> None:
+    async def _aim_at(self, side: ActiveProvider, *, enough: int = 0) -> None:
         """Have a side's space filled, and let the right one answer meanwhile."""
         assert self._nursery is not None
         if side.fill is None:
@@ -248,7 +248,7 @@ class VectorSearchManager:
         await self._choose_answering(side, side.fill, enough)
         side.fill.wake()
 
-    async def _choose_answering(self, target: Side, fill: VectorFill, enough: int) -> None:
+    async def _choose_answering(self, target: ActiveProvider, fill: VectorFill, enough: int) -> None:
         """Let the target answer where it is whole, else the space that answered before where it still can."""
         active = await self._index.read(active_space)
         ready = fill.pending == 0 or fill.pending * enough < fill.texts * bool(enough)
@@ -273,7 +273,7 @@ class VectorSearchManager:
             return None
         return provider
 
-    async def _answer_with(self, side: Side) -> None:
+    async def _answer_with(self, side: ActiveProvider) -> None:
         """Let a side's space answer."""
         await self._answering.switch_to(side, (self.primary, self.spare, self.target))
 
@@ -281,7 +281,7 @@ class VectorSearchManager:
         """Return the spaces whose vectors are in use."""
         return {side.space.id for side in (self.primary, self.target, self.answering) if side is not None}
 
-    async def _on_whole(self, side: Side) -> None:
+    async def _on_whole(self, side: ActiveProvider) -> None:
         """A fill has nothing left to do: its space answers from now on."""
         if side is self.target and side is not self.answering:
             async with self._turn:
@@ -299,7 +299,7 @@ class VectorSearchManager:
     # --- what search and status ask -----------------------------------------------------------------
 
     @property
-    def answering(self) -> Side | None:
+    def answering(self) -> ActiveProvider | None:
         """Whose vectors answer; None where search is by words alone."""
         return self._answering.side
 
@@ -320,11 +320,11 @@ class VectorSearchManager:
             return 0
         return self.fill.pending if self.is_followed else min(self._answering.unanswered, self.fill.pending)
 
-    def find_vector(self, side: Side, query: str) -> NDArray[np.float32] | None:
+    def find_vector(self, side: ActiveProvider, query: str) -> NDArray[np.float32] | None:
         """Return a question's vector (dims,) in a side's space where it is known; never waits."""
         return self._answering.find_vector(side, query)
 
-    async def vector_of(self, side: Side, query: str, timeout_s: float) -> NDArray[np.float32]:
+    async def vector_of(self, side: ActiveProvider, query: str, timeout_s: float) -> NDArray[np.float32]:
         """Return a question's unit vector (dims,) in the space of the side that answers."""
         if self._nursery is None:
             raise ShuttingDownError("the memory is being closed")
@@ -335,7 +335,7 @@ class VectorSearchManager:
                 self._nursery.start_soon(self._give_up, side)
             raise
 
-    async def _give_up(self, old: Side) -> None:
+    async def _give_up(self, old: ActiveProvider) -> None:
         """Let the target answer, though it isn't whole: the provider of the old space fails."""
         async with self._turn:
             if self.answering is old and self.target is not None and self.target is not old:
@@ -363,7 +363,7 @@ class VectorSearchManager:
             await self.fill.renew_all()
 
 
-def _tell_of(agent_id: str, side: Side) -> None:
+def _tell_of(agent_id: str, side: ActiveProvider) -> None:
     """Tell those who listen that a provider began to fail, or works again."""
     problem, name = side.health.degraded, side.provider.id
     if problem is None:

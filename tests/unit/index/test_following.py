@@ -14,10 +14,9 @@ from memd.index.cache import forget_space, trim
 from memd.index.database import READER, connect, transaction
 from memd.index.files import Published, forget_file
 from memd.index.vectors import matrix as matrix_module
-from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch
-from tests.support.indexes import SPACE, broken_rules, new_index, publish, store, unit
+from tests.support.indexes import SPACE, LoadingMatrix, broken_rules, new_index, publish, store, unit
 
 TEXTS = [f"text {number}" for number in range(12)]
 DIMS = 4
@@ -30,7 +29,7 @@ class Following(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.db = new_index()
-        self.matrix = MatrixSearch()
+        self.matrix = LoadingMatrix()
 
     def teardown(self) -> None:
         self.db.close()
@@ -97,7 +96,7 @@ def test_changes_told_while_loading_are_not_lost(monkeypatch: pytest.MonkeyPatch
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     ids = store(db, TEXTS[:6], RNG_ROWS[:6])
-    matrix = MatrixSearch()
+    matrix = LoadingMatrix()
     read = matrix_module._read
     new: list[int] = []
 
@@ -117,7 +116,7 @@ def test_a_matrix_dropped_while_loading_stays_dropped(monkeypatch: pytest.Monkey
     db = new_index()
     publish(db, "memory/a.md", TEXTS)
     store(db, TEXTS, RNG_ROWS)
-    matrix = MatrixSearch()
+    matrix = LoadingMatrix()
     read = matrix_module._read
 
     def read_then_drop(*args: object) -> object:
@@ -137,7 +136,7 @@ def test_a_reader_from_before_a_change_does_not_load_a_stale_matrix(tmp_path: Pa
     reader = connect(f"{tmp_path}/agent.sqlite", READER)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM chunks").fetchall()
-    matrix = MatrixSearch()
+    matrix = LoadingMatrix()
     published = publish(db, "memory/a.md", TEXTS[:3])
     matrix.remove(SPACE.id, published.removed_vectors)  # told while nothing is loaded
     found = {key for key, _ in matrix.nearest(reader, SPACE.id, RNG_ROWS[0], 50)}
@@ -146,7 +145,7 @@ def test_a_reader_from_before_a_change_does_not_load_a_stale_matrix(tmp_path: Pa
 
 
 def test_many_dead_rows_are_given_back() -> None:
-    matrix = MatrixSearch()
+    matrix = LoadingMatrix()
     db = new_index()
     texts = [f"t{number}" for number in range(6_000)]
     rows = unit(np.random.default_rng(1).standard_normal((6_000, DIMS)))

@@ -25,7 +25,7 @@ def test_both_go_on_at_the_same_time_on_connections_of_their_own(tmp_path: Path)
             return db
 
         def main(db: Database) -> bool:
-            with index.beside(db, other) as beside:
+            with index.read_parallel(db, other) as beside:
                 meet.wait()  # neither gets here without the other
                 return beside.result() is db
 
@@ -42,7 +42,7 @@ def test_each_may_see_another_moment(tmp_path: Path) -> None:
         def main(db: Database) -> tuple[str | None, str | None]:
             find_meta(db, "trace")  # its moment is now
             trio.from_thread.run(index.write, lambda db: set_meta(db, "trace", "after"), trio_token=token)
-            with index.beside(db, lambda db: find_meta(db, "trace")) as beside:
+            with index.read_parallel(db, lambda db: find_meta(db, "trace")) as beside:
                 return find_meta(db, "trace"), beside.result()
 
         assert await index.read(main) == ("before", "after")
@@ -56,7 +56,7 @@ def test_what_goes_wrong_there_is_raised_where_it_is_wanted(tmp_path: Path) -> N
             raise KeyError("mistake")
 
         def main(db: Database) -> str:
-            with index.beside(db, fail) as beside, pytest.raises(KeyError):
+            with index.read_parallel(db, fail) as beside, pytest.raises(KeyError):
                 beside.result()
             return "goes on"
 
@@ -74,7 +74,7 @@ def test_one_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
             return endless(db)
 
         def main(db: Database) -> None:
-            with index.beside(db, other):
+            with index.read_parallel(db, other):
                 assert begun.wait(10)
                 raise LookupError("the other side has what was needed")
 
@@ -90,7 +90,7 @@ def test_it_ends_at_the_deadline_of_the_read_it_belongs_to(tmp_path: Path) -> No
 
         def main(db: Database) -> int:
             try:
-                with index.beside(db, endless) as beside:
+                with index.read_parallel(db, endless) as beside:
                     return beside.result()
             finally:
                 ended.set()
@@ -112,7 +112,7 @@ def test_where_no_thread_is_to_be_had_the_same_one_does_it(
         def main(db: Database) -> tuple[int, int]:
             with monkeypatch.context() as patch:
                 patch.setattr(trio.lowlevel, "start_thread_soon", no_thread)
-                beside = index.beside(db, lambda _: threading.get_ident())
+                beside = index.read_parallel(db, lambda _: threading.get_ident())
             with beside:
                 return beside.result(), threading.get_ident()
 
@@ -131,7 +131,7 @@ def test_closing_the_index_ends_both(tmp_path: Path) -> None:
             return endless(db)
 
         def main(db: Database) -> int:
-            with index.beside(db, other) as beside:
+            with index.read_parallel(db, other) as beside:
                 return beside.result()
 
         async def read() -> None:

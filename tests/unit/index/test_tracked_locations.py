@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memd.index.chunk_locations import AllPlaces
+from memd.index.chunk_locations import (
+    MAX_CHANGES,
+    MAX_FILES_IN_SEARCH,
+    READ_CHUNKS,
+    AllLocations,
+    TrackedLocations,
+)
 from memd.index.database import READER, Database, connect, reading, transaction
 from memd.index.files import Published, chunks_by_id, chunks_of_vectors, forget_file, generation
-from memd.index.tracked_locations import MOST_TOLD, READ_CHUNKS, SOON, FollowedPlaces
 from tests.support.indexes import SPACE, new_index, publish, publish_lines, store, unit
 
 LINES = ["the cat sleeps", "the dog runs", "the bird sings"]
@@ -34,29 +39,29 @@ def reader(tmp_path: Path, writer: Database) -> Database:
 
 
 @pytest.fixture
-def followed(reader: Database) -> FollowedPlaces:
+def followed(reader: Database) -> TrackedLocations:
     """Places of the index as it is at first."""
-    followed = FollowedPlaces()
+    followed = TrackedLocations()
     renew(followed, reader)
     return followed
 
 
-def renew(followed: FollowedPlaces, reader: Database) -> None:
-    """Bring places up to date."""
+def renew(followed: TrackedLocations, reader: Database) -> None:
+    """Bring locations up to date."""
     with reading(reader):
-        followed.renew(reader, SPACE.id)
+        followed.refresh(reader, SPACE.id)
 
 
-def at(followed: FollowedPlaces, reader: Database) -> AllPlaces | None:
-    """Return the places of the newest moment."""
+def at(followed: TrackedLocations, reader: Database) -> AllLocations | None:
+    """Return the locations of the newest moment."""
     with reading(reader):
         return followed.at(reader, generation(reader))
 
 
-def tell(followed: FollowedPlaces, published: Published) -> None:
+def tell(followed: TrackedLocations, published: Published) -> None:
     """Tell of a commit, as whoever follows is told."""
     if published.chunks_added or published.chunks_removed:
-        followed.note(published.generation, published.path)
+        followed.follow(published.generation, published.path)
 
 
 def forget(db: Database, path: str) -> Published:
@@ -72,14 +77,14 @@ def ids_of(db: Database, table: str) -> NDArray[np.int64]:
     )
 
 
-def assert_as_the_index_says(followed: FollowedPlaces, reader: Database) -> None:
+def assert_as_the_index_says(followed: TrackedLocations, reader: Database) -> None:
     """See that each column, and the chunk of each vector, is what SQLite says."""
     with reading(reader):
-        places = followed.at(reader, generation(reader))
-        assert places is not None
+        locations = followed.at(reader, generation(reader))
+        assert locations is not None
         ids, vectors = ids_of(reader, "chunks"), ids_of(reader, "embedding_cache")
         rows = chunks_by_id(reader, ids.tolist())
-        told = places.places_of(np.union1d(ids, [10**6]))
+        told = locations.select(np.union1d(ids, [10**6]))
         columns = (told.lines, told.end_lines, told.starts, told.ends, told.likeness)
         paths = [told.file_numbers.paths[number] for number in told.files.tolist()]
         assert list(zip(told.ids.tolist(), paths, *(column.tolist() for column in columns), strict=True)) == [
@@ -90,20 +95,20 @@ def assert_as_the_index_says(followed: FollowedPlaces, reader: Database) -> None
         assert [number_of[row.hash] for row in rows] == told.texts.tolist()
         assert len(set(number_of.values())) == len(number_of)
         asked = np.append(vectors, 10**6)
-        chunks = followed.chunks_of(reader, places, SPACE.id, asked).tolist()
+        chunks = followed.chunks_of(reader, locations, SPACE.id, asked).tolist()
         found = {vector: row.id for vector, row in chunks_of_vectors(reader, SPACE.id, asked.tolist())}
         assert chunks == [found.get(vector, 0) for vector in asked.tolist()]
 
 
-def statements_of(followed: FollowedPlaces, reader: Database, vectors: NDArray[np.int64]) -> list[str]:
-    """Return what SQLite is asked while vectors are looked up in places that are up to date."""
+def statements_of(followed: TrackedLocations, reader: Database, vectors: NDArray[np.int64]) -> list[str]:
+    """Return what SQLite is asked while vectors are looked up in locations that are up to date."""
     asked = list[str]()
     with reading(reader):
         now = generation(reader)
         reader.trace_v2(1, lambda event: asked.append(event["sql"]))  # SQLITE_TRACE_STMT
-        places = followed.at(reader, now)
-        assert places is not None
-        followed.chunks_of(reader, places, SPACE.id, vectors)
+        locations = followed.at(reader, now)
+        assert locations is not None
+        followed.chunks_of(reader, locations, SPACE.id, vectors)
         reader.trace_v2(0, None)
     return asked
 
@@ -113,7 +118,7 @@ def test_they_are_what_the_index_says(writer: Database, reader: Database) -> Non
     publish(writer, "memory/long.md", [f"line {number}" for number in range(READ_CHUNKS + 10)])
     publish(writer, "memory/copy.md", LINES)
     # when they are brought into memory
-    followed = FollowedPlaces()
+    followed = TrackedLocations()
     assert at(followed, reader) is None
     renew(followed, reader)
     # then they are all there, and SQLite is asked for none of them any more
@@ -123,13 +128,13 @@ def test_they_are_what_the_index_says(writer: Database, reader: Database) -> Non
 
 def test_an_empty_index_has_none(tmp_path: Path) -> None:
     new_index(tmp_path / "empty.sqlite")
-    reader, followed = connect(tmp_path / "empty.sqlite", READER), FollowedPlaces()
+    reader, followed = connect(tmp_path / "empty.sqlite", READER), TrackedLocations()
     renew(followed, reader)
     assert_as_the_index_says(followed, reader)
 
 
 def test_they_follow_whatever_is_committed(
-    writer: Database, reader: Database, followed: FollowedPlaces
+    writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     # given notes that come and go, change, hold copies of each other, and take ids that were given before
     rng = random.Random(3)
@@ -150,7 +155,7 @@ def test_they_follow_whatever_is_committed(
 
 
 def test_within_a_snapshot_they_are_of_it(
-    writer: Database, reader: Database, followed: FollowedPlaces
+    writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     # given a search under way
     with reading(reader):
@@ -159,13 +164,13 @@ def test_within_a_snapshot_they_are_of_it(
         tell(followed, publish(writer, "memory/0.md", ["another"]))
         other = connect(reader.filename, READER)
         assert_as_the_index_says(followed, other)
-        # then the first is given no places of a later moment
+        # then the first is given no locations of a later moment
         assert followed.at(reader, before) is None
     assert_as_the_index_says(followed, reader)
 
 
 def test_what_is_seen_before_it_is_told_has_none(
-    writer: Database, reader: Database, followed: FollowedPlaces
+    writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     published = publish(writer, "memory/0.md", ["another"])
     assert at(followed, reader) is None
@@ -174,8 +179,8 @@ def test_what_is_seen_before_it_is_told_has_none(
 
 
 def test_a_change_told_while_they_are_read_is_kept(writer: Database, reader: Database) -> None:
-    # given places that are being read, and a commit that comes meanwhile
-    followed = FollowedPlaces()
+    # given locations that are being read, and a commit that comes meanwhile
+    followed = TrackedLocations()
 
     def commit_once(event: dict[str, str]) -> None:
         reader.trace_v2(0, None)
@@ -184,26 +189,26 @@ def test_a_change_told_while_they_are_read_is_kept(writer: Database, reader: Dat
     with reading(reader):
         generation(reader)  # the snapshot begins
         reader.trace_v2(1, commit_once)
-        followed.renew(reader, SPACE.id)
+        followed.refresh(reader, SPACE.id)
     # then they follow it
     assert_as_the_index_says(followed, reader)
 
 
 def test_what_is_dropped_while_it_is_read_stays_away(writer: Database, reader: Database) -> None:
-    followed = FollowedPlaces()
+    followed = TrackedLocations()
     with reading(reader):
         reader.trace_v2(1, lambda _: followed.drop())
-        followed.renew(reader, SPACE.id)
+        followed.refresh(reader, SPACE.id)
         reader.trace_v2(0, None)
     assert at(followed, reader) is None
     assert followed.is_wanted
 
 
 def test_many_changes_are_left_to_be_renewed(
-    writer: Database, reader: Database, followed: FollowedPlaces
+    writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     # given more changed files than a search reads
-    for number in range(SOON + 1):
+    for number in range(MAX_FILES_IN_SEARCH + 1):
         tell(followed, publish(writer, f"memory/new {number}.md", ["new"]))
     assert at(followed, reader) is None
     assert followed.is_wanted
@@ -214,7 +219,7 @@ def test_many_changes_are_left_to_be_renewed(
 
 
 def test_a_commit_nobody_told_of_has_all_read_anew(
-    writer: Database, reader: Database, followed: FollowedPlaces
+    writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     publish(writer, "memory/0.md", ["untold"])
     tell(followed, publish(writer, "memory/1.md", ["told"]))
@@ -224,21 +229,21 @@ def test_a_commit_nobody_told_of_has_all_read_anew(
     assert_as_the_index_says(followed, reader)
 
 
-def test_changes_nobody_asks_for_are_not_kept_for_ever(followed: FollowedPlaces, reader: Database) -> None:
+def test_changes_nobody_asks_for_are_not_kept_for_ever(followed: TrackedLocations, reader: Database) -> None:
     now = generation(reader)
-    for number in range(MOST_TOLD + 1):
+    for number in range(MAX_CHANGES + 1):
         assert at(followed, reader) is not None
-        followed.note(now + 1 + number, "memory/0.md")
+        followed.follow(now + 1 + number, "memory/0.md")
     assert at(followed, reader) is None
-    assert repr(followed) == "<FollowedPlaces None, 0 changes>"
+    assert repr(followed) == "<TrackedLocations None, 0 changes>"
 
 
 def test_who_asks_while_another_reads_has_none(
-    writer: Database, reader: Database, followed: FollowedPlaces
+    writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     # given a search that reads a changed file
     tell(followed, publish(writer, "memory/0.md", ["another"]))
-    other, came = connect(reader.filename, READER), list[AllPlaces | None]()
+    other, came = connect(reader.filename, READER), list[AllLocations | None]()
     with reading(reader):
         now = generation(reader)
         reader.trace_v2(1, lambda _: came.append(at(followed, other)))
@@ -250,18 +255,18 @@ def test_who_asks_while_another_reads_has_none(
 
 
 def test_vectors_of_another_space_are_of_other_texts(
-    writer: Database, reader: Database, followed: FollowedPlaces
+    writer: Database, reader: Database, followed: TrackedLocations
 ) -> None:
     # given vectors of the same texts in two spaces
     other = type(SPACE)("local", "other", "space-b")
     ids = store(writer, LINES, VECTORS, other)
     with reading(reader):
-        places = followed.at(reader, generation(reader))
-        assert places is not None
+        locations = followed.at(reader, generation(reader))
+        assert locations is not None
         # when those of the second are asked for, in it and in the first
         vectors = np.array(ids, dtype=np.int64)
-        found = followed.chunks_of(reader, places, other.id, vectors).tolist()
-        none = followed.chunks_of(reader, places, SPACE.id, vectors).tolist()
+        found = followed.chunks_of(reader, locations, other.id, vectors).tolist()
+        none = followed.chunks_of(reader, locations, SPACE.id, vectors).tolist()
     # then only the second has them
     assert found == [row.id for _, row in chunks_of_vectors(reader, other.id, ids)]
     assert none == [0, 0, 0]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch
 from memd.index.vectors.vector_search import VectorSearch
 from tests.contracts.vector_search import VectorSearchContract
+from tests.support.indexes import LoadingMatrix
 
 
 class TestMatrix(VectorSearchContract):
     """From memory."""
 
     def make(self) -> VectorSearch:
-        return MatrixSearch()
+        return LoadingMatrix()
 
 
 class TestSqliteVec(VectorSearchContract):

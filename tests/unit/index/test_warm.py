@@ -98,19 +98,19 @@ def test_a_closed_agent_leaves_its_part_of_the_budget(budget: MatrixBudget) -> N
     assert (closed.drops, first.drops) == (1, 0)
 
 
-def test_places_are_in_memory_where_the_vectors_are(tmp_path: Path) -> None:
+def test_locations_are_in_ram_if_the_vectors_are(tmp_path: Path) -> None:
     # given an agent whose vectors are not in memory yet
     db = new_index(tmp_path / "main.sqlite", extension=False)
     publish_lines(db, ["a note"], unit([[1, 0, 0]]))
     warm = VectorCache(EXTENSION, MatrixBudget(1_000_000))
     warm.use_space(load_facts(db, SPACE.id))
-    warm.renew_places(db)
-    assert warm.places.at(db, generation(db)) is None
+    warm.refresh_locations(db)
+    assert warm.locations.at(db, generation(db)) is None
 
     async def is_wanted() -> bool:
-        """Search, and return whether places are wanted then."""
+        """Search, and return whether locations are wanted then."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(warm.wait_places_wanted)
+            nursery.start_soon(warm.wait_locations_wanted)
             await trio.testing.wait_all_tasks_blocked()
             warm.searcher()
             await trio.testing.wait_all_tasks_blocked()
@@ -120,20 +120,20 @@ def test_places_are_in_memory_where_the_vectors_are(tmp_path: Path) -> None:
 
     # when searches bring them there
     async def scene() -> None:
-        # then the places of its chunks follow, once
+        # then the locations of its chunks follow, once
         assert not await is_wanted()
         warm.warm_up(db)
         assert await is_wanted()
-        warm.renew_places(db)
-        assert warm.places.at(db, generation(db)) is not None
+        warm.refresh_locations(db)
+        assert warm.locations.at(db, generation(db)) is not None
         assert not await is_wanted()
         # and they change with what is committed
         warm.follow(publish(db, "memory/new.md", ["another"]))
-        places = warm.places.at(db, generation(db))
-        assert places is not None
-        assert len(places) == 2
+        locations = warm.locations.at(db, generation(db))
+        assert locations is not None
+        assert len(locations) == 2
         # and they leave memory together
         warm.drop()
-        assert warm.places.at(db, generation(db)) is None
+        assert warm.locations.at(db, generation(db)) is None
 
     trio.run(scene)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from memd.index.annotations import store_annotations
 from memd.index.database import Database, transaction
-from memd.search.find import find_hits
-from memd.search.query import Question
-from memd.search.searchers.wire import question_of, search_of
 from memd.text.cut.annotations import find_annotated, hide_annotations
 from memd.text.cut.passages import cut_passages
 from memd_client.messages import Hit
-from tests.support.indexes import new_index, publish_note, question
+from tests.support.indexes import asked, new_index, publish_note, search
 
 ITEMS = {
     "shelf": "- walnut shelf needs oil",
@@ -40,13 +35,8 @@ def write(db: Database, path: str, text: str) -> None:
 
 def hits(db: Database, *active: str, query: str = "walnut", explain: bool = False) -> list[Hit]:
     """Return the hits of a keyword search."""
-    asked = replace_active(question(query, max_results=20, min_score=0.0, explain=explain), active)
-    return find_hits(db, asked, None).hits
-
-
-def replace_active(asked: Question, active: tuple[str, ...]) -> Question:
-    """Return a search with some projects at work."""
-    return replace(asked, active_projects=active)
+    wanted = asked(query, max_results=20, min_score=0.0, explain=explain, active_projects=active)
+    return search(db, wanted).hits
 
 
 def names(found: list[Hit]) -> list[str]:
@@ -148,9 +138,3 @@ def test_an_explanation_says_what_importance_did(db: Database) -> None:
     assert "annotations" in shelf["steps"]
     assert "1.000 to 0.800: the importance or project of its entry" in shelf["because"]
     assert not any("importance" in reason for reason in table["because"])
-
-
-def test_another_process_is_told_which_projects_are_active() -> None:
-    asked = replace_active(question("walnut", vector=[1.0, 0.0]), ("a", "b"))
-
-    assert question_of(search_of(1, "index", asked)).active_projects == ("a", "b")

@@ -8,9 +8,8 @@ import pytest
 
 from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
-from memd.search.find import find_hits
 from memd.settings.schema import Hybrid, Query, TemporalDecay
-from tests.support.indexes import new_index, publish, question, store, unit
+from tests.support.indexes import asked, new_index, publish, search, store, unit
 
 DECAYED = Query(hybrid=Hybrid(temporal_decay=TemporalDecay(enabled=True, half_life_days=30)))
 ENTRY = "the bakery freezer alarm went off at four in the morning and nobody was there to hear it at all"
@@ -37,14 +36,14 @@ def explain(
     db: Database, query: str, settings: Query | None = None, *, near: bool = True
 ) -> dict[str, dict[str, Any]]:
     """Return the explanation of each hit by its path."""
-    asked = question(query, settings, vector=[1, 0] if near else None, explain=True, min_score=0.0)
-    found = find_hits(db, asked, ScanSearch() if near else None)
+    wanted = asked(query, settings, vector=[1, 0] if near else None, explain=True, min_score=0.0)
+    found = search(db, wanted, ScanSearch() if near else None)
     assert all(hit.explain is not None for hit in found.hits)
     return {hit.path: hit.explain or {} for hit in found.hits}
 
 
 def test_nothing_is_explained_that_nobody_asked_about(db: Database) -> None:
-    assert all(hit.explain is None for hit in find_hits(db, question("freezer"), None).hits)
+    assert all(hit.explain is None for hit in search(db, asked("freezer")).hits)
 
 
 def test_an_explanation_is_complete(db: Database) -> None:
@@ -68,8 +67,8 @@ def test_an_explanation_is_complete(db: Database) -> None:
 
 
 def test_the_last_step_is_the_score_that_is_shown(db: Database) -> None:
-    asked = question("POL-358 freezer yesterday", DECAYED, vector=[1, 0], explain=True, min_score=0.0)
-    for hit in find_hits(db, asked, ScanSearch()).hits:
+    wanted = asked("POL-358 freezer yesterday", DECAYED, vector=[1, 0], explain=True, min_score=0.0)
+    for hit in search(db, wanted, ScanSearch()).hits:
         assert hit.explain is not None
         assert list(hit.explain["steps"].values())[-1] == pytest.approx(hit.score, abs=1e-6)
 

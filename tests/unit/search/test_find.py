@@ -12,19 +12,20 @@ import pytest
 from memd.index.database import READER, Database, connect, reading
 from memd.index.files import generation
 from memd.index.keyword import Scope
-from memd.index.tracked_locations import FollowedPlaces
 from memd.index.vectors.scan import ScanSearch
-from memd.search.candidates import find_meaning, find_words
-from memd.search.find import find_hits
-from memd.search.query import Candidates
+from memd.search.rank.order import rank
+from memd.search.retrieve import retrieve
 from memd.settings.schema import Hybrid, Mmr, Query
 from tests.support.indexes import (
     SPACE,
+    asked,
+    new_cache,
     new_index,
     publish,
     publish_lines,
     publish_note,
-    question,
+    search,
+    snapshot_of,
     store,
     unit,
 )
@@ -45,7 +46,7 @@ VECTOR = [1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("settings", "vector", "search", "mode"),
+    ("settings", "vector", "has_vectors", "mode"),
     [
         (Query(), VECTOR, True, "hybrid"),
         (Query(), None, True, "keyword"),
@@ -55,10 +56,10 @@ VECTOR = [1.0, 0.0, 0.0]
     ],
 )
 def test_the_answer_says_how_it_was_found(
-    db: Database, settings: Query, vector: list[float] | None, search: bool, mode: str
+    db: Database, settings: Query, vector: list[float] | None, has_vectors: bool, mode: str
 ) -> None:
     """Words answer where there is no vector, whatever the settings: less is better than nothing."""
-    found = find_hits(db, question("cat", settings, vector=vector), ScanSearch() if search else None)
+    found = search(db, asked("cat", settings, vector=vector), ScanSearch() if has_vectors else None)
     assert found.mode == mode
     assert found.generation == generation(db)
     by_words = {hit.text_score is not None for hit in found.hits}
@@ -71,56 +72,26 @@ def test_the_answer_says_how_it_was_found(
 def test_by_meaning_alone_a_very_name_still_comes_first(db: Database) -> None:
     publish(db, "memory/pol.md", ["POL-358"])
     store(db, ["POL-358"], unit([[0.3, 0, 1]]))
-    found = find_hits(db, question("dog POL-358", BY_MEANING_ALONE, vector=VECTOR), ScanSearch())
+    found = search(db, asked("dog POL-358", BY_MEANING_ALONE, vector=VECTOR), ScanSearch())
     assert found.hits[0].path == "memory/pol.md"
-    assert found.held[0] > 0
-    assert not any(found.held[1:])
 
 
-def test_what_was_found_already_is_used_as_long_as_the_index_is_the_same(db: Database) -> None:
-    # given: candidates, and an index that would bring up others by now, of the same generation
-    asked = question("cat", vector=VECTOR)
-    words, meaning = find_words(db, asked), find_meaning(db, asked, ScanSearch())
-    only_words = Candidates(words.generation, words.scores, 1.5)
-    only_meaning = Candidates(meaning.generation, dict([*meaning.scores.items()][:1]), 2.5)
-    # when
-    found = find_hits(db, asked, ScanSearch(), only_words, only_meaning)
-    # then
-    assert (found.timings["words_ms"], found.timings["meaning_ms"]) == (1.5, 2.5)
-    assert {hit.path for hit in found.hits} == {"memory/0.md", "memory/1.md"}
-
-
-def test_what_was_found_before_the_index_changed_is_found_again(db: Database) -> None:
-    asked = question("cat", vector=VECTOR)
-    words, meaning = find_words(db, asked), find_meaning(db, asked, ScanSearch())
-    publish(db, "memory/0.md", ["nothing of the kind any more"])
-    publish(db, "memory/new.md", ["a new cat"])
-    store(db, ["a new cat"], unit([[1, 0, 0]]))
-
-    found = find_hits(db, asked, ScanSearch(), words, meaning)
-
-    assert (found.hits[0].path, found.hits[0].vector_score) == ("memory/new.md", 1.0)
-    assert "memory/0.md" not in [hit.path for hit in found.hits if hit.text_score is not None]
-    assert found.generation > words.generation
-
-
-def test_no_more_hits_than_wanted_and_one_says_how_well_each_holds_the_names(db: Database) -> None:
+def test_no_more_hits_than_wanted(db: Database) -> None:
     for number in range(20):
         publish(db, f"memory/dogs/{number}.md", [f"dog {number}"])
-    found = find_hits(db, question("dog", max_results=4), None)
-    assert len(found.hits) == len(found.held) == 4
+    found = search(db, asked("dog", max_results=4))
+    assert len(found.hits) == 4
 
 
 def test_an_empty_list_is_an_abstention(db: Database) -> None:
-    everything_is_gone = find_hits(db, question("cat"), None, is_there=lambda _: False)
-    nothing_is_good_enough = find_hits(db, question("cat", min_score=1.1), None)
+    everything_is_gone = search(db, asked("cat"), is_current=lambda _: False)
+    nothing_is_good_enough = search(db, asked("cat", min_score=1.1))
     for found in (everything_is_gone, nothing_is_good_enough):
-        assert (found.hits, list(found.held), found.abstained) == ([], [], True)
-        assert found.closer_look is None
+        assert (found.hits, found.abstained, found.line_check) == ([], True, None)
 
 
 def test_a_vector_without_direction_finds_by_words(db: Database) -> None:
-    found = find_hits(db, question("cat", vector=np.zeros(3, np.float32)), ScanSearch())
+    found = search(db, asked("cat", vector=np.zeros(3, np.float32)), ScanSearch())
     assert [hit.path for hit in found.hits] == ["memory/0.md"]
 
 
@@ -154,41 +125,44 @@ def test_texts_that_can_t_hold_a_question_as_it_stands_needn_t_be_looked_at(seed
         publish(db, f"memory/{place} {number}.md", lines)
     known = some = 0
     for _ in range(60):
-        asked = question(" ".join(rng.choices(WORDS, k=rng.randint(2, 8))) + rng.choice(["", "?"]))
+        wanted = asked(" ".join(rng.choices(WORDS, k=rng.randint(2, 8))) + rng.choice(["", "?"]))
+        snapshot = snapshot_of(db)
+        query = wanted.query(snapshot)
 
         # when they are left out, and when all are looked at
-        words = find_words(db, asked)
-        found = find_hits(db, asked, None, words)
-        whole = find_hits(db, asked, None, replace(words, whole=None))
+        found = retrieve(snapshot, query)
+        some_read = rank(snapshot, query, found)
+        all_read = rank(snapshot, query, replace(found, with_all_terms=None))
 
-        # then both find the same
-        assert (found.hits, found.held) == (whole.hits, whole.held)
-        known += words.whole is not None
-        some += bool(words.whole)
+        # then both match the same exact terms
+        assert some_read.exact_matches == all_read.exact_matches
+        assert list(some_read.ranked) == list(all_read.ranked)
+        known += found.with_all_terms is not None
+        some += bool(found.with_all_terms)
     assert 0 < some < known
 
 
-def test_places_in_memory_tell_copies_apart_as_they_are_now(tmp_path: Path) -> None:
-    # given places of more different texts than there are candidates
+def test_locations_in_ram_tell_copies_apart_as_they_are_now(tmp_path: Path) -> None:
+    # given locations of more different texts than there are candidates
     writer = new_index(tmp_path / "main.sqlite", extension=False)
     different = [f"deploy n{number}" for number in range(120)]
     publish(writer, "memory/a.md", different)
-    reader, places = connect(tmp_path / "main.sqlite", READER), FollowedPlaces()
+    reader, cache = connect(tmp_path / "main.sqlite", READER), new_cache()
     with reading(reader):
-        places.renew(reader, "")
+        cache.locations.refresh(reader, "")
 
     # when copies of one text take their ids
     for texts in ([], ["deploy n1"] * 119 + ["deploy n2"]):
-        places.note(publish(writer, "memory/a.md", texts).generation, "memory/a.md")
-    asked = question("deploy")
+        cache.locations.follow(publish(writer, "memory/a.md", texts).generation, "memory/a.md")
     with reading(reader):
-        plain = find_words(reader, asked).scores
-        asked.places = places
-        known = find_words(reader, asked)
+        plain, known = (
+            retrieve(snapshot, asked("deploy").query(snapshot))
+            for snapshot in (snapshot_of(reader), snapshot_of(reader, cache=cache))
+        )
 
-    # then what words find is what they find without them
-    assert known.scores == plain
-    assert len(plain) == 2
+    # then keywords find the same with and without them
+    assert known.by_keyword == plain.by_keyword
+    assert len(plain.by_keyword) == 2
     assert not known.rows
 
 
@@ -202,10 +176,10 @@ HYBRIDS = {
 
 
 @pytest.mark.parametrize("name", HYBRIDS)
-def test_places_in_memory_change_no_answer(tmp_path: Path, name: str) -> None:
+def test_locations_in_ram_change_no_answer(tmp_path: Path, name: str) -> None:
     # given notes and transcripts of few words, copies and near repetitions among them, with vectors
     rng = random.Random(name)
-    writer, followed = new_index(tmp_path / "main.sqlite", extension=False), FollowedPlaces()
+    writer, cache = new_index(tmp_path / "main.sqlite", extension=False), new_cache()
     lines = [" ".join(rng.choices(WORDS, k=rng.randint(3, 20))) for _ in range(150)]
     store(writer, lines, unit(np.random.default_rng(1).normal(size=(len(lines), 3))))
     for number in range(40):
@@ -213,7 +187,7 @@ def test_places_in_memory_change_no_answer(tmp_path: Path, name: str) -> None:
         publish_note(writer, f"{source}/2026-11-{number:02}.md", "\n\n".join(rng.choices(lines, k=8)), source)
     reader = connect(tmp_path / "main.sqlite", READER)
     with reading(reader):
-        followed.renew(reader, SPACE.id)
+        cache.locations.refresh(reader, SPACE.id)
     scopes = [(None, None), (None, Scope(("memory",))), (Scope(None, "memory/"), None)]
     found = 0
     for step in range(30):
@@ -221,9 +195,9 @@ def test_places_in_memory_change_no_answer(tmp_path: Path, name: str) -> None:
         if step % 5 == 4:
             path, text = f"memory/2026-11-{rng.randrange(1, 4):02}.md", rng.choice(lines)
             published = publish(writer, path, [text])
-            followed.note(published.generation, path)
+            cache.locations.follow(published.generation, path)
         scope, notes_scope = rng.choice(scopes)
-        asked = question(
+        wanted = asked(
             " ".join(rng.choices(WORDS, k=4)),
             Query(hybrid=HYBRIDS[name]),
             vector=unit(np.random.default_rng(step).normal(size=(1, 3)))[0],
@@ -232,11 +206,10 @@ def test_places_in_memory_change_no_answer(tmp_path: Path, name: str) -> None:
             explain=True,
         )
         with reading(reader):
-            plain = find_hits(reader, asked, ScanSearch())
-            asked.places = followed
-            assert followed.at(reader, generation(reader)) is not None
-            known = find_hits(reader, asked, ScanSearch())
+            plain = search(reader, wanted, ScanSearch())
+            assert cache.locations.at(reader, generation(reader)) is not None
+            known = search(reader, wanted, ScanSearch(), cache=cache)
         # then the answer is the same with them and without
-        assert (known.hits, known.held, known.closer_look) == (plain.hits, plain.held, plain.closer_look)
+        assert (known.hits, known.line_check) == (plain.hits, plain.line_check)
         found += len(known.hits)
     assert found > 10

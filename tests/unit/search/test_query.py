@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memd.index.keyword import Scope
-from memd.search.query import without_days
+from memd.search.query import Limits, without_days
 from memd.text.query.days.find import find_days
-from tests.support.indexes import TODAY, question
+from tests.support.indexes import TODAY
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,6 @@ def test_words_that_only_name_a_day_are_not_looked_for(query: str, left: str) ->
 
 def test_a_question_looks_through_its_scope_and_through_notes_alone_where_wanted() -> None:
     everything, notes = Scope(("memory", "sessions")), Scope(("memory",))
-    assert question("Anna").scopes == (None,)
-    assert question("Anna", scope=everything).scopes == (everything,)
-    assert question("Anna", scope=everything, notes_scope=notes).scopes == (everything, notes)
+    assert Limits(6).scopes == (None,)
+    assert Limits(6, scope=everything).scopes == (everything,)
+    assert Limits(6, scope=everything, notes_scope=notes).scopes == (everything, notes)

@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 
 from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
-from memd.search.find import find_hits
-from memd.search.query import Found
-from memd.search.relevance import ENOUGH, FAR, MARGIN, NEAR, READ_LINES
-from tests.support.indexes import new_index, publish, publish_note, question, store, store_chunks
+from memd.search.find import SearchResult
+from memd.search.rank.order import MIN_COSINE
+from memd.search.relevance import COSINE_WEIGHT, LINE_MARGIN, MAX_LINES_COMPARED, RELEVANCE_THRESHOLD
+from tests.support.indexes import asked, new_index, publish, publish_note, search, store, store_chunks
 
 
 @pytest.fixture(autouse=True)
 def a_memory_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let words be weighed in the small memories of these tests."""
-    monkeypatch.setattr("memd.search.relevance.TELLING_CHUNKS", 1)
+    monkeypatch.setattr("memd.search.relevance.MIN_CHUNKS_FOR_WEIGHTS", 1)
 
 
 OTHERS = [f"entry {number} about something else in the house" for number in range(12)]
 FREEZER = "the freezer key hangs beside the door"
-CERTAIN = (ENOUGH + MARGIN) / (2 * NEAR)
+CERTAIN = (RELEVANCE_THRESHOLD + LINE_MARGIN) / (2 * COSINE_WEIGHT)
 """Cosine of a chunk from which its lines needn't be read, whatever words say."""
 
 
@@ -46,13 +46,13 @@ def index(cosine: float | None = None) -> Database:
 
 def ask(
     db: Database, query: str, *, near: bool = False, model: str = "minilm", min_score: float | None = None
-) -> Found:
+) -> SearchResult:
     """Return what is found, by vectors as well where that is said."""
-    asked = question(query, vector=ASKED if near else None, model=model, min_score=min_score)
-    return find_hits(db, asked, ScanSearch() if near else None)
+    wanted = asked(query, vector=ASKED if near else None, model=model, min_score=min_score)
+    return search(db, wanted, ScanSearch() if near else None)
 
 
-def paths(found: Found) -> list[str]:
+def paths(found: SearchResult) -> list[str]:
     """Return the files of the hits."""
     return [hit.path for hit in found.hits]
 
@@ -100,37 +100,37 @@ def test_a_run_of_han_letters_needs_less() -> None:
 def test_the_nearest_text_is_enough_where_it_is_near() -> None:
     found = ask(index(CERTAIN + 0.01), "zebra giraffe", near=True)
     assert paths(found)[0] == "memory/b.md"
-    assert (found.closer_look, found.mode) == (None, "hybrid")
+    assert (found.line_check, found.mode) == (None, "hybrid")
 
 
 def test_what_is_far_and_shares_no_word_is_nothing() -> None:
     found = ask(index(-0.5), "zebra giraffe", near=True)
-    assert (found.hits, found.abstained, found.closer_look) == ([], True, None)
+    assert (found.hits, found.abstained, found.line_check) == ([], True, None)
 
 
 def test_words_are_enough_however_far_the_vector() -> None:
     found = ask(index(-0.5), "where is the freezer key", near=True)
     assert paths(found)[0] == "memory/b.md"
-    assert found.closer_look is None
+    assert found.line_check is None
 
 
 def test_in_doubt_the_nearest_lines_decide() -> None:
     """Hits are returned with what would have to be compared: lines, and how near is near enough."""
     found = ask(index(0.3), "zebra giraffe", near=True)
-    assert found.closer_look is not None
+    assert found.line_check is not None
     assert not found.abstained
-    assert found.closer_look.lines[0] == FREEZER
-    assert found.closer_look.cosine == pytest.approx(ENOUGH / NEAR - 0.3)
+    assert found.line_check.lines[0] == FREEZER
+    assert found.line_check.min_cosine == pytest.approx(RELEVANCE_THRESHOLD / COSINE_WEIGHT - 0.3)
 
 
 def test_the_more_words_a_chunk_holds_the_less_near_a_line_has_to_be() -> None:
     db = index(0.2)
     none, some = (
-        ask(db, query, near=True).closer_look for query in ("zebra giraffe", "zebra freezer giraffe")
+        ask(db, query, near=True).line_check for query in ("zebra giraffe", "zebra freezer giraffe")
     )
     assert none is not None
     assert some is not None
-    assert 0 < some.cosine < none.cosine
+    assert 0 < some.min_cosine < none.min_cosine
 
 
 def test_lines_are_read_without_headings_blanks_and_repetitions_and_not_too_many() -> None:
@@ -141,10 +141,10 @@ def test_lines_are_read_without_headings_blanks_and_repetitions_and_not_too_many
     chunks = publish_note(db, "memory/a.md", text)
     store_chunks(db, chunks, np.stack([at(0.3)] * len(chunks)))
     # when
-    look = ask(db, "zebra giraffe", near=True).closer_look
+    look = ask(db, "zebra giraffe", near=True).line_check
     # then
     assert look is not None
-    assert look.lines == ("- the same", *lines[: READ_LINES - 1])
+    assert look.lines == ("- the same", *lines[: MAX_LINES_COMPARED - 1])
 
 
 def test_a_question_in_another_script_is_judged_by_words_alone() -> None:
@@ -158,10 +158,10 @@ def test_a_question_in_another_script_is_judged_by_words_alone() -> None:
 # --- a model whose cosines are not known ----------------------------------------------------------
 
 
-@pytest.mark.parametrize(("cosine", "nothing"), [(FAR - 0.02, True), (FAR + 0.02, False)])
+@pytest.mark.parametrize(("cosine", "nothing"), [(MIN_COSINE - 0.02, True), (MIN_COSINE + 0.02, False)])
 def test_of_another_model_only_what_is_very_far_is_nothing(cosine: float, nothing: bool) -> None:
     found = ask(index(cosine), "zebra giraffe", near=True, model="embed-3")
-    assert (found.abstained, not found.hits, found.closer_look) == (nothing, nothing, None)
+    assert (found.abstained, not found.hits, found.line_check) == (nothing, nothing, None)
 
 
 def test_of_another_model_any_word_keeps_the_list() -> None:
@@ -185,12 +185,12 @@ def test_what_is_of_a_day_that_was_asked_for_is_relevant(near: bool) -> None:
     publish(db, "memory/2026-11-19.md", ["rain"])
     found = ask(db, "zebra giraffe elephant yesterday", near=near)
     assert "memory/2026-11-19.md" in paths(found)
-    assert found.closer_look is None
+    assert found.line_check is None
 
 
 def test_in_a_small_memory_any_word_that_matches_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     # given: a memory in which no word is rare
-    monkeypatch.setattr("memd.search.relevance.TELLING_CHUNKS", 50)
+    monkeypatch.setattr("memd.search.relevance.MIN_CHUNKS_FOR_WEIGHTS", 50)
     # when: the one word of four that it holds tells little
     found = ask(index(), "entry unheard unknown unsaid")
     # then

@@ -15,10 +15,9 @@ from trio.testing import MockClock
 
 from memd.index.connection import IndexFile
 from memd.index.database import Database
-from memd.search.find import find_hits
-from memd.search.rank.diversity import rerank_mmr
 from memd.search.rank.fusion import Ranked
 from memd.search.rank.near_duplicates import NearDuplicates
+from memd.search.rank.stages import rerank_mmr
 from memd.search.service import DEADLINE_SLACK_S, SearchService
 from memd.system.cancellation import WorkCancelledError, cancelled_by, check_cancelled
 from memd.text.cut.snippets import cut_snippet
@@ -28,14 +27,14 @@ from memd.text.query.keywords import plan_match
 from memd.text.query.typos import Vocabulary, similar_words
 from memd_client.errors import DeadlineExceededError
 from memd_client.messages import SearchParams, SearchReply
-from tests.support.indexes import new_index, publish, question
+from tests.support.indexes import asked, new_index, publish, search
 from tests.support.open_indexes import run_with_index
 
 
-def search() -> Any:
+def search_everything() -> Any:
     db = new_index(extension=False)
     publish(db, "memory/a.md", ["the lease ends in may"])
-    return find_hits(db, question("lease", explain=True), None)
+    return search(db, asked("lease", explain=True))
 
 
 def near_duplicates() -> Any:
@@ -53,7 +52,7 @@ WORK: dict[str, Callable[[], Any]] = {
         [Ranked(n, "a.md", n, n, "text", None, 1.0, 1.0 / n) for n in (1, 2)], 0.5
     ),
     "near duplicates": near_duplicates,
-    "search": search,
+    "search": search_everything,
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memd.vector_search.active_provider import Side
+from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.kept_vectors import embed_kept, keep_vector
 from memd_client.errors import ProviderUnreachableError
 from tests.support.fake_provider import FakeProvider
@@ -15,7 +15,7 @@ from tests.support.meanings import TEXTS, FakeChooser, Scene, meaning_of, run
 FACTS = ["I prefer dark mode", "Anna lives in Lisbon"]
 
 
-def side_of(scene: Scene) -> Side:
+def side_of(scene: Scene) -> ActiveProvider:
     assert scene.meaning.target is not None
     return scene.meaning.target
 

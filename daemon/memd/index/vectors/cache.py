@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from memd.index import chunks_vec
 from memd.index.cache import active_space, count_vectors, find_dims, set_active_space
+from memd.index.chunk_locations import TrackedLocations
 from memd.index.database import Database
 from memd.index.files import Published
-from memd.index.tracked_locations import FollowedPlaces
 from memd.index.vectors.choose import Choice, choose_search, needed_bytes
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.vector_search import VectorSearch
+from memd.index.vocabulary import VocabularyCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,72 +40,49 @@ class Evictable(Protocol):
         """Give the memory back."""
 
 
-class Followers(Protocol):
-    """Copies of an agent's vectors elsewhere, which follow what happens to them."""
-
-    def changed(
-        self, space_id: str, gone: Sequence[int], come: Sequence[int], text: tuple[int, str] | None = None
-    ) -> None:
-        """Take over that a commit took vectors out of use, and brought others into it.
-
-        `text`: the index's generation after it and the file, where it changed a file's chunks.
-        """
-
-    def drop(self) -> None:
-        """Give all memory back."""
-
-
 class MatrixBudget:
     """Memory all agents' matrices may take together; the least recently searched agent leaves first."""
 
     def __init__(self, limit_bytes: int, now: Callable[[], float] = time.monotonic) -> None:
         self.limit_bytes = limit_bytes
         self._now = now
-        self._holders: OrderedDict[int, _Held] = OrderedDict()
+        self._admitted: OrderedDict[int, _Admitted] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"<MatrixBudget {self.held_bytes()} of {self.limit_bytes} bytes, {len(self._holders)} agents>"
+        return f"<MatrixBudget {self.held_bytes()} of {self.limit_bytes} bytes, {len(self._admitted)} agents>"
 
-    def admit(self, holder: Evictable, size_bytes: int) -> None:
+    def admit(self, owner: Evictable, size_bytes: int) -> None:
         """Make room for an agent's matrix: others give theirs back. One larger than the budget gets none."""
-        self._holders.pop(id(holder), None)
+        self._admitted.pop(id(owner), None)
         if size_bytes > self.limit_bytes:
             return
         while self.held_bytes() + size_bytes > self.limit_bytes:
-            self._holders.popitem(last=False)[1].holder.drop()
-        self._holders[id(holder)] = _Held(holder, size_bytes, self._now())
+            self._admitted.popitem(last=False)[1].owner.drop()
+        self._admitted[id(owner)] = _Admitted(owner, size_bytes, self._now())
 
-    def admit_beside(self, holder: Evictable, size_bytes: int) -> bool:
-        """Return whether there is room for one more copy of a matrix, and count it; nobody makes room for a copy."""
-        has_room = self.held_bytes() + size_bytes <= self.limit_bytes
-        if has_room:
-            self._holders[id(holder)] = _Held(holder, size_bytes, self._now())
-            self._holders.move_to_end(id(holder), last=False)
-        return has_room
-
-    def release(self, holder: Evictable) -> None:
+    def release(self, owner: Evictable) -> None:
         """Take a matrix out of memory for good."""
-        self._holders.pop(id(holder), None)
-        holder.drop()
+        self._admitted.pop(id(owner), None)
+        owner.drop()
 
     def drop_unused(self, for_s: float) -> int:
         """Take matrices out of memory that nobody has searched for some time; return how many."""
         before = self._now() - for_s
-        unused = [held for held in self._holders.values() if held.used_at <= before]
+        unused = [held for held in self._admitted.values() if held.used_at <= before]
         for held in unused:
-            self.release(held.holder)
+            self.release(held.owner)
         return len(unused)
 
     def held_bytes(self) -> int:
         """Return what all matrices take, in bytes."""
-        return sum(held.size_bytes for held in self._holders.values())
+        return sum(held.size_bytes for held in self._admitted.values())
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Admitted:
     """A matrix in memory: whose, its size, and when it was last searched."""
 
-    holder: Evictable
+    owner: Evictable
     size_bytes: int
     used_at: float
 
@@ -115,41 +93,38 @@ class VectorCache:
     Args:
         extension: sqlite-vec, after it was tried.
         budget: The budget shared with the other agents.
-        followers: Copies elsewhere.
 
     Attributes:
         count, dims: How many vectors are in use, and their length.
-        places: Where all chunks stand, as long as the vectors are in memory.
+        locations: Those of all chunks, as long as the vectors are in RAM.
+        vocabulary: The words of the index.
     """
 
-    def __init__(
-        self, extension: VectorExtension, budget: MatrixBudget, followers: Followers | None = None
-    ) -> None:
-        self._followers = followers
+    def __init__(self, extension: VectorExtension, budget: MatrixBudget) -> None:
         self._extension = extension
         self._budget = budget
         self._matrix = MatrixSearch()
-        self.places = FollowedPlaces()
-        self._places_wanted = trio.Event()
+        self.locations = TrackedLocations()
+        self.vocabulary = VocabularyCache()
+        self._locations_wanted = trio.Event()
         self._space_id: str | None = None
         self.count = 0
         self.dims = 0
 
     def __repr__(self) -> str:
-        return f"<WarmVectors {self.count} x {self.dims}, {self._matrix!r}>"
+        return f"<VectorCache {self.count} x {self.dims}, {self._matrix!r}>"
 
     def use_space(self, facts: SpaceFacts) -> None:
         """Search this space from now on."""
         if facts.id != self._space_id:
             self.drop()
-            self._drop_copies()
         self._space_id, self.dims, self.count = facts.id, facts.dims, facts.count
 
     def searcher(self) -> VectorSearch:
         """Return the path that answers a search made now."""
         self._budget.admit(self, self.needed_bytes)
-        if self._wants_places:
-            self._places_wanted.set()
+        if self._wants_locations:
+            self._locations_wanted.set()
         return self.choice().search
 
     @property
@@ -168,19 +143,19 @@ class VectorCache:
             self._matrix.load(db, self._space_id)
 
     @property
-    def _wants_places(self) -> bool:
+    def _wants_locations(self) -> bool:
         """Whether places are to be read: they are in memory where the vectors are."""
-        return self._matrix.is_loaded and self.places.is_wanted
+        return self._matrix.is_loaded and self.locations.is_wanted
 
-    async def wait_places_wanted(self) -> None:
-        """Wait until a search would do better with places in memory than it does (`renew_places`)."""
-        self._places_wanted = trio.Event()
-        await self._places_wanted.wait()
+    async def wait_locations_wanted(self) -> None:
+        """Wait until a search would do better with places in memory than it does (`refresh_locations`)."""
+        self._locations_wanted = trio.Event()
+        await self._locations_wanted.wait()
 
-    def renew_places(self, db: Database) -> None:
+    def refresh_locations(self, db: Database) -> None:
         """Bring the places of all chunks into memory, or up to date (blocking)."""
-        if self._space_id is not None and self._wants_places:
-            self.places.renew(db, self._space_id)
+        if self._space_id is not None and self._wants_locations:
+            self.locations.refresh(db, self._space_id)
 
     def choice(self) -> Choice:
         """Return the path that answers and the reason, for status."""
@@ -194,10 +169,8 @@ class VectorCache:
 
     def follow(self, published: Published) -> None:
         """Take over what a committed change of text did to the vectors in use."""
-        text = None
         if published.chunks_added or published.chunks_removed:
-            text = (published.generation, published.path)
-            self.places.note(*text)
+            self.locations.follow(published.generation, published.path)
         if self._space_id is None:
             return
         gone: tuple[int, ...] = ()
@@ -209,8 +182,6 @@ class VectorCache:
         if come and published.added_matrix is not None:
             self._matrix.add(self._space_id, come, published.added_matrix)
             self.count += len(come)
-        if self._followers is not None and (gone or come or text):
-            self._followers.changed(self._space_id, gone, come, text)
 
     def replace(self, gone: Sequence[int], ids: Sequence[int], matrix: NDArray[np.float32]) -> None:
         """Take in vectors stored just now, and leave out those they replaced."""
@@ -221,29 +192,20 @@ class VectorCache:
             self._matrix.add(self._space_id, ids, matrix)
             self.count += sum(1 for key in ids if key)
             self.dims = self.dims or int(matrix.shape[1])
-        if self._space_id is not None and self._followers is not None:
-            self._followers.changed(self._space_id, gone, ids)
 
     def forget(self) -> None:
         """Take over that the space's vectors were deleted."""
         self.drop()
-        self._drop_copies()
         self.count = 0
 
     def close(self) -> None:
         """Give all memory back, and its part of the budget."""
         self._budget.release(self)
-        self._drop_copies()
-
-    def _drop_copies(self) -> None:
-        """Give the memory of all copies back."""
-        if self._followers is not None:
-            self._followers.drop()
 
     def drop(self) -> None:
         """Give the memory back; the next search loads the vectors again."""
         self._matrix.drop()
-        self.places.drop()
+        self.locations.drop()
 
 
 def load_facts(db: Database, space_id: str) -> SpaceFacts:

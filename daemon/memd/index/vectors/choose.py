@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memd.index.chunk_locations import PLACE_BYTES
-from memd.index.text_keys import KEY_BYTES
+from memd.index.chunk_locations import KEY_BYTES, LOCATION_BYTES
 from memd.index.vectors.compact import BESIDE_BYTES
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
@@ -23,8 +22,8 @@ class Choice:
 
 
 def needed_bytes(vectors: int, dims: int) -> int:
-    """Return the memory a matrix of so many vectors takes, with where their chunks stand."""
-    return vectors * (dims + BESIDE_BYTES + PLACE_BYTES + KEY_BYTES)
+    """Return the memory a matrix of so many vectors takes, with the locations of their chunks."""
+    return vectors * (dims + BESIDE_BYTES + LOCATION_BYTES + KEY_BYTES)
 
 
 def choose_search(

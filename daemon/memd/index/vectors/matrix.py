@@ -3,8 +3,8 @@
 A search goes through all rows, which tells the most each cosine can be (`compact`). The few that may be among the
 best are read from the index, bit by bit as stored, and ranked exactly.
 
-The matrix is loaded from the BLOBs at the first search and then follows the index: whoever commits a change
-tells it (`add`, `remove`). Rows never move and are never overwritten, so a search works on what it saw when
+The matrix is loaded from the BLOBs before the first search and then follows the index by one message a commit (`add`,
+`remove`). Rows never move and are never overwritten, so a search works on what it saw when
 it began while others change the matrix. What its reader's snapshot doesn't hold, because the change is newer or
 older than it, is passed over.
 """
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from memd.index.database import Database, renew_snapshot
 from memd.index.keyword import Scope, narrow
 from memd.index.vectors.compact import Block, Comparison, empty_block
+from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.stored import READ_ROWS, read_blocks, read_rows
 from memd.index.vectors.vector_search import (
     FloatArray,
@@ -111,25 +112,19 @@ class MatrixSearch:
     def nearest(
         self, db: Database, space_id: str, query: FloatArray, limit: int, scope: Scope | None = None
     ) -> list[tuple[int, float]]:
-        """Return the nearest vectors, as `VectorSearch.nearest` promises; loads the matrix where needed."""
+        """Return the nearest vectors, as `VectorSearch.nearest` promises; reads them all if they are not in RAM."""
         exact = unit_query(query)
         if exact is None or limit <= 0:
             return []
-        blocks = [block for block in self._seen(db, space_id) if block.count]
+        seen = self._seen_if_loaded(space_id)
+        if seen is None:  # dropped since the snapshot was taken: loading would renew its transaction
+            return ScanSearch().nearest(db, space_id, query, limit, scope)
+        blocks = [block for block in seen if block.count]
         if not blocks:
             return []
         check_dims(exact, blocks[0].numbers.shape[1])
         compared = Comparison(blocks, exact)
         return _Ranking(db, space_id, compared, exact, limit, narrow(db, scope)).best()
-
-    def _seen(self, db: Database, space_id: str) -> list[Block]:
-        """Return the blocks as they are now, loading the space first where another one or none is there."""
-        blocks = self._seen_if_loaded(space_id)
-        if blocks is not None:
-            return blocks
-        with self._load_lock:
-            blocks = self._seen_if_loaded(space_id)
-            return blocks if blocks is not None else self._load(db, space_id)
 
     def _seen_if_loaded(self, space_id: str) -> list[Block] | None:
         with self._lock:
@@ -140,11 +135,13 @@ class MatrixSearch:
     # --- loading ------------------------------------------------------------------------------------
 
     def load(self, db: Database, space_id: str) -> int:
-        """Bring a space into memory before a search needs it; nothing happens where it is there."""
-        self._seen(db, space_id)
+        """Read a space into RAM if it isn't there, which renews the read transaction of `db`; return its size."""
+        with self._load_lock:
+            if self._space_id != space_id:
+                self._load(db, space_id)
         return len(self)
 
-    def _load(self, db: Database, space_id: str) -> list[Block]:
+    def _load(self, db: Database, space_id: str) -> None:
         """Read all vectors in use; changes told meanwhile are replayed on top.
 
         A change is told after its commit. The reader may have begun before that, and would read rows without
@@ -162,8 +159,8 @@ class MatrixSearch:
                 self._loading = None
             raise
         with self._lock:
-            if self._loading is not loading:  # dropped meanwhile: answer, but keep nothing
-                return [block.seen()]
+            if self._loading is not loading:  # dropped meanwhile
+                return
             self._loading = None
             self._blocks, self._space_id, self._dims = [block], space_id, block.numbers.shape[1]
             for ids, matrix in loading.changes:
@@ -171,7 +168,6 @@ class MatrixSearch:
                     self._remove(ids)
                 else:
                     self._add(ids, matrix)
-            return [part.seen() for part in self._blocks]
 
     def drop(self) -> None:
         """Give the memory back; the next search loads it again."""

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from memd.index.cache import trim
 from memd.index.database import READER, Database, connect, transaction
 from memd.index.keyword import Scope
-from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.scan import ScanSearch
-from tests.support.indexes import SPACE, hash_of, new_index, publish, store, unit
+from tests.support.indexes import SPACE, LoadingMatrix, hash_of, new_index, publish, store, unit
 
 Rows = NDArray[np.float32]
 
@@ -73,7 +72,7 @@ def test_the_hits_are_those_of_the_scan(
     rows = crowded(kind, count, dims, rng)
     query = rng.standard_normal(dims).astype(np.float32) if seed % 2 else rows[0] + np.float32(1e-3)
     db = index_of(rows)
-    found = MatrixSearch().nearest(db, SPACE.id, query, limit, scope)
+    found = LoadingMatrix().nearest(db, SPACE.id, query, limit, scope)
     assert found == ScanSearch().nearest(db, SPACE.id, query, limit, scope)
     db.close()
 
@@ -83,7 +82,7 @@ def test_thousands_that_look_alike_are_ranked(scope: Scope | None) -> None:
     # given more look-alikes than are read at once, so that several readings are needed
     rows = crowded("nearly equal", 3_000, 24, np.random.default_rng(9))
     db = index_of(rows)
-    matrix = MatrixSearch()
+    matrix = LoadingMatrix()
     for limit in (1, 100, 700):
         found = matrix.nearest(db, SPACE.id, rows[5], limit, scope)
         assert found == ScanSearch().nearest(db, SPACE.id, rows[5], limit, scope)
@@ -96,7 +95,7 @@ def test_a_wide_scope_whose_vectors_are_the_farthest_is_exact() -> None:
     rows[::4] = unit(rows[:1] + 0.05 * rng.standard_normal((2_000, 16)))
     db = index_of(rows)
     scope = Scope(None, "memory/")
-    found = MatrixSearch().nearest(db, SPACE.id, rows[0], 100, scope)
+    found = LoadingMatrix().nearest(db, SPACE.id, rows[0], 100, scope)
     assert found == ScanSearch().nearest(db, SPACE.id, rows[0], 100, scope)
 
 
@@ -107,7 +106,7 @@ def test_vectors_the_reader_does_not_see_keep_nobody_out(tmp_path: Path) -> None
     old = unit(rng.standard_normal((900, 8)))
     db = index_of(old, path)
     reader = connect(path, READER)
-    matrix = MatrixSearch()
+    matrix = LoadingMatrix()
     matrix.load(reader, SPACE.id)
     reader.execute("BEGIN")
     before = ScanSearch().nearest(reader, SPACE.id, old[0], 20)
@@ -128,7 +127,7 @@ def test_vectors_the_reader_does_not_see_keep_nobody_out(tmp_path: Path) -> None
 def test_vectors_deleted_before_the_matrix_is_told_are_not_found() -> None:
     rows = unit(np.random.default_rng(12).standard_normal((60, 8)))
     db = index_of(rows)
-    matrix = MatrixSearch()
+    matrix = LoadingMatrix()
     matrix.load(db, SPACE.id)
     publish(db, "memory/a.md", [])
     with transaction(db):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memd.search.rank.annotated import annotation_weight, weigh_annotated
 from memd.search.rank.fusion import Ranked
+from memd.search.rank.stages import annotation_weight, weigh_annotated
 from memd.text.cut.annotations import Annotations
 
 

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from memd.search.rank.decay import DAY_MS, decay_candidates, decay_weight
 from memd.search.rank.fusion import Ranked
+from memd.search.rank.stages import DAY_MS, decay_candidates, decay_weight
 
 NOW_MS = int(datetime.datetime(2026, 3, 31, tzinfo=datetime.UTC).timestamp() * 1000)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.search.rank.diversity import rerank_mmr
 from memd.search.rank.fusion import Ranked
+from memd.search.rank.stages import rerank_mmr
 
 
 def ranked(at: int, score: float, snippet: str) -> Ranked:

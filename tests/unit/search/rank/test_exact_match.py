@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memd.search.rank.exact_match import DAY_SHARE, MOST_GUESSED, prefer_days, put_exact_first
 from memd.search.rank.fusion import Ranked, best_first
+from memd.search.rank.stages import DAY_SHARE, MOST_GUESSED, prefer_days, put_exact_first
 
 SCORES = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0])
 VECTORS = st.none() | st.floats(-1, 1)

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.search.rank.decay import decay_candidates
-from memd.search.rank.diversity import rerank_mmr
 from memd.search.rank.fusion import (
     Candidate,
     Ranked,
-    Side,
+    SideScores,
     best_first,
     bm25_score,
     fuse_rrf,
@@ -24,6 +22,7 @@ from memd.search.rank.fusion import (
     normalized_scores,
     with_score,
 )
+from memd.search.rank.stages import decay_candidates, rerank_mmr
 
 Fuse = Callable[[list[Candidate]], list[Ranked]]
 
@@ -45,11 +44,11 @@ def pools(scores: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Can
     )
 
 
-def side_of(scores: list[float | None]) -> Side:
+def side_of(scores: list[float | None]) -> SideScores:
     """Return which candidates have a score, and which."""
     found = [(at, score) for at, score in enumerate(scores) if score is not None]
     at, told = zip(*found, strict=True) if found else ((), ())
-    return Side(np.array(at, dtype=np.intp), np.array(told, dtype=np.float64))
+    return SideScores(np.array(at, dtype=np.intp), np.array(told, dtype=np.float64))
 
 
 def fuse_normalized(pool: list[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memd.search.rank.fusion import Ranked
-from memd.search.rank.listing import Listed, ids_of
+from memd.search.rank.fusion import LazyRanking, Ranked, ids_of
 
 
 def candidate(at: int) -> Ranked:
@@ -29,7 +28,7 @@ def listed(made: list[int]) -> Sequence[Ranked]:
         made.append(at)
         return candidate(at)
 
-    return Listed([3, 0, 1, 2], [30, 0, 10, 20], item)
+    return LazyRanking([3, 0, 1, 2], [30, 0, 10, 20], item)
 
 
 def test_it_is_a_sequence_like_a_list_of_them(listed: Sequence[Ranked]) -> None:

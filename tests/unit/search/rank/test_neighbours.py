@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.index.chunk_columns import FileNumbers, Places, pack_facts
-from memd.search.rank.fusion import Ranked, best_first, with_score
-from memd.search.rank.neighbours import SHARE, lifted_scores
+from memd.index.chunk_locations import ChunkLocations, FileNumbers, pack_facts
+from memd.search.rank.fusion import NEIGHBOUR_WEIGHT, Ranked, best_first, lifted_scores, with_score
 
 Span = tuple[str, int, int]
 """File, start and end."""
@@ -36,13 +35,13 @@ def lift_by_neighbours(
         for item in by_id
         for path, start, end in [spans[int(item.id)]]
     ]
-    places = Places(pack_facts(facts, len(facts)), numbers)
-    lifted = lifted_scores(np.array([item.score for item in by_id], dtype=np.float64), places, share)
+    locations = ChunkLocations(pack_facts(facts, len(facts)), numbers)
+    lifted = lifted_scores(np.array([item.score for item in by_id], dtype=np.float64), locations, share)
     return best_first(with_score(item, score) for item, score in zip(by_id, lifted.tolist(), strict=True))
 
 
 def scores_of(scores: list[float], spans: list[Span], share: float | None = None) -> list[float]:
-    """Return the lifted scores of candidates at some places, in the order given."""
+    """Return the lifted scores of candidates at some locations, in the order given."""
     items = [ranked(at, score) for at, score in enumerate(scores)]
     lifted = {item.id: item.score for item in lift_by_neighbours(items, dict(enumerate(spans)), share)}
     return [lifted[at] for at in range(len(scores))]
@@ -50,7 +49,7 @@ def scores_of(scores: list[float], spans: list[Span], share: float | None = None
 
 @st.composite
 def placed(draw: st.DrawFn) -> tuple[list[Ranked], dict[int, Span]]:
-    """Return candidates and their places: in each file one after the other, some overlapping, some with gaps."""
+    """Return candidates and their locations: in each file one after the other, some overlapping, some with gaps."""
     items: list[Ranked] = []
     spans: dict[int, Span] = {}
     for path in PATHS:
@@ -119,7 +118,7 @@ def test_where_nothing_has_neighbours_nothing_changes(given_scores: list[float],
 @given(placed())
 def test_a_neighbour_only_ever_helps(given_items: tuple[list[Ranked], dict[int, Span]]) -> None:
     items, spans = given_items
-    alone = {item.id: item.score / (1 + SHARE) for item in items}
+    alone = {item.id: item.score / (1 + NEIGHBOUR_WEIGHT) for item in items}
 
     for item in lift_by_neighbours(items, spans):
         assert item.score >= alone[item.id] - 1e-12

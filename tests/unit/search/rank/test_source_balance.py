@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.search.rank.fusion import Ranked
-from memd.search.rank.source_balance import interleave_notes
+from memd.search.rank.stages import interleave_notes
 
 
 def ranked(kinds: str) -> list[Ranked]:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection
 
 import numpy as np
 import pytest
 
 from memd.index.copies import find_distinct
 from memd.index.database import Database
-from memd.index.files import generation
 from memd.index.keyword import Scope
 from memd.index.vectors.scan import ScanSearch
-from memd.search.candidates import (
-    CANDIDATES,
-    ask_words,
-    find_meaning,
-    find_of_days,
-    find_words,
-    match_words,
-    read_question,
+from memd.search.retrieve import CANDIDATES, Candidates, retrieve
+from tests.support.indexes import (
+    Asked,
+    asked,
+    chunk_ids,
+    new_index,
+    publish,
+    publish_note,
+    snapshot_of,
+    store,
+    unit,
 )
-from tests.support.indexes import chunk_ids, new_index, publish, publish_note, question, store, unit
 
 
 @pytest.fixture
@@ -30,7 +31,13 @@ def db() -> Database:
     return new_index()
 
 
-def texts_of(db: Database, ids: set[int] | dict[int, float]) -> set[str]:
+def candidates(db: Database, wanted: Asked) -> Candidates:
+    """Return the candidates of a search, by vectors as well if it has one."""
+    snapshot = snapshot_of(db, ScanSearch() if wanted.vector is not None else None)
+    return retrieve(snapshot, wanted.query(snapshot))
+
+
+def texts_of(db: Database, ids: Collection[int]) -> set[str]:
     """Return the texts of chunks."""
     return {text for text, key in chunk_ids(db).items() if key in ids}
 
@@ -51,17 +58,16 @@ def publish_crowd(db: Database) -> int:
 def test_any_of_the_words_brings_a_chunk_up(db: Database) -> None:
     publish(db, "memory/a.md", ["the cat sleeps", "the dog runs", "nothing of it"])
 
-    found = find_words(db, question("is there a cat or a dog"))
+    found = candidates(db, asked("is there a cat or a dog"))
 
-    assert texts_of(db, found.scores) == {"the cat sleeps", "the dog runs"}
-    assert all(score > 0 for score in found.scores.values())
-    assert found.generation == generation(db)
+    assert texts_of(db, found.by_keyword) == {"the cat sleeps", "the dog runs"}
+    assert all(score > 0 for score in found.by_keyword.values())
 
 
 def test_the_number_of_candidates_never_depends_on_how_many_results_are_wanted(db: Database) -> None:
     publish(db, "memory/a.md", [f"deploy {'word ' * number}{number}" for number in range(150)])
 
-    few, many = (find_words(db, question("deploy", max_results=wanted)).scores for wanted in (1, 150))
+    few, many = (candidates(db, asked("deploy", max_results=wanted)).by_keyword for wanted in (1, 150))
 
     assert few == many
     assert len(few) == CANDIDATES
@@ -71,29 +77,29 @@ def test_a_chunk_that_holds_all_words_is_found_where_a_hundred_hold_one_better(d
     key = publish_crowd(db)
     assert key not in dict(find_distinct(db, '"alpha" OR "beta"', CANDIDATES))
 
-    assert key in find_words(db, question("alpha beta")).scores
+    assert key in candidates(db, asked("alpha beta")).by_keyword
 
 
 def test_a_question_without_a_word_brings_nothing_up(db: Database) -> None:
     publish(db, "memory/a.md", ["the cat sleeps"])
-    assert find_words(db, question("?! …")).scores == {}
+    assert candidates(db, asked("?! …")).by_keyword == {}
 
 
 def test_a_misspelled_word_is_taken_for_one_that_is_there(db: Database) -> None:
     publish(db, "memory/a.md", ["the watchdog restarts the receiver", "the cat sleeps"])
 
-    found = find_words(db, question("what does the watchdgo do"))
+    found = candidates(db, asked("what does the watchdgo do"))
 
-    assert found.respelled == {"watchdgo": ("watchdog",)}
-    assert texts_of(db, found.scores) == {"the watchdog restarts the receiver"}
+    assert found.corrections == {"watchdgo": ("watchdog",)}
+    assert texts_of(db, found.by_keyword) == {"the watchdog restarts the receiver"}
 
 
 def test_words_that_only_name_a_day_bring_nothing_up(db: Database) -> None:
     publish(db, "memory/a.md", ["yesterday was fine", "the release was fine"])
 
-    found = find_words(db, question("which release was it yesterday"))
+    found = candidates(db, asked("which release was it yesterday"))
 
-    assert texts_of(db, found.scores) == {"the release was fine"}
+    assert texts_of(db, found.by_keyword) == {"the release was fine"}
 
 
 def test_signs_that_no_word_tells_apart_are_found_as_they_stand(db: Database) -> None:
@@ -102,41 +108,18 @@ def test_signs_that_no_word_tells_apart_are_found_as_they_stand(db: Database) ->
     wanted = "end the step with || true and " + "go on with the next one " * 8
     publish(db, "memory/b.md", [wanted])
 
-    found = find_words(db, question("|| true"))
+    found = candidates(db, asked("|| true"))
 
-    assert wanted in texts_of(db, found.scores)
-
-
-def test_words_may_be_looked_up_elsewhere(db: Database) -> None:
-    key = publish_crowd(db)
-    here, asked = find_words(db, question("alpha beta")), question("alpha beta")
-
-    words = ask_words(db, asked)
-    there = find_words(db, asked, words, match_words(db, asked, words))
-
-    assert replace(there, took_ms=0.0) == replace(here, took_ms=0.0)
-    assert key in there.scores
-
-
-def test_what_was_looked_up_at_another_moment_is_looked_up_again(db: Database) -> None:
-    # given: a question whose words were looked up before the index changed
-    publish(db, "memory/a.md", ["the cat sleeps"])
-    asked = question("cat")
-    before = match_words(db, asked, ask_words(db, asked))
-    publish(db, "memory/b.md", ["a cat runs"])
-
-    found = find_words(db, asked, ask_words(db, asked), before)
-
-    assert texts_of(db, found.scores) == {"the cat sleeps", "a cat runs"}
+    assert wanted in texts_of(db, found.by_keyword)
 
 
 def test_the_scope_acts_before_the_list_is_cut(db: Database) -> None:
     publish(db, "memory/a.md", [f"deploy {number}" for number in range(150)])
     publish(db, "notes/b.md", ["a deploy " + "among other words " * 9])
 
-    found = find_words(db, question("deploy", scope=Scope(path_prefix="notes/")))
+    found = candidates(db, asked("deploy", scope=Scope(path_prefix="notes/")))
 
-    assert texts_of(db, found.scores) == {"a deploy " + "among other words " * 9}
+    assert texts_of(db, found.by_keyword) == {"a deploy " + "among other words " * 9}
 
 
 def test_notes_are_found_beside_any_number_of_transcripts(db: Database) -> None:
@@ -144,11 +127,11 @@ def test_notes_are_found_beside_any_number_of_transcripts(db: Database) -> None:
     note = "a deploy " + "among other words " * 9
     publish(db, "memory/b.md", [note])
 
-    alone = find_words(db, question("deploy"))
-    seated = find_words(db, question("deploy", notes_scope=Scope(("memory",))))
+    alone = candidates(db, asked("deploy"))
+    seated = candidates(db, asked("deploy", notes_scope=Scope(("memory",))))
 
-    assert note not in texts_of(db, alone.scores)
-    assert note in texts_of(db, seated.scores)
+    assert note not in texts_of(db, alone.by_keyword)
+    assert note in texts_of(db, seated.by_keyword)
 
 
 # --- meaning --------------------------------------------------------------------------------------
@@ -159,11 +142,11 @@ def test_the_nearest_come_with_their_cosines(db: Database) -> None:
     publish(db, "memory/a.md", texts)
     store(db, texts, unit([[1, 1], [3, 1], [-1, 0]]))
 
-    found = find_meaning(db, question("?", vector=[1, 0]), ScanSearch())
+    found = candidates(db, asked("?", vector=[1, 0]))
 
     ids = chunk_ids(db)
-    assert found.scores[ids["nearer"]] == pytest.approx(3 / 10**0.5)
-    assert sorted(found.scores, key=lambda key: -found.scores[key]) == [
+    assert found.by_vector[ids["nearer"]] == pytest.approx(3 / 10**0.5)
+    assert sorted(found.by_vector, key=lambda key: -found.by_vector[key]) == [
         ids["nearer"],
         ids["near"],
         ids["far"],
@@ -175,9 +158,9 @@ def test_of_copies_the_first_stands_for_all(db: Database) -> None:
         publish(db, f"memory/{name}.md", ["the same"])
     store(db, ["the same"], unit([[1, 0]]))
 
-    found = find_meaning(db, question("?", vector=[1, 0]), ScanSearch())
+    found = candidates(db, asked("?", vector=[1, 0]))
 
-    assert list(found.scores) == [min(row[0] for row in db.execute("SELECT id FROM chunks"))]
+    assert list(found.by_vector) == [min(row[0] for row in db.execute("SELECT id FROM chunks"))]
 
 
 def test_notes_are_near_beside_any_number_of_nearer_transcripts(db: Database) -> None:
@@ -187,22 +170,20 @@ def test_notes_are_near_beside_any_number_of_nearer_transcripts(db: Database) ->
     rows = unit(np.array([[1.0, 0.001 * number] for number in range(150)] + [[1.0, 1.0]]))
     store(db, [*talks, "a note"], rows)
 
-    alone = find_meaning(db, question("?", vector=[1, 0]), ScanSearch())
-    seated = find_meaning(db, question("?", vector=[1, 0], notes_scope=Scope(("memory",))), ScanSearch())
+    alone = candidates(db, asked("?", vector=[1, 0]))
+    seated = candidates(db, asked("?", vector=[1, 0], notes_scope=Scope(("memory",))))
 
-    assert "a note" not in texts_of(db, alone.scores)
-    assert "a note" in texts_of(db, seated.scores)
-    assert len(seated.scores) == len(alone.scores) + 1 == CANDIDATES + 1
+    assert "a note" not in texts_of(db, alone.by_vector)
+    assert "a note" in texts_of(db, seated.by_vector)
+    assert len(seated.by_vector) == len(alone.by_vector) + 1 == CANDIDATES + 1
 
 
 # --- days -----------------------------------------------------------------------------------------
 
 
-def of_days(db: Database, query: str) -> set[int]:
-    """Return the chunks of the days a question names."""
-    asked = question(query)
-    read_question(db, asked)
-    return find_of_days(db, asked)
+def of_days(db: Database, query: str) -> frozenset[int]:
+    """Return the chunks of the days a query names."""
+    return candidates(db, asked(query)).of_days
 
 
 def test_a_day_brings_up_what_its_notes_hold_whatever_the_words(db: Database) -> None:

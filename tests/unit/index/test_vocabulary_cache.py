@@ -1,4 +1,4 @@
-"""What is kept of an index's words between two questions."""
+"""What is kept in RAM of an index's words between two searches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from memd.index.database import Database
 from memd.index.files import generation
-from memd.search.lexicon import FRESH_S, MOST_UNKNOWN, Lexicon
+from memd.index.vocabulary import MAX_UNKNOWN_TERMS, VOCABULARY_MAX_AGE_S, VocabularyCache
 from memd.text.query.keywords import plan_match
 from tests.support.indexes import new_index, publish
 
@@ -30,59 +30,59 @@ def db() -> Database:
     return db
 
 
-def respell(lexicon: Lexicon, db: Database, query: str) -> dict[str, tuple[str, ...]]:
+def correct(vocabulary: VocabularyCache, db: Database, query: str) -> dict[str, tuple[str, ...]]:
     """Return what the words of a question may have been meant as."""
-    return lexicon.respell(db, generation(db), plan_match(query).terms)
+    return vocabulary.correct(db, generation(db), plan_match(query).terms)
 
 
-def test_only_words_that_stand_nowhere_are_respelled(db: Database) -> None:
+def test_only_words_that_stand_nowhere_are_corrected(db: Database) -> None:
     """As what the index brings down to the same stem."""
-    found = respell(Lexicon(), db, "watchdog recievre gardne zebra")
+    found = correct(VocabularyCache(), db, "watchdog recievre gardne zebra")
     assert found == {"recievre": ("receiv",), "gardne": ("garden",)}
 
 
 def test_known_words_in_another_form_are_left_as_they_are(db: Database) -> None:
-    assert respell(Lexicon(), db, "restarting watchdogs") == {}
+    assert correct(VocabularyCache(), db, "restarting watchdogs") == {}
 
 
 @pytest.mark.parametrize("query", ["wtd", "2026", "部署", "a828e60"])
-def test_short_words_numbers_and_other_scripts_are_never_respelled(db: Database, query: str) -> None:
+def test_short_words_numbers_and_other_scripts_are_never_corrected(db: Database, query: str) -> None:
     publish(db, "memory/b.md", ["wtf 2027 部門 a828e6f"])
-    assert respell(Lexicon(), db, query) == {}
+    assert correct(VocabularyCache(), db, query) == {}
 
 
 def test_a_question_full_of_unknown_words_is_about_something_else(db: Database) -> None:
     wrong = "watchdgo recievre gardne restrats watchdoog"
-    assert len(wrong.split()) == MOST_UNKNOWN + 1
-    assert respell(Lexicon(), db, wrong) == {}
-    assert len(respell(Lexicon(), db, wrong.rsplit(" ", 1)[0])) == MOST_UNKNOWN
+    assert len(wrong.split()) == MAX_UNKNOWN_TERMS + 1
+    assert correct(VocabularyCache(), db, wrong) == {}
+    assert len(correct(VocabularyCache(), db, wrong.rsplit(" ", 1)[0])) == MAX_UNKNOWN_TERMS
 
 
 def test_new_words_are_taken_for_misspelled_ones_after_a_while(db: Database) -> None:
     # given: words that were read once
     clock = HandClock()
-    lexicon = Lexicon(clock)
-    assert respell(lexicon, db, "kuberntes") == {}
+    vocabulary = VocabularyCache(clock)
+    assert correct(vocabulary, db, "kuberntes") == {}
     # when: a word is written
     publish(db, "memory/b.md", ["the kubernetes cluster"])
     # then: it is known as soon as reading all words again is due, and not before
-    clock.now += FRESH_S - 1
-    assert respell(lexicon, db, "kuberntes") == {}
+    clock.now += VOCABULARY_MAX_AGE_S - 1
+    assert correct(vocabulary, db, "kuberntes") == {}
     clock.now += 1
-    assert respell(lexicon, db, "kuberntes") == {"kuberntes": ("kubernet",)}
+    assert correct(vocabulary, db, "kuberntes") == {"kuberntes": ("kubernet",)}
 
 
 def test_words_of_an_index_that_stays_the_same_are_read_once(db: Database) -> None:
     clock = HandClock()
-    lexicon = Lexicon(clock)
-    respell(lexicon, db, "recievre")
+    vocabulary = VocabularyCache(clock)
+    correct(vocabulary, db, "recievre")
     db.execute("DELETE FROM chunks_fts")  # unseen: the generation stays
-    clock.now += 10 * FRESH_S
-    assert respell(lexicon, db, "recievre") == {"recievre": ("receiv",)}
+    clock.now += 10 * VOCABULARY_MAX_AGE_S
+    assert correct(vocabulary, db, "recievre") == {"recievre": ("receiv",)}
 
 
 def test_languages_follow_every_change(db: Database) -> None:
-    lexicon = Lexicon()
-    assert lexicon.languages(db, generation(db)) == ()
+    vocabulary = VocabularyCache()
+    assert vocabulary.languages(db, generation(db)) == ()
     publish(db, "memory/b.md", ["Der Schlüssel für das Büro liegt in der Schublade und nicht auf dem Tisch."])
-    assert lexicon.languages(db, generation(db)) == ("de",)
+    assert vocabulary.languages(db, generation(db)) == ("de",)

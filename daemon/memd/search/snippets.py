@@ -1,21 +1,21 @@
-"""Candidates in order to what is shown of them."""
+"""A ranking to hits: snippets with their places, each shown once, checked against the disk."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memd.index.connection import Database
 from memd.index.copies import count_copies, find_copies
 from memd.index.files import ChunkRow
 from memd.index.regions import load_regions
+from memd.index.snapshot import Snapshot
 from memd.index.transcripts import load_line_maps
 from memd.search.explain import explain_hits
-from memd.search.order import Order
-from memd.search.query import Question
+from memd.search.query import Query
 from memd.search.rank.fusion import Ranked
+from memd.search.rank.order import Ranking
 from memd.system.cancellation import check_cancelled
 from memd.text.cut.annotations import Annotations
 from memd.text.cut.snippets import Snippet, cut_snippet, has_words
@@ -26,23 +26,22 @@ SNIPPET_CHARACTERS = 695
 """Longest snippet; OpenClaw's are 700 at most."""
 
 SHOWN_SHARE = 0.75
-"""A candidate of which more than this is shown already, as the surroundings of a better one, is no hit of its own."""
-
+"""A candidate is no hit if more than this share of it is in the snippets of better ones."""
 
 SPARE = 2
-"""Candidates that are made ready beyond those missing: one or two are nearly always shown by a better one already."""
+"""Candidates prepared beyond the missing hits: one or two are nearly always in the snippets of better ones."""
 
 
 class HitCutter:
     """Cuts the hits of one search."""
 
     def __init__(
-        self, db: Database, question: Question, order: Order, is_there: Callable[[Hit], bool]
+        self, snapshot: Snapshot, query: Query, ranking: Ranking, is_current: Callable[[Hit], bool]
     ) -> None:
-        self._db = db
-        self._question = question
-        self._order = order
-        self._is_there = is_there
+        self._db = snapshot.db
+        self._query = query
+        self._ranking = ranking
+        self._is_current = is_current
         self._hits: list[Hit] = []
         self._spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._shown_firsts: set[int] = set()
@@ -50,33 +49,33 @@ class HitCutter:
         self.shown: list[tuple[Ranked, str]] = []
 
     def cut(self) -> list[Hit]:
-        """Return the best hits, as many as are wanted; `shown` tells for each its candidate, and its path and text."""
-        order, wanted = self._order, self._question.max_results
-        places = order.places
-        worths = zip(places.starts.tolist(), places.ends.tolist(), order.fused.tolist(), strict=True)
-        for number, worth in zip(places.files.tolist(), worths, strict=True):
+        """Return the best hits; `shown` has the candidate of each, and its path and text."""
+        ranking, wanted = self._ranking, self._query.limits.max_results
+        locations = ranking.locations
+        worths = zip(locations.starts.tolist(), locations.ends.tolist(), ranking.fused.tolist(), strict=True)
+        for number, worth in zip(locations.files.tolist(), worths, strict=True):
             self._worths[number].append(worth)
         at = 0
-        while at < len(order.ranked) and len(self._hits) < wanted:
+        while at < len(ranking.ranked) and len(self._hits) < wanted:
             size = wanted - len(self._hits) + SPARE
-            order.rows.load(order.ids[at : at + size])
-            self._cut_page(order.ranked[at : at + size], wanted)
+            ranking.rows.load(ranking.ids[at : at + size])
+            self._cut_page(ranking.ranked[at : at + size], wanted)
             at += size
         return self._hits
 
     def _cut_page(self, page: Sequence[Ranked], wanted: int) -> None:
         """Add the hits of some candidates until there are as many as wanted."""
-        order, repeats = self._order, self._order.repeats
-        firsts = repeats.firsts_of([int(item.id) for item in page])
-        rows = [order.rows[key] for key in firsts]
+        ranking, duplicates = self._ranking, self._ranking.near_duplicates
+        firsts = duplicates.firsts_of([int(item.id) for item in page])
+        rows = [ranking.rows[key] for key in firsts]
         left = [row for row in rows if firsts[row.id] not in self._shown_firsts and not self._is_shown(row)]
         # Copies of one text are candidates each, and the count of its hash has all of them already.
-        groups = repeats.groups_of({*firsts.values()})
-        order.rows.load([key for group in groups.values() for key in group])
-        alike = {first: {order.rows[key].hash for key in group} for first, group in groups.items()}
+        groups = duplicates.groups_of({*firsts.values()})
+        ranking.rows.load([key for group in groups.values() for key in group])
+        alike = {first: {ranking.rows[key].hash for key in group} for first, group in groups.items()}
         hashes = {digest for row in left for digest in (row.hash, *alike[firsts[row.id]])}
-        copies = count_copies(self._db, hashes, self._question.scope)
-        contents = order.texts.load([row.id for row in left])
+        copies = count_copies(self._db, hashes, self._query.limits.scope)
+        contents = ranking.texts.load([row.id for row in left])
         left = [row for row in left if row.id in contents]
         regions = self._load_regions([(row, contents[row.id]) for row in left])
         items = {int(item.id): item for item in page}
@@ -87,12 +86,14 @@ class HitCutter:
             item, first, text = items[row.id], firsts[row.id], contents[row.id]
             if first in self._shown_firsts or self._is_shown(row):
                 continue
-            places = [row] if copies[row.hash] == 1 else find_copies(self._db, row.hash, self._question.scope)
+            places = (
+                [row] if copies[row.hash] == 1 else find_copies(self._db, row.hash, self._query.limits.scope)
+            )
             count = sum(copies[digest] for digest in alike[first])
             for place in filter(self._may_be_shown, places):
                 region = (regions if place is row else self._load_regions([(place, text)])).get(place.id)
                 hit, span = self._cut_one(item, place, text, region, count)
-                if self._is_there(hit):
+                if self._is_current(hit):
                     if not self._is_told(hit) and self._is_about(item, hit, text):
                         self._hits.append(hit)
                         self.shown.append((item, f"{place.path}\n{text}"))
@@ -101,8 +102,8 @@ class HitCutter:
                     break
 
     def _annotations(self, row: ChunkRow) -> Annotations | None:
-        """Return what comments say of the entry a chunk belongs to."""
-        file = self._order.annotated.get(row.path)
+        """Return the annotations of the entry a chunk belongs to."""
+        file = self._ranking.annotated.get(row.path)
         entry = None if file is None else file.at(row.start_line)
         return None if entry is None else entry.annotations
 
@@ -114,20 +115,20 @@ class HitCutter:
     def _load_regions(self, passages: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:
         """Return what surrounds passages, where there is room to show any of it."""
         short = [(row, text) for row, text in passages if len(text) <= SNIPPET_CHARACTERS]
-        return load_regions(self._db, short, SNIPPET_CHARACTERS, self._order.annotated)
+        return load_regions(self._db, short, SNIPPET_CHARACTERS, self._ranking.annotated)
 
     def _cut_one(
         self, item: Ranked, row: ChunkRow, text: str, region: Region | None, copies: int
     ) -> tuple[Hit, tuple[int, int]]:
         """Return a candidate as it is shown where it stands, and the span of the file that shows."""
-        question = self._question
+        query = self._query
         if region is None:
-            cut = cut_snippet(text, row.start_line, question.plan.words, SNIPPET_CHARACTERS)
+            cut = cut_snippet(text, row.start_line, query.plan.words, SNIPPET_CHARACTERS)
             span = (row.start_char, row.end_char)
         else:
             shown = self._spans[row.path]
             first, end = _unshown(row.start_char, row.end_char, shown)
-            worths = self._worths.get(self._order.places.file_numbers.find(row.path), [])
+            worths = self._worths.get(self._ranking.locations.file_numbers.find(row.path), [])
             window = grow_window(region, first, end, SNIPPET_CHARACTERS, worths, shown)
             cut = Snippet(window.text, window.start_line, window.end_line)
             span = (window.start, window.end)
@@ -161,7 +162,7 @@ class HitCutter:
         """Return whether a hit shows any word it was found by, where its passage's own part of it was not cut off."""
         if item.text_score is None or text.strip() in hit.snippet:
             return True
-        words = self._question.plan.words
+        words = self._query.plan.words
         return has_words(hit.snippet, words) or not has_words(text, words)
 
     def _is_told(self, new: Hit) -> bool:
@@ -177,20 +178,19 @@ class HitCutter:
 
 
 def cut_hits(
-    db: Database,
-    question: Question,
-    order: Order,
-    respelled: Mapping[str, tuple[str, ...]],
-    is_there: Callable[[Hit], bool],
-) -> tuple[list[Hit], list[int]]:
-    """Return the best hits as snippets, explained where that was asked for."""
-    cutter = HitCutter(db, question, order, is_there)
+    snapshot: Snapshot, query: Query, ranking: Ranking, is_current: Callable[[Hit], bool]
+) -> list[Hit]:
+    """Return the best hits as snippets, explained if that is wanted.
+
+    `is_current` says whether a hit's text is still on disk; the next candidate replaces one whose isn't.
+    """
+    cutter = HitCutter(snapshot, query, ranking, is_current)
     hits = cutter.cut()
-    if question.explain:
+    if query.limits.explain:
         shown = [(item, where, hit.copies) for (item, where), hit in zip(cutter.shown, hits, strict=True)]
-        explained = explain_hits(db, question, order, respelled, shown)
+        explained = explain_hits(snapshot.db, query, ranking, shown)
         hits = [replace(hit, explain=why) for hit, why in zip(hits, explained, strict=True)]
-    return hits, [order.held.get(item.id, 0) for item, _ in cutter.shown]
+    return hits
 
 
 def _as_map(annotations: Annotations | None) -> dict[str, Any] | None:

@@ -7,9 +7,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from memd.index.database import Database
-from memd.search.candidates import read_question
-from memd.search.evidence import GUESSED_SHARE, TYPED_SHARE, AskedWord, coverage, weigh_words
-from tests.support.indexes import chunk_ids, new_index, publish, question
+from memd.search.relevance import (
+    CORRECTED_WEIGHT,
+    SHORT_QUERY_CORRECTED_WEIGHT,
+    WeighedTerm,
+    coverage,
+    weigh_terms,
+)
+from tests.support.indexes import asked, chunk_ids, new_index, publish, snapshot_of
 
 COMMON = [f"a release of service {number}" for number in range(20)]
 RARE = "the freezer key is with Anna"
@@ -28,13 +33,12 @@ def weigh(
     db: Database,
     query: str,
     texts: Sequence[str],
-    respelled: Mapping[str, tuple[str, ...]] | None = None,
-) -> list[AskedWord]:
+    corrections: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[WeighedTerm]:
     """Return what a question asks for, of some texts."""
-    asked = question(query)
-    read_question(db, asked)
     ids = chunk_ids(db)
-    return weigh_words(db, asked, respelled or {}, [ids[text] for text in texts])
+    query_of_text = asked(query).query(snapshot_of(db))
+    return weigh_terms(db, query_of_text, corrections or {}, [ids[text] for text in texts])
 
 
 def test_rare_words_tell_more_and_none_tells_less_than_nothing(db: Database) -> None:
@@ -42,8 +46,8 @@ def test_rare_words_tell_more_and_none_tells_less_than_nothing(db: Database) -> 
 
     assert 0 < release.weight < freezer.weight < zebra.weight
     assert (release.chunks, freezer.chunks, zebra.chunks) == (21, 1, 0)
-    assert freezer.held_by == {chunk_ids(db)[RARE]}
-    assert zebra.held_by == frozenset()
+    assert freezer.matching == {chunk_ids(db)[RARE]}
+    assert zebra.matching == frozenset()
 
 
 def test_what_holds_everything_covers_the_whole_question(db: Database) -> None:
@@ -68,9 +72,9 @@ def test_a_guessed_word_counts_less_than_one_that_is_there(db: Database) -> None
     short = weigh(db, "freezr", [RARE, BOTH], guesses)
     long = weigh(db, "freezr kye ann", [RARE, BOTH], guesses)
 
-    assert [word.taken_for for word in long] == [guesses[word.word] for word in long]
-    assert coverage(short, ids[RARE]) == pytest.approx(TYPED_SHARE)
-    assert coverage(long, ids[RARE]) == pytest.approx(GUESSED_SHARE)
+    assert [word.corrections for word in long] == [guesses[word.word] for word in long]
+    assert coverage(short, ids[RARE]) == pytest.approx(SHORT_QUERY_CORRECTED_WEIGHT)
+    assert coverage(long, ids[RARE]) == pytest.approx(CORRECTED_WEIGHT)
     assert coverage(short, ids[BOTH]) == 0.0
 
 

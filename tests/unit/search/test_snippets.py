@@ -10,11 +10,10 @@ import pytest
 from memd.index.database import Database, transaction
 from memd.index.keyword import Scope
 from memd.index.transcripts import store_transcript
-from memd.search.find import find_hits
-from memd.search.hits import SHOWN_SHARE, SNIPPET_CHARACTERS
+from memd.search.snippets import SHOWN_SHARE, SNIPPET_CHARACTERS
 from memd.text.cut.chunking import Chunk, chunk_text
 from memd_client.messages import Hit
-from tests.support.indexes import hash_of, is_exact, new_index, publish, publish_note, question
+from tests.support.indexes import asked, hash_of, is_exact, new_index, publish, publish_note, search
 
 ENTRY = (
     "the freezer alarm of the bakery went off at four in the morning and nobody was there to hear it at all"
@@ -29,12 +28,10 @@ def db() -> Database:
 
 
 def ask(
-    db: Database, query: str, max_results: int = 6, is_there: Callable[[Hit], bool] = lambda _: True
+    db: Database, query: str, max_results: int = 6, is_current: Callable[[Hit], bool] = lambda _: True
 ) -> list[Hit]:
-    """Return the hits of a question by words, whatever they have to do with it."""
-    return find_hits(
-        db, question(query, max_results=max_results, min_score=0.0), None, is_there=is_there
-    ).hits
+    """Return the hits of a keyword search, relevant or not."""
+    return search(db, asked(query, max_results=max_results, min_score=0.0), is_current=is_current).hits
 
 
 def section(name: str, lines: int) -> str:
@@ -188,7 +185,7 @@ def test_repetitions_are_one_hit_and_copies_outside_the_scope_none(db: Database)
     publish(db, "memory/c.md", [ENTRY.replace("four", "five")])
 
     everywhere = ask(db, "freezer alarm at four")
-    talks = find_hits(db, question("freezer", scope=Scope(("sessions",))), None).hits
+    talks = search(db, asked("freezer", scope=Scope(("sessions",)))).hits
 
     assert [hit.path for hit in everywhere] == ["memory/b.md"]  # a note before a transcript
     assert [(hit.path, hit.copies) for hit in talks] == [("sessions/s.jsonl", 1)]
@@ -205,7 +202,7 @@ def test_copies_outside_the_scope_are_neither_shown_nor_counted(db: Database) ->
         publish(db, path, [ENTRY], source=source)
     hit = ask(db, "freezer")[0]
     assert (hit.path, hit.copies) == ("memory/b.md", 3)  # a note before a transcript
-    scoped = find_hits(db, question("freezer", scope=Scope(("sessions",))), None).hits[0]
+    scoped = search(db, asked("freezer", scope=Scope(("sessions",)))).hits[0]
     assert (scoped.path, scoped.copies) == ("sessions/s.jsonl", 1)
 
 
@@ -217,7 +214,7 @@ def test_what_is_gone_is_left_out_and_another_place_takes_its_seat(db: Database)
         publish(db, f"memory/{name}.md", [ENTRY])
     publish(db, "memory/alone.md", ["the freezer stands alone"])
 
-    hits = ask(db, "freezer", is_there=lambda hit: hit.path == "memory/a.md")
+    hits = ask(db, "freezer", is_current=lambda hit: hit.path == "memory/a.md")
 
     assert [hit.path for hit in hits] == ["memory/a.md"]
 
@@ -227,7 +224,7 @@ def test_as_many_hits_as_wanted_come_though_better_ones_are_gone(db: Database) -
         publish(db, f"memory/{number:02d}.md", [f"freezer {'word ' * number}{number}"])
     gone = {f"memory/{number:02d}.md" for number in range(10)}
 
-    hits = ask(db, "freezer", is_there=lambda hit: hit.path not in gone)
+    hits = ask(db, "freezer", is_current=lambda hit: hit.path not in gone)
 
     assert [hit.path for hit in hits] == [f"memory/{number:02d}.md" for number in range(10, 16)]
 
@@ -236,7 +233,7 @@ def test_a_repetition_takes_the_seat_of_a_better_one_that_is_gone(db: Database) 
     publish(db, "memory/gone.md", [ENTRY.replace("four", "five")])
     publish(db, "memory/there.md", [ENTRY])
 
-    hits = ask(db, "freezer alarm at five", is_there=lambda hit: hit.path != "memory/gone.md")
+    hits = ask(db, "freezer alarm at five", is_current=lambda hit: hit.path != "memory/gone.md")
 
     assert [hit.path for hit in hits] == ["memory/there.md"]
 
@@ -258,8 +255,7 @@ def test_scores_fall_from_the_first_to_the_last_and_a_lowest_one_cuts_by_what_is
     assert len(set(shown)) == 8
 
     for lowest in (shown[3] - 0.0001, shown[3] + 0.0001, 1.1):
-        asked = question("freezer", max_results=8, min_score=lowest)
-        kept = find_hits(db, asked, None).hits
+        kept = search(db, asked("freezer", max_results=8, min_score=lowest)).hits
         assert [hit.path for hit in kept] == [hit.path for hit in everything if hit.score >= lowest]
 
 

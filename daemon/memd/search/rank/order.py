@@ -1,0 +1,439 @@
+"""Candidates to their final order, by a list of named stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+
+from memd.index.annotations import AnnotatedFiles, load_annotations
+from memd.index.chunk_locations import ChunkLocations, Ints, locations_of
+from memd.index.files import ChunkRow, chunks_by_id, load_texts
+from memd.index.snapshot import Database, Snapshot
+from memd.search.query import Query
+from memd.search.rank.fusion import (
+    Candidate,
+    FloatArray,
+    LazyRanking,
+    Ranked,
+    SideScores,
+    TieBreakKey,
+    bm25_score,
+    fuse_rrf,
+    fuse_weighted,
+    ids_of,
+    lifted_scores,
+    normalized_scores,
+    rows_best_first,
+    tie_break_key,
+)
+from memd.search.rank.near_duplicates import NearDuplicates
+from memd.search.rank.stages import (
+    annotation_weight,
+    decay_candidates,
+    interleave_notes,
+    prefer_days,
+    put_exact_first,
+    rerank_mmr,
+    weigh_annotated,
+)
+from memd.search.retrieve import Candidates
+from memd.settings.schema import Hybrid
+from memd.text.query.exact import find_held
+from memd.text.query.literals import is_whole
+
+MMR_PLACES = 50
+"""How many places maximal marginal relevance fills: more cost time and change nothing that is shown."""
+
+DEFAULT_VECTOR_WEIGHT = 0.35
+"""Weight of vectors in `normalized` fusion if the user set none; keywords have the rest. On the evaluation set 0.2 to
+0.5 are within a point of each other and OpenClaw's 0.7 is seven points below; see docs/ranking.md."""
+
+MIN_COSINE = 0.25
+"""Cosine below which the nearest text has nothing to do with the query, for any model: MiniLM puts nonsense at 0.1 to
+0.21 and a loose paraphrase above 0.3."""
+
+
+class Rows:
+    """Rows of candidates by id, read when they are needed: of hundreds a few are."""
+
+    def __init__(self, db: Database, known: dict[int, ChunkRow]) -> None:
+        self._db = db
+        self._rows = known
+
+    def __getitem__(self, key: int) -> ChunkRow:
+        if key not in self._rows:
+            self.load([key])
+        return self._rows[key]
+
+    def load(self, ids: Sequence[int]) -> None:
+        """Read rows in one statement."""
+        missing = [key for key in ids if key not in self._rows]
+        if missing:
+            self._rows |= {row.id: row for row in chunks_by_id(self._db, missing)}
+
+
+class Texts:
+    """Texts of candidates by id, read when they are needed."""
+
+    def __init__(self, db: Database, locations: ChunkLocations) -> None:
+        self._db = db
+        self._locations = locations
+        self._texts: dict[int, str] = {}
+
+    def load(self, ids: Sequence[int]) -> Mapping[int, str]:
+        """Return texts by id, at least those of `ids`."""
+        missing = [key for key in ids if key not in self._texts]
+        if missing:
+            self._texts |= load_texts(self._db, missing)
+        return self._texts
+
+    def load_all(self) -> Mapping[int, str]:
+        """Return the texts of all candidates by id."""
+        return self.load(self._locations.ids.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Candidates and where they are.
+
+    Attributes:
+        rows: By id.
+        locations: In columns.
+        by_keyword, by_vector: The candidates that keywords and vectors found, with their scores.
+    """
+
+    rows: Rows
+    locations: ChunkLocations
+    by_keyword: SideScores
+    by_vector: SideScores
+
+
+@dataclass(slots=True)
+class Ranking:
+    """Candidates in their final order, and what led to it.
+
+    Attributes:
+        query, candidates: What is ranked.
+        rows: Where each candidate is, by id.
+        locations: The same in columns.
+        texts: Their texts, as far as they were needed.
+        annotated: Entries of notes with annotations.
+        annotation_weights: Factors of the scores of candidates in such entries, by id.
+        exact_matches: How well each candidate matches the exact terms, by id; those that don't are left out.
+        of_days: Candidates of the days the query names.
+        ranked: Best first, scores from 0 to 1.
+        ids: Their ids.
+        fused: Keyword and vector scores alone, as `locations` has the candidates.
+        near_duplicates: Which candidates repeat a better one.
+        scores: Scores after each stage by its name, if an explanation is wanted.
+    """
+
+    query: Query
+    candidates: Candidates
+    rows: Rows
+    locations: ChunkLocations
+    texts: Texts
+    annotated: AnnotatedFiles
+    annotation_weights: dict[int, float]
+    exact_matches: dict[str | int, int]
+    of_days: frozenset[int]
+    ranked: Sequence[Ranked] = ()
+    ids: Sequence[int] = ()
+    fused: FloatArray = field(default_factory=lambda: np.zeros(0))
+    near_duplicates: NearDuplicates = field(init=False)
+    scores: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a candidate is relevant for certain: it matches an exact term or is of a day of the query."""
+        return bool(self.candidates.of_days) or bool(self.exact_matches)
+
+    def note_scores(self, stage: str, scores: Mapping[int, float]) -> None:
+        """Keep the scores after a stage."""
+        self.scores[stage] = dict(scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a ranking after fusion.
+
+    Attributes:
+        name: As explanations name it.
+        applies: Whether there is anything to do for a query and its candidates.
+        rank: Returns the new order.
+        changes_scores: Whether it changes scores, not only the order.
+    """
+
+    name: str
+    applies: Callable[[Ranking], bool]
+    rank: Callable[[Sequence[Ranked], Ranking], Sequence[Ranked]]
+    changes_scores: bool = True
+
+
+def _is_reference_formula(query: Query) -> bool:
+    """Return whether scores are OpenClaw's: both weighted and added, and nothing else."""
+    return query.settings.hybrid.fusion == "weighted"
+
+
+def _decay(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
+    decay = ranking.query.settings.hybrid.temporal_decay
+    return decay_candidates(ranked, ranking.query.now_ms, decay.half_life_days)
+
+
+def _put_exact_first(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
+    return put_exact_first(ranked, ranking.exact_matches) if ranking.exact_matches else ranked
+
+
+def _diversify(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
+    """Put near repetitions later among candidates that match the exact terms equally well."""
+    exact, lambda_ = ranking.exact_matches, ranking.query.settings.hybrid.mmr.lambda_
+    ordered: list[Ranked] = []
+    for count in sorted({exact.get(item.id, 0) for item in ranked}, reverse=True):
+        group = [item for item in ranked if exact.get(item.id, 0) == count]
+        ordered += rerank_mmr(group, lambda_, MMR_PLACES)
+    return ordered
+
+
+def _balance_sources(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
+    rows = ranking.rows
+    rows.load(ids_of(ranked))
+    return interleave_notes(
+        ranked,
+        lambda item: rows[int(item.id)].source == "sessions",
+        lambda item: item.text_score is not None or (item.vector_score or 0.0) >= MIN_COSINE,
+    )
+
+
+STAGES = (
+    Stage(
+        "days",
+        lambda ranking: bool(ranking.of_days),
+        lambda ranked, ranking: prefer_days(ranked, ranking.of_days),
+    ),
+    Stage("decay", lambda ranking: ranking.query.settings.hybrid.temporal_decay.enabled, _decay),
+    Stage(
+        "annotations",
+        lambda ranking: bool(ranking.annotation_weights),
+        lambda ranked, ranking: weigh_annotated(ranked, ranking.annotation_weights),
+    ),
+    Stage(
+        "exact",
+        lambda ranking: bool(ranking.query.exact_terms) and not _is_reference_formula(ranking.query),
+        _put_exact_first,
+    ),
+    Stage(
+        "diversity",
+        lambda ranking: ranking.query.settings.hybrid.mmr.enabled,
+        _diversify,
+        changes_scores=False,
+    ),
+    Stage(
+        "sources",
+        lambda ranking: ranking.query.limits.notes_scope is not None,
+        _balance_sources,
+        changes_scores=False,
+    ),
+)
+"""What follows fusion, in this order."""
+
+
+def rank(snapshot: Snapshot, query: Query, candidates: Candidates) -> Ranking:
+    """Return all candidates in their final order, with scores from 0 to 1 (blocking)."""
+    located = locate(snapshot, candidates)
+    locations, texts = located.locations, Texts(snapshot.db, located.locations)
+    annotated = load_annotations(snapshot.db)
+    is_reference = _is_reference_formula(query)
+    ranking = Ranking(
+        query,
+        candidates,
+        located.rows,
+        locations,
+        texts,
+        annotated,
+        _annotation_weights(annotated, locations, query.limits.active_projects),
+        {} if is_reference else _exact_matches(query, candidates, locations, texts),
+        frozenset() if is_reference else candidates.of_days,
+    )
+    if query.settings.hybrid.fusion == "normalized":
+        ranked = _fuse_normalized(ranking, located)
+    else:
+        ranked = _fuse_other(ranking)
+    for stage in STAGES:
+        if stage.applies(ranking):
+            ranked = stage.rank(ranked, ranking)
+            if stage.changes_scores and query.limits.explain:
+                ranking.note_scores(stage.name, {int(item.id): item.score for item in ranked})
+    floor = _min_score(query)
+    ranking.ranked = ranked if floor is None else [item for item in ranked if item.score >= floor]
+    weights = ranking.annotation_weights
+    ranking.of_days = frozenset(key for key in ranking.of_days if weights.get(key) != 0)
+    ids = ranking.ids = ids_of(ranking.ranked)
+    ranking.near_duplicates = NearDuplicates(ids, locations.likeness[locations.at(ids)], texts.load)
+    return ranking
+
+
+def locate(snapshot: Snapshot, candidates: Candidates) -> Located:
+    """Return where candidates are; those that aren't in the index are left out."""
+    by_keyword, by_vector, of_days = candidates.by_keyword, candidates.by_vector, candidates.of_days
+    count = len(by_keyword) + len(by_vector) + len(of_days)
+    found = np.fromiter(chain(by_keyword, by_vector, of_days), np.int64, count)
+    ids, at = np.unique(found, return_inverse=True)
+    rows, locations = _read_locations(snapshot, ids, candidates.rows)
+    if len(locations) < len(ids):
+        there = frozenset(locations.ids.tolist())
+        return locate(
+            snapshot,
+            Candidates(
+                {key: score for key, score in by_keyword.items() if key in there},
+                {key: score for key, score in by_vector.items() if key in there},
+                of_days & there,
+                rows=rows,
+            ),
+        )
+    keyword_rows = at[: len(by_keyword)]
+    vector_rows = at[len(by_keyword) : len(by_keyword) + len(by_vector)]
+    return Located(
+        Rows(snapshot.db, rows),
+        locations,
+        SideScores(keyword_rows, _as_array(by_keyword)),
+        SideScores(vector_rows, _as_array(by_vector)),
+    )
+
+
+def _as_array(scores: Mapping[int, float]) -> FloatArray:
+    return np.fromiter(scores.values(), np.float64, len(scores))
+
+
+def _read_locations(
+    snapshot: Snapshot, ids: Ints, known: Mapping[int, ChunkRow]
+) -> tuple[dict[int, ChunkRow], ChunkLocations]:
+    """Return where chunks are: rows by id, and columns. No row is read if the locations are in RAM."""
+    if snapshot.locations is not None:
+        return {}, snapshot.locations.select(ids)
+    wanted = ids.tolist()
+    missing = [key for key in wanted if key not in known]
+    read = {row.id: row for row in chunks_by_id(snapshot.db, missing)} if missing else {}
+    rows = {key: row for key in wanted if (row := known.get(key) or read.get(key)) is not None}
+    return rows, locations_of(rows.values())
+
+
+def _annotation_weights(
+    annotated: AnnotatedFiles, locations: ChunkLocations, active_projects: Collection[str]
+) -> dict[int, float]:
+    """Return the weights of the candidates whose entry's annotations change their score, by id."""
+    weights = {}
+    for path, entries in annotated.items():
+        number = locations.file_numbers.find(path)
+        if number is None:
+            continue
+        for at in (locations.files == number).nonzero()[0].tolist():
+            entry = entries.at(int(locations.lines[at]))
+            if entry is not None:
+                weights[int(locations.ids[at])] = annotation_weight(entry.annotations, active_projects)
+    return {key: weight for key, weight in weights.items() if weight != 1}
+
+
+def _exact_matches(
+    query: Query, candidates: Candidates, locations: ChunkLocations, texts: Texts
+) -> dict[str | int, int]:
+    """Return how well candidates match the exact terms of a query in their path or text; others are left out.
+
+    Most queries have no exact term but the whole query: then only candidates with all of its terms are read.
+    """
+    names, ids = query.exact_terms, locations.ids.tolist()
+    if not names:
+        return {}
+    with_all = candidates.with_all_terms
+    if with_all is not None and all(is_whole(name, query.text) for name in names):
+        read = [key for key in ids if key in with_all]
+    else:
+        read = ids
+    matches: dict[str | int, int] = {}
+    paths, numbers = locations.paths(), locations.files.tolist()
+    by_file = find_held(names, paths) if len(read) < len(ids) else {}
+    if by_file:
+        matches = {
+            key: by_file[number] for key, number in zip(ids, numbers, strict=True) if number in by_file
+        }
+    if read:
+        known = texts.load(read)
+        path_of = {key: paths[number] for key, number in zip(ids, numbers, strict=True)}
+        matches |= find_held(names, {key: f"{path_of[key]}\n{known.get(key, '')}" for key in read})
+    return matches
+
+
+def _fuse_normalized(ranking: Ranking, located: Located) -> Sequence[Ranked]:
+    """Return the candidates scored by the default formula, ordered once at the end."""
+    query, locations = ranking.query, located.locations
+    texts, vectors = ranking.candidates.by_keyword, ranking.candidates.by_vector
+    weights = _side_weights(query.settings.hybrid, bool(vectors), bool(texts))
+    ranking.fused = normalized_scores(len(locations), located.by_vector, located.by_keyword, *weights)
+    lifted = lifted_scores(ranking.fused, locations)
+    ids, scores = locations.ids.tolist(), lifted.tolist()
+    snippets = ranking.texts.load_all() if query.settings.hybrid.mmr.enabled else {}
+    paths, files, lines = locations.file_numbers.paths, locations.files.tolist(), locations.lines.tolist()
+    end_lines = locations.end_lines
+
+    def item(at: int) -> Ranked:
+        key, end_line = ids[at], int(end_lines[at])
+        vector_score, text_score, snippet = vectors.get(key), texts.get(key), snippets.get(key, "")
+        return Ranked(
+            key, paths[files[at]], lines[at], end_line, snippet, vector_score, text_score, scores[at]
+        )
+
+    def tie_break(at: int) -> TieBreakKey:
+        key = ids[at]
+        return tie_break_key(vectors.get(key), texts.get(key), paths[files[at]], lines[at], key)
+
+    best = rows_best_first(lifted, tie_break)
+    if query.limits.explain:
+        ranking.note_scores("fused", dict(zip(ids, ranking.fused.tolist(), strict=True)))
+        ranking.note_scores("neighbours", dict(zip(ids, scores, strict=True)))
+    return LazyRanking(best, [ids[at] for at in best], item)
+
+
+def _fuse_other(ranking: Ranking) -> Sequence[Ranked]:
+    """Return the candidates scored by OpenClaw's formula or by reciprocal ranks, best first."""
+    hybrid, locations = ranking.query.settings.hybrid, ranking.locations
+    texts, vectors = ranking.candidates.by_keyword, ranking.candidates.by_vector
+    is_reference = _is_reference_formula(ranking.query)
+    snippets = ranking.texts.load_all() if hybrid.mmr.enabled else {}
+    found = []
+    columns = (locations.ids, locations.files, locations.lines, locations.end_lines)
+    for key, file, line, end_line in zip(*(column.tolist() for column in columns), strict=True):
+        text_score = texts.get(key)
+        if text_score is not None and is_reference:
+            text_score = bm25_score(-text_score)
+        path = locations.file_numbers.paths[file]
+        found.append(
+            Candidate(key, path, line, end_line, snippets.get(key, ""), vectors.get(key), text_score)
+        )
+    ranked = (
+        fuse_weighted(found, hybrid.vector_weight, hybrid.text_weight) if is_reference else fuse_rrf(found)
+    )
+    ranking.fused = np.empty(len(locations))
+    ranking.fused[locations.at([int(item.id) for item in ranked])] = [item.score for item in ranked]
+    if ranking.query.limits.explain:
+        ranking.note_scores("fused", {int(item.id): item.score for item in ranked})
+    return ranked
+
+
+def _side_weights(hybrid: Hybrid, has_vectors: bool, has_keywords: bool) -> tuple[float, float]:
+    """Return the weights of vectors and keywords; a side that found nothing leaves all to the other."""
+    if not has_vectors or not has_keywords:
+        return (0.0, 1.0) if has_keywords else (1.0, 0.0)
+    if hybrid.weights_set:
+        return hybrid.vector_weight, hybrid.text_weight
+    return DEFAULT_VECTOR_WEIGHT, 1 - DEFAULT_VECTOR_WEIGHT
+
+
+def _min_score(query: Query) -> float | None:
+    """Return the least score, or None: the default is for OpenClaw's formula and would empty other rankings."""
+    if query.limits.min_score is not None:
+        return query.limits.min_score
+    if query.settings.hybrid.fusion == "weighted" or query.settings.min_score_set:
+        return query.settings.min_score
+    return None

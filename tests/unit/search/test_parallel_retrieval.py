@@ -1,0 +1,124 @@
+"""Words looked up in a second thread bring up what they do in one, of the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trio
+
+from memd.index.cache import set_active_space, store_vectors
+from memd.index.connection import IndexFile
+from memd.index.database import Database
+from memd.index.files import publish_file
+from memd.index.keyword import Scope
+from memd.index.vectors.matrix import MatrixSearch
+from memd.search.retrieve import CANDIDATES, Candidates, retrieve
+from tests.support.indexes import (
+    SPACE,
+    Asked,
+    LoadingMatrix,
+    asked,
+    chunk,
+    file_row,
+    hash_of,
+    snapshot_of,
+    unit,
+)
+from tests.support.open_indexes import run_with_index
+
+TEXTS = [f"alpha {'word ' * (number % 9)}{number}" for number in range(150)] + ["alpha and beta", "only beta"]
+DIMS = 8
+
+
+def run(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None:
+    """Run a test with an index of `TEXTS` and their vectors."""
+
+    def fill(db: Database) -> None:
+        chunks = [chunk(text, line) for line, text in enumerate(TEXTS, 1)]
+        publish_file(db, file_row("memory/a.md"), chunks, 1)
+        publish_file(db, file_row("sessions/s.jsonl", "sessions"), [chunk("alpha was said", 1)], 1)
+        rows = unit(np.random.default_rng(1).normal(size=(len(TEXTS), DIMS)))
+        store_vectors(db, SPACE, [hash_of(text) for text in TEXTS], rows, 1)
+        set_active_space(db, SPACE.id, DIMS)
+
+    async def filled(index: IndexFile) -> None:
+        await index.write(fill)
+        await test(index)
+
+    run_with_index(path, filled)
+
+
+def publish_later(token: trio.lowlevel.TrioToken, index: IndexFile) -> None:
+    """Publish another text from a thread that reads."""
+
+    def publish(db: Database) -> None:
+        publish_file(db, file_row("memory/b.md"), [chunk("beta beta beta", 1)], 1)
+
+    trio.from_thread.run(index.write, publish, trio_token=token)
+
+
+def near(query: str, scope: Scope | None = None, notes_scope: Scope | None = None) -> Asked:
+    """Return a search with a vector."""
+    vector = np.eye(DIMS, dtype=np.float32)[0]
+    return asked(query, vector=vector, scope=scope, notes_scope=notes_scope)
+
+
+def find_candidates(db: Database, wanted: Asked, index: IndexFile | None) -> Candidates:
+    """Return the candidates of a search, by a second thread if an index is given, without what they took."""
+    snapshot = snapshot_of(
+        db, LoadingMatrix(), read_parallel=index.read_parallel if index is not None else None
+    )
+    found = retrieve(snapshot, wanted.query(snapshot))
+    return replace(found, keyword_ms=0.0, vector_ms=0.0)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        near("alpha beta"),
+        near("alpha beta", scope=Scope(("sessions",))),
+        near("alpha beta", notes_scope=Scope(("memory",))),
+        near("what does alhpa mean"),
+        near("?! …"),
+    ],
+)
+def test_a_second_thread_finds_what_one_finds(tmp_path: Path, wanted: Asked) -> None:
+    async def test(index: IndexFile) -> None:
+        def search(db: Database) -> None:
+            assert find_candidates(db, wanted, index) == find_candidates(db, wanted, None)
+
+        await index.read(search)
+
+    run(tmp_path, test)
+
+
+def test_a_commit_that_only_the_second_thread_saw_is_not_in_the_answer(tmp_path: Path) -> None:
+    async def test(index: IndexFile) -> None:
+        token = trio.lowlevel.current_trio_token()
+        matrix = MatrixSearch()
+        await index.read(lambda db: matrix.load(db, SPACE.id))
+
+        def search(db: Database) -> Candidates:
+            snapshot = snapshot_of(db, matrix, read_parallel=index.read_parallel)
+            publish_later(token, index)
+            return retrieve(snapshot, near("beta").query(snapshot))
+
+        found = await index.read(search)
+        assert len(found.by_keyword) == 2
+        assert {row.path for row in found.rows.values()} == {"memory/a.md"}
+
+    run(tmp_path, test)
+
+
+def test_a_list_that_was_cut_has_those_with_all_words_as_well(tmp_path: Path) -> None:
+    async def test(index: IndexFile) -> None:
+        found = await index.read(lambda db: find_candidates(db, near("alpha beta"), index))
+        assert len(found.by_keyword) >= CANDIDATES
+        assert "alpha and beta" in [TEXTS[row.start_line - 1] for row in found.rows.values()]
+        assert len(found.by_vector) == CANDIDATES
+
+    run(tmp_path, test)

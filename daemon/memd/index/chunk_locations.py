@@ -31,7 +31,7 @@ FACTS: Final = 8
 ID, FILE, TEXT = 0, 1, 7
 
 LOCATION_BYTES: Final = 8 * (FACTS + 3)
-"""Memory of a chunk: its facts, its id once more, its text's key and the id beside that."""
+"""RAM of a chunk: its facts, its id again, its text's key and the id of that."""
 
 KEY_BYTES: Final = 16
 """RAM of a vector: its id, and its text's key."""

@@ -36,7 +36,7 @@ def find_distinct(
     """Return the chunks that match, best first, each text once as far as copies crowded others out."""
     rows = {} if rows is None else rows
     found = find_keyword(db, match, limit, scope) if found is None else found
-    # Copies have exactly equal scores, so a list of different scores holds none.
+    # Copies have exactly equal scores, so a list of different scores has none.
     if len(found) < limit or _count_distinct(db, found, rows, locations) >= limit:
         return found
     # All at once: FTS5 scores every match, however few of them are wanted.
@@ -109,7 +109,7 @@ def find_copies(db: Database, digest: str, scope: Scope | None) -> Iterator[Chun
 
 
 def count_copies(db: Database, hashes: Collection[str], scope: Scope | None) -> dict[str, int]:
-    """Return in how many chunks in scope each text stands."""
+    """Return how many chunks in scope have each text."""
     condition, values = scope_sql(scope)
     rows = db.execute(
         f"""SELECT wanted.value, (SELECT count(*) FROM chunks AS c WHERE c.hash = wanted.value AND {condition})

@@ -1,4 +1,4 @@
-"""What any of some words brings up, and what all of them do, with where it stands: in one statement.
+"""Chunks that match any of some terms, and those that match all of them, in one statement.
 
 One, because SQLite leaves Python's lock to others from its begin to its end: a search that has a second thread for it
 compares vectors meanwhile. That thread runs the statement and nothing else; what needs the lock is done by the search's
@@ -25,12 +25,12 @@ _FOUND = msgspec.json.Decoder(list[tuple[float, ChunkRow | int]])
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Chunks by words, each side as (chunk id, negated BM25), best first.
+    """Keyword matches, each side as (chunk id, negated BM25), best first.
 
     Attributes:
         generation: Of the index.
         by_any: Those that hold any of the words.
-        by_all: Those that hold all of them; empty where `by_any` was not cut, and so has them already.
+        by_all: Those that match all terms; empty if `by_any` was not cut, and so has them already.
         rows: Where all of them are, by id.
     """
 
@@ -75,12 +75,12 @@ def match_statement(
         every = "SELECT NULL AS id, NULL AS rank WHERE 0"
     else:
         values["all_of"] = all_of
-    told = f"json_array(found.rank, {ROW_AS_JSON})" if with_rows else "json_array(found.rank, found.id)"
+    found = f"json_array(found.rank, {ROW_AS_JSON})" if with_rows else "json_array(found.rank, found.id)"
     rows = "CROSS JOIN chunks AS c ON c.id = found.id" if with_rows else ""
     sql = f"""WITH some AS MATERIALIZED ({some}), every AS MATERIALIZED ({every})
               SELECT (SELECT value FROM meta WHERE key = :generation),
-                     (SELECT json_group_array({told}) FROM some AS found {rows}),
-                     (SELECT json_group_array({told}) FROM every AS found {rows})"""
+                     (SELECT json_group_array({found}) FROM some AS found {rows}),
+                     (SELECT json_group_array({found}) FROM every AS found {rows})"""
     return MatchStatement(sql, values)
 
 

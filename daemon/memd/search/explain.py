@@ -1,4 +1,4 @@
-"""Why a hit stands where it stands, in words a person understands."""
+"""Why a hit has its rank, in words for people."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ STEPS = {
     "annotations": "the importance or project of its entry",
     "exact": "the very names in the question come first",
 }
-"""What changes a score after words and meaning are added, in this order, in words."""
+"""What changes a score after fusion, stage by stage, in words."""
 
 LOST = {
     "neighbours": "others have a passage beside them that was found as well",
     "days": "notes of other days than those in the question count less",
     "exact": "others hold the very names in the question",
 }
-"""The same where a score became smaller."""
+"""The same for a score that became smaller."""
 
-TOLD = 0.0005
-"""Changes of a score smaller than this are not told."""
+MIN_CHANGE = 0.0005
+"""Smaller changes of a score are not mentioned."""
 
 
 def explain_hits(
@@ -81,18 +81,18 @@ def _places(scores: Mapping[int, float | None]) -> dict[int, int]:
 
 
 def _word(word: WeighedTerm, key: int) -> dict[str, Any]:
-    """Return one word of the question: whether the hit holds it, and how telling it is."""
-    told: dict[str, Any] = {
+    """Return one term of the query: whether the hit has it, and its weight."""
+    described: dict[str, Any] = {
         "word": word.word,
         "held": key in word.matching,
         "chunks": word.chunks,
         "weight": round(word.weight, 3),
     }
-    return told | ({"taken_for": list(word.corrections)} if word.corrections else {})
+    return described | ({"taken_for": list(word.corrections)} if word.corrections else {})
 
 
 def _words_said(asked: Sequence[WeighedTerm], key: int, parts: Mapping[str, frozenset[str]]) -> list[str]:
-    """Return which words of the question the hit holds, and which it doesn't."""
+    """Return which terms of the query the hit has, and which it lacks."""
     held_words = [word for word in asked if key in word.matching]
     lost_words = [word for word in asked if key not in word.matching]
     of_held, of_lost = ({word.word for word in words} for words in (held_words, lost_words))
@@ -118,12 +118,12 @@ def _containing(asked: Sequence[WeighedTerm]) -> dict[str, frozenset[str]]:
 
 
 def _copies_said(others: int) -> str:
-    """Return in how many other places a hit stands."""
+    """Return in how many other places the text of a hit is."""
     return "another place says the same" if others == 1 else f"{others} other places say the same"
 
 
 def _found_said(item: Ranked, by_words: int | None, by_meaning: int | None) -> list[str]:
-    """Return on which places words and meaning found it."""
+    """Return the ranks among keyword and vector matches."""
     said = []
     if by_words is not None:
         said.append(f"number {by_words} by words (BM25 {item.text_score:.2f})")
@@ -138,7 +138,7 @@ def _steps_said(steps: Mapping[str, float]) -> list[str]:
     before = steps.get("fused", 0.0)
     for name, why in STEPS.items():
         now = steps.get(name, before)
-        if abs(now - before) >= TOLD:
+        if abs(now - before) >= MIN_CHANGE:
             said.append(f"{before:.3f} to {now:.3f}: {why if now > before else LOST.get(name, why)}")
         before = now
     return said

@@ -94,7 +94,7 @@ class HitCutter:
                 region = (regions if place is row else self._load_regions([(place, text)])).get(place.id)
                 hit, span = self._cut_one(item, place, text, region, count)
                 if self._is_current(hit):
-                    if not self._is_told(hit) and self._is_about(item, hit, text):
+                    if not self._is_repeated(hit) and self._is_about(item, hit, text):
                         self._hits.append(hit)
                         self.shown.append((item, f"{place.path}\n{text}"))
                         self._spans[place.path].append(span)
@@ -113,14 +113,14 @@ class HitCutter:
         return annotations is None or not annotations.is_invalid
 
     def _load_regions(self, passages: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:
-        """Return what surrounds passages, where there is room to show any of it."""
+        """Return what surrounds chunks that are shorter than a snippet."""
         short = [(row, text) for row, text in passages if len(text) <= SNIPPET_CHARACTERS]
         return load_regions(self._db, short, SNIPPET_CHARACTERS, self._ranking.annotated)
 
     def _cut_one(
         self, item: Ranked, row: ChunkRow, text: str, region: Region | None, copies: int
     ) -> tuple[Hit, tuple[int, int]]:
-        """Return a candidate as it is shown where it stands, and the span of the file that shows."""
+        """Return the hit of a candidate in one place, and the span of the file that its snippet covers."""
         query = self._query
         if region is None:
             cut = cut_snippet(text, row.start_line, query.plan.words, SNIPPET_CHARACTERS)
@@ -150,7 +150,7 @@ class HitCutter:
         return hit, span
 
     def _is_shown(self, row: ChunkRow) -> bool:
-        """Return whether most of a candidate stands in the snippets of better ones."""
+        """Return whether most of a candidate is in the snippets of better ones."""
         shown, at = 0, row.start_char
         for start, end in sorted(self._spans.get(row.path, [])):
             upto = min(end, row.end_char)
@@ -159,14 +159,14 @@ class HitCutter:
         return shown > SHOWN_SHARE * (row.end_char - row.start_char)
 
     def _is_about(self, item: Ranked, hit: Hit, text: str) -> bool:
-        """Return whether a hit shows any word it was found by, where its passage's own part of it was not cut off."""
+        """Return whether a snippet shows a term it was found by, unless all of its chunk is in the snippet."""
         if item.text_score is None or text.strip() in hit.snippet:
             return True
         words = self._query.plan.words
         return has_words(hit.snippet, words) or not has_words(text, words)
 
-    def _is_told(self, new: Hit) -> bool:
-        """Return whether a hit shows nothing that an earlier one doesn't; another place of it is counted there."""
+    def _is_repeated(self, new: Hit) -> bool:
+        """Return whether an earlier hit shows all that a hit shows; another place of it is counted there."""
         for place, hit in enumerate(self._hits):
             if hit.path == new.path and hit.start_line <= new.start_line and new.end_line <= hit.end_line:
                 if new.snippet in hit.snippet:
@@ -216,12 +216,12 @@ def _unshown(first: int, end: int, shown: Sequence[tuple[int, int]]) -> tuple[in
 
 
 def _placed(cut: Snippet, line_map: Sequence[int] | None) -> Snippet:
-    """Return a snippet with its real lines: those of the transcript, where its text was made from one."""
+    """Return a snippet with its real lines: those of the transcript if its text was made from one."""
     if line_map is None or cut.end_line > len(line_map):
         return cut
     return replace(cut, start_line=line_map[cut.start_line - 1], end_line=line_map[cut.end_line - 1])
 
 
 def _citation(path: str, start_line: int, end_line: int) -> str:
-    """Return where a hit is, as people write it: path#L3-L9."""
+    """Return a hit's place as people write it: path#L3-L9."""
     return f"{path}#L{start_line}" if start_line == end_line else f"{path}#L{start_line}-L{end_line}"

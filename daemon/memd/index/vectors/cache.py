@@ -34,7 +34,7 @@ class SpaceFacts:
 
 
 class Evictable(Protocol):
-    """Whoever holds vectors in memory."""
+    """An owner of vectors in RAM."""
 
     def drop(self) -> None:
         """Give the memory back."""
@@ -66,7 +66,7 @@ class MatrixBudget:
         owner.drop()
 
     def drop_unused(self, for_s: float) -> int:
-        """Take matrices out of memory that nobody has searched for some time; return how many."""
+        """Release matrices that have not been searched for some time; return how many."""
         before = self._now() - for_s
         unused = [held for held in self._admitted.values() if held.used_at <= before]
         for held in unused:
@@ -88,7 +88,7 @@ class _Admitted:
 
 
 class VectorCache:
-    """One agent's vectors of the space in use, and where its chunks stand.
+    """What is kept in RAM of one agent's index: vectors of the space in use, chunk locations, vocabulary.
 
     Args:
         extension: sqlite-vec, after it was tried.
@@ -129,7 +129,7 @@ class VectorCache:
 
     @property
     def needed_bytes(self) -> int:
-        """What the matrix takes in memory, where it is there."""
+        """RAM of the matrix, whether it is loaded or not."""
         return needed_bytes(self.count, self.dims)
 
     @property
@@ -138,13 +138,13 @@ class VectorCache:
         return self.count > 0 and not self._matrix.is_loaded and self.choice().search is self._matrix
 
     def warm_up(self, db: Database) -> None:
-        """Bring the vectors into memory, where they are wanted there and aren't (blocking)."""
+        """Read the vectors into RAM if they are searched there (blocking); this renews the read transaction of `db`."""
         if self._space_id is not None and self.is_cold:
             self._matrix.load(db, self._space_id)
 
     @property
     def _wants_locations(self) -> bool:
-        """Whether places are to be read: they are in memory where the vectors are."""
+        """Whether locations are to be read: they are in RAM if the vectors are."""
         return self._matrix.is_loaded and self.locations.is_wanted
 
     async def wait_locations_wanted(self) -> None:
@@ -214,7 +214,7 @@ def load_facts(db: Database, space_id: str) -> SpaceFacts:
 
 
 def activate_space(db: Database, space_id: str) -> bool:
-    """Make a space the one that answers, where it holds vectors and doesn't answer yet."""
+    """Make a space the one that answers if it has vectors and doesn't answer yet."""
     dims = find_dims(db, space_id)
     active = active_space(db)
     if dims is None or (active is not None and (active.id, active.dims) == (space_id, dims)):

@@ -142,10 +142,10 @@ class MatrixSearch:
         return len(self)
 
     def _load(self, db: Database, space_id: str) -> None:
-        """Read all vectors in use; changes told meanwhile are replayed on top.
+        """Read all vectors in use; changes that arrive meanwhile are replayed on top.
 
-        A change is told after its commit. The reader may have begun before that, and would read rows without
-        a change that was told to nobody: so it starts anew, after the noting of changes has begun.
+        A change arrives after its commit. The reader may have begun before that, and would miss a change that arrived
+        before loading began: so its transaction is renewed after the noting of changes has begun.
         """
         loading = _Loading(space_id)
         with self._lock:

@@ -17,14 +17,14 @@ ALIKE = 0.8
 """Share of common words (Jaccard) from which two texts say the same."""
 
 LEAST_WORDS = 12
-"""Shorter texts are alike too easily: `Standup at 9` and `Standup at 10` say different things."""
+"""Shorter texts are similar too easily: `Standup at 9` and `Standup at 10` say different things."""
 
 
 class NearDuplicates:
     """Which candidates repeat a better one; found out for those that are asked for.
 
     Of two hundred candidates a few are shown. Comparing two texts word by word costs more than ranking them did, so
-    only what stands near those few is compared.
+    only candidates near those few are compared.
     """
 
     def __init__(

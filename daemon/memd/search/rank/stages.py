@@ -18,11 +18,11 @@ from memd.text.query.dates import date_in_path
 from memd.text.tokens import folded_words
 
 DAY_SHARE = 0.35
-"""What being of a day that was asked for counts, of the whole score. A note of another day may still be first where
-it alone has to do with the rest of the question."""
+"""Share of the score for being of a day that the query names. A note of another day may still be first if it alone
+matches the rest of the query."""
 
-MOST_GUESSED = 0.9
-"""Highest score of a candidate without the very name that was asked for, where others have it."""
+MAX_INEXACT_SCORE = 0.9
+"""Highest score of a candidate without an exact match if others have one."""
 
 DAY_MS = 86_400_000
 """Milliseconds in a day."""
@@ -38,7 +38,7 @@ OTHER_PROJECT_WEIGHT: Final = 0.9
 
 
 def prefer_days(items: Iterable[Ranked], asked: Collection[str | int]) -> list[Ranked]:
-    """Move candidates of the days a question names up."""
+    """Move candidates of the days a query names up."""
     listed = list(items)
     if not asked:
         return best_first(listed)
@@ -55,7 +55,7 @@ def decay_weight(age_days: float, half_life_days: float) -> float:
 
 
 def decay_candidates(items: Iterable[Ranked], now_ms: int, half_life_days: float) -> list[Ranked]:
-    """Weigh scores by the age of the notes they belong to, and order them anew."""
+    """Weigh scores by the age of their notes, and order the candidates again."""
     weighed = []
     for item in items:
         day = date_in_path(item.path)
@@ -92,22 +92,22 @@ def weigh_annotated(items: Sequence[Ranked], weights: Mapping[int, float]) -> li
     return best_first(weighed)
 
 
-def put_exact_first(items: Sequence[Ranked], held: Mapping[str | int, int]) -> list[Ranked]:
-    """Put candidates that hold the very names of a question before all others, those with more of them first."""
-    most = max((held.get(item.id, 0) for item in items), default=0)
+def put_exact_first(items: Sequence[Ranked], matches: Mapping[str | int, int]) -> list[Ranked]:
+    """Put candidates that match exact terms before all others, those that match more of them first."""
+    most = max((matches.get(item.id, 0) for item in items), default=0)
     if most == 0:
         return best_first(items)
-    top = max((item.score for item in items if not held.get(item.id, 0)), default=0.0)
-    shrink = min(1.0, MOST_GUESSED / top) if top > 0 else 1.0
+    top = max((item.score for item in items if not matches.get(item.id, 0)), default=0.0)
+    shrink = min(1.0, MAX_INEXACT_SCORE / top) if top > 0 else 1.0
 
     def placed(item: Ranked) -> float:
-        count = held.get(item.id, 0)
+        count = matches.get(item.id, 0)
         if count == 0:
-            return min(MOST_GUESSED, item.score * shrink)
-        return MOST_GUESSED + (1 - MOST_GUESSED) * (count - 1 + item.score) / most
+            return min(MAX_INEXACT_SCORE, item.score * shrink)
+        return MAX_INEXACT_SCORE + (1 - MAX_INEXACT_SCORE) * (count - 1 + item.score) / most
 
     # By group, not by the new score: the worst of one group and the best of the next may have the same.
-    ordered = sorted(best_first(items), key=lambda item: -held.get(item.id, 0))
+    ordered = sorted(best_first(items), key=lambda item: -matches.get(item.id, 0))
     return [with_score(item, placed(item)) for item in ordered]
 
 
@@ -153,7 +153,7 @@ def _as_bits(items: Sequence[Ranked]) -> list[int]:
 
 
 def _jaccard(one: int, other: int, both_sizes: int) -> float:
-    """Return how alike two sets of words are, 0 to 1; two empty ones are the same."""
+    """Return the Jaccard index of two sets of words, 0 to 1; two empty ones are the same."""
     if both_sizes == 0:
         return 1.0
     shared = (one & other).bit_count()
@@ -161,24 +161,24 @@ def _jaccard(one: int, other: int, both_sizes: int) -> float:
 
 
 def interleave_notes(
-    ranked: Sequence[Ranked], is_transcript: Callable[[Ranked], bool], deserves_seat: Callable[[Ranked], bool]
+    ranked: Sequence[Ranked], is_transcript: Callable[[Ranked], bool], is_relevant: Callable[[Ranked], bool]
 ) -> list[Ranked]:
     """Return results in an order in which transcripts never take more than every second place from a note.
 
-    The order is by score, except that a note which deserves a seat comes before a better transcript where
-    transcripts have had their half, rounded up. What stands on a place never depends on how many are wanted.
+    The order is by score, except that a relevant note comes before a better transcript once transcripts have half of
+    the places, rounded up. What is on a place never depends on how many are wanted.
     """
     notes = deque(item for item in ranked if not is_transcript(item))
     transcripts = deque(item for item in ranked if is_transcript(item))
     place_of = {item.id: place for place, item in enumerate(ranked)}
-    seated: list[Ranked] = []
+    balanced: list[Ranked] = []
     taken = 0
     while notes and transcripts:
         note_is_first = place_of[notes[0].id] < place_of[transcripts[0].id]
-        had_their_half = taken >= (len(seated) + 2) // 2
-        if note_is_first or (had_their_half and deserves_seat(notes[0])):
-            seated.append(notes.popleft())
+        had_their_half = taken >= (len(balanced) + 2) // 2
+        if note_is_first or (had_their_half and is_relevant(notes[0])):
+            balanced.append(notes.popleft())
         else:
-            seated.append(transcripts.popleft())
+            balanced.append(transcripts.popleft())
             taken += 1
-    return [*seated, *notes, *transcripts]
+    return [*balanced, *notes, *transcripts]

@@ -14,7 +14,7 @@ from memd.search.rank.fusion import Ranked, best_first
 from memd.search.rank.stages import (
     DAY_MS,
     DAY_SHARE,
-    MOST_GUESSED,
+    MAX_INEXACT_SCORE,
     annotation_weight,
     decay_candidates,
     decay_weight,
@@ -103,7 +103,9 @@ def test_guesses_share_the_room_below_and_names_the_room_above() -> None:
     after = put_exact_first(pool, {3: 2, 4: 1})
 
     assert ids(after) == [3, 4, 1, 2]
-    assert [item.score for item in after] == pytest.approx([0.96, 0.92, MOST_GUESSED, MOST_GUESSED / 2])
+    assert [item.score for item in after] == pytest.approx(
+        [0.96, 0.92, MAX_INEXACT_SCORE, MAX_INEXACT_SCORE / 2]
+    )
 
 
 def test_guesses_that_are_low_enough_keep_their_scores() -> None:

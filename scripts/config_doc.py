@@ -8,25 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
 from memd.embedding.remote.catalog import KNOWN, limits_of
-from memd.settings.layers import NOT_FROM_FILE
-from memd.settings.lifecycle import OWN_GROUPS, PLACES
-from memd.settings.openclaw_accepts import REFUSED_DEFAULTS, is_refused
-from memd.settings.reference import (
-    AGENT_KEYS,
-    DAEMON_KEYS,
-    DEFAULTS_IN_WORDS,
-    LIFE_KEYS,
-    PROVIDER_KEYS,
-    VARIABLES,
-)
-from memd.settings.schema import KEY_KINDS, DaemonSettings, MemorySearch, ProviderEntry, Source, describe_type
+from memd.settings.fields import Field, describe_type, settings_of
+from memd.settings.names import is_refused, life_settings
+from memd.settings.reference import VARIABLES
+from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -38,64 +30,39 @@ IN_MANIFEST = re.compile(r"(\n      \"dreaming\": \{.*?\n      \}).*?(\n    \}\n
 
 TABLE = re.compile(r"(<!-- table: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
-Field = msgspec.structs.FieldInfo
-
-TYPES_IN_WORDS = {
-    "sources": 'a list of "memory", "sessions"',
-    "extraPaths": "a list of paths, or of objects with a path and a pattern",
-    "models": "a list of objects with an id",
-    "apiKey": KEY_KINDS,
+SEARCH_TABLES = {
+    "enabled": "indexed",
+    "provider": "embedding",
+    "remote": "remote",
+    "sync": "sync",
+    "query": "query",
 }
-"""Types of what is read piece by piece, by the last word of the key."""
+"""The tables of `MemorySearch` by the field each begins with."""
 
-
-def fields_of(kind: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Yield every key of a settings struct, as it stands in a file, with its field."""
-    for field in msgspec.structs.fields(kind):
-        if field.name in NOT_FROM_FILE or (kind is ProviderEntry and field.name == "id"):
-            continue
-        key = f"{prefix}{field.encode_name}"
-        options = [each for each in get_args(field.type) or (field.type,) if each is not type(None)]
-        inner = options[0] if len(options) == 1 else None
-        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            yield from fields_of(inner, f"{key}.")
-        else:
-            yield key, field
-
-
-def life_fields() -> dict[str, Field]:
-    """Return every key of an agent's life, as it stands in the whole file, with its field."""
-    return {key: field for place, kind in PLACES.items() for key, field in fields_of(kind, f"{place}.")}
-
-
-def own_names() -> dict[str, str]:
-    """Return the name of every setting of an agent's life in memd's own places, by its place in openclaw.json."""
-    return {
-        f"{place}.{key}": f"{OWN_GROUPS[kind]}.{key}".lstrip(".")
-        for place, kind in PLACES.items()
-        for key, _ in fields_of(kind)
-    }
+Settings = Sequence[tuple[str, Field]]
 
 
 def tables() -> dict[str, str]:
     """Return every table by its name."""
-    agent = dict(fields_of(MemorySearch))
-    made = {
-        name: _keys_table(
-            {key: agent[key] for key in sentences},
-            sentences,
-            {key: "no" if is_refused(key) else "yes" for key in sentences},
-        )
-        for name, sentences in AGENT_KEYS.items()
-    }
+    made = {name: _keys_table(rows, with_openclaw=True) for name, rows in _search_tables().items()}
     made["life"] = _life_table()
-    made["entries"] = _keys_table(dict(fields_of(ProviderEntry)), PROVIDER_KEYS)
-    made["daemon"] = _keys_table(dict(fields_of(DaemonSettings)), DAEMON_KEYS)
+    made["entries"] = _keys_table([*settings_of(ProviderEntry)])
+    made["daemon"] = _keys_table([*settings_of(DaemonSettings)])
     made["variables"] = _table(
         ("variable", "meaning"), [(f"`{name}`", meaning) for name, meaning in VARIABLES.items()]
     )
     made["providers"] = _providers_table()
     return made
+
+
+def _search_tables() -> dict[str, list[tuple[str, Field]]]:
+    """Return the settings of each table of `MemorySearch`."""
+    parts: dict[str, list[tuple[str, Field]]] = {}
+    name = ""
+    for key, field in settings_of(MemorySearch):
+        name = SEARCH_TABLES.get(key.partition(".")[0], name)
+        parts.setdefault(name, []).append((key, field))
+    return parts
 
 
 def render(page: str) -> str:
@@ -104,38 +71,42 @@ def render(page: str) -> str:
     return TABLE.sub(lambda found: found[1] + made[found[2]] + found[3], page)
 
 
-def _keys_table(
-    fields: Mapping[str, Field], sentences: Mapping[str, str], accepted: Mapping[str, str] | None = None
-) -> str:
-    """Return a table of keys, in the order of their sentences; `accepted` is the column on openclaw.json."""
+def _keys_table(settings: Settings, *, with_openclaw: bool = False) -> str:
+    """Return a table of settings; `with_openclaw` adds the column on openclaw.json."""
     rows = []
-    for key, meaning in sentences.items():
-        kind = TYPES_IN_WORDS.get(key.rpartition(".")[2]) or describe_type(fields[key].type)
-        place = () if accepted is None else (accepted[key],)
-        rows.append((f"`{key}`", kind, _default(key, fields[key]), *place, meaning))
-    heads = ("key", "type", "default", *(() if accepted is None else ("openclaw.json",)), "meaning")
+    for key, field in settings:
+        place = ("no" if is_refused(key) else "yes",) if with_openclaw else ()
+        rows.append((f"`{key}`", _kind(field), _default(field), *place, field.about.meaning))
+    heads = ("key", "type", "default", *(("openclaw.json",) if with_openclaw else ()), "meaning")
     return _table(heads, rows)
 
 
 def _life_table() -> str:
-    """Return the table of an agent's life: names in memd's own places, and where openclaw.json has them."""
-    fields, rows = life_fields(), []
-    refused = {f"agents.defaults.{key}" for key in REFUSED_DEFAULTS}
-    for place, name in own_names().items():
-        kind = describe_type(fields[place].type)
-        found = "no" if place in refused else f"`{place}`"
-        rows.append((f"`{name}`", kind, _default(place, fields[place]), found, LIFE_KEYS[place]))
+    """Return the table of what is beside the search: own names, and where openclaw.json has them."""
+    rows = [
+        (
+            f"`{name}`",
+            _kind(field),
+            _default(field),
+            "no" if field.is_refused else f"`{place}`",
+            field.about.meaning,
+        )
+        for name, place, field in life_settings()
+    ]
     return _table(("key", "type", "default", "openclaw.json", "meaning"), rows)
 
 
-def _default(key: str, field: Field) -> str:
-    """Return a key's default as it would stand in a file, or in words."""
-    value: Any = field.default
-    if field.default_factory is not msgspec.NODEFAULT:
-        value = field.default_factory()
-    if value is msgspec.NODEFAULT or value is None or value == "":
-        return DEFAULTS_IN_WORDS.get(key, "none")
-    return f"`{json.dumps(value)}`"
+def _kind(field: Field) -> str:
+    """Return a setting's type in words, with its unit."""
+    about = field.about
+    return (about.kind or describe_type(field.type)) + (f", in {about.unit}" if about.unit else "")
+
+
+def _default(field: Field) -> str:
+    """Return a setting's default as it would stand in a file, or in words."""
+    if field.default is None or field.default == "":
+        return field.about.default or "none"
+    return f"`{json.dumps(field.default)}`"
 
 
 # --- the plugin's manifest -----------------------------------------------------------------------------
@@ -145,7 +116,6 @@ AGENT_SCHEMA = (
 )
 
 READ_PIECE_BY_PIECE: dict[str, dict[str, Any]] = {
-    "sources": {"type": "array", "items": {"enum": sorted(get_args(Source))}},
     "extraPaths": {
         "type": "array",
         "items": {
@@ -187,13 +157,10 @@ def plugin_properties() -> dict[str, Any]:
     they would win over what `memory.search` says.
     """
     root: dict[str, Any] = {"properties": {}}
-    search = dict(fields_of(MemorySearch))
-    for sentences in AGENT_KEYS.values():
-        for key, meaning in sentences.items():
-            _add_property(root, f"search.{key}", _leaf(key, search[key], meaning))
-    life = life_fields()
-    for place, name in own_names().items():
-        _add_property(root, name, _leaf(place, life[place], LIFE_KEYS[place]))
+    for key, field in settings_of(MemorySearch):
+        _add_property(root, f"search.{key}", _leaf(field))
+    for name, _, field in life_settings():
+        _add_property(root, name, _leaf(field))
     properties: dict[str, Any] = root["properties"]
     agent = {"type": "object", "additionalProperties": False, "properties": dict(properties)}
     properties["agents"] = {"type": "object", "description": AGENT_SCHEMA, "additionalProperties": agent}
@@ -209,16 +176,18 @@ def _add_property(root: dict[str, Any], name: str, leaf: dict[str, Any]) -> None
     root["properties"][key] = leaf
 
 
-def _leaf(key: str, field: Field, meaning: str) -> dict[str, Any]:
-    """Return the schema of one setting, with its sentence and default in words."""
-    options = [each for each in get_args(field.type) if each is not type(None)]
-    is_optional = len(options) < len(get_args(field.type))
-    schema = READ_PIECE_BY_PIECE.get(key.rpartition(".")[2])
+def _leaf(field: Field) -> dict[str, Any]:
+    """Return the schema of one setting, with its sentence, unit and default in words."""
+    about = field.about
+    schema = READ_PIECE_BY_PIECE.get(field.key)
     if schema is None:
-        schema = msgspec.json.schema(options[0] if is_optional else field.type)
-    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", meaning)
-    default = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", _default(key, field))
-    return schema | {"description": f"{text} Default: {default}."}
+        options = [each for each in get_args(field.type) if each is not type(None)]
+        is_optional = type(None) in get_args(get_args(field.type)[0])
+        kind = get_args(options[0])[0] if is_optional else field.type
+        schema = msgspec.json.schema(kind)
+    unit = f" {about.unit}" if about.unit else ""
+    text = f"{about.meaning} Default: {_default(field)}{unit}."
+    return schema | {"description": re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)}
 
 
 def render_manifest(text: str) -> str:

@@ -6,7 +6,6 @@ import ast
 import importlib
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,10 @@ import pytest
 from memd.cli.main import root
 from memd.embedding.remote.catalog import KNOWN
 from memd.settings.agents import load_settings
-from memd.settings.memd_names import OWN_NAMES
-from memd.settings.reference import (
-    AGENT_KEYS,
-    DAEMON_KEYS,
-    DEFAULTS_IN_WORDS,
-    LIFE_KEYS,
-    PROVIDER_KEYS,
-    VARIABLES,
-)
+from memd.settings.fields import settings_of
+from memd.settings.lifecycle import Life
+from memd.settings.names import OWN_NAMES
+from memd.settings.reference import VARIABLES
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd_client import messages, reports
 from memd_client.messages import REQUESTS
@@ -89,45 +83,21 @@ def test_the_command_lines_page_names_every_command_and_option() -> None:
 
 CONFIG_DOC = load_script("config_doc")
 
-SENTENCES: dict[type[Any], Mapping[str, str]] = {
-    MemorySearch: {key: said for part in AGENT_KEYS.values() for key, said in part.items()},
-    ProviderEntry: PROVIDER_KEYS,
-    DaemonSettings: DAEMON_KEYS,
-}
-"""What is said of the keys of every settings file."""
+SETTINGS = [
+    each for kind in (MemorySearch, Life, ProviderEntry, DaemonSettings) for each in settings_of(kind)
+]
 
 
-@pytest.mark.parametrize("kind", SENTENCES, ids=lambda kind: kind.__name__)
-def test_every_key_has_a_sentence_and_every_sentence_a_key(kind: type[Any]) -> None:
-    keys = {key for key, _ in CONFIG_DOC.fields_of(kind)}
+def test_the_meaning_of_a_setting_or_variable_is_a_sentence() -> None:
+    meanings = [*(field.about.meaning for _, field in SETTINGS), *VARIABLES.values()]
 
-    assert keys - SENTENCES[kind].keys() == set(), "say what it means in memd/config_keys.py"
-    assert SENTENCES[kind].keys() - keys == set(), "there is no such key"
-
-
-def test_every_key_of_an_agents_life_has_a_sentence_and_every_sentence_a_key() -> None:
-    assert CONFIG_DOC.life_fields().keys() == LIFE_KEYS.keys()
-
-
-def test_no_key_is_told_twice() -> None:
-    assert sum(map(len, AGENT_KEYS.values())) == len(SENTENCES[MemorySearch])
-
-
-def test_what_a_key_means_is_a_sentence() -> None:
-    said = [
-        *(each for part in (*SENTENCES.values(), LIFE_KEYS) for each in part.values()),
-        *VARIABLES.values(),
-    ]
-
-    assert [each for each in said if not re.fullmatch(r"[A-Z`].*\.", each) or "|" in each] == []
+    assert [each for each in meanings if not re.fullmatch(r"[A-Z`].*\.", each) or "|" in each] == []
 
 
 def test_a_default_in_words_stands_only_where_the_code_has_none() -> None:
-    fields_by_key = {key: field for kind in SENTENCES for key, field in CONFIG_DOC.fields_of(kind)}
-    fields_by_key |= CONFIG_DOC.life_fields()
+    in_words = [(key, field.default) for key, field in SETTINGS if field.about.default]
 
-    assert DEFAULTS_IN_WORDS.keys() <= fields_by_key.keys()
-    assert {key for key in DEFAULTS_IN_WORDS if fields_by_key[key].default not in (None, "")} == set()
+    assert [key for key, default in in_words if default not in (None, "")] == []
 
 
 @pytest.mark.parametrize("page", CONFIG_DOC.PAGES, ids=lambda page: page.name)

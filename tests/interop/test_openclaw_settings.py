@@ -12,9 +12,10 @@ import pytest
 
 from memd.settings.agents import OpenClawHome as Settings
 from memd.settings.agents import load_home
+from memd.settings.fields import settings_of
 from memd.settings.memd_toml import MemdToml
-from memd.settings.openclaw_accepts import REFUSED_AGENT, REFUSED_DEFAULTS, is_refused
-from memd.settings.reference import AGENT_KEYS, LIFE_KEYS
+from memd.settings.names import DEFAULTS, REFUSED_AGENT, REFUSED_DEFAULTS, is_refused, life_settings
+from memd.settings.schema import MemorySearch
 from tests.support.doc_examples import examples
 from tests.support.homes import StateHome
 from tests.support.openclaw_home import OpenClawHome, plugin_folder, settings
@@ -127,12 +128,11 @@ def test_what_we_say_openclaw_accepts_is_what_its_schema_has(claw: OpenClawHome)
     agent = agents["entries"]["additionalProperties"]
     search = schema["properties"]["memory"]["properties"]["search"]
 
-    keys = [key for part in AGENT_KEYS.values() for key in part]
+    keys = [key for key, _ in settings_of(MemorySearch)]
     assert [key for key in keys if has(search, key) is is_refused(key)] == []
     assert [key for key in keys if has(agent, f"memory.search.{key}") is is_refused(key)] == []
-    defaults = [
-        key.removeprefix("agents.defaults.") for key in LIFE_KEYS if key.startswith("agents.defaults.")
-    ]
+    places = [place for _, place, _ in life_settings() if place.startswith(f"{DEFAULTS}.")]
+    defaults = [place.removeprefix(f"{DEFAULTS}.") for place in places]
     assert [key for key in defaults if has(agents["defaults"], key) is (key in REFUSED_DEFAULTS)] == []
     assert [key for key in (*REFUSED_AGENT, *defaults) if has(agent, key)] == []
     assert [key for key in REFUSED_DEFAULTS if has(agents["defaults"], key)] == []

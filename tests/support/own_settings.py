@@ -67,10 +67,6 @@ SAMPLES: Final[dict[str, Any]] = {
     "search.query.hybrid.mmr.lambda": 0.5,
     "search.query.hybrid.temporalDecay.enabled": True,
     "search.query.hybrid.temporalDecay.halfLifeDays": 60,
-    "search.query.rerank.enabled": True,
-    "search.query.rerank.model": "/srv/rerank.gguf",
-    "search.query.rerank.candidates": 10,
-    "search.query.rerank.timeoutMs": 500,
     "search.cache.enabled": False,
     "search.cache.maxEntries": 1_000,
 }

@@ -105,9 +105,8 @@ def _copy(
     from memd.cli.import_lines import failed_lines, plan_lines, sum_of
     from memd.cli.import_steps import ask, index
     from memd.cli.wording import ISO, stamp
-    from memd.importing.carry_out import FAILED, carry_out
     from memd.importing.origins import Surroundings, find_origins
-    from memd.importing.plan import WRITTEN, make_plan
+    from memd.importing.plan import FAILED, WRITTEN, carry_out, make_plan
 
     origins = find_origins(kind, source, Surroundings(os.environ, Path(home_directory()), Path.cwd()))
     agent = place.agent

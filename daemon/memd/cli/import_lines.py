@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from memd.cli.lines import BLANK, Line, line, shortenable
 from memd.cli.wording import count, size
-from memd.importing.carry_out import FAILED
 from memd.importing.plan import (
     CHANGED,
     CONFLICT,
     DUPLICATE,
     EDITED,
+    FAILED,
     GONE,
     KEPT,
     LEFT_OUT,

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from memd.cli.connect import Session
-from memd.importing.agents import load_agents
-from memd.importing.vault import Agent
+from memd.importing.agents import Agent, load_agents
 from memd.system.nearest_name import did_you_mean
 from memd_client.discovery import home_directory
 from memd_client.errors import AgentUnknownError, MemdError, MemoryDisabledError

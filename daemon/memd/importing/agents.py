@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from memd.importing.vault import Agent
 from memd.settings.agents import load_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Whose memory is written, and where its settings are."""
+
+    id: str
+    workspace: Path
+    config: Path
+    state_dir: Path
+    home: Path
 
 
 def load_agents(environ: Mapping[str, str], home: Path) -> list[Agent]:

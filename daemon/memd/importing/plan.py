@@ -1,16 +1,25 @@
-"""Sources and what an agent has already -> what to write where. Reads, and writes nothing."""
+"""What an import writes where, and the writing: every copy whole or not at all, and none over unknown text."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memd.importing.origins import Origin
-from memd.importing.provenance import Copy, hash_of, read_copy
-from memd.importing.sources import LIMIT_BYTES, LeftOut, Source, collect
-from memd.importing.targets import FOLDER, other_target, same_name
+from memd.importing.provenance import Copy, Provenance, hash_of, read_copy, with_provenance
+from memd.importing.sources import (
+    FOLDER,
+    LIMIT_BYTES,
+    LeftOut,
+    Source,
+    collect,
+    other_target,
+    same_name,
+    text_of,
+)
+from memd.lifecycle.files import writing
 from memd.sync.disk.discover import Found, discover
 from memd.sync.disk.read import read_file
 from memd_client.errors import MemdError
@@ -33,6 +42,9 @@ LEFT_OUT = "left out"
 """It can't be imported, or isn't meant."""
 GONE = "gone"
 """A copy whose source is no more: it stays."""
+
+FAILED = "failed"
+"""The state of a row that was to be written and wasn't."""
 
 TAKEN = (NEW, CHANGED)
 """What is written of a source's text."""
@@ -167,3 +179,39 @@ def _text(found: Found) -> str | None:
         return read_file(found, LIMIT_BYTES).text
     except MemdError:
         return None
+
+
+# --- writing -----------------------------------------------------------------------------------------------
+
+
+def carry_out(rows: Iterable[Row], kind: str, workspace: Path, imported: str) -> list[Row]:
+    """Write what a plan says, and return what became of it.
+
+    One file that can't be written stops no other. Written files have mode 0600, folders that had to be made 0700.
+    """
+    return [_write(row, kind, workspace, imported) if row.state in WRITTEN else row for row in rows]
+
+
+def _write(row: Row, kind: str, workspace: Path, imported: str) -> Row:
+    """Write one copy."""
+    source = row.read
+    assert source is not None
+    try:
+        text = text_of(source)
+        if text is None:
+            return replace(row, state=FAILED, reason="the source has changed since; import again")
+        provenance = Provenance(kind, source.path, source.sha256, imported)
+        copy = with_provenance(row.kept if row.state == KEPT else text, provenance)
+        if len(copy.encode()) > LIMIT_BYTES:
+            return replace(row, state=FAILED, reason="too big with the line about where it came from")
+        if row.state == NEW:
+            written = writing.create(workspace, row.target, copy)
+        else:
+            written = writing.change(
+                workspace, row.target, lambda held: copy if hash_of(held) == row.held else held
+            )
+    except MemdError as error:
+        return replace(row, state=FAILED, reason=error.message)
+    if written:
+        return row
+    return replace(row, state=FAILED, reason=f"{row.target} was written by somebody meanwhile; import again")

@@ -7,11 +7,10 @@ Everything else is left to the user, who is given the lines.
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,15 @@ from typing import Any
 import json5
 import msgspec
 
-from memd.importing.json5_text import NotFoundError, with_item_first
+from memd.importing.agents import Agent
 from memd.importing.sources import LIMIT_BYTES, LeftOut
 from memd.settings.agents import OpenClawHome, agent_id_of, resolve
 from memd.settings.layers import absolute_path
-from memd.settings.openclaw_accepts import NEWER_FROM, release_of
+from memd.settings.names import NEWER_FROM, release_of
 from memd.settings.openclaw_file import load_agent_folders, load_document, workspace_of
 from memd.settings.schema import ExtraPath
 from memd.sync.disk.discover import discover
+from memd.system.json_edit import JSON5, Keys, append, value_of
 from memd.system.state_file import MAX_SETTINGS_BYTES, load_whole
 from memd.system.temp_files import temp_file
 from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingError, NoteUnwritableError
@@ -35,19 +35,6 @@ NEW, SAME, BY_HAND = "new", "same", "by hand"
 
 PATTERN = "**/*.md"
 """Keeps OpenClaw's own engine out of hidden folders such as `.obsidian` and `.trash`, into which memd never goes."""
-
-Keys = Sequence[str | int]
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """Whose memory the vault is to be, and where its settings are."""
-
-    id: str
-    workspace: Path
-    config: Path
-    state_dir: Path
-    home: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +93,10 @@ def plan_vault(source: Path, agent: Agent) -> VaultPlan:
         return VaultPlan(SAME, vault, "it is an extra path of this agent already", **facts)
     text = "{}\n" if before is None else before.decode("utf-8-sig")
     for keys, value in _places(document, agent, str(vault)):
-        with contextlib.suppress(NotFoundError, ValueError, RecursionError):
-            after = with_item_first(text, keys, value)
+        with contextlib.suppress(ValueError, RecursionError):
+            after = append(text, keys, value, JSON5)
             read = json5.loads(after)
-            if read == _with_item(document, keys, value) and _differs_so(
-                now, _resolved(read, agent), agent, vault
-            ):
+            if read == value_of(after, JSON5) and _differs_so(now, _resolved(read, agent), agent, vault):
                 bom = "\ufeff" if before is not None and before.startswith(b"\xef\xbb\xbf") else ""
                 return VaultPlan(NEW, vault, before=before, after=bom + after, **facts)
     reason = f"{agent.config} has no place for it that would change nothing else"
@@ -245,18 +230,6 @@ def _map(document: Mapping[str, object], key: str) -> Mapping[str, object]:
     """Return an object inside another, an empty one for anything else."""
     value = document.get(key)
     return value if isinstance(value, Mapping) else {}
-
-
-def _with_item(document: object, keys: Keys, value: object) -> Any:
-    """Return a document with a value at the head of a list."""
-    whole: Any = copy.deepcopy(document)
-    here: Any = whole
-    for key in keys[:-1]:
-        if isinstance(key, str) and key not in here:
-            here[key] = {}
-        here = here[key]
-    here[keys[-1]] = [value, *here.get(keys[-1], [])]
-    return whole
 
 
 def _lines(document: Mapping[str, object], agent: Agent, vault: Path) -> str:

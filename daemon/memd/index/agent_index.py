@@ -12,7 +12,7 @@ from memd.index.connection import IndexFile
 from memd.index.openclaw.adopt import SpaceOf
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.agents import AgentConfig
-from memd.settings.layers import is_usual_index
+from memd.settings.search import is_usual_index
 from memd.system.clock import Clock
 from memd.system.temp_files import remove_leftovers, remove_leftovers_in_workspace
 

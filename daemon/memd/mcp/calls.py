@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memd.mcp.all_agents import ALL_AGENTS, answer_of, search_of
-from memd.mcp.definitions import APPEND_NOTE, TOOLS, Tool
+from memd.mcp.definitions import ALL_AGENTS, APPEND_NOTE, MAX_RESULTS, TOOLS, Tool
 from memd.mcp.reach import Reach
 from memd.mcp.readable import say, say_error, say_wrong
-from memd_client import life_requests
+from memd_client import life_requests, requests
 from memd_client.ask import Ask
 from memd_client.errors import AgentUnknownError, BadParamsError, MemdError
-from memd_client.messages import Progress
+from memd_client.messages import Hit, Progress, SearchAgentsReply, SearchedAgent
 from memd_client.wire import to_wire
 
 OnProgress = Callable[[Progress], Awaitable[None]]
@@ -69,7 +68,7 @@ async def _search_all(
 ) -> Outcome:
     """Search the memory of all agents."""
     try:
-        answer = answer_of(await _replied(reach, search_of(given), on_progress))
+        answer = all_agents_answer(await _replied(reach, _search_request(given), on_progress))
     except BadParamsError as error:
         return _wrong(tool, error.message)
     except MemdError as error:
@@ -118,3 +117,96 @@ async def _known_agents(reach: Reach) -> list[str]:
     """Return a line that names the agents one may ask for; none where nobody knows them."""
     agents = await reach.agents_or_none()
     return [f"Known agents: {', '.join(agents)}."] if agents else []
+
+
+# --- a search of all agents ------------------------------------------------------------------------------
+
+
+def _search_request(arguments: Mapping[str, Any]) -> Ask[SearchAgentsReply]:
+    """Return the request that a call makes of the daemon, which checks ranges."""
+    query, most, least = (arguments.get(name) for name in ("query", "maxResults", "minScore"))
+    unknown = arguments.keys() - {"query", "maxResults", "minScore"}
+    if unknown:
+        raise BadParamsError(f"memory_search has no argument {min(map(str, unknown))[:60]!r}")
+    if not isinstance(query, str) or not query.strip():
+        raise BadParamsError("memory_search: `query` must be text that is not empty")
+    if most is not None and (type(most) is not int or not 1 <= most <= MAX_RESULTS):
+        raise BadParamsError(f"memory_search: `maxResults` must be a whole number from 1 to {MAX_RESULTS}")
+    if least is not None and type(least) not in (int, float):
+        raise BadParamsError("memory_search: `minScore` must be a number")
+    return requests.search_agents(query, max_results=most, min_score=least)
+
+
+def all_agents_answer(reply: SearchAgentsReply) -> dict[str, Any]:
+    """Return a reply in the tool's shape; `mode` is `mixed` if the agents were searched in different modes."""
+    answer: dict[str, Any] = {
+        "results": [_result(hit) for hit in reply.hits],
+        "mode": _mode(reply.agents),
+        "agents": [_agent(row) for row in reply.agents],
+    }
+    if reason := "" if reply.hits else _reason(reply.agents):
+        answer["reason"] = reason
+    return answer
+
+
+def _reason(rows: Sequence[SearchedAgent]) -> str:
+    """Return why no agent has a hit: once if for all the same, else by agent."""
+    reasons = {row.agent: row.empty.message for row in rows if row.empty is not None}
+    if len(set(reasons.values())) <= 1:
+        return next(iter(reasons.values()), "")
+    return " ".join(f"Agent {agent}: {message}" for agent, message in reasons.items())
+
+
+def _mode(rows: Sequence[SearchedAgent]) -> str:
+    modes = {row.mode for row in rows if row.error is None}
+    return modes.pop() if len(modes) == 1 else "mixed" if modes else "none"
+
+
+def _result(hit: Hit) -> dict[str, Any]:
+    return {
+        "agent": hit.agent,
+        "path": hit.path,
+        "startLine": hit.start_line,
+        "endLine": hit.end_line,
+        "score": round(hit.score, 4),
+        "snippet": hit.snippet,
+        "source": hit.source,
+    }
+
+
+def _agent(row: SearchedAgent) -> dict[str, Any]:
+    """Return how an agent was searched; with `error` or `degraded` if its part is less than the whole."""
+    told: dict[str, Any] = {"agent": row.agent, "mode": row.mode}
+    if row.error is not None:
+        told["error"] = {"code": row.error.code, "message": row.error.message, "hint": row.error.hint}
+    if row.degraded is not None:
+        degraded = row.degraded
+        told["degraded"] = {"code": degraded.code, "reason": degraded.reason, "hint": degraded.hint}
+    return told
+
+
+# --- progress --------------------------------------------------------------------------------------------
+
+Step = tuple[float, float | None, str]
+"""How far a call is, of how much (None if unknown), and what it does."""
+
+
+class ProgressSteps:
+    """The stages of one request as MCP has progress: one number that only grows."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._before = 0
+        self._last = -1
+
+    def next(self, progress: Progress) -> Step | None:
+        """Return the step of a progress; None if it is not further on than the last."""
+        if progress.stage != self._stage:
+            self._stage = progress.stage
+            self._before = max(self._last, 0)
+        reached = self._before + progress.done
+        if reached <= self._last:
+            return None
+        self._last = reached
+        total = float(self._before + progress.total) if progress.total else None
+        return float(reached), total, f"{progress.stage} {progress.detail}".strip()

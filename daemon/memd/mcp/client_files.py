@@ -75,14 +75,7 @@ CLIENTS: dict[str, McpClient] = {
             "cursor", "Cursor", "mcpServers", ".cursor/mcp.json", False, "Cursor asks whether to turn it on."
         ),
         McpClient("vscode", "VS Code", "servers", ".vscode/mcp.json", True, "`MCP: List Servers` starts it."),
-        McpClient(
-            "claude-desktop",
-            "Claude Desktop",
-            "mcpServers",
-            "",
-            False,
-            "Quit it and start it again.",
-        ),
+        McpClient("claude-desktop", "Claude Desktop", "mcpServers", "", False, "Quit it and start it again."),
     )
 }
 """All of them by name."""

@@ -10,8 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memd.mcp.all_agents import ALL_AGENTS, MAX_RESULTS
 from memd_client.facts import CATEGORIES
+
+ALL_AGENTS = "all"
+"""As the agent of a search: every agent, unless one has this id."""
+
+MAX_RESULTS = 50
+"""As in a search of one agent: more excerpts no model reads."""
 
 APPEND_NOTE = "memory_append_note"
 """The one tool that isn't one of the daemon's own."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memd.mcp import json_text, toml_text
+from memd.mcp import toml_edit
 from memd.mcp.client_files import SERVER, McpClient
-from memd.mcp.text_edit import UnreadableTextError
+from memd.system import json_edit
+from memd.system.json_edit import UneditableTextError
 from memd.system.state_file import load_whole, replace_synced
 from memd_client.errors import ConfigInvalidError
 
@@ -49,7 +50,7 @@ def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> Change:
     try:
         edit = _toml if path.suffix == ".toml" else _json
         after = edit(text, client.section, entry)
-    except UnreadableTextError as error:
+    except UneditableTextError as error:
         raise ConfigInvalidError(
             f"{path} can't be edited: {error}",
             hint="Nothing was changed. Mend the file, or put the entry in by hand: docs/integrations.md has it.",
@@ -89,14 +90,14 @@ def _free(path: Path, stamp: str) -> Path:
 
 def _toml(text: str, section: str, entry: dict[str, Any] | None) -> str:
     if entry is None:
-        return toml_text.take_out(text, section, SERVER)
-    return toml_text.put(text, section, SERVER, _merged(toml_text.value_of(text), section, entry))
+        return toml_edit.take_out(text, section, SERVER)
+    return toml_edit.put(text, section, SERVER, _merged(toml_edit.value_of(text), section, entry))
 
 
 def _json(text: str, section: str, entry: dict[str, Any] | None) -> str:
     if entry is None:
-        return json_text.take_out(text, (section, SERVER))
-    return json_text.put(text, (section, SERVER), _merged(json_text.value_of(text), section, entry))
+        return json_edit.take_out(text, (section, SERVER))
+    return json_edit.put(text, (section, SERVER), _merged(json_edit.value_of(text), section, entry))
 
 
 def _merged(held: Any, section: str, entry: dict[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,21 @@
-"""Files of memory as an MCP client sees them: their addresses, the list of them page by page, and what is in them.
+"""Files of memory as an MCP client sees them: their addresses, pages of their list, their text, and their changes.
 
 Only what the daemon lists and `get` reads is there: notes, never transcripts.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
 from memd.mcp.reach import Reach
-from memd_client.errors import BadParamsError, PathRefusedError
+from memd_client.aio import Client
+from memd_client.errors import BadParamsError, MemdError, PathRefusedError
 from memd_client.messages import FileRow
 
 SCHEME = "memory"
@@ -129,3 +131,91 @@ def _after(agents: Sequence[str], agent: str) -> str | None:
 
 def _cursor(agent: str, offset: int) -> str:
     return base64.urlsafe_b64encode(json.dumps([agent, offset]).encode()).decode()
+
+
+# --- subscriptions -----------------------------------------------------------------------------------------
+
+CHANGING_EVENTS = ("sync", "note", "fact")
+"""Kinds of events after which a file may have changed."""
+
+RESUBSCRIBE_S = 2.0
+"""Wait before the next subscription after the daemon went away."""
+
+FILES_PER_REPLY = 1_000
+"""Files of one reply to `files`."""
+
+Version = tuple[int, int]
+"""A file's change time and size."""
+
+Tell = Callable[[str], Awaitable[None]]
+"""Tells the client of a changed file, by its URI."""
+
+
+class ResourceSubscriptions:
+    """The files one client subscribed to.
+
+    The daemon's events say that something changed, not where: the list of files says which of them did.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._wanted: dict[tuple[str, str], Version | None] = {}
+        self._some = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<ResourceSubscriptions of {len(self._wanted)} files>"
+
+    async def add(self, agent: str, path: str) -> None:
+        """Watch a file."""
+        self._wanted[agent, path] = (await self._versions(agent)).get(path)
+        self._some.set()
+
+    def remove(self, agent: str, path: str) -> None:
+        """Watch a file no longer."""
+        self._wanted.pop((agent, path), None)
+        if not self._wanted:
+            self._some.clear()
+
+    async def run(self, tell: Tell) -> None:
+        """Follow the daemon's events while a file is watched; it ends by being cancelled."""
+        while True:
+            await self._some.wait()
+            try:
+                await self._follow(tell)
+            except MemdError:
+                await asyncio.sleep(RESUBSCRIBE_S)
+
+    async def _follow(self, tell: Tell) -> None:
+        """Follow events until the connection breaks or nothing is watched any more."""
+        async with self._client.subscribe(kinds=CHANGING_EVENTS) as events:
+            await self._compare(
+                tell, {agent for agent, _ in self._wanted}
+            )  # what changed while nobody followed
+            async for event in events:
+                if not self._wanted:
+                    return
+                await self._compare(tell, {event.agent})
+
+    async def _compare(self, tell: Tell, agents: set[str]) -> None:
+        """Look at the watched files of some agents, and tell of those that are others now."""
+        for agent in sorted(agents):
+            watched = [path for each, path in self._wanted if each == agent]
+            if not watched:
+                continue
+            versions = await self._versions(agent)
+            for path in watched:
+                version = versions.get(path)
+                if self._wanted.get((agent, path), version) != version:
+                    self._wanted[agent, path] = version
+                    await tell(address_of(agent, path))
+
+    async def _versions(self, agent: str) -> dict[str, Version]:
+        """Return how an agent's files are now, by path."""
+        versions: dict[str, Version] = {}
+        while True:
+            reply = await self._client.files(
+                agent=agent, sources=SOURCES, offset=len(versions), limit=FILES_PER_REPLY
+            )
+            versions |= {row.path: (row.mtime_ms, row.size_bytes) for row in reply.files}
+            if not reply.files or len(versions) >= reply.total:
+                return versions

@@ -26,13 +26,12 @@ from mcp.shared.exceptions import McpError
 from pydantic import AnyUrl
 
 from memd.mcp import resources
-from memd.mcp.calls import OnProgress, carry_out
+from memd.mcp.calls import OnProgress, ProgressSteps, carry_out
 from memd.mcp.definitions import INSTRUCTIONS, TOOLS, Tool
 from memd.mcp.reach import Reach
 from memd.mcp.readable import say_error
 from memd.mcp.relay import relay
-from memd.mcp.steps import Steps
-from memd.mcp.updates import Updates
+from memd.mcp.resources import ResourceSubscriptions
 from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 from memd_client.aio import Client
 from memd_client.errors import BadParamsError, DaemonUnreachableError, MemdError
@@ -76,7 +75,7 @@ def serve(agent: str | None, *, autostart: bool, structured: bool = False) -> No
 async def _serve(agent: str | None, autostart: bool, *, structured: bool) -> None:
     output = _own_output()
     async with Client(autostart=autostart) as client, Client() as watcher:
-        served = MemoryServer(Reach(client, agent), Updates(watcher), structured=structured)
+        served = MemoryServer(Reach(client, agent), ResourceSubscriptions(watcher), structured=structured)
         async with stdio_server(stdout=anyio.wrap_file(output)) as (incoming, outgoing):
             checked, relayed = anyio.create_memory_object_stream[Any](0)
             async with anyio.create_task_group() as tasks:
@@ -103,10 +102,12 @@ def _own_output() -> TextIOWrapper:
 class MemoryServer:
     """What the SDK's server answers with."""
 
-    def __init__(self, reach: Reach, updates: Updates, *, structured: bool = False) -> None:
+    def __init__(
+        self, reach: Reach, subscriptions: ResourceSubscriptions, *, structured: bool = False
+    ) -> None:
         self._structured = structured
         self._reach = reach
-        self._updates = updates
+        self._subscriptions = subscriptions
         self._session: ServerSession | None = None
         self.server: Server[Any, Any] = Server(NAME, version=CLIENT_VERSION, instructions=INSTRUCTIONS)
         handlers: dict[type, Handler] = {
@@ -121,7 +122,7 @@ class MemoryServer:
         self.server.request_handlers |= handlers
 
     def __repr__(self) -> str:
-        return f"<MemoryServer {self._reach!r}, {self._updates!r}>"
+        return f"<MemoryServer {self._reach!r}, {self._subscriptions!r}>"
 
     def introduction(self) -> InitializationOptions:
         """Return what a client is told at its start."""
@@ -137,7 +138,7 @@ class MemoryServer:
 
     async def tell_of_changes(self) -> None:
         """Tell the client of files it subscribed to, until this is cancelled."""
-        await self._updates.run(self._tell)
+        await self._subscriptions.run(self._tell)
 
     async def _tell(self, address: str) -> None:
         if self._session is not None:
@@ -172,7 +173,7 @@ class MemoryServer:
         token = context.meta.progressToken if context.meta is not None else None
         if token is None:
             return None
-        steps = Steps()
+        steps = ProgressSteps()
 
         async def tell(progress: Any) -> None:
             step = steps.next(progress)
@@ -211,7 +212,7 @@ class MemoryServer:
 
     async def _subscribe(self, request: types.SubscribeRequest) -> types.ServerResult:
         try:
-            await self._updates.add(*resources.place_of(self._reach, str(request.params.uri)))
+            await self._subscriptions.add(*resources.place_of(self._reach, str(request.params.uri)))
         except MemdError as error:
             raise _protocol_error(error) from None
         self._session = self.server.request_context.session
@@ -219,7 +220,7 @@ class MemoryServer:
 
     async def _unsubscribe(self, request: types.UnsubscribeRequest) -> types.ServerResult:
         try:
-            self._updates.remove(*resources.place_of(self._reach, str(request.params.uri)))
+            self._subscriptions.remove(*resources.place_of(self._reach, str(request.params.uri)))
         except MemdError as error:
             raise _protocol_error(error) from None
         return types.ServerResult(types.EmptyResult())

@@ -22,8 +22,8 @@ from memd.index.database import connect, has_module
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.service.check_agents import check_index, describe_agents, describe_error, find_leftovers
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
-from memd.settings.layers import is_usual_index
 from memd.settings.paths import daemon_config_file, models_dir
+from memd.settings.search import is_usual_index
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
 

@@ -14,20 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from memd.settings.layers import (
-    Findings,
-    Layer,
-    absolute_path,
-    earlier_index,
-    is_path_text,
-    resolve_settings,
-    shown_key,
-    usual_index,
-)
-from memd.settings.lifecycle import Life, resolve_life
-from memd.settings.memd_names import AGENTS, PLUGIN_CONFIG, SEARCH, check_names
+from memd.settings.layers import Findings, Layer, absolute_path, is_path_text, read_layers, shown_key
+from memd.settings.lifecycle import Life
 from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings
-from memd.settings.openclaw_accepts import refused_keys
+from memd.settings.names import AGENT_PLACES, AGENTS, OWN_NAMES, PLACES, PLUGIN_CONFIG, SEARCH, refused_keys
 from memd.settings.openclaw_file import (
     find_config_path,
     find_state_dir,
@@ -38,6 +28,7 @@ from memd.settings.openclaw_file import (
 )
 from memd.settings.paths import daemon_config_file
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd.settings.search import earlier_index, own_index, read_search, usual_index
 from memd_client.errors import ConfigInvalidError
 
 DEFAULT_AGENT = "main"
@@ -146,18 +137,18 @@ def resolve(
     toml: MemdToml | None = None,
 ) -> OpenClawHome:
     """Return the agents that a document, the folders beside it and `memd.toml` describe."""
-    read = _read_document(document, config_path)
+    read = _Document(Findings(config_path))
+    read.take(document)
     default = read.take_folders(agent_folders)
     read.take_own(document, toml)
     agents: dict[str, AgentConfig] = {}
     for agent_id in sorted(read.drafts, key=lambda name: name != default):
         draft = read.drafts[agent_id]
-        own = [*read.own, *draft.own]
-        layers = [*read.layers, *draft.layers, *(layer.below(SEARCH) for layer in own)]
-        layers.sort(key=lambda layer: not layer.shared)
-        settings = resolve_settings(layers, agent_id, state_dir=state_dir, home=home, findings=draft.findings)
+        findings = draft.findings
+        search, life = draft.layers_with(read.layers)
+        settings = read_search(search, agent_id, state_dir=state_dir, home=home, findings=findings)
         taken = {agent.settings.store.path: agent.id for agent in agents.values()}
-        settings = _with_own_index(settings, agent_id, taken, state_dir, draft.findings)
+        settings = _with_own_index(settings, agent_id, taken, state_dir, findings)
         beside = agent_id != default and has_workspace(agent_id)
         usual = workspace_of(agent_id if beside else None, state_dir, home)
         named = draft.workspace or (None if beside else read.workspace)
@@ -168,12 +159,12 @@ def resolve(
             index_path=Path(settings.store.path),
             earlier_index=earlier_index(settings.store.path, agent_id, state_dir),
             is_default=agent_id == default,
-            life=resolve_life(document, draft.entries, draft.findings, own),
-            problems=tuple(draft.findings.own.values()),
+            life=read_layers(Life, life, findings),
+            problems=tuple(findings.own.values()),
         )
     taken_paths = {agent.index_path for agent in agents.values()}
     for agent in agents.values():
-        if agent.earlier_index in taken_paths:  # somebody else's, by the settings
+        if agent.earlier_index in taken_paths:  # another agent's, by the settings
             agents[agent.id] = replace(agent, earlier_index=None)
     return OpenClawHome(
         state_dir=state_dir,
@@ -197,70 +188,78 @@ def _with_own_index(
         return settings
     owner = f"the index of agent {taken[path]}" if path in taken else "OpenClaw's own database"
     usual = usual_index(agent_id, state_dir)
-    path = str(usual if str(usual) not in taken else usual.with_name(f"{agent_id}.own.memd.sqlite"))
-    findings.say(
+    path = str(usual if str(usual) not in taken else own_index(agent_id, state_dir))
+    findings.add(
+        Layer("", {}, shared=False),
         f"store.path of agent {agent_id}",
         f"it names {owner}; using {path}. Put {{agentId}} into the path",
-        expected="a file for each agent",
-        shared=False,
+        "a file for each agent",
     )
     return msgspec.structs.replace(settings, store=msgspec.structs.replace(settings.store, path=path))
 
 
 @dataclass(slots=True)
+class _Layers:
+    """Layers of one or all agents: those of `search`, and those of what is beside it."""
+
+    search: list[Layer] = field(default_factory=list)
+    life: list[Layer] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class _Draft:
-    """What the document says of one agent."""
+    """What the files say of one agent."""
 
     findings: Findings
-    layers: list[Layer] = field(default_factory=list)
-    own: list[Layer] = field(default_factory=list)
-    entries: list[tuple[str, object]] = field(default_factory=list)
+    layers: _Layers = field(default_factory=_Layers)
     workspace: str | None = None
+
+    def layers_with(self, common: _Layers) -> tuple[list[Layer], list[Layer]]:
+        """Return the layers of `search` and of what is beside it, those of all agents below the agent's own."""
+        return common.search + self.layers.search, common.life + self.layers.life
 
 
 @dataclass(slots=True)
 class _Document:
-    """What the document says, before defaults and bounds."""
+    """What the files say, before defaults and bounds."""
 
     findings: Findings
-    layers: list[Layer] = field(default_factory=list)
-    own: list[Layer] = field(default_factory=list)
+    layers: _Layers = field(default_factory=_Layers)
     workspace: str | None = None
     default: str | None = None
     drafts: dict[str, _Draft] = field(default_factory=dict)
     providers: dict[str, ProviderEntry] = field(default_factory=dict)
 
     def take(self, document: object) -> None:
-        """Read a whole document."""
-        root = self._object({"the file": document}, "the file", "the file")
-        if "$include" in root:
-            self.findings.unknown.setdefault("$include")
-        agents = self._object(root, "agents", "agents")
-        defaults = self._object(agents, "defaults", "agents.defaults")
-        memory = self._object(root, "memory", "memory")
-        self.workspace = _path(defaults, "agents.defaults", self.findings, shared=True)
-        self.layers = [
-            self._layer(defaults, "memorySearch", "agents.defaults", self.findings, shared=True),
-            self._layer(memory, "search", "memory", self.findings, shared=True),
-        ]
-        models = self._object(root, "models", "models")
-        entries = self._object(models, "providers", "models.providers")
-        self.providers = read_provider_entries(entries, self.findings)
-        self._take_list(agents.get("list"))
-        for name, raw in self._object(agents, "entries", "agents.entries").items():
-            place = f"agents.entries.{shown_key(name)}"
+        """Read a whole openclaw.json."""
+        find = self.findings
+        whole = find.object_in(Layer("", {"the file": document}, shared=True), "the file")
+        root = Layer("", whole.values, shared=True)
+        if "$include" in root.values:
+            find.add_unknown(root, "$include")
+        agents, memory = find.object_in(root, "agents"), find.object_in(root, "memory")
+        defaults = find.object_in(agents, "defaults")
+        self.workspace = _workspace(defaults, find)
+        self.layers.search += [find.object_in(defaults, "memorySearch"), find.object_in(memory, "search")]
+        self.layers.life.append(replace(root, places=PLACES, is_foreign=True))
+        providers = find.object_in(find.object_in(root, "models"), "providers")
+        self.providers = read_provider_entries(providers, find)
+        self._take_list(agents)
+        entries = find.object_in(agents, "entries")
+        for name, raw in entries.values.items():
             if not isinstance(raw, Mapping):
-                self.findings.add(place, "an object", raw, shared=True)
+                find.add_wrong(entries, shown_key(name), "an object", raw)
             else:
-                self._take_agent(name, raw, place, place)
+                self._take_agent(name, Layer(entries.key(shown_key(name)), raw, shared=True), "")
 
     def take_folders(self, names: Iterable[str]) -> str:
-        """Add an agent for every folder, `main` where there is none at all, and return the default agent."""
+        """Add an agent for every folder, `main` if there is none at all, and return the default agent."""
         named = list(self.drafts)
         for name in sorted(names):
             agent_id = agent_id_of(name)
             if agent_id is None:
-                self.findings.say(f"agents/{shown_key(name)}", "not an agent's folder; ignored", shared=True)
+                folders = Layer("", {}, shared=True)
+                self.findings.add(folders, f"agents/{shown_key(name)}", "not an agent's folder; ignored")
             else:
                 self._draft(agent_id)
         if not self.drafts:
@@ -270,100 +269,85 @@ class _Document:
 
     def take_own(self, document: object, toml: MemdToml | None) -> None:
         """Read memd's own places, lowest first: settings of all agents, and of those that are known by now."""
-        self.own = [Layer("", document if isinstance(document, Mapping) else {}, True).below(*PLUGIN_CONFIG)]
+        roots = [Layer("", document if isinstance(document, Mapping) else {}, shared=True).at(PLUGIN_CONFIG)]
         if toml is not None:
-            self.own.append(Layer("", toml.tables or {}, True, toml.path))
-        for root in self.own:
-            check_names(root, self.findings, is_root=True)
-            table = root.below(AGENTS, shared=False)
+            roots.append(Layer("", toml.tables or {}, shared=True, file=toml.path))
+        for root in roots:
+            ours = {key: value for key, value in root.values.items() if key in OWN_NAMES}
+            self._take_own_layer(replace(root, values=ours), self.layers, self.findings)
+            table = self.findings.object_in(root, AGENTS, shared=False)
             for name, values in table.values.items():
                 draft = self.drafts.get(agent_id_of(name) or "")
                 if draft is None:
                     self.findings.add_unknown(table, shown_key(name))
                 elif not isinstance(values, Mapping):
-                    draft.findings.wrong(table, shown_key(name), "an object", values)
+                    draft.findings.add_wrong(table, shown_key(name), "an object", values)
                 else:
-                    draft.own.append(table.below(name))
-                    check_names(draft.own[-1], draft.findings, is_root=False)
+                    self._take_own_layer(table.below(name), draft.layers, draft.findings)
 
-    def _take_list(self, raw: object) -> None:
+    def _take_own_layer(self, layer: Layer, layers: _Layers, findings: Findings) -> None:
+        """Add the layers of one of memd's own places, for all agents or for one."""
+        layers.search.append(findings.object_in(layer, SEARCH))
+        beside = {SEARCH, AGENTS} if layer.shared else {SEARCH}
+        rest = {key: value for key, value in layer.values.items() if key not in beside}
+        layers.life.append(replace(layer, values=rest))
+
+    def _take_list(self, agents: Layer) -> None:
         """Read `agents.list`; of two entries with one id the first counts, as in OpenClaw."""
+        raw = agents.get("list")
         if raw is None:
             return
         if not isinstance(raw, list):
-            self.findings.add("agents.list", "a list of agents", raw, shared=True)
+            self.findings.add_wrong(agents, "list", "a list of agents", raw)
             return
         for position, entry in enumerate(raw):
-            place = f"agents.list[{position}]"
+            name = f"list[{position}]"
             if not isinstance(entry, Mapping):
-                self.findings.add(place, "an object", entry, shared=True)
-            elif isinstance(entry.get("id"), str) and agent_id_of(entry["id"]) in self.drafts:
-                self.findings.say(f"{place}.id", "the id is in use already; ignored", shared=True)
+                self.findings.add_wrong(agents, name, "an object", entry)
+                continue
+            layer, agent_id = Layer(agents.key(name), entry, shared=True), entry.get("id")
+            if isinstance(agent_id, str) and agent_id_of(agent_id) in self.drafts:
+                self.findings.add(layer, "id", "the id is in use already; ignored")
             else:
-                self._take_agent(entry.get("id"), entry, place, f"{place}.id")
+                self._take_agent(agent_id, layer, "id")
 
-    def _take_agent(self, name: object, entry: Mapping[str, object], place: str, name_place: str) -> None:
+    def _take_agent(self, name: object, entry: Layer, id_key: str) -> None:
         """Read one agent's entry of either era."""
+        place = entry if id_key else Layer("", {}, shared=True)
+        key = id_key or entry.prefix
         if not isinstance(name, str):
-            self.findings.add(name_place, "a string", name, shared=True)
+            self.findings.add_wrong(place, key, "a string", name)
             return
         agent_id = agent_id_of(name)
         if agent_id is None:
             what = "can't be an agent's id: letters, digits, - and _, at most 64; ignored"
-            self.findings.say(name_place, what, expected="an agent id", shared=True)
+            self.findings.add(place, key, what, "an agent id")
             return
-        draft = self._draft(agent_id)
-        draft.entries.append((place, entry))
-        draft.workspace = _path(entry, place, draft.findings, shared=False) or draft.workspace
-        memory = self._object(entry, "memory", f"{place}.memory", draft.findings)
-        draft.layers += [
-            self._layer(entry, "memorySearch", place, draft.findings, shared=False),
-            self._layer(memory, "search", f"{place}.memory", draft.findings, shared=False),
-        ]
+        draft, entry = self._draft(agent_id), replace(entry, shared=False)
+        find = draft.findings
+        draft.workspace = _workspace(entry, find) or draft.workspace
+        memory = find.object_in(entry, "memory")
+        draft.layers.search += [find.object_in(entry, "memorySearch"), find.object_in(memory, "search")]
+        draft.layers.life.append(replace(entry, places=AGENT_PLACES, is_foreign=True))
         is_default = entry.get("default")
         if is_default is True and self.default is None:
             self.default = agent_id
         elif is_default is not None and not isinstance(is_default, bool):
-            draft.findings.add(f"{place}.default", "true or false", is_default, shared=False)
+            find.add_wrong(entry, "default", "true or false", is_default)
 
     def _draft(self, agent_id: str) -> _Draft:
-        """Return the draft of an agent, a new one where there is none."""
+        """Return the draft of an agent, a new one if there is none."""
         common = self.findings
         new = _Draft(Findings(common.file, shared=common.shared, unknown=common.unknown))
         return self.drafts.setdefault(agent_id, new)
 
-    def _object(
-        self, holder: Mapping[str, object], key: str, place: str, findings: Findings | None = None
-    ) -> Mapping[str, object]:
-        """Return the object under a key; an empty one, and a problem, where it is something else."""
-        raw = holder.get(key)
-        if isinstance(raw, Mapping):
-            return raw
-        if raw is not None:
-            (findings or self.findings).add(place, "an object", raw, shared=findings is None)
-        return {}
 
-    def _layer(
-        self, holder: Mapping[str, object], key: str, before: str, findings: Findings, *, shared: bool
-    ) -> Layer:
-        """Return the settings under a key as a layer."""
-        place = f"{before}.{key}"
-        return Layer(place, self._object(holder, key, place, None if shared else findings), shared)
-
-
-def _read_document(document: object, config_path: Path) -> _Document:
-    """Return what a document says."""
-    read = _Document(Findings(config_path))
-    read.take(document)
-    return read
-
-
-def _path(holder: Mapping[str, object], before: str, findings: Findings, *, shared: bool) -> str | None:
-    """Return the `workspace` of an entry, or None with a problem noted where it can't be a path."""
-    raw = holder.get("workspace")
+def _workspace(entry: Layer, findings: Findings) -> str | None:
+    """Return the `workspace` of an entry, or None with a problem noted if it can't be a path."""
+    raw = entry.get("workspace")
     if raw is None:
         return None
-    if not isinstance(raw, str) or not is_path_text(raw or "."):
-        findings.add(f"{before}.workspace", "a path", raw, shared=shared)
+    if not isinstance(raw, str) or not is_path_text(raw):
+        findings.add_wrong(entry, "workspace", "a path", raw)
         return None
     return raw.strip() or None

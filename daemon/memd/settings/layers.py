@@ -1,4 +1,4 @@
-"""Layers of `search` keys, lowest first -> one agent's typed and bounded settings.
+"""Layers of keys, lowest first -> typed settings.
 
 A layer is the object one place of a settings file holds: the settings of all agents, or those of one. A value of the
 wrong type is reported and the layer below keeps its word, so a slip costs one key of one agent and nothing else.
@@ -8,44 +8,18 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import msgspec
-
-from memd.settings.bounds import bound_chunking, bound_query, bound_remote, bound_sync
-from memd.settings.schema import (
-    KEY_KINDS,
-    AtLeast1,
-    Batch,
-    Chunking,
-    ExtraPath,
-    Hybrid,
-    MemorySearch,
-    Query,
-    Remote,
-    Settings,
-    Source,
-    describe_type,
-    describe_value,
-    key_text,
-)
+from memd.settings.fields import Field, Settings, convert, describe_type, describe_value, fields_of
+from memd.settings.schema import KEY_KINDS, ExtraPath, Source
 from memd_client.errors import ConfigInvalidError
 
 S = TypeVar("S", bound=Settings)
-
-DEFAULT_MODELS = {
-    "openai": "text-embedding-3-small",
-    "gemini": "gemini-embedding-001",
-    "voyage": "voyage-4-large",
-    "mistral": "mistral-embed",
-}
-"""What a provider uses where no model is named. `embedding.catalog` says the same, and of the others too."""
-
-WHOLE_NUMBERS = (int, int | None, AtLeast1 | None)
-"""Types of settings that are counted: a fraction is cut off, as in OpenClaw."""
 
 MAX_COUNT = 2**53 - 1
 """Largest whole number kept: the largest OpenClaw itself tells from its neighbour."""
@@ -53,36 +27,53 @@ MAX_COUNT = 2**53 - 1
 MAX_KEY_CHARACTERS = 64
 """A key is shown up to this length in messages."""
 
-NOT_FROM_FILE = frozenset(
-    {"min_score_set", "weights_set", "enabled_set", "sizes_set", "reserve_tokens_floor"}
-)
-"""Fields that are computed; a key of that name in a file is an unknown key."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(b|kb|mb|gb)?")
+_UNITS = {"b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The keys one place holds: `prefix` is its dotted name, `shared` says it applies to every agent.
+    """The keys one place holds.
 
-    `file` is the file it is in, None for openclaw.json.
+    Attributes:
+        prefix: Its dotted name.
+        values: The object.
+        shared: Whether it applies to every agent.
+        file: The file it is in, None for openclaw.json.
+        places: Dotted places of keys below the object, for a document that has them elsewhere; other keys are not read.
+        is_foreign: Whether other programs have keys here, so that unknown ones are not reported.
     """
 
     prefix: str
     values: Mapping[str, object]
     shared: bool
     file: Path | None = None
+    places: Mapping[str, str] | None = None
+    is_foreign: bool = False
 
     def key(self, name: str) -> str:
         """Return the dotted name of a key."""
-        return f"{self.prefix}.{name}" if self.prefix else name
+        place = name if self.places is None else self.places.get(name, name)
+        return f"{self.prefix}.{place}" if self.prefix else place
 
-    def below(self, *names: str, shared: bool | None = None) -> Layer:
-        """Return the layer of an object some keys down; an empty one if there is no object."""
-        values: object = self.values
-        for name in names:
-            values = values.get(name) if isinstance(values, Mapping) else None
+    def get(self, name: str) -> object:
+        """Return the value of a key; None if there is none."""
+        if self.places is None:
+            return self.values.get(name)
+        return value_at(self.values, self.places[name]) if name in self.places else None
+
+    def below(self, name: str, *, shared: bool | None = None) -> Layer:
+        """Return the layer of the object under a key; an empty one if there is no object."""
+        found = self.get(name)
+        values = found if isinstance(found, Mapping) else {}
         is_shared = self.shared if shared is None else shared
-        found = values if isinstance(values, Mapping) else {}
-        return Layer(self.key(".".join(names)) if names else self.prefix, found, is_shared, self.file)
+        return Layer(self.key(name), values, is_shared, self.file, is_foreign=self.is_foreign)
+
+    def at(self, place: str) -> Layer:
+        """Return the layer of the object at a dotted place; an empty one if there is no object."""
+        found = value_at(self.values, place)
+        return Layer(self.key(place), found if isinstance(found, Mapping) else {}, self.shared, self.file)
 
 
 @dataclass(slots=True)
@@ -94,84 +85,61 @@ class Findings:
     own: dict[str, ConfigInvalidError] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
 
-    def add(self, key: str, expected: str, value: object, *, shared: bool) -> None:
-        """Note a value of the wrong type."""
-        self.say(key, f"expected {expected}, found {describe_value(value)}", expected=expected, shared=shared)
-
-    def wrong(self, layer: Layer, name: str, expected: str, value: object) -> None:
+    def add_wrong(self, layer: Layer, name: str, expected: str, value: object) -> None:
         """Note a value of the wrong type under a key of a layer."""
-        what = f"expected {expected}, found {describe_value(value)}"
-        self.say(layer.key(name), what, expected=expected, shared=layer.shared, file=layer.file)
+        self.add(layer, name, f"expected {expected}, found {describe_value(value)}", expected)
 
     def add_unknown(self, layer: Layer, name: str) -> None:
         """Note a key of a layer that is no setting; outside openclaw.json the file is named."""
         key = layer.key(name)
         self.unknown.setdefault(key if layer.file is None else f"{layer.file.name}: {key}")
 
-    def say(self, key: str, what: str, *, expected: str = "", shared: bool, file: Path | None = None) -> None:
-        """Note anything else that is wrong with a key, of openclaw.json unless another file is named."""
-        message = f"{file or self.file}: {key}: {what}"
-        facts = {"file": str(file or self.file), "key": key}
-        error = ConfigInvalidError(message, data=facts | ({"expected": expected} if expected else {}))
-        (self.shared if shared else self.own).setdefault(message, error)
+    def add(self, layer: Layer, name: str, what: str, expected: str = "") -> None:
+        """Note anything else that is wrong with a key of a layer."""
+        file, key = layer.file or self.file, layer.key(name)
+        message = f"{file}: {key}: {what}"
+        facts = {"file": str(file), "key": key} | ({"expected": expected} if expected else {})
+        error = ConfigInvalidError(message, data=facts)
+        (self.shared if layer.shared else self.own).setdefault(message, error)
+
+    def object_in(self, layer: Layer, name: str, *, shared: bool | None = None) -> Layer:
+        """Return the layer under a key; an empty one, and a problem noted, if its value is no object."""
+        raw = layer.get(name)
+        if raw is not None and not isinstance(raw, Mapping) and not layer.is_foreign:
+            self.add_wrong(layer, name, "an object", raw)
+        return layer.below(name, shared=shared)
 
 
-def resolve_settings(
-    layers: Sequence[Layer], agent_id: str, *, state_dir: Path, home: Path, findings: Findings
-) -> MemorySearch:
-    """Return an agent's settings."""
-    read = read_layers(MemorySearch, layers, findings)
-    provider = read.provider.strip() or "auto"
-    shared_type = _filled(read.input_type)
-    return msgspec.structs.replace(
-        read,
-        sources=_bound_sources(read.sources, read.experimental.session_memory),
-        provider=provider,
-        fallback=read.fallback.strip() or "none",
-        model=read.model.strip() or DEFAULT_MODELS.get(provider, ""),
-        input_type=shared_type,
-        query_input_type=_filled(read.query_input_type) or shared_type,
-        document_input_type=_filled(read.document_input_type) or shared_type,
-        remote=bound_remote(read.remote or Remote(), provider),
-        store=msgspec.structs.replace(
-            read.store, path=str(index_file(read.store.path, agent_id, state_dir, home))
-        ),
-        chunking=bound_chunking(read.chunking),
-        sync=bound_sync(read.sync),
-        query=bound_query(read.query),
-        cache=msgspec.structs.replace(
-            read.cache,
-            max_entries=None if read.cache.max_entries is None else max(1, read.cache.max_entries),
-        ),
-    )
+def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
+    """Return a settings struct out of the layers, and report what isn't part of it."""
+    fields = {each.key: each for each in fields_of(kind) if each.derived is None}
+    for layer in layers:
+        if not layer.is_foreign:
+            for key in layer.values.keys() - fields.keys():
+                findings.add_unknown(layer, shown_key(key))
+    values: dict[str, Any] = {}
+    for key, known in fields.items():
+        if known.group is not None:
+            inner = [findings.object_in(layer, key) for layer in layers]
+            values[known.name] = read_layers(known.group, inner, findings)
+            continue
+        for layer in layers:
+            raw = layer.get(key)
+            value = None if raw is None else _read_value(known, raw, layer, findings)
+            if value is not None:
+                lower = values.get(known.name, ())
+                values[known.name] = tuple(dict.fromkeys([*lower, *value])) if key == "extraPaths" else value
+    for each in fields_of(kind):
+        if each.derived is not None and each.derived.fields:
+            values[each.name] = any(name in values for name in each.derived.fields)
+    return kind(**values)
 
 
-def usual_index(agent_id: str, state_dir: Path) -> Path:
-    """Return where an agent's index is unless settings say otherwise.
-
-    Not at the `earlier_index`: newer releases of OpenClaw take what is there for an old index of their own, and refuse
-    to start where they can't import it.
-    """
-    return state_dir / "memory" / f"{agent_id}.memd.sqlite"
-
-
-def is_usual_index(path: Path, agent_id: str, state_dir: Path) -> bool:
-    """Return whether memd chose an agent's path itself, for want of one in the settings or because it was taken."""
-    usual = usual_index(agent_id, state_dir)
-    return path in (usual, usual.with_name(f"{agent_id}.own.memd.sqlite"))
-
-
-def earlier_index(path: str, agent_id: str, state_dir: Path) -> Path | None:
-    """Return where an index may be left of older releases of OpenClaw, or of memd."""
-    is_usual = path == str(usual_index(agent_id, state_dir))
-    return state_dir / "memory" / f"{agent_id}.sqlite" if is_usual else None
-
-
-def index_file(raw: str, agent_id: str, state_dir: Path, home: Path) -> Path:
-    """Return where an agent's index is."""
-    if not raw.strip():
-        return usual_index(agent_id, state_dir)
-    return absolute_path(raw.replace("{agentId}", agent_id), base=state_dir, home=home)
+def value_at(holder: object, place: str) -> object:
+    """Return what is under a dotted name; None if there is nothing."""
+    for name in place.split("."):
+        holder = holder.get(name) if isinstance(holder, Mapping) else None
+    return holder
 
 
 def absolute_path(raw: str, *, base: Path, home: Path) -> Path:
@@ -185,7 +153,7 @@ def absolute_path(raw: str, *, base: Path, home: Path) -> Path:
 def is_path_text(text: str) -> bool:
     """Return whether a system can hold a path of that text: no NUL, no half characters."""
     try:
-        return "\0" not in text and bool(os.fsencode(text))
+        return "\0" not in text and bool(os.fsencode(text or "."))
     except UnicodeEncodeError:
         return False
 
@@ -196,98 +164,43 @@ def shown_key(key: str) -> str:
     return text + ("…" if len(key) > MAX_KEY_CHARACTERS else "")
 
 
-# --- reading -----------------------------------------------------------------------------------------
+def key_text(raw: object) -> str | None:
+    """Return an API key as a text: a reference to the environment becomes `${NAME}`."""
+    match raw:
+        case str():
+            return raw
+        case {"source": "env", "id": str(name)} if _VARIABLE.fullmatch(name):
+            return f"${{{name}}}"
+        case _:
+            return None
 
 
-def read_layers(kind: type[S], layers: Sequence[Layer], findings: Findings) -> S:
-    """Return a settings struct out of the layers, and report what isn't part of it."""
-    fields = {f.encode_name: f for f in msgspec.structs.fields(kind) if f.name not in NOT_FROM_FILE}
-    for layer in layers:
-        for key in layer.values:
-            if key not in fields:
-                findings.add_unknown(layer, shown_key(key))
-    values: dict[str, Any] = {}
-    for key, known in fields.items():
-        inner = _struct_in(known.type)
-        if inner is not None:
-            values[known.name] = read_layers(inner, _below(layers, key, findings), findings)
-            continue
-        for layer in layers:
-            raw = layer.values.get(key)
-            if raw is None:
-                continue
-            value = _read_leaf(known.name, known.type, raw, layer, key, findings)
-            if value is not None:
-                values[known.name] = _join(known.name, values.get(known.name), value)
-    if kind is Query:
-        values["min_score_set"] = "min_score" in values
-    if kind is Batch:
-        values["enabled_set"] = "enabled" in values
-    if kind is Chunking:
-        values["sizes_set"] = bool(values)
-    if kind is Hybrid:
-        values["weights_set"] = "vector_weight" in values or "text_weight" in values
-    return kind(**values)
+# --- one value -----------------------------------------------------------------------------------------
 
 
-def _struct_in(kind: Any) -> type[Settings] | None:
-    """Return the nested settings a field holds, if it holds any."""
-    for option in (kind, *get_args(kind)):
-        if isinstance(option, type) and issubclass(option, Settings) and option is not ExtraPath:
-            return option
-    return None
-
-
-def _below(layers: Sequence[Layer], key: str, findings: Findings) -> list[Layer]:
-    """Return the layers one key further down."""
-    for layer in layers:
-        raw = layer.values.get(key)
-        if raw is not None and not isinstance(raw, Mapping):
-            findings.wrong(layer, key, "an object", raw)
-    return [layer.below(key) for layer in layers]
-
-
-def _join(name: str, lower: Any, upper: Any) -> Any:
-    """Return what two layers say together: extra paths add up, anything else is overruled."""
-    return tuple(dict.fromkeys([*lower, *upper])) if name == "extra_paths" and lower else upper
-
-
-def _read_leaf(name: str, kind: Any, raw: object, layer: Layer, key: str, findings: Findings) -> Any:
-    """Return one layer's value of a key, or None with a problem noted."""
-    if name == "extra_paths":
-        return _read_extra_paths(raw, layer, key, findings)
-    if name == "sources":
-        return _read_sources(raw, layer, key, findings)
-    if name == "api_key":
-        if (text := key_text(raw)) is None:
-            findings.wrong(layer, key, KEY_KINDS, raw)
-        return text
-    try:
-        value = msgspec.convert(_floored(raw) if kind in WHOLE_NUMBERS else raw, kind)
-    except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
-        value = math.nan
-    if isinstance(value, float) and not math.isfinite(value):
-        findings.wrong(layer, key, describe_type(kind), raw)
+def _read_value(known: Field, raw: object, layer: Layer, findings: Findings) -> Any:
+    """Return one layer's value of a setting, or None with a problem noted."""
+    if (read := _READERS.get(known.name)) is not None:
+        return read(known, raw, layer, findings)
+    about = known.about
+    value = convert(_floored(raw) if known.drops_fraction else raw, known.type)
+    if value is None:
+        findings.add_wrong(layer, known.key, describe_type(known.type), raw)
         return None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return max(-MAX_COUNT, min(value, MAX_COUNT))
-    if name in ("path", "model_path", "extension_path", "model_cache_dir") and not is_path_text(value or "."):
-        findings.wrong(layer, key, "a path", raw)
+    if about.is_path and not is_path_text(value):
+        findings.add_wrong(layer, known.key, "a path", raw)
         return None
-    return value
+    return _bounded(value, about.least, about.most)
 
 
-def take_key(raw: object, key: str, findings: Findings, *, shared: bool) -> str | None:
-    """Return an API key as a text, or None with a problem noted. The arguments are those of `Findings.add`."""
-    text = key_text(raw)
-    if text is None:
-        findings.add(key, KEY_KINDS, raw, shared=shared)
-    return text
-
-
-def _filled(text: str | None) -> str | None:
-    """Return a text without the space around it, or None where nothing is left."""
-    return (text or "").strip() or None
+def _bounded(value: Any, least: int | None, most: int | None) -> Any:
+    """Return a number within its bounds, and a whole one within those of OpenClaw; anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if isinstance(value, int):
+        value = max(-MAX_COUNT, min(value, MAX_COUNT))
+    low = value if least is None else max(type(value)(least), value)
+    return low if most is None else min(type(value)(most), low)
 
 
 def _floored(raw: object) -> object:
@@ -295,47 +208,89 @@ def _floored(raw: object) -> object:
     return math.floor(raw) if isinstance(raw, float) and math.isfinite(raw) else raw
 
 
+def _read_key(known: Field, raw: object, layer: Layer, findings: Findings) -> str | None:
+    """Return an API key as a text."""
+    if (text := key_text(raw)) is None:
+        findings.add_wrong(layer, known.key, KEY_KINDS, raw)
+    return text
+
+
+def _read_size(known: Field, raw: object, layer: Layer, findings: Findings) -> int | None:
+    """Return a size in bytes, which may be written as OpenClaw allows, such as "2mb"."""
+    size = _SIZE.fullmatch(raw.strip().lower()) if isinstance(raw, str) else None
+    value: int | None = int(float(size[1]) * _UNITS[size[2] or "b"]) if size else convert(raw, known.type)
+    if value is None:
+        findings.add_wrong(layer, known.key, describe_type(known.type), raw)
+        return None
+    return min(value, MAX_COUNT)
+
+
+def _read_time_zone(known: Field, raw: object, layer: Layer, findings: Findings) -> str | None:
+    """Return a time zone's name if there is such a zone."""
+    if not isinstance(raw, str):
+        findings.add_wrong(layer, known.key, describe_type(known.type), raw)
+        return None
+    name = raw.strip()
+    try:
+        ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        expected = "the name of a time zone, as Europe/Prague"
+        findings.add(layer, known.key, f"expected {expected}", expected)
+        return None
+    return name or None
+
+
 def _read_extra_paths(
-    raw: object, layer: Layer, key: str, findings: Findings
+    known: Field, raw: object, layer: Layer, findings: Findings
 ) -> tuple[ExtraPath, ...] | None:
-    """Return the usable entries of an `extraPaths` list, each once."""
+    """Return the usable entries of a list of paths, each once."""
     if not isinstance(raw, list):
-        findings.wrong(layer, key, "a list of paths", raw)
+        findings.add_wrong(layer, known.key, "a list of paths", raw)
         return None
     paths: dict[ExtraPath, None] = {}
     for position, item in enumerate(raw):
-        place = f"{key}[{position}]"
-        try:
-            entry = msgspec.convert(item, str | ExtraPath)
-        except (msgspec.ValidationError, UnicodeEncodeError):
-            entry = "\0"
+        place = f"{known.key}[{position}]"
+        entry = convert(item, str | ExtraPath)
         if isinstance(entry, str):
             entry = ExtraPath(path=entry)
-        elif isinstance(item, Mapping):
+        elif entry is not None and isinstance(item, Mapping):
             for extra in sorted(item.keys() - {"path", "pattern"}):
                 findings.add_unknown(layer, f"{place}.{shown_key(extra)}")
-        if not is_path_text(entry.path or "."):
-            findings.wrong(layer, place, "a path, or an object with a path and a pattern", item)
+        if entry is None or not is_path_text(entry.path):
+            findings.add_wrong(layer, place, "a path, or an object with a path and a pattern", item)
         elif entry.path.strip():
-            paths.setdefault(
-                ExtraPath(path=entry.path.strip(), pattern=(entry.pattern or "").strip() or None)
-            )
+            pattern = (entry.pattern or "").strip() or None
+            paths.setdefault(ExtraPath(path=entry.path.strip(), pattern=pattern))
     return tuple(paths)
 
 
-def _read_sources(raw: object, layer: Layer, key: str, findings: Findings) -> tuple[Source, ...] | None:
-    """Return the known sources of a `sources` list, in the order given."""
-    known: tuple[Source, ...] = get_args(Source)
+def _read_sources(known: Field, raw: object, layer: Layer, findings: Findings) -> tuple[Source, ...] | None:
+    """Return the known sources of a list, in the order given."""
+    names: tuple[Source, ...] = get_args(Source)
     if not isinstance(raw, list):
-        findings.wrong(layer, key, "a list of sources", raw)
+        findings.add_wrong(layer, known.key, "a list of sources", raw)
         return None
     for position, item in enumerate(raw):
-        if item not in known:
-            findings.wrong(layer, f"{key}[{position}]", describe_type(Source), item)
-    return tuple(source for item in raw for source in known if item == source)
+        if item not in names:
+            findings.add_wrong(layer, f"{known.key}[{position}]", describe_type(Source), item)
+    return tuple(source for item in raw for source in names if item == source)
 
 
-def _bound_sources(wanted: Sequence[Source], session_memory: bool) -> tuple[Source, ...]:
-    """Return each source once; transcripts only where they were asked for twice; never none."""
-    allowed = [source for source in wanted if source != "sessions" or session_memory]
-    return tuple(dict.fromkeys(allowed)) or ("memory",)
+def _read_models(known: Field, raw: object, layer: Layer, findings: Findings) -> tuple[str, ...] | None:
+    """Return the ids in a list of models, each a text or an object with an `id`."""
+    if not isinstance(raw, list):
+        findings.add_wrong(layer, known.key, "a list of models", raw)
+        return None
+    ids = [item.get("id") if isinstance(item, Mapping) else item for item in raw]
+    return tuple(name.strip() for name in ids if isinstance(name, str) and name.strip())
+
+
+_READERS: dict[str, Callable[[Field, object, Layer, Findings], Any]] = {
+    "api_key": _read_key,
+    "extra_paths": _read_extra_paths,
+    "force_flush_transcript_bytes": _read_size,
+    "models": _read_models,
+    "sources": _read_sources,
+    "time_zone": _read_time_zone,
+}
+"""Settings that are read in their own way, by the names of their fields."""

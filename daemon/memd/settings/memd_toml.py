@@ -1,18 +1,16 @@
-"""The file `memd.toml`: the daemon's own settings, and memory settings of agents (see `own_places`)."""
+"""The file `memd.toml`: the daemon's own settings, and memory settings of agents (see `names`)."""
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from memd.settings.memd_names import OWN_NAMES
-from memd.settings.schema import DaemonSettings, describe_type, describe_value
+from memd.settings.fields import convert, describe_type, describe_value, fields_of
+from memd.settings.names import OWN_NAMES
+from memd.settings.schema import DaemonSettings
 from memd.system.state_file import UnreadableFileError, load_text
 from memd_client.errors import ConfigInvalidError
 
@@ -50,26 +48,20 @@ def read_daemon_settings(file: MemdToml) -> tuple[DaemonSettings, Problems]:
     """Return the daemon's settings, and what is wrong with the file."""
     if file.problem is not None:
         return DaemonSettings(), (file.problem,)
-    known = {field.name: field for field in msgspec.structs.fields(DaemonSettings)}
+    known = {field.key: field for field in fields_of(DaemonSettings)}
     values: dict[str, Any] = {}
     problems: list[ConfigInvalidError] = []
     for key, raw in (file.tables or {}).items():
         if key in OWN_NAMES:
             continue
-        field = known.get(key)
-        if field is None:
+        if key not in known:
             problems.append(_problem(file.path, f"`{key}` is not a setting", key))
-            continue
-        try:
-            value = msgspec.convert(raw, field.type)
-        except (msgspec.ValidationError, OverflowError):
-            value = math.nan
-        if isinstance(value, float) and not math.isfinite(value):
-            expected = describe_type(field.type)
+        elif (value := convert(raw, known[key].type)) is not None:
+            values[key] = value
+        else:
+            expected = describe_type(known[key].type)
             message = f"{key}: expected {expected}, found {describe_value(raw)}"
             problems.append(_problem(file.path, message, key, expected))
-            continue
-        values[key] = value
     return DaemonSettings(**values), tuple(problems)
 
 

@@ -7,13 +7,13 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import json5
 import msgspec
 
-from memd.settings.layers import Findings, absolute_path, shown_key, take_key
-from memd.settings.schema import ProviderEntry, describe_type, describe_value
+from memd.settings.fields import describe_value
+from memd.settings.layers import Findings, Layer, absolute_path, read_layers, shown_key
+from memd.settings.schema import ProviderEntry
 from memd.system.state_dirs import (
     CONFIG_NAME,
     OLD_CONFIG_NAME,
@@ -92,47 +92,17 @@ def load_document(
     return document
 
 
-def read_provider_entries(raw: Mapping[str, object], findings: Findings) -> dict[str, ProviderEntry]:
+def read_provider_entries(layer: Layer, findings: Findings) -> dict[str, ProviderEntry]:
     """Return OpenClaw's `models.providers` by id."""
     entries: dict[str, ProviderEntry] = {}
-    for name, values in raw.items():
-        place = f"models.providers.{shown_key(name)}"
+    for name, values in layer.values.items():
         if not isinstance(values, Mapping):
-            findings.add(place, "an object", values, shared=True)
+            findings.add_wrong(layer, shown_key(name), "an object", values)
         elif name.strip():
-            entries[name.strip()] = _read_entry(name.strip(), values, place, findings)
+            place = Layer(layer.key(shown_key(name)), values, layer.shared, is_foreign=True)
+            read = read_layers(ProviderEntry, [place], findings)
+            entries[name.strip()] = msgspec.structs.replace(read, id=name.strip())
     return entries
-
-
-def _read_entry(name: str, values: Mapping[str, object], place: str, findings: Findings) -> ProviderEntry:
-    """Return one entry of `models.providers`."""
-    kinds = {"baseUrl": str, "api": str, "headers": dict[str, str]}
-    read: dict[str, Any] = {}
-    for key, kind in kinds.items():
-        try:
-            read[key] = msgspec.convert(values.get(key), kind | None)
-        except msgspec.ValidationError:
-            findings.add(f"{place}.{key}", describe_type(kind), values[key], shared=True)
-    api_key = values.get("apiKey")
-    return ProviderEntry(
-        id=name,
-        base_url=read.get("baseUrl"),
-        api=read.get("api"),
-        headers=read.get("headers"),
-        api_key=None if api_key is None else take_key(api_key, f"{place}.apiKey", findings, shared=True),
-        models=_read_model_ids(values.get("models"), f"{place}.models", findings),
-    )
-
-
-def _read_model_ids(raw: object, place: str, findings: Findings) -> tuple[str, ...]:
-    """Return the ids in a list of models, each a text or an object with an `id`."""
-    if raw is None:
-        return ()
-    if not isinstance(raw, list):
-        findings.add(place, "a list of models", raw, shared=True)
-        return ()
-    ids = [item.get("id") if isinstance(item, Mapping) else item for item in raw]
-    return tuple(name.strip() for name in ids if isinstance(name, str) and name.strip())
 
 
 def _parse(path: Path, text: str) -> object:

@@ -1,24 +1,25 @@
-"""Typed settings: of an agent's memory search, and of the daemon itself. Every default stands here once.
+"""Every setting of an agent's search and of the daemon, once: name, type, default, unit, bounds and its sentence.
 
-Keys are those of OpenClaw's `memory.search`, camelCase in the file. Where a default is not stated by
-OpenClaw's documentation it is ours, and its unit is in its name.
+Keys are those of OpenClaw's `memory.search`, camelCase in the file. The tables of docs/configuration.md and the schema
+of the plugin's config are made of these structs by `scripts/config_doc`; the order of fields is theirs. Those of an
+agent beside its search are in `memd.settings.lifecycle`.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
 
+from memd.settings.fields import REFUSED, AtLeast0, AtLeast1, Derived, Setting, Settings
+
 Source = Literal["memory", "sessions"]
 Fusion = Literal["normalized", "weighted", "rrf"]
 
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Root of all settings: read-only, camelCase outside."""
+KEY_KINDS = 'a string, or {source: "env", id: "NAME"}'
+"""What an API key may be, in words: of OpenClaw's references to secrets those to the environment."""
 
 
 class ExtraPath(Settings, frozen=True, kw_only=True):
@@ -28,19 +29,117 @@ class ExtraPath(Settings, frozen=True, kw_only=True):
     pattern: str | None = None
 
 
+class Experimental(Settings, frozen=True, kw_only=True):
+    """Off by default."""
+
+    session_memory: Annotated[bool, Setting("Allows `sessions` among the `sources`.")] = False
+
+
+class Chunking(Settings, frozen=True, kw_only=True):
+    """Size of a chunk and its overlap with the one before; if no file sets either, notes are cut at their passages."""
+
+    tokens: Annotated[
+        int,
+        Setting(
+            "Size of a chunk; after a change the next sync cuts all files again.", unit="tokens", least=1
+        ),
+    ] = 400
+    overlap: Annotated[
+        int,
+        Setting(
+            "How much a chunk repeats of the one before. If neither size is set, notes are cut at their passages.",
+            unit="tokens",
+            least=0,
+        ),
+    ] = 80
+    sizes_set: Annotated[bool, Derived("tokens", "overlap")] = False
+
+
+class VectorStore(Settings, frozen=True, kw_only=True):
+    """sqlite-vec."""
+
+    enabled: Annotated[bool, Setting("Use sqlite-vec if it loads.")] = True
+    extension_path: Annotated[
+        str | None, Setting("Another build of sqlite-vec.", default="the bundled one", is_path=True)
+    ] = None
+
+
+class Store(Settings, frozen=True, kw_only=True):
+    """The index file."""
+
+    driver: Annotated[Literal["sqlite"], Setting("The only value."), REFUSED] = "sqlite"
+    path: Annotated[
+        str,
+        Setting(
+            "The index file; `{agentId}` stands for the agent.",
+            default="`<state>/memory/{agentId}.memd.sqlite`",
+            is_path=True,
+        ),
+        REFUSED,
+    ] = ""
+    vector: VectorStore = VectorStore()
+
+
+class Cache(Settings, frozen=True, kw_only=True):
+    """Vectors kept after their text is gone."""
+
+    enabled: Annotated[bool, Setting("Kept for OpenClaw; vectors in use are always stored.")] = True
+    max_entries: Annotated[
+        int | None,
+        Setting(
+            "Most vectors kept; vectors in use are never evicted, of the others the least recently used are first.",
+            least=1,
+            default="see `vector_cache_mb`",
+        ),
+        REFUSED,
+    ] = None
+
+
+class Local(Settings, frozen=True, kw_only=True):
+    """The local model."""
+
+    model_path: Annotated[
+        str | None,
+        Setting(
+            "The local model: a path, `minilm`, `hf:owner/repo/file.gguf` or `https://…`.",
+            default="EmbeddingGemma 300M",
+            is_path=True,
+        ),
+    ] = None
+    model_cache_dir: Annotated[
+        str | None,
+        Setting("Where pulled models are.", default="`MEMD_MODEL_DIR`", is_path=True),
+        REFUSED,
+    ] = None
+
+
 class Batch(Settings, frozen=True, kw_only=True):
-    """A provider's asynchronous batch API.
+    """A provider's asynchronous batch API."""
 
-    `enabled_set` tells the user's own `enabled` from the default: an address that isn't the provider's own gets
-    batches only where somebody asked for them.
-    """
-
-    enabled: bool = True
-    wait: bool = True
-    concurrency: int = 2
-    poll_interval_ms: int = 2000
-    timeout_minutes: int = 60
-    enabled_set: bool = False
+    enabled: Annotated[
+        bool,
+        Setting(
+            "Use the provider's batch API, if it has one, for bulk work; at another address than the provider's own "
+            "only if this is set."
+        ),
+    ] = True
+    wait: Annotated[bool, Setting("Whether `memctl index` waits for batch jobs."), REFUSED] = True
+    concurrency: Annotated[int, Setting("Batch jobs under way at once.", least=1), REFUSED] = 2
+    poll_interval_ms: Annotated[
+        int,
+        Setting("Time between two looks at a batch job.", unit="milliseconds", least=0),
+        REFUSED,
+    ] = 2000
+    timeout_minutes: Annotated[
+        int,
+        Setting(
+            "How long a batch job may take; then it is cancelled, and plain requests do the rest.",
+            unit="minutes",
+            least=0,
+        ),
+        REFUSED,
+    ] = 60
+    enabled_set: Annotated[bool, Derived("enabled")] = False
 
 
 class Remote(Settings, frozen=True, kw_only=True):
@@ -49,9 +148,24 @@ class Remote(Settings, frozen=True, kw_only=True):
     `${NAME}` in the key, the address or a header's value stands for an environment variable.
     """
 
-    base_url: str | None = None
-    api_key: str | None = None
-    headers: dict[str, str] | None = None
+    base_url: Annotated[
+        str | None,
+        Setting(
+            "The provider's address; setting it makes `openai` any OpenAI-compatible endpoint.",
+            default="the provider's own",
+        ),
+    ] = None
+    api_key: Annotated[
+        str | None,
+        Setting(
+            "The key: itself, `${VARIABLE}`, or an object that names a variable; see [Keys](#keys).",
+            kind=KEY_KINDS,
+        ),
+    ] = None
+    headers: Annotated[
+        dict[str, str] | None,
+        Setting("Headers added to every request; `${VARIABLE}` works here, too."),
+    ] = None
     batch: Batch = Batch()
 
     def __repr__(self) -> str:
@@ -62,16 +176,28 @@ class Remote(Settings, frozen=True, kw_only=True):
 class ProviderEntry(Settings, frozen=True, kw_only=True):
     """One of OpenClaw's `models.providers`: its id, and what embeddings need of it.
 
-    `api` names the protocol it speaks, `models` are the ids of its models. As in `Remote`, `${NAME}` stands for
-    an environment variable.
+    As in `Remote`, `${NAME}` stands for an environment variable.
     """
 
-    id: str
-    base_url: str | None = None
-    api_key: str | None = None
-    api: str | None = None
-    headers: dict[str, str] | None = None
-    models: tuple[str, ...] = ()
+    id: Annotated[str, Derived()] = ""
+    base_url: Annotated[str | None, Setting("The endpoint's address.")] = None
+    api_key: Annotated[
+        str | None, Setting("Its key, in any of the forms of `remote.apiKey`.", kind=KEY_KINDS)
+    ] = None
+    api: Annotated[
+        str | None, Setting("The API it has; it decides which of the providers' interfaces is used.")
+    ] = None
+    headers: Annotated[
+        dict[str, str] | None,
+        Setting("Headers sent with every request; `remote.headers` of the agent win."),
+    ] = None
+    models: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Its models; if the agent names none, the first with `embed` in its id is used, else the first.",
+            kind="a list of objects with an id",
+        ),
+    ] = ()
 
     def __repr__(self) -> str:
         """Return the entry without the key and the headers' values: they must not reach a log."""
@@ -86,241 +212,265 @@ def _hidden(base_url: str | None, api_key: str | None, headers: Mapping[str, str
     return f"base_url={address!r}, api_key=<{key}>, headers={sorted(headers or {})}"
 
 
-class Experimental(Settings, frozen=True, kw_only=True):
-    """Off unless asked for."""
-
-    session_memory: bool = False
-
-
-class Local(Settings, frozen=True, kw_only=True):
-    """The local model: a path, `hf:…`, `https:…` or `minilm`."""
-
-    model_path: str | None = None
-    model_cache_dir: str | None = None
-
-
-class VectorStore(Settings, frozen=True, kw_only=True):
-    """sqlite-vec."""
-
-    enabled: bool = True
-    extension_path: str | None = None
-
-
-class Store(Settings, frozen=True, kw_only=True):
-    """The index file."""
-
-    driver: Literal["sqlite"] = "sqlite"
-    path: str = ""
-    vector: VectorStore = VectorStore()
-
-
-class Chunking(Settings, frozen=True, kw_only=True):
-    """Size of a chunk and what it shares with the one before, in tokens.
-
-    `sizes_set` tells the user's own sizes from the defaults, which are OpenClaw's: without any, notes are cut into
-    passages.
-    """
-
-    tokens: int = 400
-    overlap: int = 80
-    sizes_set: bool = False
-
-
 class SessionSync(Settings, frozen=True, kw_only=True):
     """How much a transcript grows before it is read again."""
 
-    delta_bytes: int = 100_000
-    delta_messages: int = 50
+    delta_bytes: Annotated[
+        int,
+        Setting(
+            "A transcript is indexed once it has grown this much; a search indexes any growth.",
+            unit="bytes",
+            least=0,
+        ),
+    ] = 100_000
+    delta_messages: Annotated[int, Setting("Likewise.", unit="messages", least=0)] = 50
 
 
 class Sync(Settings, frozen=True, kw_only=True):
     """When the index follows the files."""
 
-    on_session_start: bool = True
-    on_search: bool = True
-    watch: bool = True
-    watch_debounce_ms: int = 1500
-    interval_minutes: int = 0
+    on_search: Annotated[
+        bool,
+        Setting(
+            "A search indexes changed files first; off, it only leaves out text that is gone, and counts the rest "
+            "as pending."
+        ),
+    ] = True
+    on_session_start: Annotated[bool, Setting("`session_started` syncs, once for each session key.")] = True
+    watch: Annotated[bool, Setting("File events start a sync.")] = True
+    watch_debounce_ms: Annotated[
+        int, Setting("Quiet time after file events.", unit="milliseconds", least=0)
+    ] = 1500
+    interval_minutes: Annotated[
+        int,
+        Setting(
+            "Time between two syncs; with 0 there is only the full check every ten minutes.",
+            unit="minutes",
+            least=0,
+        ),
+    ] = 0
     sessions: SessionSync = SessionSync()
 
 
 class Mmr(Settings, frozen=True, kw_only=True):
-    """Maximal marginal relevance: `lambda` 1 is relevance alone."""
+    """Maximal marginal relevance."""
 
-    enabled: bool = False
-    lambda_: float = msgspec.field(name="lambda", default=0.7)
-
-
-class TemporalDecay(Settings, frozen=True, kw_only=True):
-    """Recency: a dated note of `half_life_days` counts half."""
-
-    enabled: bool = False
-    half_life_days: float = 30
-
-
-class Hybrid(Settings, frozen=True, kw_only=True):
-    """How words and meaning are weighed; the weights add up to 1.
-
-    `weights_set` tells the user's own weights from the defaults, which are OpenClaw's and fit its formula:
-    `normalized` has weights of its own (docs/ranking.md) unless the user set some.
-    """
-
-    enabled: bool = True
-    vector_weight: float = 0.7
-    text_weight: float = 0.3
-    candidate_multiplier: int = 4
-    fusion: Fusion = "normalized"
-    mmr: Mmr = Mmr()
-    temporal_decay: TemporalDecay = TemporalDecay()
-    weights_set: bool = False
-
-
-class Rerank(Settings, frozen=True, kw_only=True):
-    """A local reranker, named as in `Local`: of so many best hits it reads what `timeout_ms` leaves time for."""
-
-    enabled: bool = False
-    model: str = ""
-    candidates: int = 20
-    timeout_ms: int = 300
-
-
-class Query(Settings, frozen=True, kw_only=True):
-    """How much a search returns. `min_score_set` tells the user's own threshold from the default."""
-
-    max_results: int = 6
-    min_score: float = 0.35
-    hybrid: Hybrid = Hybrid()
-    rerank: Rerank = Rerank()
-    min_score_set: bool = False
-
-
-class Cache(Settings, frozen=True, kw_only=True):
-    """Vectors kept after their text is gone."""
-
-    enabled: bool = True
-    max_entries: int | None = None
-
-
-AtLeast0 = Annotated[int, msgspec.Meta(ge=0)]
-AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
-
-
-class MemorySearch(Settings, frozen=True, kw_only=True):
-    """All settings of one agent's memory search, resolved.
-
-    `query_input_type` and `document_input_type` are what a provider is told a text is, None for its usual words;
-    `input_type` stands for either where it is not set. `output_dimensionality` is the size asked for, None for
-    the model's own.
-    """
-
-    enabled: bool = True
-    sources: tuple[Source, ...] = ("memory",)
-    extra_paths: tuple[ExtraPath, ...] = ()
-    provider: str = "auto"
-    remote: Remote | None = None
-    experimental: Experimental = Experimental()
-    fallback: str = "none"
-    model: str = ""
-    input_type: str | None = None
-    query_input_type: str | None = None
-    document_input_type: str | None = None
-    output_dimensionality: AtLeast1 | None = None
-    local: Local = Local()
-    store: Store = Store()
-    chunking: Chunking = Chunking()
-    sync: Sync = Sync()
-    query: Query = Query()
-    cache: Cache = Cache()
-
-
-class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`memd.toml`: the daemon's own settings, snake_case.
-
-    `memory_budget_mb` bounds the matrices of all agents together (unset: by the machine's memory, see `memory_budget`);
-    `model_keep_alive_minutes` is how long an unused model stays loaded (0: as long as the daemon runs);
-    `model_threads` 0 means as many as fit;
-    `model_memory_mb` bounds the local models in memory together (0: half of the machine's memory).
-    `daily_token_budget` is how many tokens may be bought of remote providers in a day, UTC, by all agents
-    together (0: no limit). `vector_cache_mb` bounds the vectors kept for later: those that no chunk of the
-    answering or the filling vector space uses.
-    `max_agent_files` and `max_agent_mb` bound what one agent has indexed, the newest first.
-    `pause_on_battery`: whether a backlog of local embeddings waits for mains.
-    """
-
-    socket: str | None = None
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    memory_budget_mb: AtLeast0 | None = None
-    model_keep_alive_minutes: Annotated[float, msgspec.Meta(ge=0)] = 30
-    model_threads: AtLeast0 = 0
-    model_memory_mb: AtLeast0 = 0
-    pause_on_battery: bool = True
-    daily_token_budget: AtLeast0 = 20_000_000
-    vector_cache_mb: AtLeast0 = 256
-    query_embed_timeout_ms: AtLeast1 = 2000
-    catch_up_ms: AtLeast0 = 150
-    max_file_mb: AtLeast1 = 16
-    max_agent_files: AtLeast1 = 20_000
-    max_agent_mb: AtLeast1 = 1024
-
-
-KEY_KINDS = 'a string, or {source: "env", id: "NAME"}'
-"""What an API key may be, in words: of OpenClaw's references to secrets those to the environment."""
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def key_text(raw: object) -> str | None:
-    """Return an API key as a text: a reference to the environment becomes `${NAME}`."""
-    match raw:
-        case str():
-            return raw
-        case {"source": "env", "id": str(name)} if _VARIABLE.fullmatch(name):
-            return f"${{{name}}}"
-        case _:
-            return None
-
-
-def describe_type(kind: object) -> str:
-    """Return in words what a setting of this type may be, for an error message."""
-    known = msgspec.inspect.type_info(kind)
-    options = known.types if isinstance(known, msgspec.inspect.UnionType) else (known,)
-    return " or ".join(
-        _describe(option) for option in options if not isinstance(option, msgspec.inspect.NoneType)
+    enabled: Annotated[bool, Setting("Prefer hits that differ from those before.")] = False
+    lambda_: Annotated[float, Setting("How much: 1 is relevance alone.", least=0, most=1)] = msgspec.field(
+        name="lambda", default=0.7
     )
 
 
-def _describe(kind: msgspec.inspect.Type) -> str:
-    """Return in words one type of a setting."""
-    match kind:
-        case msgspec.inspect.LiteralType(values=values):
-            return "one of " + ", ".join(f'"{value}"' for value in values)
-        case msgspec.inspect.IntType(ge=ge) | msgspec.inspect.FloatType(ge=ge):
-            word = "a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"
-            return word if ge is None else f"{word} of at least {ge}"
-        case msgspec.inspect.BoolType():
-            return "true or false"
-        case msgspec.inspect.StrType():
-            return "a string"
-        case _:
-            return "an object whose values are strings"
+class TemporalDecay(Settings, frozen=True, kw_only=True):
+    """Recency."""
+
+    enabled: Annotated[bool, Setting("Dated notes count less with age.")] = False
+    half_life_days: Annotated[
+        float,
+        Setting("Days after which a dated note counts half.", unit="days", least=1),
+    ] = 30
 
 
-def describe_value(value: object) -> str:
-    """Return what kind of value stands in a settings file; never the value itself, which may be a secret."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case float() if not math.isfinite(value):
-            return "a number that is not finite"
-        case int() | float():
-            return f"the number {value}" if abs(value) < 1e15 else "a very large number"
-        case str():
-            return "a string"
-        case Mapping():
-            return "an object"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return f"a {type(value).__name__}"
+class Hybrid(Settings, frozen=True, kw_only=True):
+    """How keyword and vector search are weighed; the weights add up to 1.
+
+    Their defaults are OpenClaw's and fit its formula: `normalized` has weights of its own (docs/ranking.md) unless a
+    file sets some.
+    """
+
+    enabled: Annotated[
+        bool,
+        Setting("Keyword and vector search; off, vector search alone if there are vectors."),
+    ] = True
+    fusion: Annotated[
+        Fusion,
+        Setting("How both are combined: `weighted` is OpenClaw's formula; see [ranking.md](ranking.md)."),
+    ] = "normalized"
+    vector_weight: Annotated[
+        float,
+        Setting("Share of vector search; `normalized` uses 0.4 unless you set a weight.", least=0, most=1),
+    ] = 0.7
+    text_weight: Annotated[float, Setting("Share of keyword search.", least=0, most=1)] = 0.3
+    candidate_multiplier: Annotated[
+        int,
+        Setting("Kept for OpenClaw; the number of candidates is fixed.", least=1, most=20),
+    ] = 4
+    mmr: Mmr = Mmr()
+    temporal_decay: TemporalDecay = TemporalDecay()
+    weights_set: Annotated[bool, Derived("vector_weight", "text_weight")] = False
+
+
+class Query(Settings, frozen=True, kw_only=True):
+    """How much a search returns."""
+
+    max_results: Annotated[int, Setting("Hits, if the request doesn't say.", least=1)] = 6
+    min_score: Annotated[
+        float,
+        Setting(
+            'No hit scores lower; applies if you set it, and with `fusion: "weighted"`.', least=0, most=1
+        ),
+    ] = 0.35
+    hybrid: Annotated[Hybrid, REFUSED] = Hybrid()
+    min_score_set: Annotated[bool, Derived("min_score")] = False
+
+
+class MemorySearch(Settings, frozen=True, kw_only=True):
+    """All settings of one agent's memory search."""
+
+    enabled: Annotated[
+        bool,
+        Setting("Whether the agent has a searchable memory; off, requests answer `memory_disabled`."),
+    ] = True
+    sources: Annotated[
+        tuple[Source, ...],
+        Setting(
+            "What is memory; with `sessions` (and `experimental.sessionMemory`) transcripts are, too: see "
+            "[operations.md](operations.md#transcripts).",
+            kind='a list of "memory", "sessions"',
+        ),
+    ] = ("memory",)
+    extra_paths: Annotated[
+        tuple[ExtraPath, ...],
+        Setting(
+            "More Markdown: paths, or objects with a `path` and a glob `pattern`; relative ones start at the "
+            "workspace.",
+            kind="a list of paths, or of objects with a path and a pattern",
+        ),
+    ] = ()
+    experimental: Experimental = Experimental()
+    chunking: Annotated[Chunking, REFUSED] = Chunking()
+    store: Store = Store()
+    cache: Cache = Cache()
+    provider: Annotated[
+        str,
+        Setting(
+            "The embedding provider: `auto`, `none` (keyword search alone), a provider of "
+            "[providers.md](providers.md), or an id of `models.providers`."
+        ),
+    ] = "auto"
+    model: Annotated[
+        str,
+        Setting(
+            "The model's name as the provider has it; for `local` see `local.modelPath`.",
+            default="the provider's own",
+        ),
+    ] = ""
+    fallback: Annotated[
+        str, Setting("The embedding provider while the first can't: a provider's name or id, or `none`.")
+    ] = "none"
+    query_input_type: Annotated[
+        str | None,
+        Setting(
+            "The `input_type` of queries: for Voyage instead of `query`, for compatible endpoints that need one.",
+            default="`inputType`",
+        ),
+    ] = None
+    document_input_type: Annotated[
+        str | None,
+        Setting(
+            "The `input_type` of chunks, likewise; another value is another vector space.",
+            default="`inputType`",
+        ),
+    ] = None
+    input_type: Annotated[str | None, Setting("Either of them, if it isn't set.")] = None
+    output_dimensionality: Annotated[
+        AtLeast1 | None,
+        Setting(
+            "The size of vectors, if the model offers several; another size is another vector space.",
+            default="the model's own",
+            drops_fraction=True,
+        ),
+    ] = None
+    local: Local = Local()
+    remote: Remote | None = None
+    sync: Annotated[Sync, REFUSED] = Sync()
+    query: Query = Query()
+
+
+class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`memd.toml`: the daemon's own settings, snake_case."""
+
+    socket: Annotated[
+        str | None,
+        Setting(
+            "Where to listen; clients find it by `MEMD_SOCKET`.", default="see [protocol.md](protocol.md)"
+        ),
+    ] = None
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Setting("The least severe events that are logged."),
+    ] = "info"
+    memory_budget_mb: Annotated[
+        AtLeast0 | None,
+        Setting(
+            "RAM for the vectors of all agents; the least recently searched are evicted first, and searched on disk. "
+            "`memctl status` shows what is in use.",
+            unit="MB",
+            default="a sixteenth of the machine's RAM, 64 to 1024",
+        ),
+    ] = None
+    model_memory_mb: Annotated[
+        AtLeast0,
+        Setting(
+            "RAM for the local models of all agents; a model that doesn't fit beside another waits or evicts it. "
+            "0: half of the machine's RAM.",
+            unit="MB",
+        ),
+    ] = 0
+    model_keep_alive_minutes: Annotated[
+        float,
+        msgspec.Meta(ge=0),
+        Setting("How long an unused model stays loaded; 0: as long as the daemon runs.", unit="minutes"),
+    ] = 30
+    pause_on_battery: Annotated[
+        bool,
+        Setting(
+            "While the machine runs on battery a local model embeds the newest few texts of a change; a backlog waits "
+            "for mains power. `memctl index` doesn't wait."
+        ),
+    ] = True
+    model_threads: Annotated[AtLeast0, Setting("Threads of a model; 0: the physical cores, at most 8.")] = 0
+    query_embed_timeout_ms: Annotated[
+        AtLeast1,
+        Setting(
+            "How long a search waits for the query's vector; then it uses keyword search alone.",
+            unit="milliseconds",
+        ),
+    ] = 2000
+    catch_up_ms: Annotated[
+        AtLeast0,
+        Setting(
+            "How long a search may spend on indexing changed files, if the request has no deadline.",
+            unit="milliseconds",
+        ),
+    ] = 150
+    max_file_mb: Annotated[
+        AtLeast1,
+        Setting(
+            "A larger note is indexed up to here and a larger transcript not at all; status says so. Notes and facts "
+            "that memd writes continue in a next file.",
+            unit="MB",
+        ),
+    ] = 16
+    max_agent_files: Annotated[
+        AtLeast1,
+        Setting(
+            "Files and transcripts indexed for one agent; the oldest beyond that are left out, and status says so. "
+            "Files that memd writes are indexed first."
+        ),
+    ] = 20_000
+    max_agent_mb: Annotated[AtLeast1, Setting("Likewise, their size together.", unit="MB")] = 1024
+    daily_token_budget: Annotated[
+        AtLeast0,
+        Setting(
+            "Most tokens sent to all remote providers in a day (UTC); then none until midnight. 0: no limit.",
+            unit="tokens",
+        ),
+    ] = 20_000_000
+    vector_cache_mb: Annotated[
+        AtLeast0,
+        Setting(
+            "Vectors that no chunk uses, kept in one agent's index: going back to a model costs nothing.",
+            unit="MB",
+        ),
+    ] = 256

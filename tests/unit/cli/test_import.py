@@ -195,7 +195,7 @@ def test_a_vault_goes_into_the_settings_with_a_backup(home: Path) -> None:
     document = json.loads(run.out)
     assert (document["state"], document["applied"], document["files"]) == ("new", True, 1)
     entry = f'{{"path": "{home}/Notes", "pattern": "**/*.md"}}'
-    assert settings.read_text() == before.replace("{ provider", f"{{ extraPaths: [{entry}], provider")
+    assert settings.read_text() == before.replace('"none"', f'"none", extraPaths: [{entry}]')
     assert stat.S_IMODE(settings.stat().st_mode) == 0o600
     assert Path(document["backup"]).read_text() == before
     assert stat.S_IMODE(os.stat(document["backup"]).st_mode) == 0o600

@@ -19,7 +19,6 @@ from memd.embedding.local.owner import ModelFile, ModelOwner
 from memd.embedding.local.policy import RunnerSettings
 from memd.embedding.local.process import MOST_SCORED
 from memd.embedding.rerank import KEY, LocalReranker, Reranker, make_reranker
-from memd.settings.agents import resolve
 from memd.settings.schema import Local, MemorySearch, Query, Rerank
 from memd_client.errors import (
     ConfigInvalidError,
@@ -84,18 +83,6 @@ def test_nothing_is_made_or_started_where_it_is_off() -> None:
             assert owner.status() == []
 
     trio.run(body)
-
-
-def test_settings_are_read_like_the_others(tmp_path: Path) -> None:
-    keys = {"enabled": True, "model": "hf:a/b/c.gguf", "candidates": 10.5, "timeoutMs": "soon", "colour": 1}
-    document = {"agents": {"defaults": {"memorySearch": {"query": {"rerank": keys}}}}}
-    home = resolve(document, config_path=tmp_path / "openclaw.json", state_dir=tmp_path, home=tmp_path)
-    read = home.agents["main"].settings.query.rerank
-    assert read == Rerank(enabled=True, model="hf:a/b/c.gguf", candidates=10)
-    assert any(
-        "rerank.timeoutMs: expected a whole number, found a string" in p.message for p in home.problems
-    )
-    assert any("rerank.colour" in key for key in home.unknown_keys)
 
 
 def test_nothing_is_started_before_the_first_text(model: Path) -> None:

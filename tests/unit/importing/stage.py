@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memd.importing.carry_out import carry_out
 from memd.importing.origins import Surroundings, find_origins
-from memd.importing.plan import Row, make_plan
+from memd.importing.plan import Row, carry_out, make_plan
 
 
 @dataclass

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.importing import sources
-from memd.importing.carry_out import carry_out
+from memd.importing.plan import carry_out
 from memd.importing.provenance import read_copy
 from memd_client.errors import BadParamsError
 from tests.unit.importing.stage import Stage

@@ -10,8 +10,8 @@ from typing import Any
 import json5
 import pytest
 
-from memd.importing.agents import load_agents
-from memd.importing.vault import Agent, VaultPlan, carry_out_vault, plan_vault
+from memd.importing.agents import Agent, load_agents
+from memd.importing.vault import VaultPlan, carry_out_vault, plan_vault
 from memd_client.errors import BadParamsError, ConfigInvalidError, FileMissingError, NoteUnwritableError
 
 
@@ -94,8 +94,8 @@ def test_comments_quotes_and_other_agents_stay(home: Path) -> None:
 
     plan = planned(home, text, "work")
 
-    assert plan.after == text.replace("['~/a'", f"[\"{home}/Notes\", '~/a'")
-    assert paths_in(home, plan.after, "work") == [f"{home}/Notes", "~/a"]
+    assert plan.after == text.replace("/* b */,", f'/* b */, "{home}/Notes"')
+    assert paths_in(home, plan.after, "work") == ["~/a", f"{home}/Notes"]
     assert paths_in(home, plan.after, "main") == []
 
 
@@ -104,7 +104,7 @@ def test_comments_quotes_and_other_agents_stay(home: Path) -> None:
     [
         "{agents: {list: [{id: 'main'}, {id: 'work', memorySearch: {extraPaths: '~/a'}}]}}",
         "{agents: {list: [{id: 'main'}, {id: 'work', memorySearch: null}]}}",
-        "{'agents': {list: [{id: 'main'}, {id: 'work', '\\u006demorySearch': {extraPaths: []}}]}}",
+        "{'agents': {list: [{id: 'main'}, {id: 'work', memorySearch: [1]}]}}",
     ],
 )
 def test_where_an_edit_would_mean_something_else_the_lines_are_given(home: Path, text: str) -> None:
@@ -151,8 +151,11 @@ def test_the_file_is_replaced_whole_and_kept_as_it_was(home: Path) -> None:
 
     assert backup == home / "dotfiles.json.before-import-20261122T170000Z"
     assert backup.read_text() == text
-    entry = f'{{"path": "{home}/Notes", "pattern": "**/*.md"}}'
-    assert real.read_text() == f'\ufeff{{"memory": {{"search": {{"extraPaths": [{entry}]}}}} /* é */ }}\n'
+    after = real.read_text()
+    assert after.startswith('\ufeff{ /* é */\n  "memory": {\n')
+    assert after.endswith("\n  }\n}\n")
+    entry = {"path": f"{home}/Notes", "pattern": "**/*.md"}
+    assert json5.loads(after) == {"memory": {"search": {"extraPaths": [entry]}}}
     assert stat.S_IMODE(real.stat().st_mode) == stat.S_IMODE(backup.stat().st_mode) == 0o640
     assert agent.config.is_symlink()
     assert not [name for name in os.listdir(home) if name.endswith(".tmp")]

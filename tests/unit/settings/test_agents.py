@@ -13,33 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.agents.reload import keep_last_good
-from memd.settings.agents import OpenClawHome, agent_id_of, load_home, resolve
+from memd.settings.agents import OpenClawHome, agent_id_of, load_home
 from memd.settings.schema import ProviderEntry
-
-HOME = Path("/home/u")
-STATE = HOME / ".openclaw"
-FILE = STATE / "openclaw.json"
-
-
-def _resolve(document: object, **more: Any) -> OpenClawHome:
-    """Return what a document resolves to in `/home/u/.openclaw`."""
-    return resolve(document, **({"config_path": FILE, "state_dir": STATE, "home": HOME} | more))
-
-
-def _search(**keys: Any) -> OpenClawHome:
-    """Return what `agents.defaults.memorySearch` with these keys resolves to."""
-    return _resolve({"agents": {"defaults": {"memorySearch": keys}}})
-
-
-def _said(home: OpenClawHome, agent: str | None = None) -> list[str]:
-    """Return the problems of the file or of one agent, without the file's name."""
-    problems = home.problems if agent is None else home.agents[agent].problems
-    assert all(problem.message.startswith(f"{FILE}: ") for problem in problems)
-    return [problem.message.removeprefix(f"{FILE}: ") for problem in problems]
+from tests.unit.settings.resolving import HOME, STATE, problems_of, resolved, resolved_search
 
 
 def test_nothing_named_means_main_with_the_default_workspace() -> None:
-    home = _resolve({})
+    home = resolved({})
 
     assert list(home.agents) == ["main"]
     assert home.default_agent == "main"
@@ -51,7 +31,7 @@ def test_nothing_named_means_main_with_the_default_workspace() -> None:
 def test_agents_come_from_list_entries_and_folders() -> None:
     document = {"agents": {"list": [{"id": "Work"}], "entries": {"home lab": {"workspace": "~/lab"}}}}
 
-    home = _resolve(document, agent_folders=["ops", "work"])
+    home = resolved(document, agent_folders=["ops", "work"])
 
     assert list(home.agents) == ["work", "home-lab", "ops"]
     assert home.default_agent == "work"
@@ -69,7 +49,7 @@ def test_agents_come_from_list_entries_and_folders() -> None:
 def test_the_default_agent_is_the_marked_one_else_main_else_the_first(
     agents: list[dict[str, Any]], default: str
 ) -> None:
-    assert _resolve({"agents": {"list": agents}}, agent_folders=["main"]).default_agent == default
+    assert resolved({"agents": {"list": agents}}, agent_folders=["main"]).default_agent == default
 
 
 def test_a_workspace_is_the_agents_own_else_that_of_the_defaults() -> None:
@@ -77,7 +57,7 @@ def test_a_workspace_is_the_agents_own_else_that_of_the_defaults() -> None:
         "agents": {"defaults": {"workspace": "/w"}, "list": [{"id": "a", "workspace": "own"}, {"id": "b"}]}
     }
 
-    home = _resolve(document)
+    home = resolved(document)
 
     assert home.agents["a"].workspace == STATE / "own"
     assert home.agents["b"].workspace == Path("/w")
@@ -86,7 +66,7 @@ def test_a_workspace_is_the_agents_own_else_that_of_the_defaults() -> None:
 def test_an_agents_folder_by_openclaws_naming_goes_before_a_shared_workspace() -> None:
     document = {"agents": {"list": [{"id": "main"}, {"id": "b"}, {"id": "c", "workspace": "/own"}]}}
 
-    home = _resolve(document, has_workspace=lambda _: True)
+    home = resolved(document, has_workspace=lambda _: True)
 
     assert [agent.workspace for agent in home.agents.values()] == [
         STATE / "workspace",
@@ -98,7 +78,7 @@ def test_an_agents_folder_by_openclaws_naming_goes_before_a_shared_workspace() -
 def test_the_old_directory_has_its_workspace_in_the_home_folder() -> None:
     old = HOME / ".clawdbot"
 
-    home = _resolve(
+    home = resolved(
         {"agents": {"list": [{"id": "main"}, {"id": "b"}]}}, state_dir=old, has_workspace=lambda _: True
     )
 
@@ -119,19 +99,19 @@ def test_the_old_directory_has_its_workspace_in_the_home_folder() -> None:
     ],
 )
 def test_a_document_of_another_shape_still_gives_an_agent(agents: object, problem: str) -> None:
-    home = _resolve({"agents": agents})
+    home = resolved({"agents": agents})
 
-    assert _said(home) == [problem]
+    assert problems_of(home) == [problem]
     assert list(home.agents) == ["main"]
 
 
 @pytest.mark.parametrize("raw", ["../up", "a/b", "a\\b", "", " ", ".hidden", "a\0", "a\nb", "---", "助手"])
 def test_an_id_that_can_be_no_file_name_is_refused(raw: str) -> None:
-    home = _resolve({"agents": {"list": [{"id": raw}, {"id": "ok"}]}})
+    home = resolved({"agents": {"list": [{"id": raw}, {"id": "ok"}]}})
 
     assert agent_id_of(raw) is None
     assert list(home.agents) == ["ok"]
-    assert "can't be an agent's id" in _said(home)[0]
+    assert "can't be an agent's id" in problems_of(home)[0]
 
 
 def test_agents_never_share_an_index_file() -> None:
@@ -146,11 +126,11 @@ def test_agents_never_share_an_index_file() -> None:
         }
     }
 
-    home = _resolve(document)
+    home = resolved(document)
 
     paths = [str(agent.index_path) for agent in home.agents.values()]
     assert paths == ["/data/all.sqlite", str(STATE / "memory" / "b.memd.sqlite"), "/x/c"]
-    assert "the index of agent a" in _said(home, "b")[0]
+    assert "the index of agent a" in problems_of(home, "b")[0]
     assert all(agent.settings.store.path == str(agent.index_path) for agent in home.agents.values())
 
 
@@ -165,17 +145,17 @@ def test_an_index_is_looked_for_at_its_earlier_place_unless_that_is_anothers() -
         }
     }
 
-    home = _resolve(document)
+    home = resolved(document)
 
     earlier = {agent.id: agent.earlier_index for agent in home.agents.values()}
     assert earlier == {"a": None, "b": None, "c": STATE / "memory" / "c.sqlite"}
 
 
 def test_openclaws_own_database_is_never_an_index() -> None:
-    home = _search(store={"path": "~/.openclaw/agents/main/agent/openclaw-agent.sqlite"})
+    home = resolved_search(store={"path": "~/.openclaw/agents/main/agent/openclaw-agent.sqlite"})
 
     assert home.agents["main"].index_path == STATE / "memory" / "main.memd.sqlite"
-    assert "OpenClaw's own database" in _said(home, "main")[0]
+    assert "OpenClaw's own database" in problems_of(home, "main")[0]
 
 
 def test_the_last_good_settings_stay_in_force(tmp_path: Path) -> None:
@@ -211,7 +191,7 @@ def test_the_last_good_settings_stay_in_force(tmp_path: Path) -> None:
 
 def _entries(**entries: Any) -> OpenClawHome:
     """Return what `models.providers` with these entries resolves to."""
-    return _resolve({"models": {"mode": "merge", "providers": entries}})
+    return resolved({"models": {"mode": "merge", "providers": entries}})
 
 
 def test_model_providers_are_kept_by_id() -> None:
@@ -265,9 +245,9 @@ def test_model_providers_are_kept_by_id() -> None:
     ],
 )
 def test_a_slip_in_model_providers_is_named_and_costs_its_own_key(models: object, problem: str) -> None:
-    home = _resolve({"models": models})
+    home = resolved({"models": models})
 
-    assert _said(home) == [problem]
+    assert problems_of(home) == [problem]
     assert "sk-secret" not in repr(home.problems)
     for entry in home.providers.values():
         assert entry == ProviderEntry(id="p")
@@ -279,10 +259,10 @@ def test_the_last_good_model_provider_stays_in_force() -> None:
     slip = keep_last_good(good, _entries(**{"a.b": {"api": 3}, "other": {"api": "openai"}}))
     assert {name: entry.api for name, entry in slip.providers.items()} == {"a.b": "ollama", "other": "openai"}
 
-    spoilt = keep_last_good(good, _resolve({"models": {"providers": 3}}))
+    spoilt = keep_last_good(good, resolved({"models": {"providers": 3}}))
     assert spoilt.providers == good.providers
 
-    assert keep_last_good(good, _resolve({})).providers == {}
+    assert keep_last_good(good, resolved({})).providers == {}
 
 
 _WORDS = """
@@ -323,7 +303,7 @@ _DOCUMENTS = _VALUES | st.fixed_dictionaries(
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(_DOCUMENTS, st.lists(st.sampled_from(["main", "x y", "\ud800", "..", "ops"]), max_size=3))
 def test_any_document_gives_valid_agents_and_never_raises(document: object, folders: list[str]) -> None:
-    home = _resolve(document, agent_folders=folders)
+    home = resolved(document, agent_folders=folders)
 
     assert home.agents[home.default_agent].is_default
     assert sum(agent.is_default for agent in home.agents.values()) == 1

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from memd.settings.agents import OpenClawHome, resolve
-from memd.settings.layers import DEFAULT_MODELS
 from memd.settings.schema import ExtraPath
-
-HOME = Path("/home/u")
-STATE = HOME / ".openclaw"
-FILE = STATE / "openclaw.json"
-
-
-def _resolve(document: object, **more: Any) -> OpenClawHome:
-    """Return what a document resolves to in `/home/u/.openclaw`."""
-    return resolve(document, **({"config_path": FILE, "state_dir": STATE, "home": HOME} | more))
-
-
-def _search(**keys: Any) -> OpenClawHome:
-    """Return what `agents.defaults.memorySearch` with these keys resolves to."""
-    return _resolve({"agents": {"defaults": {"memorySearch": keys}}})
-
-
-def _said(home: OpenClawHome, agent: str | None = None) -> list[str]:
-    """Return the problems of the file or of one agent, without the file's name."""
-    problems = home.problems if agent is None else home.agents[agent].problems
-    assert all(problem.message.startswith(f"{FILE}: ") for problem in problems)
-    return [problem.message.removeprefix(f"{FILE}: ") for problem in problems]
+from memd.settings.search import DEFAULT_MODELS
+from tests.unit.settings.resolving import FILE, STATE, problems_of, resolved, resolved_search
 
 
 def test_settings_of_both_eras_resolve_to_the_same() -> None:
@@ -39,7 +17,7 @@ def test_settings_of_both_eras_resolve_to_the_same() -> None:
     old = {"agents": {"defaults": {"memorySearch": defaults}, "list": [{"id": "a", "memorySearch": own}]}}
     new = {"memory": {"search": defaults}, "agents": {"entries": {"a": {"memory": {"search": own}}}}}
 
-    before, after = _resolve(old).agents["a"], _resolve(new).agents["a"]
+    before, after = resolved(old).agents["a"], resolved(new).agents["a"]
 
     assert before == after
     query = after.settings.query
@@ -52,9 +30,9 @@ def test_settings_of_both_eras_resolve_to_the_same() -> None:
 
 
 def test_min_score_is_told_from_its_default() -> None:
-    assert not _search(query={"minScore": None}).agents["main"].settings.query.min_score_set
-    assert not _search(query={"minScore": "high"}).agents["main"].settings.query.min_score_set
-    assert _search(query={"minScore": 0.35}).agents["main"].settings.query.min_score_set
+    assert not resolved_search(query={"minScore": None}).agents["main"].settings.query.min_score_set
+    assert not resolved_search(query={"minScore": "high"}).agents["main"].settings.query.min_score_set
+    assert resolved_search(query={"minScore": 0.35}).agents["main"].settings.query.min_score_set
 
 
 @pytest.mark.parametrize(
@@ -87,7 +65,7 @@ def test_min_score_is_told_from_its_default() -> None:
     ],
 )
 def test_values_are_kept_within_their_bounds(keys: dict[str, Any], expected: dict[str, Any]) -> None:
-    home = _search(**keys)
+    home = resolved_search(**keys)
 
     _assert_holds(msgspec.to_builtins(home.agents["main"].settings), expected)
     assert home.problems == ()
@@ -110,7 +88,7 @@ def test_overrides_win_key_by_key_and_null_overrides_nothing() -> None:
         }
     }
 
-    remote = _resolve(document).agents["a"].settings.remote
+    remote = resolved(document).agents["a"].settings.remote
 
     assert remote is not None
     assert (remote.base_url, remote.headers) == ("u", {"C": "3"})
@@ -126,7 +104,7 @@ def test_extra_paths_add_up_and_each_counts_once() -> None:
         }
     }
 
-    paths = _resolve(document).agents["a"].settings.extra_paths
+    paths = resolved(document).agents["a"].settings.extra_paths
 
     assert paths == (
         ExtraPath(path="~/notes"),
@@ -194,9 +172,9 @@ def test_a_wrong_type_names_file_key_and_type_and_costs_one_key(keys: dict[str, 
         }
     }
 
-    home = _resolve(document)
+    home = resolved(document)
 
-    assert _said(home, "bad") == [f"agents.list[1].memorySearch.{problem}"]
+    assert problems_of(home, "bad") == [f"agents.list[1].memorySearch.{problem}"]
     error = home.agents["bad"].problems[0]
     assert error.data["file"] == str(FILE)
     assert error.data["expected"]
@@ -204,7 +182,7 @@ def test_a_wrong_type_names_file_key_and_type_and_costs_one_key(keys: dict[str, 
     usual = msgspec.structs.replace(home.agents["other"].settings, model="kept")
     store = msgspec.structs.replace(usual.store, path=str(STATE / "memory" / "bad.memd.sqlite"))
     assert home.agents["bad"].settings == msgspec.structs.replace(usual, store=store)
-    assert (_said(home), _said(home, "other")) == ([], [])
+    assert (problems_of(home), problems_of(home, "other")) == ([], [])
 
 
 def test_a_wrong_override_leaves_the_value_of_the_defaults() -> None:
@@ -215,16 +193,16 @@ def test_a_wrong_override_leaves_the_value_of_the_defaults() -> None:
         }
     }
 
-    assert _resolve(document).agents["a"].settings.query.max_results == 9
+    assert resolved(document).agents["a"].settings.query.max_results == 9
 
 
 def test_a_wrong_default_is_told_once_for_all_agents() -> None:
-    home = _resolve(
+    home = resolved(
         {"memory": {"search": {"sync": {"watch": "no"}}}, "agents": {"list": [{"id": "a"}, {"id": "b"}]}}
     )
 
-    assert _said(home) == ["memory.search.sync.watch: expected true or false, found a string"]
-    assert (_said(home, "a"), _said(home, "b")) == ([], [])
+    assert problems_of(home) == ["memory.search.sync.watch: expected true or false, found a string"]
+    assert (problems_of(home, "a"), problems_of(home, "b")) == ([], [])
 
 
 def test_unknown_keys_are_listed_and_cost_nothing() -> None:
@@ -234,7 +212,7 @@ def test_unknown_keys_are_listed_and_cost_nothing() -> None:
         "agents": {"list": [{"id": "a", "name": "A", "memorySearch": {"store": {"fts": {}}, "x" * 100: 1}}]},
     }
 
-    home = _resolve(document)
+    home = resolved(document)
 
     assert home.unknown_keys == (
         "agents.list[0].memorySearch.store.fts",
@@ -242,7 +220,7 @@ def test_unknown_keys_are_listed_and_cost_nothing() -> None:
         "memory.search.query.hybrid.boost",
         "memory.search.query.minScoreSet",
     )
-    assert (_said(home), _said(home, "a")) == ([], [])
+    assert (problems_of(home), problems_of(home, "a")) == ([], [])
 
 
 def test_batches_asked_for_are_told_from_the_default() -> None:
@@ -252,14 +230,14 @@ def test_batches_asked_for_are_told_from_the_default() -> None:
         ({"enabled": True}, True),
         ({"enabled": False}, True),
     ]:
-        remote = _search(remote={"batch": keys}).agents["main"].settings.remote
+        remote = resolved_search(remote={"batch": keys}).agents["main"].settings.remote
 
         assert remote is not None
         assert remote.batch.enabled_set is asked
 
     assert (
         "agents.defaults.memorySearch.remote.batch.enabledSet"
-        in _search(remote={"batch": {"enabledSet": True}}).unknown_keys
+        in resolved_search(remote={"batch": {"enabledSet": True}}).unknown_keys
     )
 
 
@@ -267,19 +245,19 @@ def test_one_input_type_stands_for_both_where_they_are_not_set() -> None:
     own = {"id": "a", "memorySearch": {"inputType": " passage "}}
     document = {"agents": {"defaults": {"memorySearch": {"queryInputType": "query"}}, "list": [own]}}
 
-    settings = _resolve(document).agents["a"].settings
+    settings = resolved(document).agents["a"].settings
 
     assert (settings.query_input_type, settings.document_input_type) == ("query", "passage")
 
 
 def test_blank_input_types_are_none_and_a_size_is_a_whole_number() -> None:
-    settings = _search(documentInputType="  ", outputDimensionality=768.9).agents["main"].settings
+    settings = resolved_search(documentInputType="  ", outputDimensionality=768.9).agents["main"].settings
 
     assert (settings.document_input_type, settings.output_dimensionality) == (None, 768)
 
 
 def test_a_key_may_refer_to_the_environment() -> None:
-    home = _search(remote={"apiKey": {"source": "env", "provider": "default", "id": "MY_KEY"}})
+    home = resolved_search(remote={"apiKey": {"source": "env", "provider": "default", "id": "MY_KEY"}})
 
     remote = home.agents["main"].settings.remote
     assert remote is not None

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.settings.agents import OpenClawHome, resolve
-from memd.settings.lifecycle import Facts, Flush, Life, SessionNote
-from memd.settings.reference import LIFE_KEYS
+from memd.settings.lifecycle import Compaction, Facts, Flush, Life, SessionNote
+from memd.settings.names import life_settings
+from tests.unit.settings.resolving import resolved
 
-WORDS = sorted({word for key in LIFE_KEYS for word in key.split(".")} | {"list", "id"})
-HOME = Path("/home/u")
-STATE = HOME / ".openclaw"
-
-
-def home_of(document: object) -> OpenClawHome:
-    return resolve(document, config_path=STATE / "openclaw.json", state_dir=STATE, home=HOME)
+WORDS = sorted({word for _, place, _ in life_settings() for word in place.split(".")} | {"list", "id"})
 
 
 def life_of(document: object, agent: str = "main") -> Life:
-    return home_of(document).agents[agent].life
+    return resolved(document).agents[agent].life
 
 
 def test_without_settings_facts_are_neither_taken_nor_brought() -> None:
@@ -63,13 +55,15 @@ def test_every_key_is_found_at_its_place() -> None:
     assert life == Life(
         citations="on",
         time_zone="Europe/Prague",
-        flush=Flush(
-            enabled=False,
-            soft_threshold_tokens=1,
-            force_flush_transcript_bytes=0,
-            prompt="p",
-            system_prompt="s",
+        compaction=Compaction(
             reserve_tokens_floor=30_000,
+            memory_flush=Flush(
+                enabled=False,
+                soft_threshold_tokens=1,
+                force_flush_transcript_bytes=0,
+                prompt="p",
+                system_prompt="s",
+            ),
         ),
         session_note=SessionNote(messages=3, slug_model="mine/small"),
         facts=Facts(auto_capture=True),
@@ -113,7 +107,7 @@ def test_an_agents_own_entry_wins_over_the_defaults() -> None:
     ],
 )
 def test_a_bad_value_is_named_and_the_default_stays(document: object, key: str) -> None:
-    home = home_of(document)
+    home = resolved(document)
 
     assert home.agents["main"].life == Life()
     assert key in [error.data.get("key") for error in home.problems]
@@ -124,14 +118,14 @@ def test_a_bad_value_is_named_and_the_default_stays(document: object, key: str) 
 )
 def test_a_size_may_have_a_unit(size: object, bytes_: int) -> None:
     flush = {"forceFlushTranscriptBytes": size}
-    home = home_of({"agents": {"defaults": {"compaction": {"memoryFlush": flush}}}})
+    home = resolved({"agents": {"defaults": {"compaction": {"memoryFlush": flush}}}})
 
     assert home.agents["main"].life.flush.force_flush_transcript_bytes == bytes_
     assert bool(home.problems) == (size == "much")
 
 
 def test_keys_of_others_are_no_unknown_keys() -> None:
-    home = home_of(
+    home = resolved(
         {
             "memory": {"backend": "builtin", "qmd": {}},
             "agents": {"defaults": {"model": "x", "compaction": {"mode": "default"}}},
@@ -151,5 +145,5 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_any_document_gives_settings_and_never_raises(document: object) -> None:
-    for agent in home_of(document).agents.values():
+    for agent in resolved(document).agents.values():
         assert isinstance(agent.life, Life)

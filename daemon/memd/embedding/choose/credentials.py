@@ -15,9 +15,9 @@ import structlog
 from memd.embedding.remote.catalog import KnownProvider
 from memd.embedding.secret import Secret
 from memd.settings.agents import DEFAULT_AGENT
-from memd.settings.layers import shown_key
+from memd.settings.layers import key_text, shown_key
 from memd.settings.openclaw_file import load_document
-from memd.settings.schema import KEY_KINDS, ProviderEntry, Remote, key_text
+from memd.settings.schema import KEY_KINDS, ProviderEntry, Remote
 from memd.system.clock import Clock, wall_clock_ms
 from memd_client.errors import ConfigInvalidError
 

@@ -8,8 +8,8 @@ from memd.embedding.local.space import space_of
 from memd.embedding.prefixes import NONE, prefixes_of
 from memd.embedding.provider import BatchLimits
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, limits_of
-from memd.settings.layers import DEFAULT_MODELS
 from memd.settings.schema import Batch, MemorySearch, ProviderEntry, Remote
+from memd.settings.search import DEFAULT_MODELS
 from memd_client.errors import ConfigInvalidError, MemdError, ProviderUnavailableError
 from tests.support.choosing import KEYS, key_in, plan, remote_choice
 

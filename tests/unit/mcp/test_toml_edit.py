@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from memd.mcp.text_edit import UnreadableTextError
-from memd.mcp.toml_text import put, take_out
+from memd.mcp.toml_edit import put, take_out
+from memd.system.json_edit import UneditableTextError
 
 ENTRY = {"command": "/opt/a b/memctl", "args": ["mcp", "--agent", "work"]}
 
@@ -64,18 +64,42 @@ def test_a_comment_above_the_next_table_stays_with_it() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '[mcp_servers]\nmemd = { command = "x" }\n',
+        '[mcp_servers]\nmemd = { command = "x" } # mine\n',
         'mcp_servers.memd.command = "x"\n',
         "a = '''\n[mcp_servers.memd]\n'''\n[mcp_servers.memd]\ncommand = 'x'\n",
+        "mcp_servers = {}\n",
+        "\ufeff[mcp_servers]\n# mine\n\n[[x]]\na = 1\n",
     ],
 )
-def test_a_table_written_in_another_way_is_left_to_its_owner(text: str) -> None:
-    with pytest.raises(UnreadableTextError):
+def test_a_table_written_in_any_way_is_changed_and_taken_out(text: str) -> None:
+    before = tomllib.loads(text.removeprefix("\ufeff"))
+    others = {key: each for key, each in before.items() if key != "mcp_servers"}
+
+    after = put(text, "mcp_servers", "memd", ENTRY)
+    without = take_out(after, "mcp_servers", "memd")
+
+    assert tomllib.loads(after.removeprefix("\ufeff")) == {**others, "mcp_servers": {"memd": ENTRY}}
+    left = tomllib.loads(without.removeprefix("\ufeff"))
+    assert {key: each for key, each in left.items() if each != {}} == others
+    assert without.count("mine") == (text.count("# mine") if "memd = {" not in text else 0)
+
+
+def test_a_comment_in_the_table_stays_above_the_next_one() -> None:
+    text = '[mcp_servers.memd]\ncommand = "old" # why\n\n# about the next\n[tui]\nx = 1\n'
+
+    after = put(text, "mcp_servers", "memd", ENTRY)
+
+    assert '\ncommand = "/opt/a b/memctl" # why\n' in after
+    assert after.endswith("\n\n# about the next\n[tui]\nx = 1\n")
+
+
+def test_tables_in_pieces_are_left_to_their_owner() -> None:
+    text = "[mcp_servers.memd.env]\nA = '1'\n[x]\na = 1\n[mcp_servers.memd]\ncommand = 'x'\n"
+
+    with pytest.raises(UneditableTextError, match="can't be edited safely"):
         put(text, "mcp_servers", "memd", ENTRY)
-    with pytest.raises(UnreadableTextError):
-        take_out(text, "mcp_servers", "memd")
 
 
 def test_what_is_no_toml_is_refused() -> None:
-    with pytest.raises(UnreadableTextError, match="line 1"):
+    with pytest.raises(UneditableTextError, match="line 1"):
         put("a = = 1", "mcp_servers", "memd", ENTRY)

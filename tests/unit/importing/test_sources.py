@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.importing.targets import NAME_BYTES, other_target, same_name, target_of
+from memd.importing.sources import NAME_BYTES, other_target, same_name, target_of
 from memd.sync.disk.rules import is_memory_path
 from memd.text.query.dates import day_of_note
 

@@ -1,4 +1,4 @@
-"""A tool call that searches all agents: who may, and what it answers."""
+"""Tool calls: a search of all agents, and progress that only grows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from memd.mcp.all_agents import answer_of
-from memd.mcp.calls import carry_out
+from memd.mcp.calls import ProgressSteps, all_agents_answer, carry_out
 from memd.mcp.reach import Reach
 from memd_client.aio import Client
 from memd_client.ask import Ask
@@ -21,6 +20,7 @@ from memd_client.messages import (
     EmptyResult,
     Hit,
     Problem,
+    Progress,
     SearchAgentsReply,
     SearchedAgent,
 )
@@ -153,4 +153,28 @@ def test_a_search_without_hits_says_why_once_or_by_agent(messages: tuple[str, st
         for agent, message in zip(("home", "work"), messages, strict=True)
     ]
 
-    assert answer_of(SearchAgentsReply([], rows, 1.0))["reason"] == reason
+    assert all_agents_answer(SearchAgentsReply([], rows, 1.0))["reason"] == reason
+
+
+def report(stage: str, done: int, total: int = 0) -> Progress:
+    """Return a progress of the daemon."""
+    return Progress(id=1, stage=stage, done=done, total=total, detail="")
+
+
+def test_stages_are_laid_end_to_end() -> None:
+    steps = ProgressSteps()
+
+    told = [steps.next(report(*each)) for each in (("text", 1, 2), ("text", 2, 2), ("embedding", 3, 4))]
+
+    assert told == [(1, 2, "text"), (2, 2, "text"), (5, 6, "embedding")]
+
+
+def test_what_is_no_news_is_not_told() -> None:
+    steps = ProgressSteps()
+
+    assert [steps.next(report("text", done)) for done in (3, 3, 2, 4)] == [
+        (3, None, "text"),
+        None,
+        None,
+        (4, None, "text"),
+    ]

@@ -10,30 +10,24 @@ from typing import Any
 import pytest
 
 from memd.agents.reload import InForce, changed_keys, keep_last_good
-from memd.settings.agents import AgentConfig, OpenClawHome, load_settings, resolve
-from memd.settings.memd_names import LIFE_NAMES
+from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
+from memd.settings.fields import settings_of
+from memd.settings.lifecycle import Life
 from memd.settings.memd_toml import MemdToml, read_daemon_settings
-from memd.settings.openclaw_accepts import refused_keys
-from memd.settings.reference import AGENT_KEYS, LIFE_KEYS
+from memd.settings.names import REFUSED_AGENT, REFUSED_DEFAULTS, REFUSED_SEARCH, refused_keys
+from memd.settings.schema import MemorySearch
 from tests.support.own_settings import SAMPLES, SIBLINGS, nested, set_at, toml_text
+from tests.unit.settings import resolving
+from tests.unit.settings.resolving import HOME
 
-HOME = Path("/home/u")
-STATE = HOME / ".openclaw"
-CONFIG = STATE / "openclaw.json"
 TOML = HOME / ".config" / "memd" / "memd.toml"
 PLUGIN = "plugins.entries.memd.config"
 
 
 def resolved(document: dict[str, Any] | None = None, toml: str = "") -> OpenClawHome:
     """Return what openclaw.json and memd.toml resolve to; the agents are `main` and `work`."""
-    return resolve(
-        document or {},
-        config_path=CONFIG,
-        state_dir=STATE,
-        home=HOME,
-        agent_folders=["main", "work"],
-        toml=MemdToml(TOML, tomllib.loads(toml)),
-    )
+    own = MemdToml(TOML, tomllib.loads(toml))
+    return resolving.resolved(document or {}, agent_folders=["main", "work"], toml=own)
 
 
 def in_plugin(tables: dict[str, Any]) -> dict[str, Any]:
@@ -53,10 +47,9 @@ def facts_of(agent: AgentConfig) -> tuple[Any, Any]:
 
 
 def test_there_is_a_sample_of_every_setting() -> None:
-    search = {f"search.{key}" for part in AGENT_KEYS.values() for key in part}
+    search = {f"search.{key}" for key, _ in settings_of(MemorySearch)}
 
-    assert SAMPLES.keys() == search | LIFE_NAMES
-    assert len(LIFE_NAMES) == len(LIFE_KEYS)
+    assert SAMPLES.keys() == search | {key for key, _ in settings_of(Life)}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -298,3 +291,32 @@ def test_keys_that_openclaw_refuses_are_found_in_files_of_its_present_releases()
         {"memory": {"search": 1}},
     ]
     assert [refused_keys(each) for each in strange] == [()] * len(strange)
+
+
+def test_refused_names_are_whole_groups_if_openclaw_refuses_all_of_them() -> None:
+    assert {*REFUSED_SEARCH} == {
+        "chunking",
+        "sync",
+        "query.hybrid",
+        "store.driver",
+        "store.path",
+        "cache.maxEntries",
+        "local.modelCacheDir",
+        "remote.batch.wait",
+        "remote.batch.concurrency",
+        "remote.batch.pollIntervalMs",
+        "remote.batch.timeoutMinutes",
+    }
+    assert {*REFUSED_DEFAULTS} == {
+        "memorySearch",
+        "compaction.reserveTokensFloor",
+        "compaction.memoryFlush.prompt",
+        "compaction.memoryFlush.systemPrompt",
+    }
+    assert REFUSED_AGENT == ("memorySearch", "compaction", "userTimezone")
+
+
+def test_a_reranker_is_no_setting() -> None:
+    home = resolved({"memory": {"search": {"query": {"rerank": {"enabled": True}}}}})
+
+    assert home.unknown_keys == ("memory.search.query.rerank",)

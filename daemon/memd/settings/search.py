@@ -1,0 +1,114 @@
+"""One agent's search settings as they are used: bounds between settings applied, defaults of providers filled in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from memd.settings.layers import Findings, Layer, absolute_path, read_layers
+from memd.settings.schema import Chunking, Hybrid, MemorySearch, Remote, Source
+
+replace = msgspec.structs.replace
+
+DEFAULT_MODELS: Final = {
+    "openai": "text-embedding-3-small",
+    "gemini": "gemini-embedding-001",
+    "voyage": "voyage-4-large",
+    "mistral": "mistral-embed",
+}
+"""The models of the providers that OpenClaw asks without any settings."""
+
+
+def read_search(
+    layers: Sequence[Layer], agent_id: str, *, state_dir: Path, home: Path, findings: Findings
+) -> MemorySearch:
+    """Return an agent's search settings."""
+    read = read_layers(MemorySearch, layers, findings)
+    provider = read.provider.strip() or "auto"
+    input_type = _filled(read.input_type)
+    index = _index_file(read.store.path, agent_id, state_dir, home)
+    return replace(
+        read,
+        sources=_bounded_sources(read.sources, read.experimental.session_memory),
+        provider=provider,
+        fallback=read.fallback.strip() or "none",
+        model=read.model.strip() or DEFAULT_MODELS.get(provider, ""),
+        input_type=input_type,
+        query_input_type=_filled(read.query_input_type) or input_type,
+        document_input_type=_filled(read.document_input_type) or input_type,
+        remote=_remote(read.remote or Remote(), provider),
+        store=replace(read.store, path=str(index)),
+        chunking=_bounded_chunking(read.chunking),
+        query=replace(read.query, hybrid=_bounded_hybrid(read.query.hybrid)),
+    )
+
+
+def usual_index(agent_id: str, state_dir: Path) -> Path:
+    """Return where an agent's index is unless settings say otherwise.
+
+    Not at the `earlier_index`: newer releases of OpenClaw take what is there for an old index of their own, and refuse
+    to start where they can't import it.
+    """
+    return state_dir / "memory" / f"{agent_id}.memd.sqlite"
+
+
+def own_index(agent_id: str, state_dir: Path) -> Path:
+    """Return where an agent's index is if its usual path is another agent's by the settings."""
+    return state_dir / "memory" / f"{agent_id}.own.memd.sqlite"
+
+
+def is_usual_index(path: Path, agent_id: str, state_dir: Path) -> bool:
+    """Return whether memd chose an agent's path itself, for want of one in the settings or because it was taken."""
+    return path in (usual_index(agent_id, state_dir), own_index(agent_id, state_dir))
+
+
+def earlier_index(path: str, agent_id: str, state_dir: Path) -> Path | None:
+    """Return where an index may be left of older releases of OpenClaw, or of memd."""
+    is_usual = path == str(usual_index(agent_id, state_dir))
+    return state_dir / "memory" / f"{agent_id}.sqlite" if is_usual else None
+
+
+def _index_file(raw: str, agent_id: str, state_dir: Path, home: Path) -> Path:
+    """Return where an agent's index is."""
+    if not raw.strip():
+        return usual_index(agent_id, state_dir)
+    return absolute_path(raw.replace("{agentId}", agent_id), base=state_dir, home=home)
+
+
+def _filled(text: str | None) -> str | None:
+    """Return a text without the space around it, or None if nothing is left."""
+    return (text or "").strip() or None
+
+
+def _remote(remote: Remote, provider: str) -> Remote | None:
+    """Return the remote settings if a remote provider may be used or one was described, else None."""
+    is_described = remote.base_url or remote.api_key or remote.headers is not None
+    return remote if is_described or provider == "auto" or provider in DEFAULT_MODELS else None
+
+
+def _bounded_chunking(chunking: Chunking) -> Chunking:
+    """Return chunk sizes that make progress: the overlap is smaller than the chunk."""
+    return replace(chunking, overlap=min(chunking.overlap, chunking.tokens - 1))
+
+
+def _bounded_hybrid(hybrid: Hybrid) -> Hybrid:
+    """Return weights that add up to 1, and a half-life of whole days."""
+    vector, text, usual = hybrid.vector_weight, hybrid.text_weight, Hybrid()
+    total = vector + text
+    decay = hybrid.temporal_decay
+    return replace(
+        hybrid,
+        vector_weight=vector / total if total > 0 else usual.vector_weight,
+        text_weight=text / total if total > 0 else usual.text_weight,
+        temporal_decay=replace(decay, half_life_days=math.floor(decay.half_life_days)),
+    )
+
+
+def _bounded_sources(wanted: Sequence[Source], session_memory: bool) -> tuple[Source, ...]:
+    """Return each source once; transcripts only if both settings ask for them; never none."""
+    allowed = [source for source in wanted if source != "sessions" or session_memory]
+    return tuple(dict.fromkeys(allowed)) or ("memory",)

@@ -1,0 +1,315 @@
+"""Changes one value in a JSON text and keeps everything else: comments, quotes, order, indentation. Pure.
+
+An edited text is parsed again: if it holds anything but the wanted values, it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import json5
+
+MAX_DEPTH = 200
+
+Keys = Sequence[str | int]
+
+
+class UneditableTextError(ValueError):
+    """A text that isn't what its file's name says, or is written in a way that can't be edited safely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a kind of JSON allows: strings, other plain values, and keys without quotes."""
+
+    string: re.Pattern[str]
+    plain: re.Pattern[str]
+    bare_key: re.Pattern[str] | None = None
+
+
+WITH_COMMENTS = Dialect(
+    re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"'), re.compile(r"-?\d[\d.eE+-]*|true|false|null")
+)
+"""JSON as editors have it: comments, a comma after the last member."""
+
+JSON5 = Dialect(
+    re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL),
+    re.compile(r"[^\s,:{}\[\]\"'/]+"),
+    re.compile(r"[^\s,:{}\[\]\"'/]+"),
+)
+
+_COMMENT = r"//[^\n\r\u2028\u2029]*|/\*.*?\*/"
+_GAP = re.compile(rf"(?:\s|\ufeff|{_COMMENT})*", re.DOTALL)
+_REST_OF_LINE = re.compile(r"[ \t]*(?:/\*[^\n\r]*?\*/[ \t]*)?(?://[^\n\r]*)?(?=\r?\n)")
+_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and its place in the text; `keys` are those of an object's members, in the order of `children`."""
+
+    start: int
+    end: int
+    value: Any
+    keys: tuple[str, ...] = ()
+    starts: tuple[int, ...] = ()
+    children: tuple[Node, ...] = ()
+
+    def place_of(self, key: str | int) -> int | None:
+        """Return which child a key names; None if there is none. Of two members of one key the last counts."""
+        if isinstance(key, int):
+            return key if isinstance(self.value, list) and key < len(self.children) else None
+        return max((at for at, each in enumerate(self.keys) if each == key), default=None)
+
+
+def value_of(text: str, dialect: Dialect = WITH_COMMENTS) -> Any:
+    """Return what a text says; an empty object if it says nothing."""
+    return _Parser(text, dialect).parse().value if text.strip("\ufeff \t\r\n") else {}
+
+
+def put(text: str, keys: Keys, value: Any, dialect: Dialect = WITH_COMMENTS) -> str:
+    """Return the text with a value under a path of keys; missing objects on the way are made."""
+    if not text.strip("\ufeff \t\r\n"):
+        text += "{}\n"
+    root = _Parser(text, dialect).parse()
+    path, indent = _walk(text, root, keys)
+    node, missing = path[-1], keys[len(path) - 1 :]
+    if missing:
+        made = value
+        for key in reversed(missing[1:]):
+            made = {key: made}
+        after = _append(text, root, node, indent, made, str(missing[0]))
+    elif node.value == value:
+        return text
+    else:
+        after = text[: node.start] + _written(text, root, value, indent) + text[node.end :]
+    return _checked(after, root, keys, value, dialect)
+
+
+def append(text: str, keys: Keys, item: Any, dialect: Dialect = WITH_COMMENTS) -> str:
+    """Return the text with an item at the end of the list under a path of keys, which is made if it is missing."""
+    root = _Parser(text, dialect).parse()
+    path, indent = _walk(text, root, keys)
+    node = path[-1]
+    if len(path) <= len(keys):
+        return put(text, keys, [item], dialect)
+    if not isinstance(node.value, list):
+        raise UneditableTextError(f"{_shown(keys)} is no list")
+    after = _append(text, root, node, indent, item)
+    return _checked(after, root, keys, [*node.value, item], dialect)
+
+
+def take_out(text: str, keys: Keys, dialect: Dialect = WITH_COMMENTS) -> str:
+    """Return the text without the member under a path of keys; unchanged if there is none."""
+    if not text.strip("\ufeff \t\r\n"):
+        return text
+    root = _Parser(text, dialect).parse()
+    path, _ = _walk(text, root, keys)
+    if len(path) <= len(keys):
+        return text
+    return _checked(_without(text, *path[-2:]), root, keys, None, dialect)
+
+
+def _walk(text: str, root: Node, keys: Keys) -> tuple[list[Node], str]:
+    """Return the nodes down a path of keys, as far as there are any, and the indent of the last one's line."""
+    path, indent = [root], ""
+    for depth, key in enumerate(keys):
+        node = path[-1]
+        at = node.place_of(key)
+        if at is None:
+            if isinstance(key, int):
+                raise UneditableTextError(f"{_shown(keys[:depth])} has no item {key}")
+            if not isinstance(node.value, dict):
+                raise UneditableTextError(f"{_shown(keys[:depth])} is no object")
+            break
+        indent = _indent_at(text, node.starts[at])
+        path.append(node.children[at])
+    return path, indent
+
+
+# --- edits ---------------------------------------------------------------------------------------------
+
+
+def _append(text: str, root: Node, node: Node, outer: str, value: Any, key: str | None = None) -> str:
+    """Return the text with a member or an item behind the last one of a node."""
+    name = "" if key is None else f"{_key(text, node, key)}: "
+    newline = _newline(text)
+    if not node.children:
+        inner = outer + _unit(text)
+        piece = name + _written(text, root, value, inner)
+        if _is_inline(text, root):
+            return f"{text[: node.start + 1]}{piece}{text[node.start + 1 :]}"
+        kept = text[node.start + 1 : node.end - 1].rstrip()  # comments
+        return f"{text[: node.start + 1]}{kept}{newline}{inner}{piece}{newline}{outer}{text[node.end - 1 :]}"
+    end = node.children[-1].end
+    at = _skip(text, end)
+    at, comma = (at + 1, "") if text[at] == "," else (end, ",")
+    if "\n" not in text[node.start : node.starts[0]]:
+        piece = name + json.dumps(value, ensure_ascii=False)
+        return f"{text[:end]}{comma}{text[end:at]} {piece}{text[at:]}"
+    inner = _indent_at(text, node.starts[0])
+    line = _REST_OF_LINE.match(text, at)
+    at = line.end() if line else at
+    piece = name + _written(text, root, value, inner)
+    return f"{text[:end]}{comma}{text[end:at]}{newline}{inner}{piece}{text[at:]}"
+
+
+def _without(text: str, node: Node, member: Node) -> str:
+    """Return the text without a member, its line and its comma."""
+    at = node.children.index(member)
+    first, end = node.starts[at], member.end
+    comma = _skip(text, end)
+    if text[comma] == ",":
+        end = comma + 1
+        start = text.rfind("\n", 0, first)
+        start = start if start >= node.start and not text[start:first].strip() else first
+        return text[:start] + text[end:]
+    if at:
+        start = node.children[at - 1].end
+        return text[:start] + text[start:first].replace(",", "", 1).rstrip() + text[end:]
+    between = text[node.start + 1 : first].rstrip()  # comments
+    return text[: node.start + 1] + between + (text[end:] if between else text[end:].lstrip())
+
+
+def _checked(text: str, before: Node, keys: Keys, value: Any, dialect: Dialect) -> str:
+    """Return an edited text that says what it shall say."""
+    if _Parser(text, dialect).parse().value != _changed(before.value, keys, value):
+        raise UneditableTextError("it is laid out in a way that can't be edited safely")
+    return text
+
+
+def _changed(held: Any, keys: Keys, value: Any) -> Any:
+    """Return a document with a value under a path of keys; None takes it out."""
+    if not keys:
+        return value
+    key, rest = keys[0], keys[1:]
+    if isinstance(key, int):
+        return [_changed(each, rest, value) if at == key else each for at, each in enumerate(held)]
+    below = _changed(held.get(key, {}), rest, value)
+    changed = {name: each for name, each in held.items() if name != key}
+    return changed if below is None else {**changed, key: below}
+
+
+def _shown(path: Keys) -> str:
+    return ".".join(map(str, path)) or "what it holds"
+
+
+def _key(text: str, node: Node, key: str) -> str:
+    """Return a key as the first one of its object is written: with or without quotes."""
+    is_bare = bool(node.starts) and text[node.starts[0]] not in "\"'" and _NAME.fullmatch(key) is not None
+    return key if is_bare else json.dumps(key, ensure_ascii=False)
+
+
+def _written(text: str, root: Node, value: Any, indent: str) -> str:
+    """Return a value as JSON: on one line in a text of one line, else with its further lines at their place."""
+    if _is_inline(text, root):
+        return json.dumps(value, ensure_ascii=False)
+    lines = json.dumps(value, indent=_unit(text), ensure_ascii=False).split("\n")
+    return _newline(text).join([lines[0], *(indent + line for line in lines[1:])])
+
+
+def _is_inline(text: str, root: Node) -> bool:
+    return bool(root.children) and "\n" not in text[root.start : root.end]
+
+
+def _indent_at(text: str, at: int) -> str:
+    """Return the white space a line begins with; nothing for a place in the midst of a line."""
+    before = text[text.rfind("\n", 0, at) + 1 : at]
+    return before if not before.strip() else ""
+
+
+def _unit(text: str) -> str:
+    """Return what each level is indented by."""
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else "  "
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the next place that is neither white space nor comment."""
+    found = _GAP.match(text, at)
+    return found.end() if found else at
+
+
+# --- parsing -------------------------------------------------------------------------------------------
+
+
+class _Parser:
+    """One text, parsed with the places of its values."""
+
+    def __init__(self, text: str, dialect: Dialect) -> None:
+        self._text = text
+        self._dialect = dialect
+
+    def parse(self) -> Node:
+        """Return the tree of the whole text."""
+        node = self._node(_skip(self._text, 0), 0)
+        end = _skip(self._text, node.end)
+        if end < len(self._text):
+            raise self._error(end)
+        return node
+
+    def _node(self, at: int, depth: int) -> Node:
+        opening = self._text[at : at + 1]
+        if opening in ("{", "[") and depth < MAX_DEPTH:
+            return self._container(at, depth, is_object=opening == "{")
+        found = self._dialect.string.match(self._text, at) or self._dialect.plain.match(self._text, at)
+        if found is None:
+            raise self._error(at)
+        return Node(at, found.end(), self._plain(found[0], at))
+
+    def _container(self, start: int, depth: int, *, is_object: bool) -> Node:
+        keys: list[str] = []
+        starts: list[int] = []
+        children: list[Node] = []
+        closing = "}" if is_object else "]"
+        at = _skip(self._text, start + 1)
+        while self._text[at : at + 1] != closing:
+            starts.append(at)
+            if is_object:
+                key, at = self._member_key(at)
+                keys.append(key)
+            children.append(self._node(at, depth + 1))
+            at = _skip(self._text, children[-1].end)
+            if self._text[at : at + 1] == ",":
+                at = _skip(self._text, at + 1)
+            elif self._text[at : at + 1] != closing:
+                raise self._error(at)
+        values = [each.value for each in children]
+        value = dict(zip(keys, values, strict=True)) if is_object else values
+        return Node(start, at + 1, value, tuple(keys), tuple(starts), tuple(children))
+
+    def _member_key(self, at: int) -> tuple[str, int]:
+        """Return a member's key and where its value begins."""
+        found = self._dialect.string.match(self._text, at)
+        bare = self._dialect.bare_key.match(self._text, at) if self._dialect.bare_key and not found else None
+        end = found.end() if found else bare.end() if bare else at
+        colon = _skip(self._text, end)
+        if end == at or self._text[colon : colon + 1] != ":":
+            raise self._error(colon)
+        key = str(self._plain(found[0], at)) if found else self._text[at:end]
+        return key, _skip(self._text, colon + 1)
+
+    def _plain(self, token: str, at: int) -> Any:
+        """Return the value of a token that holds no others."""
+        try:
+            return json.loads(token)
+        except ValueError:
+            if self._dialect is not JSON5:
+                raise self._error(at) from None
+        try:
+            return json5.loads(token)
+        except ValueError:
+            raise self._error(at) from None
+
+    def _error(self, at: int) -> UneditableTextError:
+        line = self._text.count("\n", 0, at) + 1
+        column = at - (self._text.rfind("\n", 0, at) + 1) + 1
+        return UneditableTextError(f"line {line}, column {column} is no JSON")

@@ -1,0 +1,247 @@
+"""One value of a JSON or JSON5 file: put in, taken out, and nothing else touched."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import json5
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.system.json_edit import JSON5, UneditableTextError, append, put, take_out, value_of
+
+KEYS = ("mcpServers", "memd")
+ENTRY = {"command": "memctl", "args": ["mcp"]}
+
+COMMENTED = """\
+// Servers of this machine
+{
+    "theme": "dark", // not light
+    "mcpServers": {
+        /* the first */
+        "other": { "command": "x", "args": ["--url=http://a//b", "}"] },
+    },
+}
+"""
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "{}", "{ }\n", '{"mcpServers": {}}', '{\n  "mcpServers": {\n  }\n}\n']
+)
+def test_an_entry_is_put_where_there_is_none(text: str) -> None:
+    assert json.loads(put(text, KEYS, ENTRY)) == {"mcpServers": {"memd": ENTRY}}
+
+
+def test_everything_else_stays_as_it_stands() -> None:
+    after = put(COMMENTED, KEYS, ENTRY)
+
+    assert [line for line in after.splitlines() if line in COMMENTED.splitlines()] == COMMENTED.splitlines()
+    assert value_of(after)["mcpServers"]["memd"] == ENTRY
+    assert '        "memd": {\n            "command": "memctl",' in after, "moved in as the others are"
+
+
+def test_putting_the_same_again_changes_nothing() -> None:
+    once = put(COMMENTED, KEYS, ENTRY)
+
+    assert put(once, KEYS, dict(ENTRY)) == once
+
+
+def test_another_entry_takes_the_place_of_the_first() -> None:
+    once = put(COMMENTED, KEYS, ENTRY)
+    twice = put(once, KEYS, {"command": "elsewhere"})
+
+    assert value_of(twice)["mcpServers"]["memd"] == {"command": "elsewhere"}
+    assert take_out(twice, KEYS) == take_out(once, KEYS)
+
+
+def test_what_was_put_in_can_be_taken_out_again() -> None:
+    text = '{\n  "a": 1,\n  "mcpServers": {\n    "other": {}\n  }\n}\n'
+
+    assert take_out(put(text, KEYS, ENTRY), KEYS) == text
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_an_entry_is_taken_out_wherever_it_stands(place: str) -> None:
+    members = {"a": 1, "b": 2}
+    names = {"first": ["memd", "a", "b"], "middle": ["a", "memd", "b"], "last": ["a", "b", "memd"]}[place]
+    held = {"mcpServers": {name: members.get(name, ENTRY) for name in names}}
+
+    for text in (json.dumps(held), json.dumps(held, indent=2), json.dumps(held, indent="\t")):
+        assert json.loads(take_out(text, KEYS)) == {"mcpServers": members}
+
+
+def test_taking_out_what_is_not_there_changes_nothing() -> None:
+    assert take_out(COMMENTED, KEYS) == COMMENTED
+    assert take_out("", KEYS) == ""
+
+
+def test_line_ends_and_a_mark_at_the_start_stay() -> None:
+    text = '\ufeff{\r\n  "a": 1\r\n}\r\n'
+
+    after = put(text, KEYS, ENTRY)
+
+    assert after.startswith('\ufeff{\r\n  "a": 1,\r\n')
+    assert "\n" not in after.replace("\r\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{"a": }', "line 1, column 7"),
+        ('{\n  "a": 1\n', "line 3, column 1"),
+        ("{'a': 1}", "line 1, column 2"),
+        ('{"a": 01}', "line 1, column 7"),
+        ("{} {}", "line 1, column 4"),
+        ("[" * 300, "line 1, column 201"),
+        ('{"mcpServers": []}', "mcpServers is no object"),
+        ("[]", "what it holds is no object"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_place(text: str, where: str) -> None:
+    with pytest.raises(UneditableTextError, match=where):
+        put(text, KEYS, ENTRY)
+
+
+@given(st.dictionaries(st.text(max_size=4), VALUES, max_size=4), st.sampled_from([None, 2, "\t"]))
+def test_any_settings_keep_what_else_they_say(held: dict[str, Any], indent: int | str | None) -> None:
+    held = {**held, "mcpServers": {"other": held}}
+    text = json.dumps(held, indent=indent)
+
+    after = put(text, KEYS, ENTRY)
+
+    assert json.loads(after) == {**held, "mcpServers": {"other": held["mcpServers"]["other"], "memd": ENTRY}}
+    assert json.loads(take_out(after, KEYS)) == held
+
+
+# --- JSON5 ----------------------------------------------------------------------------------------------
+
+KEY_NAMES = st.sampled_from(["agents", "list", "memory", "search", "extraPaths", "x y"])
+JSON5_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab{}[]:,'\\/*\n", max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEY_NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+SPACES = st.sampled_from(["", " ", "\n", "\r\n  ", " // a, {\n", "/* ] */", "\t"])
+
+
+@st.composite
+def written(draw: st.DrawFn, value: Any) -> str:
+    """Return a value as some person would write it in JSON5."""
+
+    def gap() -> str:
+        return draw(SPACES)
+
+    if isinstance(value, dict):
+        inner = ",".join(
+            f"{gap()}{draw(st.sampled_from([repr(key), key if ' ' not in key else repr(key)]))}{gap()}:{gap()}"
+            f"{draw(written(each))}{gap()}"
+            for key, each in value.items()
+        )
+        return "{" + inner + ("," if inner and draw(st.booleans()) else "") + gap() + "}"
+    if isinstance(value, list):
+        inner = ",".join(f"{gap()}{draw(written(each))}{gap()}" for each in value)
+        return "[" + inner + ("," if inner and draw(st.booleans()) else "") + gap() + "]"
+    return str(json5.dumps(value))
+
+
+def expected(value: Any, keys: list[str]) -> Any:
+    """Return a value with the item in it; None where there is no place for it."""
+    if not keys:
+        return [*value, "new"] if isinstance(value, list) else None
+    if not isinstance(value, dict):
+        return None
+    if keys[0] not in value:
+        made: Any = ["new"]
+        for key in reversed(keys[1:]):
+            made = {key: made}
+        return {**value, keys[0]: made}
+    inner = expected(value[keys[0]], keys[1:])
+    return None if inner is None else {**value, keys[0]: inner}
+
+
+@given(
+    st.data(),
+    st.dictionaries(KEY_NAMES, JSON5_VALUES, max_size=4),
+    st.lists(KEY_NAMES, min_size=1, max_size=3),
+)
+def test_the_value_is_there_and_nothing_else_is_different(
+    data: st.DataObject, value: Any, keys: list[str]
+) -> None:
+    text = data.draw(SPACES) + data.draw(written(value)) + data.draw(SPACES)
+    wanted = expected(value, keys)
+
+    if wanted is None:
+        with pytest.raises(UneditableTextError):
+            append(text, keys, "new", JSON5)
+        return
+    made = append(text, keys, "new", JSON5)
+    assert json5.loads(made) == wanted
+    rest = iter(made)
+    assert all(char in rest for char in text if not char.isspace()), "all of it is still there, in its order"
+
+
+@given(st.text("{}[]:,'\"/*a1 \n\\", max_size=30), st.lists(KEY_NAMES, max_size=2))
+def test_no_text_makes_it_fail_otherwise(text: str, keys: list[str]) -> None:
+    try:
+        made = append(text, keys, "new", JSON5)
+    except UneditableTextError:
+        return
+    assert len(made) > len(text)
+
+
+def test_comments_and_style_stay_as_they_are() -> None:
+    text = """{
+  // mine
+  agents: {
+    list: [
+      {
+        id: 'work', // the other one
+        memorySearch: {
+          extraPaths: [
+            '~/notes', // shared
+          ],
+        },
+      },
+    ],
+  },
+}
+"""
+    made = append(text, ["agents", "list", 0, "memorySearch", "extraPaths"], "/vault", JSON5)
+
+    assert made == text.replace("// shared\n", '// shared\n            "/vault"\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "after"),
+    [
+        (
+            "{a: 1}",
+            ["memory", "search", "extraPaths"],
+            '{a: 1, memory: {"search": {"extraPaths": ["/v"]}}}',
+        ),
+        ("{ a: [ 1 ] }", ["a"], '{ a: [ 1, "/v" ] }'),
+        (
+            '{\r\n  "a": 1 // one\r\n}',
+            ["b"],
+            '{\r\n  "a": 1, // one\r\n  "b": [\r\n    "/v"\r\n  ]\r\n}',
+        ),
+        ("{}", ["a-b"], '{\n  "a-b": [\n    "/v"\n  ]\n}'),
+    ],
+)
+def test_what_is_missing_on_the_way_is_made_in_the_style_of_its_neighbours(
+    text: str, keys: list[str], after: str
+) -> None:
+    assert append(text, keys, "/v", JSON5) == after
+
+
+def test_deep_nesting_is_no_place() -> None:
+    with pytest.raises(UneditableTextError):
+        append("[" * 5_000, ["a"], "/v", JSON5)

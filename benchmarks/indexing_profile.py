@@ -34,7 +34,7 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.schema import Chunking
 from memd.sync import sources
 from memd.sync.search_scheduler import SearchScheduler
-from memd.sync.text import chunking_scheme as cut
+from memd.sync.text import file_rows as cut
 from memd.sync.text import file_rows as rows
 from memd.sync.text import text_sync as reconcile
 from memd.sync.text.file_rows import FileRows
@@ -154,7 +154,13 @@ async def syncing(index: IndexFile, workspace: Path) -> AsyncIterator[TextSync]:
     disk = trio.CapacityLimiter(2)
     found = sources.Sources(workspace, (), LIMITS, None)
     held = FileRows(
-        index, found, chunking=Chunking(), clock=wall_clock_ms, disk=disk, on_published=lambda published: None
+        "main",
+        index,
+        found,
+        chunking=Chunking(),
+        clock=wall_clock_ms,
+        disk=disk,
+        on_published=lambda published: None,
     )
     text = TextSync(index, found, held, clock=wall_clock_ms, disk=disk, scheduler=SearchScheduler())
     await text.load()

@@ -18,9 +18,7 @@ from memd.sync.disk.discover import Found
 from memd.sync.disk.read import FileText
 from memd.sync.transcripts.session_source import SessionSource
 from memd_client.errors import FileMissingError, FileUnreadableError
-from tests.support.transcripts import TranscriptHome, conversation, header, message
-
-LIMIT = 1_048_576
+from tests.support.transcripts import LIMIT, TranscriptHome, conversation, header, message
 
 TALK = st.sampled_from(
     ["one", "two words", "密码是 abc12345", "sk-proj-" + "a1" * 16, "HEARTBEAT_OK", "x" * 300]

@@ -4,17 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import trio
 
 from memd.index.connection import IndexFile
 from memd.index.database import Database, get_int
+from memd.index.files import count_all
 from tests.support.indexes import EXTENSION
 
 
-async def open_index(path: Path) -> IndexFile:
-    """Open an index."""
-    return await IndexFile.open(path, extension=EXTENSION, clock=lambda: 1, space_of=lambda a, b: a + b)
+async def open_index(path: Path, now_ms: int = 1, **options: Any) -> IndexFile:
+    """Open an index at a moment; the options are those of `IndexFile.open`."""
+    return await IndexFile.open(
+        path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b, **options
+    )
+
+
+def open_and_close(
+    path: Path,
+    now_ms: int = 1,
+    *,
+    write: Callable[[Database], object] | None = None,
+    **options: Any,
+) -> tuple[IndexFile, int]:
+    """Open an index, maybe write to it, and close it; return it and how many chunks it held."""
+
+    async def body() -> tuple[IndexFile, int]:
+        index = await open_index(path, now_ms, **options)
+        try:
+            if write is not None:
+                await index.write(write)
+            return index, (await index.read(count_all)).chunks
+        finally:
+            await index.close()
+
+    return trio.run(body)
 
 
 def run_with_index(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None:

@@ -12,11 +12,16 @@ from typing import Any
 import apsw
 import zstandard
 
+from memd.sync.transcripts.session_source import SessionSource
+
 START_MS = 1_767_607_200_000
 """2026-01-05 10:00 UTC: when the first message of every conversation is said."""
 
 STAMP = "2026-01-06T04-00-00.000Z"
 """How a file is stamped that was rotated away."""
+
+LIMIT = 1_048_576
+"""Largest transcript of the tests, in bytes."""
 
 SCHEMA = """
 CREATE TABLE schema_meta (
@@ -232,3 +237,8 @@ class OpenClawDatabase:
                 "DELETE FROM transcript_events WHERE session_id = ? AND seq <= ?", (session_id, last)
             )
         return location
+
+
+def text_of(source: SessionSource, session_id: str) -> str:
+    """Return the talk of a session that is found."""
+    return source.load(source.find().found[f"sessions/{session_id}.jsonl"]).text

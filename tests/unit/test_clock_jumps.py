@@ -25,8 +25,8 @@ from tests.support.indexes import EXTENSION
 from tests.support.meanings import TEXTS, FakeChooser, HandClock, meaning_of, run, until
 from tests.support.provider_server import serving
 from tests.support.remotes import MovableClock
+from tests.support.synced_text import scene_in
 from tests.unit.embedding.accounting import LIMITS, accounts, endpoint
-from tests.unit.sync.test_reconcile import Scene, play
 
 YEAR_MS = 365 * DAY_MS
 
@@ -208,8 +208,8 @@ def test_jobs_are_made_again_when_the_clock_went_back_after_a_pause(monkeypatch:
 # --- files and the index ----------------------------------------------------------------------------
 
 
-def test_a_file_from_the_future_is_read_twice_and_then_known(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_a_file_from_the_future_is_read_twice_and_then_known(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         # given a clock that was set back after the file was written
         scene.note("a.md", "the gateway listens on port 8443")
         scene.offset_ms = -YEAR_MS
@@ -229,11 +229,9 @@ def test_a_file_from_the_future_is_read_twice_and_then_known(tmp_path: Path) -> 
         await scene.text.sync()
         assert await scene.texts() == {"the gateway listens on port 9443"}
 
-    play(tmp_path, script)
 
-
-def test_the_time_of_the_last_sync_is_written_down_after_the_clock_went_back(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_the_time_of_the_last_sync_is_written_down_after_the_clock_went_back(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         scene.offset_ms = YEAR_MS
         await scene.text.sync()
         scene.offset_ms = 0
@@ -241,8 +239,6 @@ def test_the_time_of_the_last_sync_is_written_down_after_the_clock_went_back(tmp
         remembered = await scene.index.read(find_last_sync)
         assert remembered is not None
         assert remembered <= scene.clock()
-
-    play(tmp_path, script)
 
 
 def test_the_cache_is_trimmed_after_the_clock_went_back(

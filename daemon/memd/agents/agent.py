@@ -18,24 +18,28 @@ from memd.agents.status import describe_agent
 from memd.index.cache import trim
 from memd.index.connection import IndexFile
 from memd.index.files import count_all
-from memd.index.housekeeping import give_caches_back, keep_locations, keep_log_short, squeeze
+from memd.index.housekeeping import (
+    give_caches_back,
+    heal_writing,
+    keep_locations,
+    keep_log_short,
+    squeeze,
+)
 from memd.index.keyword import tidy
 from memd.index.vectors.cache import VectorCache
 from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
-from memd.sync.curated import list_curated
 from memd.sync.disk.read import lines_of
 from memd.sync.disk.refusal import refusal_of
 from memd.sync.empty_result import SearchedMemory, explain_empty
-from memd.sync.listing import list_memory
-from memd.sync.metered import MeteredRows, MeteredSync, SyncMeter
+from memd.sync.listing import list_curated, list_memory
 from memd.sync.schedule import Schedule
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources
+from memd.sync.text.file_rows import FileRows
 from memd.sync.text.text_sync import ProgressSink, TextSync
-from memd.sync.text.write_recovery import heal_writing
 from memd.sync.watch.watcher import WatchState
 from memd.system.clock import Clock
 from memd.vector_search.kept_vectors import embed_kept, keep_vector
@@ -95,18 +99,16 @@ class AgentMemory:
         self.watch_state = watch_state
         self.meaning = meaning
         self._disk = trio.CapacityLimiter(DISK_THREADS)
-        self._counts = SyncMeter(config.id)
-        rows = MeteredRows(
+        rows = FileRows(
+            config.id,
             index,
             sources,
             chunking=config.settings.chunking,
             clock=clock,
             disk=self._disk,
-            on_published=self._counts.followed_by(meaning.on_published),
+            on_published=meaning.on_published,
         )
-        text = MeteredSync(index, sources, rows, clock=clock, disk=self._disk, scheduler=scheduler)
-        rows.counts = text.counts = self._counts
-        self.text: TextSync = text
+        self.text = TextSync(index, sources, rows, clock=clock, disk=self._disk, scheduler=scheduler)
         self._recall = SearchService(
             config,
             index,
@@ -305,7 +307,6 @@ class AgentMemory:
 
     async def status(self, deep: bool) -> AgentStatus:
         """Report on this memory; never raises for something that is merely wrong."""
-        self._counts.note_embedded(self.meaning.fill)
         return await describe_agent(self, deep=deep)
 
     def _require_enabled(self) -> None:

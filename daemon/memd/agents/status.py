@@ -9,15 +9,14 @@ from typing import Protocol
 import trio
 
 from memd.embedding.local import policy
+from memd.index.cache import RefusedChunk, load_refused
 from memd.index.connection import Database, IndexFile
 from memd.index.files import Counts, count_all, generation
 from memd.index.keyword import find_keyword
-from memd.index.missing import RefusedChunk, load_refused
 from memd.index.transcripts import TranscriptCounts, count_transcripts
 from memd.index.vectors.cache import VectorCache
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.discover import Discovery
-from memd.sync.pending_changes import count_pending
 from memd.sync.sources import Sources
 from memd.sync.text.text_sync import TextSync
 from memd.sync.watch.watcher import WatchState
@@ -91,7 +90,9 @@ async def describe_agent(agent: Reported, *, deep: bool) -> AgentStatus:
     )
     problems = _problems(agent, disk)
     watch = agent.watch_state()
-    pending = count_pending(changes, text.rows, text.last_sync_ms, agent.meaning, agent.clock())
+    pending = text.pending(
+        changes, agent.meaning.chunks_pending, agent.meaning.oldest_pending_ms, agent.clock()
+    )
     skipped = text.left_out(disk)
     status = AgentStatus(
         agent=config.id,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memd.system.histogram import quantile
+from memd.system.metrics import quantile
 
 if TYPE_CHECKING:
     from memd_client.messages import MetricsReply

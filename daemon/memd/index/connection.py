@@ -13,18 +13,19 @@ import structlog
 import trio
 
 from memd.index.care.claims import IndexClaim
-from memd.index.care.clean_shutdown import set_mark, write_mark
-from memd.index.care.file_identity import FileIdentityCheck
 from memd.index.care.opening import Opened, open_writer
 from memd.index.care.quarantine import drop, put_away
 from memd.index.care.upkeep import (
     ALL_PAGES,
+    FileIdentityCheck,
     fold_log,
     fold_long_log,
     give_back,
     is_sound,
     log_of,
+    set_mark,
     size_of,
+    write_mark,
 )
 from memd.index.database import Database as Database
 from memd.index.database import connect_reader, damaged, map_errors, transaction

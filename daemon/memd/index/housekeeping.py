@@ -1,20 +1,30 @@
-"""What is done to an open index beside its reads and writes, so that it takes no more of the disk than it needs."""
+"""Tasks that run while an index is open: they keep it small, and resume writing after a fault."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
+import structlog
 import trio
 
 from memd.index.care.upkeep import FREE_PAGES_AT_ONCE, fold_log, log_of, size_of
 from memd.index.connection import Database, IndexFile
 from memd.index.database import get_int
+from memd.index.meta import set_meta
 from memd.index.vectors.cache import VectorCache
 from memd_client.errors import MemdError
 
+log = structlog.get_logger(__name__)
+
 REST_S, LOG_KEPT_BYTES = 1.0, 1_048_576
-"""After so long without a write, a log longer than this is brought into the file: nobody waits for the disk then."""
+"""After so long without a write, a longer log is brought into the file: no request waits for the disk then."""
+
+FIRST_TRY_S, LAST_TRY_S = 1.0, 30.0
+"""Pauses between tries; they double. A try writes one small row, so a full disk isn't worn by it."""
+
+TRIED = "writing_tried"
 
 IDLE_S = 20.0
 """After so long unused, an index gives its page caches back: 0.7 MB an agent, read again in a millisecond."""
@@ -33,7 +43,7 @@ async def keep_log_short(index: IndexFile) -> None:
 
 
 async def give_caches_back(index: IndexFile) -> None:
-    """Give the page caches of an index back whenever nobody used it for a while; runs until cancelled."""
+    """Give the page caches of an index back after a while without use; runs until cancelled."""
     while True:
         await index.used.wait_for_pause(IDLE_S)
         with suppress(MemdError):
@@ -53,7 +63,7 @@ async def keep_locations(index: IndexFile, vectors: VectorCache) -> None:
 async def squeeze(index: IndexFile) -> None:
     """Give all free pages back to the system, and the log's space; writers wait milliseconds at a time.
 
-    A whole `VACUUM` isn't made: it may number the rows of sqlite-vec's tables anew, and holds up writers for long.
+    A whole `VACUUM` isn't made: it may renumber the rows of sqlite-vec's tables, and holds up writers for long.
 
     Cancellation: between two steps; what was given back stays so.
     """
@@ -66,3 +76,22 @@ def _give_back_some(db: Database) -> bool:
     """Give a few free pages back, however few there are; return whether there are more."""
     db.execute(f"PRAGMA incremental_vacuum({FREE_PAGES_AT_ONCE})").fetchall()
     return get_int(db, "PRAGMA freelist_count") > 0
+
+
+async def heal_writing(index: IndexFile, catch_up: Callable[[], Awaitable[object]]) -> None:
+    """Try again and again while writes fail, and catch up once they work; runs until cancelled."""
+    while True:
+        fault = await index.wait_fault()
+        log.warning("index.writing_failed", index=str(index.path), code=fault.code, error=fault.message)
+        pause_s = FIRST_TRY_S
+        while index.fault is not None:
+            await trio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LAST_TRY_S)
+            try:
+                await index.write(lambda db: set_meta(db, TRIED, "1"))
+                await catch_up()
+            except MemdError as error:
+                log.debug("index.still_failing", index=str(index.path), code=error.code)
+                if index.is_lost:
+                    return
+        log.info("index.writing_works", index=str(index.path))

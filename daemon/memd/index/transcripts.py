@@ -1,4 +1,4 @@
-"""What is kept of each transcript beside its chunks: which line of it each indexed line was."""
+"""Which line of a transcript each indexed line was, and how many transcripts there are."""
 
 from __future__ import annotations
 

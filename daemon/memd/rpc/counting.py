@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from memd.rpc.asking import rss_bytes
 from memd.rpc.call import DaemonFacts, Memory
-from memd.system.histogram import BOUNDS, quantile
-from memd.system.metrics import FAMILIES, OTHER, Family, Meter
+from memd.system.metrics import BOUNDS, FAMILIES, OTHER, Family, Meter, quantile
 from memd_client.messages import (
     AgentStatus,
     CallToolReply,

@@ -26,7 +26,6 @@ from memd.search.query import Limits, QueryVector, parse_query
 from memd.search.relevance import LineRelevance
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
-from memd.sync.pending_changes import count_pending
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
@@ -270,8 +269,8 @@ class SearchService:
             provider=provider.space.provider if provider is not None else "none",
             model=provider.space.model if provider is not None else "",
             generation=result.generation,
-            pending=count_pending(
-                view.behind, self._text.rows, self._text.last_sync_ms, self._vectors, self._clock()
+            pending=self._text.pending(
+                view.behind, self._vectors.chunks_pending, self._vectors.oldest_pending_ms, self._clock()
             ),
             partial=view.is_partial,
             space=provider.space.id if provider is not None else "",

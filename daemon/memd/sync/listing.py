@@ -1,20 +1,30 @@
-"""The files an agent's memory consists of, as the disk has them now, newest first."""
+"""What an agent's memory consists of, as the disk has it now: its files, and the annotated entries of its notes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Final
 
 import trio
 
 from memd.index.connection import IndexFile
-from memd.index.listed import ListedFile, list_files
+from memd.index.files import ListedFile, list_files
+from memd.settings.schema import Chunking
 from memd.sync.disk.discover import Discovery, Found
+from memd.sync.sources import Sources
 from memd.sync.text.text_sync import TextSync
+from memd.text.cut.annotations import (
+    Annotations,
+    hide_annotations,
+    read_annotations,
+    source_lines,
+    split_entries,
+)
+from memd.text.cut.chunking import chunk_text
 from memd.text.query.dates import day_of_note
-from memd_client.messages import FileRow, FilesParams, FilesReply
-
-NOT_INDEXED = ListedFile(0, "")
-"""What is known of a file that wasn't read yet."""
+from memd_client.errors import MemdError
+from memd_client.messages import CuratedEntriesParams, CuratedEntry, FileRow, FilesParams, FilesReply
 
 
 async def list_memory(agent: str, text: TextSync, index: IndexFile, params: FilesParams) -> FilesReply:
@@ -25,7 +35,7 @@ async def list_memory(agent: str, text: TextSync, index: IndexFile, params: File
     page = found[params.offset : params.offset + params.limit]
     paths = [each.path for each in page]
     known = await index.read(lambda db: list_files(db, paths))
-    rows = [_row(each, known.get(each.path, NOT_INDEXED)) for each in page]
+    rows = [_row(each, known.get(each.path, ListedFile())) for each in page]
     return FilesReply(agent, rows, len(found), text.left_out(disk))
 
 
@@ -47,7 +57,6 @@ def _newness(found: Found) -> tuple[str, int, str]:
 
 
 def _row(found: Found, known: ListedFile) -> FileRow:
-    """Return a file as replies carry it."""
     about = day_of_note(found.path)
     return FileRow(
         path=found.path,
@@ -58,3 +67,66 @@ def _row(found: Found, known: ListedFile) -> FileRow:
         title=known.title,
         date=None if about is None else about.isoformat(),
     )
+
+
+LISTED_FILES: Final = ("MEMORY.md", "USER.md")
+"""The notes whose entries are listed; OpenClaw's own memory lists no others."""
+
+DEFAULT_LIMITS: Final = {"triggers": 512, "projects": 48}
+"""How many entries are listed of each kind if the request doesn't say."""
+
+
+def list_curated(sources: Sources, chunking: Chunking, params: CuratedEntriesParams) -> list[CuratedEntry]:
+    """Return entries, the most important first (blocking: reads the files)."""
+    files = sources.find_notes().files
+    active = None if params.active_projects is None else {key.strip() for key in params.active_projects}
+    entries: list[CuratedEntry] = []
+    for path in LISTED_FILES:
+        if path not in files or (params.paths is not None and path not in params.paths):
+            continue
+        try:
+            file = sources.load(files[path])
+        except MemdError:
+            continue
+        for start, end, text, said in _parts(file.text, path, chunking):
+            if _is_wanted(said, params.kind, active):
+                entries.append(
+                    CuratedEntry(
+                        path=path,
+                        start_line=start,
+                        end_line=end,
+                        text=text,
+                        importance=said.importance,
+                        triggers=list(said.triggers),
+                        projects=list(said.projects),
+                        mtime_ms=file.mtime_ns // 1_000_000,
+                    )
+                )
+    entries.sort(key=lambda entry: (-(entry.importance or 0), entry.path, entry.start_line))
+    return entries[: DEFAULT_LIMITS[params.kind] if params.limit is None else params.limit]
+
+
+def _parts(text: str, path: str, chunking: Chunking) -> Iterator[tuple[int, int, str, Annotations]]:
+    """Yield the entries of a note, long ones in parts: first and last line, text without comments, what those say.
+
+    The comments of a list item are about all its parts, those of a section about the part they are in.
+    """
+    lines, hidden = source_lines(text), hide_annotations(text)
+    shown = hidden.split("\n")
+    for entry in split_entries(hidden):
+        before = entry.start_line - 1
+        block = "\n".join(shown[before : entry.end_line])
+        for chunk in chunk_text(block, chunking.tokens, chunking.overlap):
+            if chunk.text.strip():
+                first, last = before + chunk.start_line, before + chunk.end_line
+                about = lines[before : entry.end_line] if entry.is_item else lines[first - 1 : last]
+                yield first, last, chunk.text, read_annotations(about, path)
+
+
+def _is_wanted(annotations: Annotations, kind: str, active: set[str] | None) -> bool:
+    projects = set(annotations.projects)
+    if annotations.is_invalid or (kind == "triggers" and not annotations.triggers):
+        return False
+    if kind == "projects":
+        return bool(projects) and projects <= (active or set())
+    return active is None or projects <= active

@@ -1,20 +1,23 @@
-"""When an agent's text is brought up to date without a search asking: hints, intervals, session events.
+"""When an agent's text is synced without a search asking: file events, intervals, session events.
 
-None of it decides what is true: a search looks at the disk itself. This is what makes that look find little
-to do, and vectors be there already.
+None of it decides what is true: a search looks at the disk itself. Syncing early leaves that look little to do, and has
+vectors ready.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections import OrderedDict
 from collections.abc import Callable
 
 import trio
 
-from memd.settings.schema import Sync
+from memd.index.files import FileRow
+from memd.settings.schema import SessionSync, Sync
+from memd.sync.disk.discover import Found
+from memd.sync.disk.safe_open import open_unlinked
 from memd.sync.text.text_sync import TextSync
-from memd.sync.transcripts.growth import has_grown
 from memd.system.clock import Clock
 
 SESSION_DEBOUNCE_S = 5.0
@@ -25,7 +28,7 @@ LONGEST_DEBOUNCE = 4
 
 FULL_EVERY_S = 600.0
 """How often everything is looked at whatever the watcher said: a lost event costs ten minutes at most, and
-only where nobody searches meanwhile."""
+only if no search comes meanwhile."""
 
 SESSION_KEYS = 1000
 """Session keys remembered: each session's start syncs once."""
@@ -137,3 +140,26 @@ class Schedule:
             for found in changes.read
             if found.source == "sessions"
         )
+
+
+def has_grown(found: Found, row: FileRow | None, limits: SessionSync) -> bool:
+    """Return whether a transcript has grown enough to be worth indexing before anybody asks (blocking)."""
+    if not found.ctime_ns:  # no file: a session in a database, whose inode is the number of its last event
+        return found.inode - (row.inode if row is not None else 0) >= limits.delta_messages
+    indexed = row.size if row is not None else 0
+    grown = found.size - indexed
+    if grown < 0 or grown >= limits.delta_bytes or (row is not None and found.inode != row.inode):
+        return True
+    return _count_lines(found.location, indexed, grown) >= limits.delta_messages
+
+
+def _count_lines(location: str, start: int, length: int) -> int:
+    """Return how many lines a part of a file has; 0 where it can't be read."""
+    try:
+        handle = open_unlinked(location)
+        try:
+            return os.pread(handle, length, start).count(b"\n")
+        finally:
+            os.close(handle)
+    except OSError:
+        return 0

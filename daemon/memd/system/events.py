@@ -1,4 +1,4 @@
-"""What happens to agents' memories, told to whoever listens at the moment: nobody is waited for, nothing is kept.
+"""Events of agents' memories for those subscribed at the moment: publishing never waits, nothing is kept.
 
 For one thread, the loop's. Memory text is never part of an event.
 """
@@ -31,7 +31,7 @@ WAITING = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class MemoryEvent:
     """One event: its kind, whose memory, when (epoch milliseconds), and small facts."""
 
     kind: str
@@ -50,26 +50,24 @@ class Subscription:
     def __init__(self, agent: str | None, kinds: Collection[str]) -> None:
         self._agent = agent
         self._kinds = kinds
-        self._waiting: deque[Happening] = deque()
+        self._waiting: deque[MemoryEvent] = deque()
         self._news = trio.Event()
         self.dropped = 0
 
     def __repr__(self) -> str:
-        return (
-            f"<Listening to {', '.join(self._kinds)}, {len(self._waiting)} waiting, {self.dropped} dropped>"
-        )
+        return f"<Subscription to {', '.join(self._kinds)}, {len(self._waiting)} waiting, {self.dropped} dropped>"
 
-    def offer(self, happening: Happening) -> None:
+    def offer(self, event: MemoryEvent) -> None:
         """Take an event that may concern this listener."""
-        if happening.kind not in self._kinds or self._agent not in (None, happening.agent):
+        if event.kind not in self._kinds or self._agent not in (None, event.agent):
             return
         if len(self._waiting) == WAITING:
             self._waiting.popleft()
             self.dropped += 1
-        self._waiting.append(happening)
+        self._waiting.append(event)
         self._news.set()
 
-    async def receive(self) -> Happening:
+    async def receive(self) -> MemoryEvent:
         """Wait for the next event and return it."""
         while not self._waiting:
             self._news = trio.Event()
@@ -90,9 +88,9 @@ class Events:
         """Tell all listeners."""
         assert kind in KINDS
         if self._listeners:
-            happening = Happening(kind, agent, wall_clock_ms(), data)
+            event = MemoryEvent(kind, agent, wall_clock_ms(), data)
             for listener in self._listeners:
-                listener.offer(happening)
+                listener.offer(event)
 
     @contextmanager
     def listen(self, agent: str | None, kinds: Collection[str]) -> Iterator[Subscription]:

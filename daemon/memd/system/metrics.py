@@ -1,16 +1,38 @@
-"""What this process counts: plain counters and histograms of durations, for whoever watches the daemon.
+"""What this process counts: counters and histograms of durations, and the quantiles estimated from them.
 
-Everything is counted on the loop's thread, at about a third of a microsecond a time. Only a restart sets it back.
+Everything is counted on the loop's thread, at about a third of a microsecond a time. A restart sets it back.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memd.system.histogram import BOUNDS
+DECADES = range(-5, 3)
+STEPS = (1.0, 1.6, 2.5, 4.0, 6.3)
+
+BOUNDS: tuple[float, ...] = tuple(float(f"{step}e{decade}") for decade in DECADES for step in STEPS)
+"""Upper bounds in seconds, from 10 µs to 10 min: five a decade, so that a quantile is off by a few percent as a rule
+and by 60 % at the very most. What is longer than the last is counted in one more bucket."""
+
+
+def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> float:
+    """Return about which value a share of all observations doesn't exceed; 0 where there are none.
+
+    Within a bucket values are taken to be spread evenly. Beyond the last bound that bound is all that is known.
+    """
+    wanted = share * sum(counts)
+    if wanted <= 0:
+        return 0.0
+    below, lower = 0, 0.0
+    for bound, count in zip(bounds, counts, strict=False):
+        if count and below + count >= wanted:
+            return lower + (bound - lower) * (wanted - below) / count
+        below, lower = below + count, bound
+    return lower
+
 
 MAX_VALUES = 100
 """Values a label may take before the next ones are counted together: nothing a client or a settings file says may
@@ -22,7 +44,7 @@ OTHER = "other"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Figures of one name: what they mean, and by which labels they are told apart."""
+    """Figures of one name: what they mean, and their labels."""
 
     kind: Literal["counter", "histogram"]
     help: str
@@ -57,10 +79,10 @@ FAMILIES: dict[str, Family] = {
         "counter", "Connections turned away or ended for what the client did.", ("code",)
     ),
 }
-"""Everything that is counted as it happens. What merely has a value at a time is asked for when somebody wants it."""
+"""Everything that is counted as it happens. Gauges are read when the metrics are requested."""
 
 
-class Histogram:
+class DurationHistogram:
     """Durations by bucket.
 
     Attributes:
@@ -75,7 +97,7 @@ class Histogram:
         self.total = 0.0
 
     def __repr__(self) -> str:
-        return f"<Histogram of {sum(self.counts)}>"
+        return f"<DurationHistogram of {sum(self.counts)}>"
 
 
 class Meter:
@@ -84,7 +106,7 @@ class Meter:
     def __init__(self, max_values: int = MAX_VALUES) -> None:
         self._max_values = max_values
         self._counters: dict[tuple[str, ...], float] = {}
-        self._histograms: dict[tuple[str, ...], Histogram] = {}
+        self._histograms: dict[tuple[str, ...], DurationHistogram] = {}
         self._values: dict[str, set[str]] = {}
 
     def __repr__(self) -> str:
@@ -102,7 +124,7 @@ class Meter:
         """Note a duration."""
         histogram = self._histograms.get(key)
         if histogram is None:
-            histogram = self._histograms.setdefault(self._admit(key), Histogram())
+            histogram = self._histograms.setdefault(self._admit(key), DurationHistogram())
         histogram.counts[bisect_left(BOUNDS, seconds)] += 1
         histogram.total += seconds
 
@@ -114,7 +136,7 @@ class Meter:
         """Return the label values and counts of a name, in the order of their first count."""
         return ((key[1:], value) for key, value in self._counters.items() if key[0] == name)
 
-    def histograms(self, name: str) -> Iterator[tuple[tuple[str, ...], Histogram]]:
+    def histograms(self, name: str) -> Iterator[tuple[tuple[str, ...], DurationHistogram]]:
         """Return the label values and histograms of a name, likewise."""
         return ((key[1:], each) for key, each in self._histograms.items() if key[0] == name)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memd.embedding.query_vectors import QueryVectors, SharedQueries
 from memd.index import chunks_vec
 from memd.index.connection import Database, IndexFile
-from memd.index.spaces import note_space
+from memd.index.meta import note_space
 from memd.index.vectors.cache import SpaceFacts, VectorCache, activate_space, load_facts
 from memd.system.clock import Clock
 from memd.system.events import EVENTS

@@ -23,13 +23,12 @@ from memd.embedding.query_vectors import SharedQueries
 from memd.index.cache import active_space
 from memd.index.connection import IndexFile
 from memd.index.files import Published
-from memd.index.spaces import find_recipe
+from memd.index.meta import find_recipe
 from memd.index.vectors.cache import VectorCache
 from memd.settings.schema import MemorySearch
 from memd.sync.vectors.bulk_fill import bulk_fill_of
 from memd.sync.vectors.fill import VectorFill
-from memd.sync.vectors.inherit import inherit_vectors
-from memd.sync.vectors.vector_writer import CacheLimits, FillEvents
+from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, inherit_vectors
 from memd.system.clock import Clock, has_passed
 from memd.system.events import EVENTS
 from memd.vector_search.active_provider import ActiveProvider
@@ -228,6 +227,7 @@ class VectorSearchManager:
         if side.fill is None:
             stored = partial(self._answering.on_stored, side)
             side.fill = VectorFill(
+                self._agent_id,
                 self._index,
                 side.provider,
                 health=side.health,
@@ -319,6 +319,11 @@ class VectorSearchManager:
         if self.fill is None:
             return 0
         return self.fill.pending if self.is_followed else min(self._answering.unanswered, self.fill.pending)
+
+    @property
+    def oldest_pending_ms(self) -> int | None:
+        """Since when the oldest of them has waited, in epoch milliseconds; None if that is unknown."""
+        return self.fill.oldest_ms if self.fill is not None else None
 
     def find_vector(self, side: ActiveProvider, query: str) -> NDArray[np.float32] | None:
         """Return a question's vector (dims,) in a side's space where it is known; never waits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memd.system.histogram import BOUNDS
+from memd.system.metrics import BOUNDS
 from memd_client.messages import Histogram, Metric, MetricsReply, Sample
 
 

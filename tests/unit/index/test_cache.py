@@ -6,27 +6,25 @@ import numpy as np
 import pytest
 
 from memd.index.cache import (
+    RefusedChunk,
     SpaceKey,
     active_space,
+    count_missing,
+    count_missing_characters,
     count_vectors,
     find_dims,
+    forget_refused,
     forget_space,
+    load_refused,
+    missing_hashes,
+    refuse_texts,
     renew_vectors,
     trim,
     vectors_for,
 )
 from memd.index.database import transaction
 from memd.index.files import forget_file
-from memd.index.missing import (
-    RefusedChunk,
-    count_missing,
-    count_missing_characters,
-    forget_refused,
-    load_refused,
-    missing_hashes,
-    refuse_texts,
-)
-from memd.index.spaces import find_recipe, note_space, used_times
+from memd.index.meta import find_recipe, note_space, used_times
 from memd_client.errors import DimensionsChangedError, ProviderFailedError
 from tests.support.indexes import SPACE, activate, broken_rules, hash_of, new_index, publish, store, unit
 

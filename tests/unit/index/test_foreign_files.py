@@ -9,38 +9,21 @@ from pathlib import Path
 
 import apsw
 import pytest
-import trio
 
 from memd.index.care.claims import IndexClaims
 from memd.index.connection import IndexFile
-from memd.index.files import count_all
 from memd.index.schema import APPLICATION_ID
 from memd_client.errors import IndexIOError
-from tests.support.indexes import EXTENSION, openclaw_index, unit
+from tests.support.indexes import new_index, openclaw_index, publish, unit
+from tests.support.open_indexes import open_and_close
 from tests.unit.index.test_opening import sound
 
 NOTE = "# Tea\n\nThe kettle is from 1962.\n"
 
 
-def open_and_close(
-    path: Path, agent: str = "main", claims: IndexClaims | None = None
-) -> tuple[IndexFile, int]:
-    """Open and close an index at a path that settings name; return it and how many chunks it held."""
-
-    async def body() -> tuple[IndexFile, int]:
-        index = await IndexFile.open(
-            path,
-            extension=EXTENSION,
-            clock=lambda: 1,
-            space_of=lambda a, b: a + b,
-            claim=(claims or IndexClaims()).of(agent),
-        )
-        try:
-            return index, (await index.read(count_all)).chunks
-        finally:
-            await index.close()
-
-    return trio.run(body)
+def open_as(agent: str, path: Path, claims: IndexClaims) -> tuple[IndexFile, int]:
+    """Open and close an index as one of several agents; return it and how many chunks it held."""
+    return open_and_close(path, claim=claims.of(agent))
 
 
 def text(path: Path) -> None:
@@ -250,8 +233,6 @@ def test_a_damaged_index_that_carries_our_id_is_set_aside_and_rebuilt(tmp_path: 
 
 def test_an_index_that_was_killed_before_its_first_checkpoint_opens_with_all_it_holds(tmp_path: Path) -> None:
     """Earlier releases made the file in place: its id is then in the log alone."""
-    from tests.support.indexes import new_index, publish
-
     path = tmp_path / "mine.sqlite"
     db = new_index(path)
     publish(db, "memory/a.md", ["apples"])
@@ -324,26 +305,26 @@ def test_a_second_agent_never_opens_the_first_ones_index(
     claims = IndexClaims()
     if is_there:
         sound(path)
-    open_and_close(path, "first", claims)
+    open_as("first", path, claims)
     second = alias(path)
     before = everything(tmp_path)
     with pytest.raises(IndexIOError, match="index of agent first") as caught:
-        open_and_close(second, "second", claims)
+        open_as("second", second, claims)
     assert "{agentId}" in caught.value.hint
     assert everything(tmp_path) == before
     # the first one has it again, and the second one once the first has another
-    open_and_close(path, "first", claims)
+    open_as("first", path, claims)
     claims.release("first")
-    open_and_close(second, "second", claims)
+    open_as("second", second, claims)
 
 
 def test_a_claim_outlives_the_moment_in_which_an_index_is_made_anew(tmp_path: Path) -> None:
     path = tmp_path / "first.sqlite"
     claims = IndexClaims()
-    open_and_close(path, "first", claims)
+    open_as("first", path, claims)
     path.unlink()
     with pytest.raises(IndexIOError, match="index of agent first"):
-        open_and_close(path, "second", claims)
+        open_as("second", path, claims)
     assert not path.exists()
 
 
@@ -354,5 +335,5 @@ def test_the_first_agent_in_the_settings_has_what_two_share(tmp_path: Path) -> N
     claims = IndexClaims()
     claims.reserve([("first", path), ("second", tmp_path / "link.sqlite")])
     with pytest.raises(IndexIOError, match="index of agent first"):
-        open_and_close(tmp_path / "link.sqlite", "second", claims)
-    assert open_and_close(path, "first", claims)[1] == 200
+        open_as("second", tmp_path / "link.sqlite", claims)
+    assert open_as("first", path, claims)[1] == 200

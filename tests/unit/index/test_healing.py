@@ -1,28 +1,29 @@
-"""An open index notices that its file is gone, exchanged, cut short or damaged, and the next opening mends it."""
+"""An open index notices that its file is gone, replaced, cut short or damaged; the next opening rebuilds it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from memd.index.cache import active_space, store_vectors
+from memd.index.cache import active_space, count_missing, store_vectors
 from memd.index.care.upkeep import log_of
 from memd.index.connection import IndexFile
-from memd.index.database import WAL_LIMIT_BYTES, Database, get_int, page_cache_bytes
+from memd.index.database import PAGE_BYTES, WAL_LIMIT_BYTES, Database, get_int, page_cache_bytes
 from memd.index.files import count_all, load_files, publish_file
 from memd.index.housekeeping import IDLE_S, LOG_KEPT_BYTES, REST_S, give_caches_back, keep_log_short, squeeze
 from memd.index.keyword import find_keyword
-from memd.index.meta import set_meta
+from memd.index.meta import find_recipe, load_jobs, note_space, save_jobs, set_meta
 from memd_client.errors import IndexClosedError, IndexCorruptError, IndexIOError, IndexLostError, MemdError
 from tests.support.indexes import SPACE, broken_rules, chunk, file_row, hash_of, unit
 from tests.support.open_indexes import open_index
-from tests.unit.index.test_salvage import pages_by_table, spoil
 
 FILES, CHUNKS = 120, 5
 TEXTS = [[f"apples word{file}x{number} " * 20 for number in range(CHUNKS)] for file in range(FILES)]
@@ -34,14 +35,51 @@ async def filled(path: Path) -> IndexFile:
     index = await open_index(path)
 
     def write(db: Database) -> None:
-        for number, texts in enumerate(TEXTS):
-            publish_file(db, file_row(f"memory/{number:03d}.md"), [chunk(text) for text in texts], 1)
+        publish_all(db)
         hashes = [hash_of(text) for texts in TEXTS for text in texts]
         store_vectors(db, SPACE, hashes, ROWS, 1)
 
     await index.write(write)
     await index.close()
     return await open_index(path)
+
+
+@asynccontextmanager
+async def filled_index(folder: Path) -> AsyncIterator[IndexFile]:
+    """Give an open index, `agent.sqlite` in a folder, with text and vectors."""
+    index = await filled(folder / "agent.sqlite")
+    try:
+        yield index
+    finally:
+        await index.close()
+
+
+def publish_all(db: Database, suffix: str = "") -> None:
+    """Publish every file."""
+    for number, texts in enumerate(TEXTS):
+        publish_file(db, file_row(f"memory/{number:03d}.md"), [chunk(text + suffix) for text in texts], 1)
+
+
+def count_stored(db: Database) -> int:
+    """Return how many vectors there are."""
+    return get_int(db, "SELECT count(*) FROM embedding_cache")
+
+
+def pages_by_table(path: Path) -> dict[str, list[int]]:
+    """Return the pages of each table."""
+    pages: dict[str, list[int]] = {}
+    with closing(apsw.Connection(str(path))) as db:
+        for name, number in db.execute("SELECT name, pageno FROM dbstat"):
+            pages.setdefault(str(name), []).append(int(str(number)))
+    return pages
+
+
+def spoil(path: Path, *pages: int) -> None:
+    """Overwrite whole pages."""
+    with path.open("r+b") as file:
+        for number in pages:
+            file.seek((number - 1) * PAGE_BYTES)
+            file.write(b"\xa5" * PAGE_BYTES)
 
 
 def use_everything(db: Database) -> None:
@@ -70,8 +108,7 @@ def use_everything(db: Database) -> None:
 
 def rewrite(db: Database) -> None:
     """Write to every table as a sync does."""
-    for number, texts in enumerate(TEXTS):
-        publish_file(db, file_row(f"memory/{number:03d}.md"), [chunk(text + "anew") for text in texts], 2)
+    publish_all(db, "anew")
     hashes = [hash_of(text + "anew") for texts in TEXTS for text in texts]
     store_vectors(db, SPACE, hashes, ROWS, 2)
     set_meta(db, "trace", "x")
@@ -105,109 +142,77 @@ TABLES = (
 )
 
 
+def rebuild(db: Database) -> tuple[list[str], int, int]:
+    """Publish all text again; return what is wrong then, how many vectors there are and how many are missing."""
+    publish_all(db)
+    return broken_rules(db), count_stored(db), count_missing(db, SPACE.id)
+
+
 @pytest.mark.parametrize("table", TABLES)
-def test_a_damaged_page_is_found_when_met_and_the_next_opening_has_what_could_be_saved(
+async def test_a_damaged_page_met_while_open_has_the_index_set_aside_and_all_embedded_again(
     tmp_path: Path, table: str
 ) -> None:
-    async def test() -> None:
-        path = tmp_path / "agent.sqlite"
-        index = await filled(path)
-        pages = pages_by_table(path)[table]
-        # when a page is damaged under the open connection
-        spoil(path, *(pages if table.startswith("chunks_fts") else pages[-1:]))
-        met = await meet(index)
-        # then whoever meets it is told, and nobody is answered from it any more
-        assert isinstance(met, IndexCorruptError), met
-        assert index.is_lost
-        with pytest.raises(IndexClosedError):
-            await index.read(count_all)
-        with pytest.raises(IndexClosedError):
-            await index.write(rewrite)
-        await index.close()
-        # and the next opening finds an empty index with nearly all vectors in it
-        anew = await open_index(path)
-        assert anew.set_aside is not None
-        assert anew.set_aside.exists()
-        counts = await anew.read(count_all)
-        assert (counts.files, counts.chunks) == (0, 0)
-        saved = await anew.read(lambda db: get_int(db, "SELECT count(*) FROM embedding_cache"))
-        assert saved >= FILES * CHUNKS - (25 if table == "embedding_cache" else 0)
-        assert await anew.write(broken_rules_now) == []
-        await anew.close()
-        assert sorted(os.listdir(tmp_path)) == ["agent.sqlite", anew.set_aside.name]
-
-    trio.run(test)
+    path = tmp_path / "agent.sqlite"
+    index = await filled(path)
+    pages = pages_by_table(path)[table]
+    # when a page is damaged under the open connection
+    spoil(path, *(pages if table.startswith("chunks_fts") else pages[-1:]))
+    met = await meet(index)
+    # then the request that meets it fails, and later ones are refused
+    assert isinstance(met, IndexCorruptError), met
+    assert index.is_lost
+    with pytest.raises(IndexClosedError):
+        await index.read(count_all)
+    with pytest.raises(IndexClosedError):
+        await index.write(rewrite)
+    await index.close()
+    damaged = [tmp_path / name for name in os.listdir(tmp_path) if ".corrupt-" in name]
+    # and the next opening makes an empty index beside the damaged file, which stays as it was
+    new = await open_index(path)
+    assert [new.set_aside] == damaged
+    counts = await new.read(count_all)
+    assert (counts.files, counts.chunks, await new.read(count_stored)) == (0, 0, 0)
+    assert await new.write(rebuild) == ([], 0, FILES * CHUNKS)
+    await new.close()
+    assert sorted(os.listdir(tmp_path)) == ["agent.sqlite", damaged[0].name]
 
 
-def test_a_damaged_first_page_costs_no_vector_whoever_finds_it(tmp_path: Path) -> None:
-    async def test() -> None:
-        path = tmp_path / "agent.sqlite"
-        index = await filled(path)
-        spoil(path, 1)
-        await meet(index)  # it may stand in memory and in the log, and come back from there
-        await index.close()
-        anew = await open_index(path)
-        assert (
-            await anew.read(lambda db: get_int(db, "SELECT count(*) FROM embedding_cache")) >= FILES * CHUNKS
-        )
-        assert await anew.write(broken_rules_now) == []
-        await anew.close()
-
-    trio.run(test)
+async def test_an_index_with_a_damaged_first_page_is_sound_after_the_next_opening(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    index = await filled(path)
+    spoil(path, 1)
+    await meet(index)  # the page may be cached, or in the log, and be written back from there
+    await index.close()
+    new = await open_index(path)
+    assert (await new.write(rebuild))[0] == []
+    await new.close()
 
 
-def broken_rules_now(db: Database) -> list[str]:
-    """Return what is wrong once all text is there again."""
-    for number, texts in enumerate(TEXTS):
-        publish_file(db, file_row(f"memory/{number:03d}.md"), [chunk(text) for text in texts], 1)
-    return broken_rules(db)
-
-
-def test_a_statement_that_is_wrong_on_a_sound_index_is_no_damage(tmp_path: Path) -> None:
-    async def test() -> None:
-        index = await filled(tmp_path / "agent.sqlite")
+async def test_a_wrong_statement_on_a_sound_index_is_no_damage(tmp_path: Path) -> None:
+    async with filled_index(tmp_path) as index:
         for _ in range(2):
             with pytest.raises(MemdError) as caught:
                 await index.read(lambda db: db.execute("SELECT nothing FROM nowhere").fetchall())
             assert caught.value.code == "internal"
         assert not index.is_lost
-        await index.close()
-
-    trio.run(test)
-
-
-def with_index(
-    path: Path, test: Callable[[IndexFile], Awaitable[None]], clock: trio.abc.Clock | None = None
-) -> None:
-    """Run a test with a filled index."""
-
-    async def body() -> None:
-        index = await filled(path)
-        try:
-            await test(index)
-        finally:
-            await index.close()
-
-    trio.run(body, clock=clock)
 
 
 @pytest.mark.parametrize("through", ["read", "write"])
-def test_a_file_that_is_not_the_one_at_its_path_serves_no_more(tmp_path: Path, through: str) -> None:
+async def test_an_index_replaced_by_another_file_is_lost_and_that_file_left_alone(
+    tmp_path: Path, through: str
+) -> None:
     path = tmp_path / "agent.sqlite"
-
-    async def test(index: IndexFile) -> None:
+    async with filled_index(tmp_path) as index:
         os.replace(path, tmp_path / "moved")
         path.write_bytes(b"another's")
         with pytest.raises(IndexLostError):
             await (index.read(count_all) if through == "read" else index.write(rewrite))
         assert isinstance(await index.wait_lost(), IndexLostError)
-
-    with_index(path, test)
-    assert path.read_bytes() == b"another's"  # closing touches nothing that isn't its own
+    assert path.read_bytes() == b"another's"
 
 
-def test_a_file_that_shrinks_because_pages_are_given_back_is_not_cut_short(tmp_path: Path) -> None:
-    async def test(index: IndexFile) -> None:
+async def test_a_file_shrunk_by_its_writer_is_not_cut_short(tmp_path: Path) -> None:
+    async with filled_index(tmp_path) as index:
         before = index.size_bytes()
         await index.write(lambda db: db.execute("DELETE FROM embedding_cache"))
         await squeeze(index)
@@ -215,14 +220,12 @@ def test_a_file_that_shrinks_because_pages_are_given_back_is_not_cut_short(tmp_p
         assert (await index.read(count_all)).files == FILES
         assert not index.is_lost
 
-    with_index(tmp_path / "agent.sqlite", test)
 
+async def test_a_failing_write_is_a_fault_until_one_works(tmp_path: Path) -> None:
+    def fail(db: Database) -> None:
+        raise OSError(28, "No space left on device")
 
-def test_a_failing_write_is_a_fault_until_one_works(tmp_path: Path) -> None:
-    async def test(index: IndexFile) -> None:
-        def fail(db: Database) -> None:
-            raise OSError(28, "No space left on device")
-
+    async with filled_index(tmp_path) as index:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(index.wait_fault)
             with pytest.raises(IndexIOError):
@@ -233,25 +236,18 @@ def test_a_failing_write_is_a_fault_until_one_works(tmp_path: Path) -> None:
         assert index.fault is None
         assert not index.is_lost
 
-    with_index(tmp_path / "agent.sqlite", test)
 
+async def test_the_log_stays_short_after_a_long_transaction(tmp_path: Path) -> None:
+    def burst(db: Database) -> None:
+        for number in range(300):
+            set_meta(db, f"long{number}", "x" * 100_000)
 
-def test_the_log_stays_short_after_a_long_transaction(tmp_path: Path) -> None:
-    path = tmp_path / "agent.sqlite"
-
-    async def test(index: IndexFile) -> None:
-        def burst(db: Database) -> None:
-            for number in range(300):
-                set_meta(db, f"long{number}", "x" * 100_000)
-
+    async with filled_index(tmp_path) as index:
         await index.write(burst)
-        assert path.with_name(path.name + "-wal").stat().st_size <= WAL_LIMIT_BYTES * 9 // 8
-
-    with_index(path, test)
+        assert log_of(index.path).stat().st_size <= WAL_LIMIT_BYTES * 9 // 8
 
 
-def test_a_log_is_brought_into_the_file_once_nobody_writes_any_more(tmp_path: Path) -> None:
-    path = tmp_path / "agent.sqlite"
+def test_a_log_is_brought_into_the_file_after_a_pause_in_writing(tmp_path: Path) -> None:
     clock = MockClock()
 
     async def wait(index: IndexFile, seconds: float) -> int:
@@ -259,64 +255,80 @@ def test_a_log_is_brought_into_the_file_once_nobody_writes_any_more(tmp_path: Pa
         clock.jump(seconds)
         await wait_all_tasks_blocked()
         await index.use_writer(lambda db: None)
-        return log_of(path).stat().st_size
+        return log_of(index.path).stat().st_size
 
-    async def test(index: IndexFile) -> None:
-        async with trio.open_nursery() as nursery:
+    async def test() -> None:
+        async with filled_index(tmp_path) as index, trio.open_nursery() as nursery:
             nursery.start_soon(keep_log_short, index)
             for number in range(8):
                 await index.write(lambda db: set_meta(db, f"long{number}", "x" * 300_000))  # noqa: B023
                 assert await wait(index, REST_S * 0.75) > number * 300_000
-            assert (
-                await wait(index, REST_S * 0.75) > LOG_KEPT_BYTES
-            )  # looking on is a turn of the writer as well
+            assert await wait(index, REST_S * 0.75) > LOG_KEPT_BYTES  # to look is a use of the writer as well
             assert await wait(index, REST_S * 1.5) == 0
             nursery.cancel_scope.cancel()
 
-    with_index(path, test, clock)
+    trio.run(test, clock=clock)
 
 
-def test_an_index_nobody_uses_gives_its_page_caches_back(tmp_path: Path) -> None:
+def test_an_unused_index_gives_its_page_caches_back(tmp_path: Path) -> None:
     clock = MockClock()
 
-    async def test(index: IndexFile) -> None:
-        async with trio.open_nursery() as nursery:
+    async def wait(seconds: float) -> None:
+        await wait_all_tasks_blocked()
+        clock.jump(seconds)
+
+    async def test() -> None:
+        async with filled_index(tmp_path) as index, trio.open_nursery() as nursery:
             nursery.start_soon(give_caches_back, index)
             await index.read(use_everything)
-            held = page_cache_bytes()
-            await wait_all_tasks_blocked()
-            clock.jump(IDLE_S / 2)
+            used = page_cache_bytes()
+            await wait(IDLE_S / 2)
             await index.read(count_all)
+            await wait(IDLE_S * 0.75)
             await wait_all_tasks_blocked()
-            clock.jump(IDLE_S * 0.75)
-            await wait_all_tasks_blocked()
-            still_held = page_cache_bytes()
-            clock.jump(IDLE_S)
+            still_used = page_cache_bytes()
+            await wait(IDLE_S)
             await wait_all_tasks_blocked()
             await index.use_writer(lambda db: None)
             kept = page_cache_bytes()
             assert (await index.read(count_all)).files == FILES
             nursery.cancel_scope.cancel()
-        assert still_held > 0.9 * held
-        assert kept < 0.5 * held
+        assert still_used > 0.9 * used
+        assert kept < 0.5 * used
 
-    with_index(tmp_path / "agent.sqlite", test, clock)
+    trio.run(test, clock=clock)
 
 
-@pytest.mark.parametrize("vectors", [False, True])
-def test_what_is_discarded_is_built_anew_with_its_vectors_or_without(tmp_path: Path, vectors: bool) -> None:
-    async def test() -> None:
-        path = tmp_path / "agent.sqlite"
-        index = await filled(path)
-        index.discard(vectors=vectors)
-        assert index.is_lost
-        await index.close()
-        anew = await open_index(path)
-        assert anew.set_aside is None
-        assert (await anew.read(count_all)).chunks == 0
-        saved = await anew.read(lambda db: get_int(db, "SELECT count(*) FROM embedding_cache"))
-        assert saved == (0 if vectors else FILES * CHUNKS)
-        await anew.close()
-        assert os.listdir(tmp_path) == ["agent.sqlite"]
+@pytest.mark.parametrize(
+    ("drops_vectors", "is_damaged", "kept"),
+    [(False, False, FILES * CHUNKS), (True, False, 0), (False, True, 0)],
+)
+async def test_a_discarded_index_is_rebuilt_with_its_vectors_unless_dropped_or_damaged(
+    tmp_path: Path, drops_vectors: bool, is_damaged: bool, kept: int
+) -> None:
+    path = tmp_path / "agent.sqlite"
+    index = await filled(path)
+    recipe, jobs = {"provider": "local", "model": "tiny", "prefix": "query: "}, '["batch_68"]'
 
-    trio.run(test)
+    def note(db: Database) -> None:
+        note_space(db, SPACE.id, recipe, 5)
+        save_jobs(db, SPACE.id, jobs)
+
+    await index.write(note)
+    index.discard(vectors=drops_vectors)
+    assert index.is_lost
+    await index.close()
+    if is_damaged:
+        dropped = tmp_path / "agent.sqlite.dropped"
+        spoil(dropped, *pages_by_table(dropped)["embedding_cache"][3:5])
+    new = await open_index(path)
+    assert new.set_aside is None
+    assert (await new.read(count_all)).chunks == 0
+    assert await new.read(count_stored) == kept
+    space = await new.read(active_space)
+    assert (space is not None) == bool(kept)
+    assert await new.read(lambda db: find_recipe(db, SPACE.id)) == (recipe if kept else None)
+    assert await new.read(lambda db: load_jobs(db, SPACE.id)) == (jobs if kept else None)
+    assert await new.write(rebuild) == ([], kept, FILES * CHUNKS - kept)
+    await new.close()
+    assert os.listdir(tmp_path) == ["agent.sqlite"]

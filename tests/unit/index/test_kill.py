@@ -7,13 +7,17 @@ import random
 from pathlib import Path
 
 import pytest
-import trio
 
-from memd.index.connection import IndexFile
+from memd.index.database import Database
 from tests.support.index_writer import write_for_ever
-from tests.support.indexes import EXTENSION, broken_rules
+from tests.support.indexes import broken_rules
+from tests.support.open_indexes import open_and_close
 
 ROUNDS = 6
+
+
+def check(db: Database) -> None:
+    assert broken_rules(db) == []
 
 
 @pytest.mark.long
@@ -34,15 +38,5 @@ def test_a_killed_writer_leaves_a_sound_index(tmp_path: Path) -> None:
         here.close()
         left = {entry.name for entry in tmp_path.iterdir()}
         assert left <= {"agent.sqlite", "agent.sqlite-wal", "agent.sqlite-shm"}
-        trio.run(_check, path)
+        assert open_and_close(path, write=check)[0].set_aside is None
         assert [entry.name for entry in tmp_path.iterdir()] == ["agent.sqlite"]
-
-
-async def _check(path: Path) -> None:
-    """Open the index as the next daemon does."""
-    index = await IndexFile.open(path, extension=EXTENSION, clock=lambda: 1, space_of=lambda a, b: a + b)
-    try:
-        assert index.set_aside is None
-        assert await index.read(broken_rules) == []
-    finally:
-        await index.close()

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import apsw
 import pytest
-import trio
 
 from memd.index.connection import IndexFile
-from memd.index.database import map_errors
-from memd.index.files import count_all
+from memd.index.database import Database, map_errors
 from memd.index.schema import VERSION
 from memd_client.errors import (
     DeadlineExceededError,
@@ -22,27 +20,20 @@ from memd_client.errors import (
     IndexNewerError,
     MemdError,
 )
-from tests.support.indexes import EXTENSION, broken_rules, new_index, publish, store, unit
+from tests.support.indexes import broken_rules, new_index, publish, store, unit
+from tests.support.open_indexes import open_and_close
 
 NOW_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z."""
 
 
-def open_and_close(path: Path, now_ms: int = NOW_MS, *, own: bool = True) -> tuple[IndexFile, int]:
-    """Open and close an index, at the path memd chose itself; return it and how many chunks it held."""
+def open_own(path: Path, now_ms: int = NOW_MS) -> tuple[IndexFile, int]:
+    """Open, check and close an index at the path memd chose itself; return it and how many chunks it held."""
 
-    async def body() -> tuple[IndexFile, int]:
-        index = await IndexFile.open(
-            path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b, is_own_path=own
-        )
-        try:
-            counts = await index.read(count_all)
-            assert await index.read(broken_rules) == []
-            return index, counts.chunks
-        finally:
-            await index.close()
+    def check(db: Database) -> None:
+        assert broken_rules(db) == []
 
-    return trio.run(body)
+    return open_and_close(path, now_ms, write=check, is_own_path=True)
 
 
 def sound(path: Path) -> None:
@@ -59,20 +50,23 @@ def names(directory: Path) -> list[str]:
     return sorted(entry.name for entry in directory.iterdir())
 
 
-def test_a_missing_file_is_made(tmp_path: Path) -> None:
-    index, chunks = open_and_close(tmp_path / "deep" / "er" / "agent.sqlite")
-    assert (index.set_aside, index.adopted, chunks) == (None, 0, 0)
+def missing(path: Path) -> None:
+    path.parent.rmdir()
 
 
-def test_an_empty_file_is_taken_as_new(tmp_path: Path) -> None:
-    (tmp_path / "agent.sqlite").touch()
-    assert open_and_close(tmp_path / "agent.sqlite")[0].set_aside is None
+def empty(path: Path) -> None:
+    path.touch()
 
 
-def test_a_sound_file_is_kept(tmp_path: Path) -> None:
-    sound(tmp_path / "agent.sqlite")
-    index, chunks = open_and_close(tmp_path / "agent.sqlite")
-    assert (index.set_aside, chunks) == (None, 200)
+@pytest.mark.parametrize(("make", "chunks"), [(missing, 0), (empty, 0), (sound, 200)])
+def test_a_missing_empty_or_sound_file_is_opened(
+    tmp_path: Path, make: Callable[[Path], None], chunks: int
+) -> None:
+    path = tmp_path / "memory" / "agent.sqlite"
+    path.parent.mkdir()
+    make(path)
+    index, held = open_own(path)
+    assert (index.set_aside, index.adopted, held) == (None, 0, chunks)
 
 
 def garbage(path: Path) -> None:
@@ -122,30 +116,19 @@ def test_a_damaged_file_is_set_aside_and_a_fresh_one_made(
     path = tmp_path / "agent.sqlite"
     damage(path)
     (tmp_path / "agent.sqlite-wal").write_bytes(b"left over")
-    index, chunks = open_and_close(path)
+    index, chunks = open_own(path)
     assert chunks == 0
     assert index.set_aside == tmp_path / "agent.sqlite.corrupt-20260101T000000Z"
     assert names(tmp_path) == ["agent.sqlite", "agent.sqlite.corrupt-20260101T000000Z"]
-    assert open_and_close(path)[0].set_aside is None
+    assert open_own(path)[0].set_aside is None
 
 
 def test_only_the_newest_damaged_file_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
-    for day in range(3):
-        garbage(path)
-        open_and_close(path, NOW_MS + day * 86_400_000)
+    for day, size in enumerate((100_000, 20_000, 20_000)):
+        path.write_bytes(b"x" * size)
+        open_own(path, NOW_MS + day * 86_400_000)
     assert names(tmp_path) == ["agent.sqlite", "agent.sqlite.corrupt-20260103T000000Z"]
-
-
-def test_a_larger_damaged_file_outlives_a_smaller_one_that_comes_after_it(tmp_path: Path) -> None:
-    path = tmp_path / "agent.sqlite"
-    path.write_bytes(b"x" * 100_000)
-    open_and_close(path, NOW_MS)
-    for day in range(1, 3):
-        garbage(path)
-        open_and_close(path, NOW_MS + day * 86_400_000)
-    kept = ["agent.sqlite.corrupt-20260101T000000Z", "agent.sqlite.corrupt-20260103T000000Z"]
-    assert names(tmp_path) == ["agent.sqlite", *kept]
 
 
 @pytest.mark.parametrize("with_log", [False, True])
@@ -164,34 +147,31 @@ def test_a_newer_file_is_refused_and_untouched(tmp_path: Path, with_log: bool) -
         db.close()
     before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if not name.endswith("-shm")}
     with pytest.raises(IndexNewerError, match=f"version {VERSION + 1}"):
-        open_and_close(path)
+        open_own(path)
     after = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if not name.endswith("-shm")}
     assert after == before
 
 
-def test_another_programs_file_is_refused_and_untouched(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [0, 23])
+def test_another_programs_file_is_refused_and_untouched(tmp_path: Path, version: int) -> None:
     path = tmp_path / "agent.sqlite"
     db = apsw.Connection(str(path))
     db.execute("CREATE TABLE conversations (text TEXT)")
+    db.pragma("user_version", version)
     db.close()
     before = path.read_bytes()
     with pytest.raises(IndexIOError, match="belongs to another program"):
-        open_and_close(path)
+        open_own(path)
     assert path.read_bytes() == before
-    db = apsw.Connection(str(path))
-    db.pragma("user_version", 23)
-    db.close()
-    with pytest.raises(IndexIOError, match="belongs to another program"):
-        open_and_close(path)
 
 
 def test_a_path_that_is_no_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "agent.sqlite").mkdir()
     with pytest.raises(IndexIOError, match=r"agent\.sqlite can't be used"):
-        open_and_close(tmp_path / "agent.sqlite")
+        open_own(tmp_path / "agent.sqlite")
     (tmp_path / "file").touch()
     with pytest.raises(IndexIOError, match=r"file/agent\.sqlite can't be used"):
-        open_and_close(tmp_path / "file" / "agent.sqlite")
+        open_own(tmp_path / "file" / "agent.sqlite")
 
 
 def test_a_leftover_of_an_adoption_is_removed(tmp_path: Path) -> None:
@@ -199,7 +179,7 @@ def test_a_leftover_of_an_adoption_is_removed(tmp_path: Path) -> None:
     sound(path)
     (tmp_path / "agent.sqlite.adopting").write_bytes(b"half")
     (tmp_path / "agent.sqlite.adopting-journal").write_bytes(b"half")
-    assert open_and_close(path)[1] == 200
+    assert open_own(path)[1] == 200
     assert names(tmp_path) == ["agent.sqlite"]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memd.settings.schema import Chunking
-from memd.sync.curated import list_curated
+from memd.sync.listing import list_curated
 from memd.sync.sources import SourceLimits, Sources
 from memd_client.messages import CuratedEntriesParams, CuratedEntry
 

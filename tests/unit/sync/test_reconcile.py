@@ -3,122 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import trio
 
-from memd.index.connection import Database, IndexFile
+from memd.index.connection import Database
 from memd.index.files import FileRow, Published, count_all, publish_file
 from memd.index.meta import find_last_sync
-from memd.settings.schema import Chunking
 from memd.sync.disk.changes import looks_same
 from memd.sync.disk.discover import Found
-from memd.sync.disk.read import FileText
-from memd.sync.search_scheduler import SearchScheduler
-from memd.sync.sources import SourceLimits, Sources
-from memd.sync.text.file_rows import SETTLE_MS, FileRows
-from memd.sync.text.text_sync import SMALL_PASS_FILES, TextSync
-from memd.system.clock import wall_clock_ms
+from memd.sync.text.file_rows import SETTLE_MS
+from memd.sync.text.text_sync import SMALL_PASS_FILES
+from memd.sync.vectors.fill import VectorFill
+from memd.sync.vectors.provider_health import Health
+from memd.sync.vectors.vector_writer import CacheLimits, FillEvents
+from memd.system.events import EVENTS
+from memd.system.metrics import METER
 from memd.text.cut.chunking import Chunk
 from memd_client.errors import IndexIOError
-from tests.support.indexes import EXTENSION
-
-LIMITS = SourceLimits(10_000_000, 10_000, 1_000_000_000)
-
-
-class SlowSources(Sources):
-    """Sources whose reading can be made to wait, file by file."""
-
-    def __init__(self, workspace: Path) -> None:
-        super().__init__(workspace, (), LIMITS, None)
-        self.before_load: Callable[[Found], None] = lambda found: None
-        self.after_load: Callable[[Found], None] = lambda found: None
-
-    def load(self, found: Found) -> FileText:
-        """Let the test do what it wants, before and after the file is read."""
-        self.before_load(found)
-        file = super().load(found)
-        self.after_load(found)
-        return file
+from tests.support.fake_provider import FakeProvider
+from tests.support.synced_text import AGENT, scene_in
 
 
-class Scene:
-    """One agent's text, synced by a running task, with everything the test may look at."""
-
-    def __init__(self, folder: Path, index: IndexFile) -> None:
-        self.workspace = folder / "workspace"
-        self.offset_ms = 0
-        self.published: list[Published] = []
-        self.sources = SlowSources(self.workspace)
-        self.index = index
-        disk = trio.CapacityLimiter(2)
-        rows = FileRows(
-            index,
-            self.sources,
-            chunking=Chunking(),
-            clock=self.clock,
-            disk=disk,
-            on_published=self.published.append,
-        )
-        self.text = TextSync(
-            index, self.sources, rows, clock=self.clock, disk=disk, scheduler=SearchScheduler()
-        )
-
-    def clock(self) -> int:
-        """Return wall time, which a test may put forward."""
-        return wall_clock_ms() + self.offset_ms
-
-    def note(self, name: str, text: str) -> Path:
-        """Write a note."""
-        path = self.workspace / "memory" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
-    async def texts(self) -> set[str]:
-        """Return the texts of all chunks."""
-
-        def load(db: Database) -> set[str]:
-            return {str(row[0]) for row in db.execute("SELECT text FROM chunks")}
-
-        return await self.index.read(load)
-
-
-@asynccontextmanager
-async def scene_in(folder: Path) -> AsyncIterator[Scene]:
-    """Open an index and keep its text in sync."""
-    index = await IndexFile.open(
-        folder / "index.sqlite", extension=EXTENSION, clock=wall_clock_ms, space_of=lambda *_: ""
-    )
-    scene = Scene(folder, index)
-    scene.workspace.mkdir(exist_ok=True)
-    try:
-        await scene.text.load()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(scene.text.run)
-            yield scene
-            nursery.cancel_scope.cancel()
-    finally:
-        with trio.CancelScope(shield=True):
-            await index.close()
-
-
-def play(folder: Path, script: Callable[[Scene], Awaitable[None]]) -> None:
-    """Run a script against a scene, with a limit on the whole."""
-
-    async def main() -> None:
-        with trio.fail_after(30):
-            async with scene_in(folder) as scene:
-                await script(scene)
-
-    trio.run(main)
-
-
-def test_a_file_caught_empty_keeps_its_rows_until_it_has_been_empty_for_a_while(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_a_file_caught_empty_keeps_its_rows_until_it_was_empty_for_a_while(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         # given
         path = scene.note("a.md", "the gateway listens on port 8443")
         await scene.text.sync()
@@ -135,11 +45,9 @@ def test_a_file_caught_empty_keeps_its_rows_until_it_has_been_empty_for_a_while(
         # then
         assert await scene.texts() == set()
 
-    play(tmp_path, script)
 
-
-def test_a_file_that_was_being_written_is_read_again_without_anybody_asking(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_a_file_caught_while_written_is_read_again_without_a_request(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         path = scene.note("a.md", "before")
         await scene.text.sync()
         os.truncate(path, 0)
@@ -150,11 +58,9 @@ def test_a_file_that_was_being_written_is_read_again_without_anybody_asking(tmp_
             await trio.sleep(0.01)
         assert await scene.texts() == {"after"}
 
-    play(tmp_path, script)
 
-
-def test_a_search_during_a_long_pass_gets_the_file_that_changed_since(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_a_search_during_a_long_pass_gets_the_file_that_changed_since(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         # given: a pass of many files, held at its tenth
         for number in range(SMALL_PASS_FILES * 3):
             scene.note(f"{number:03d}.md", f"old note {number}")
@@ -183,11 +89,9 @@ def test_a_search_during_a_long_pass_gets_the_file_that_changed_since(tmp_path: 
             assert behind.read
         assert (await scene.index.read(count_all)).files == SMALL_PASS_FILES * 3 + 1
 
-    play(tmp_path, script)
 
-
-def test_a_search_that_saw_a_file_before_it_came_does_not_have_it_forgotten(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_catching_up_with_an_old_look_forgets_no_newer_file(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         # given: a look at the disk before a note was written and indexed
         scene.note("a.md", "first")
         old_look, _ = await scene.text.look()
@@ -198,25 +102,18 @@ def test_a_search_that_saw_a_file_before_it_came_does_not_have_it_forgotten(tmp_
         # then
         assert await scene.texts() == {"first", "second"}
 
-    play(tmp_path, script)
 
-
-def test_when_the_last_sync_was_is_known_to_the_next_run(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_the_time_of_the_last_sync_is_known_to_the_next_run(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         scene.note("a.md", "text")
         await scene.text.sync()
         assert await scene.index.read(find_last_sync) == scene.text.last_sync_ms
-
-    play(tmp_path, script)
-
-    async def later(scene: Scene) -> None:
+    async with scene_in(tmp_path) as scene:
         assert scene.text.last_sync_ms is not None
 
-    play(tmp_path, later)
 
-
-def test_a_sync_without_changes_publishes_nothing(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_a_sync_without_changes_publishes_nothing(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         path = scene.note("a.md", "text")
         await scene.text.sync()
         generation = scene.published[-1].generation
@@ -224,10 +121,8 @@ def test_a_sync_without_changes_publishes_nothing(tmp_path: Path) -> None:
         await scene.text.sync(force=True)
         assert scene.published[-1].generation == generation
 
-    play(tmp_path, script)
 
-
-def test_small_files_come_in_together_and_one_that_cannot_be_stored_holds_back_no_other(
+async def test_a_file_that_cannot_be_stored_holds_back_no_other_of_its_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def store(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: int) -> Published:
@@ -237,7 +132,7 @@ def test_small_files_come_in_together_and_one_that_cannot_be_stored_holds_back_n
 
     monkeypatch.setattr("memd.sync.text.file_rows.publish_file", store)
 
-    async def script(scene: Scene) -> None:
+    async with scene_in(tmp_path) as scene:
         # given: three small files; the one read last can't be written
         scene.note("b.md", "beta")
         scene.note("a.md", "alpha")
@@ -254,11 +149,9 @@ def test_small_files_come_in_together_and_one_that_cannot_be_stored_holds_back_n
         # then
         assert await scene.texts() == {"alpha", "beta", "gamma"}
 
-    play(tmp_path, script)
 
-
-def test_a_file_that_may_have_been_written_again_while_others_were_cut_is_read_again(tmp_path: Path) -> None:
-    async def script(scene: Scene) -> None:
+async def test_a_file_read_within_the_clocks_grain_of_its_write_is_read_again(tmp_path: Path) -> None:
+    async with scene_in(tmp_path) as scene:
         # given: a file read in the moment it was written, in a group that then takes a second to cut
         scene.note("a.md", "the first words")
 
@@ -271,4 +164,54 @@ def test_a_file_that_may_have_been_written_again_while_others_were_cut_is_read_a
         _, changes = await scene.text.look()
         assert [found.path for found in changes.read] == ["memory/a.md"]
 
-    play(tmp_path, script)
+
+async def test_a_sync_counts_files_chunks_and_waits_and_publishes_an_event(tmp_path: Path) -> None:
+    def counts() -> tuple[float, float, int, int]:
+        durations = [
+            sum(sum(each.counts) for _, each in METER.histograms(name))
+            for name in ("memd_file_seconds", "memd_catch_up_seconds")
+        ]
+        files = METER.value("memd_files_taken_total", AGENT, "changed")
+        return files, METER.value("memd_chunks_written_total", AGENT), durations[0], durations[1]
+
+    with EVENTS.listen(AGENT, ["sync"]) as events:
+        async with scene_in(tmp_path) as scene:
+            scene.offset_ms = 10_000  # no file is so young that it is read twice
+            before = counts()
+            scene.note("a.md", "alpha")
+            path = scene.note("b.md", "beta")
+            await scene.text.sync()
+            path.unlink()
+            await scene.text.sync()
+            disk, changes = await scene.text.look()
+            await scene.text.catch_up(disk, changes, 10)
+            grown = [new - old for new, old in zip(counts(), before, strict=True)]
+        seen = [await events.receive(), await events.receive()]
+    assert grown == [2, 2, 2, 1]
+    assert [(each.data["files_changed"], each.data["files_removed"]) for each in seen] == [(2, 0), (0, 1)]
+
+
+async def test_a_fill_counts_the_texts_it_embeds(tmp_path: Path) -> None:
+    async def ignore(*_: object) -> None:
+        """Take an event of a fill."""
+
+    provider = FakeProvider()
+    async with scene_in(tmp_path) as scene:
+        scene.note("a.md", "alpha")
+        await scene.text.sync()
+        fill = VectorFill(
+            AGENT,
+            scene.index,
+            provider,
+            health=Health(provider.id, scene.clock, lambda: None),
+            limits=CacheLimits(None, None),
+            live_spaces=list,
+            clock=scene.clock,
+            events=FillEvents(ignore, lambda: None, ignore),
+        )
+        before = METER.value("memd_texts_embedded_total", AGENT)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fill.run)
+            await fill.settle()
+            nursery.cancel_scope.cancel()
+    assert METER.value("memd_texts_embedded_total", AGENT) - before == fill.embedded == 1

@@ -6,11 +6,10 @@ import random
 
 import pytest
 
-from memd.system.histogram import BOUNDS, quantile
-from memd.system.metrics import OTHER, Histogram, Meter
+from memd.system.metrics import BOUNDS, OTHER, DurationHistogram, Meter, quantile
 
 
-def only(meter: Meter, name: str) -> Histogram:
+def only(meter: Meter, name: str) -> DurationHistogram:
     """Return the one histogram of a name."""
     ((_, histogram),) = meter.histograms(name)
     return histogram

@@ -30,9 +30,6 @@ class IndexClaims:
         self._owners: dict[Key, str] = {}
         self._lock = threading.Lock()
 
-    def __repr__(self) -> str:
-        return f"<IndexClaims of {len(set(self._owners.values()))} agents>"
-
     def of(self, agent_id: str) -> IndexClaim:
         """Return the claim of an agent."""
         return IndexClaim(self, agent_id)
@@ -73,9 +70,6 @@ class IndexClaim:
     def __init__(self, claims: IndexClaims, agent_id: str) -> None:
         self._claims = claims
         self._agent_id = agent_id
-
-    def __repr__(self) -> str:
-        return f"<IndexClaim of {self._agent_id}>"
 
     def add(self, path: Path) -> None:
         """Claim a path and the file there, beside what the agent has already."""

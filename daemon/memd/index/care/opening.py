@@ -16,11 +16,10 @@ import structlog
 
 from memd.index import chunks_vec
 from memd.index.care.claims import IndexClaim, IndexClaims
-from memd.index.care.clean_shutdown import is_as_closed, note_checked, written_at
 from memd.index.care.file_check import LOG_FILES, FileKind, check_logs, inspect, is_ours, refused
 from memd.index.care.quarantine import corrupt_files, dropped_file, remove, remove_logs, set_aside
-from memd.index.care.salvage import salvage
-from memd.index.care.takeover import bring_over, has_tables, is_openclaw_file, make_index
+from memd.index.care.takeover import bring_over, copy_vectors, has_tables, is_openclaw_file, make_index
+from memd.index.care.upkeep import is_as_closed, note_checked, written_at
 from memd.index.database import (
     UNREADABLE,
     WRITER,
@@ -45,8 +44,8 @@ ADOPTING_SUFFIX = ".adopting"
 OURS_BESIDE = ".memd"
 """Before the suffix of the index that is made beside a file of OpenClaw, which stays."""
 
-TAKEN_OVER = "taken_over"
-"""Key of the names of the damaged files whose vectors were taken over, with commas between."""
+REPLACES = "replaces"
+"""Key of the name of the damaged file that an index was made in the place of, once that was reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,8 @@ def open_writer(
     try:
         claim.add(path)  # the file that is open by now
         claim.keep_only(place.named, path)
-        aside = _take_over(path, db)
+        _keep_vectors(path, db)
+        aside = _find_replaced(path, db)
         if not (is_known and _is_filled(db)):
             _refill(db)
     except BaseException:
@@ -150,7 +150,6 @@ def _find_place(named: Path, earlier: Path | None, claim: IndexClaim, *, is_own_
 
 
 def _kind_of(path: Path) -> FileKind:
-    """Return what lies at a path."""
     try:
         found = inspect(path)
     except (apsw.CorruptError, apsw.NotADBError, apsw.IOError):
@@ -164,7 +163,6 @@ def _kind_of(path: Path) -> FileKind:
 
 
 def _check_name(path: Path) -> None:
-    """Refuse a name that can't be that of an index."""
     if path.name.endswith(LOG_FILES):
         raise refused(path, "its name is that of a log of SQLite", "Set store.path to another file.")
     try:
@@ -193,26 +191,27 @@ def _remove_adopting(path: Path, *, is_own_path: bool) -> None:
         remove(half)
 
 
-def _take_over(path: Path, db: Database) -> Path | None:
-    """Take the vectors of earlier files into a new index; return the newest where it was damaged.
-
-    All of it is one transaction, and noted: a kill at any moment leaves it to the next opening.
-    """
-    dropped, damaged = dropped_file(path), corrupt_files(path)
-    noted = (find_meta(db, TAKEN_OVER) or "").split(",")
-    earlier = [file for file in damaged if file.name not in noted]
-    has_dropped = is_ours(dropped)
-    if has_dropped:
-        earlier.append(dropped)
-    is_new = not get_int(db, "SELECT EXISTS (SELECT 1 FROM files)")
-    if is_new and earlier:
-        with transaction(db):
-            vectors = max(salvage(file, db) for file in earlier)
-            set_meta(db, TAKEN_OVER, ",".join(file.name for file in damaged))
-        log.info("index.vectors_taken_over", index=str(path), vectors=vectors)
-    if has_dropped:
+def _keep_vectors(path: Path, db: Database) -> None:
+    """Copy the vectors of a dropped index into the new one, and remove the dropped one."""
+    dropped = dropped_file(path)
+    if is_ours(dropped):
+        if _is_new(db):
+            copy_vectors(dropped, db)
         dropped.unlink(missing_ok=True)
-    return damaged[-1] if is_new and damaged and damaged[-1] in earlier else None
+
+
+def _find_replaced(path: Path, db: Database) -> Path | None:
+    """Return the damaged file that a new index was made in the place of, None if that was reported before."""
+    damaged = corrupt_files(path)
+    if not damaged or not _is_new(db) or find_meta(db, REPLACES) == damaged[-1].name:
+        return None
+    with transaction(db):
+        set_meta(db, REPLACES, damaged[-1].name)
+    return damaged[-1]
+
+
+def _is_new(db: Database) -> bool:
+    return not get_int(db, "SELECT EXISTS (SELECT 1 FROM files)")
 
 
 def _open_sound(path: Path, load_extension: Callable[[Database], bool], now_ms: int) -> tuple[Database, bool]:

@@ -1,4 +1,8 @@
-"""Indexes from before: one of memd at an earlier path is moved, one that OpenClaw wrote is read and stays as it is."""
+"""What a new index takes from earlier ones.
+
+An index of memd at an earlier path is moved. One that OpenClaw wrote is read and stays as it is. Of a dropped one
+the vectors are copied.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,12 @@ from memd.index.database import (
     FOREIGN,
     Database,
     connect,
+    get_int,
     passes_check,
     transaction,
     with_settings,
 )
+from memd.index.meta import ACTIVE_SPACE, JOBS, SPACES
 from memd.index.openclaw.adopt import Adopted, SpaceOf, adopt_index, is_openclaw_index
 from memd.index.schema import migrate
 from memd.system.clock import Clock
@@ -84,6 +90,36 @@ def bring_over(
             raise  # it is tried again, and what is there isn't given up for want of space
         log.warning("index.not_taken_over", index=str(path), earlier=str(earlier), reason=str(error))
         return None
+
+
+def copy_vectors(dropped: Path, db: Database) -> None:
+    """Copy the vectors of an index that was dropped, how their providers are made, and which space answered.
+
+    All or nothing: a dropped index that turns out to be damaged gives none, and its texts are embedded again.
+    """
+    try:
+        with closing(_connect_immutable(dropped)) as old, transaction(db):
+            if not passes_check(old):
+                raise apsw.CorruptError("the dropped index fails its integrity check")
+            db.executemany(
+                """INSERT OR IGNORE INTO embedding_cache
+                   (provider, model, provider_key, hash, dims, updated_at, embedding) VALUES (?, ?, ?, ?, ?, ?, ?)""",
+                old.execute(
+                    "SELECT provider, model, provider_key, hash, dims, updated_at, embedding FROM embedding_cache"
+                ),
+            )
+            db.executemany(
+                "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+                old.execute(
+                    "SELECT key, value FROM meta WHERE key IN (?, ?) OR key LIKE ?",
+                    (ACTIVE_SPACE, SPACES, f"{JOBS}:%"),
+                ),
+            )
+            vectors = get_int(db, "SELECT count(*) FROM embedding_cache")
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.IOError) as error:
+        log.warning("index.vectors_not_kept", index=str(dropped), reason=type(error).__name__)
+    else:
+        log.info("index.vectors_taken_over", index=str(dropped), vectors=vectors)
 
 
 def is_openclaw_file(path: Path) -> bool:

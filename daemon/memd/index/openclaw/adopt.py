@@ -18,21 +18,23 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from memd.index.cache import find_dims
 from memd.index.database import Database, connect_read_only, get_int
 from memd.index.keyword import insert_words
 from memd.index.meta import set_active_space, set_adopted_cut
+from memd.index.openclaw.schema import columns_of
 
 log = structlog.get_logger(__name__)
 
 SpaceOf: TypeAlias = Callable[[str, str], str]
-"""(provider, model) -> the id of its vector space. Given from outside: this room knows no embedding."""
+"""(provider, model) -> the id of its vector space. Given by the caller: this package knows no embedding."""
 
 CachedVector: TypeAlias = tuple[str, str, str, NDArray[np.float32]]
 """(provider, model, hash of the text, vector of unit length)."""
 
 OPENCLAW_META = "memory_index_meta_v1"
 DEFAULT_CUT = (400, 80)
-"""Tokens of a chunk and of its overlap where nobody configured others."""
+"""Tokens of a chunk and of its overlap if OpenClaw noted none."""
 
 AGENT_SCHEMA = 23
 """`user_version` of OpenClaw's own database as this release knows it (2026.9)."""
@@ -54,12 +56,12 @@ class Adopted:
 
 def is_openclaw_index(db: Database) -> bool:
     """Return whether a file is an index of the older OpenClaw releases."""
-    return {"path", "hash", "mtime"} <= _columns(db, "files") and {
+    return {"path", "hash", "mtime"} <= columns_of(db, "files").keys() and {
         "text",
         "hash",
         "embedding",
         "model",
-    } <= _columns(db, "chunks")
+    } <= columns_of(db, "chunks").keys()
 
 
 def adopt_index(old: Database, new: Database, now_ms: int, space_of: SpaceOf) -> Adopted:
@@ -104,7 +106,7 @@ def import_cache(
             (provider, model), space_of(provider, model)
         )
         if space_id not in dims:
-            dims[space_id] = _dims_of(db, space_id) or len(vector)
+            dims[space_id] = find_dims(db, space_id) or len(vector)
         if len(vector) != dims[space_id]:
             continue
         db.execute(
@@ -207,7 +209,7 @@ def _copy_chunks(old: Database, new: Database, now_ms: int) -> set[str]:
 def _openclaw_vectors(old: Database, meta: dict[str, Any]) -> Iterator[CachedVector]:
     """Yield every vector of an index file: the cache's, newest first, then those only chunks have."""
     providers: dict[str, str] = {}
-    if {"provider", "model", "hash", "embedding"} <= _columns(old, "embedding_cache"):
+    if {"provider", "model", "hash", "embedding"} <= columns_of(old, "embedding_cache").keys():
         for provider, model, digest, embedding in old.execute(
             "SELECT provider, model, hash, embedding FROM embedding_cache ORDER BY updated_at DESC"
         ):
@@ -228,7 +230,7 @@ def _openclaw_vectors(old: Database, meta: dict[str, Any]) -> Iterator[CachedVec
 
 def _openclaw_meta(old: Database) -> dict[str, Any]:
     """Return what OpenClaw wrote about its index; empty where that can't be read."""
-    if not {"key", "value"} <= _columns(old, "meta"):
+    if not {"key", "value"} <= columns_of(old, "meta").keys():
         return {}
     row = old.execute("SELECT value FROM meta WHERE key = ?", (OPENCLAW_META,)).fetchone()
     try:
@@ -244,7 +246,7 @@ def _set_space(new: Database, meta: dict[str, Any], space_of: SpaceOf) -> None:
     if not isinstance(provider, str) or not isinstance(model, str):
         return
     space_id = space_of(provider, model)
-    dims = _dims_of(new, space_id)
+    dims = find_dims(new, space_id)
     if dims is not None:
         set_active_space(new, space_id, dims)
 
@@ -255,16 +257,3 @@ def _set_cut(new: Database, meta: dict[str, Any]) -> None:
     if not (isinstance(tokens, int) and isinstance(overlap, int) and 0 <= overlap < tokens):
         tokens, overlap = DEFAULT_CUT
     set_adopted_cut(new, tokens, overlap)
-
-
-def _dims_of(db: Database, space_id: str) -> int | None:
-    """Return the length of a space's vectors, or None while it has none."""
-    row = db.execute(
-        "SELECT dims FROM embedding_cache WHERE provider_key = ? LIMIT 1", (space_id,)
-    ).fetchone()
-    return None if row is None else int(row[0])
-
-
-def _columns(db: Database, table: str) -> set[str]:
-    """Return the column names of a table; none where there is no such table."""
-    return {str(row[0]) for row in db.execute("SELECT name FROM pragma_table_info(?)", (table,))}

@@ -69,17 +69,17 @@ def read_shape(db: Database) -> Shape:
     if db.execute("PRAGMA encoding").get != "UTF-8":
         raise OpenClawDatabaseError("its texts aren't UTF-8", unknown=True)
     for table, needed in _NEEDED.items() if not empty else ():
-        columns = _columns(db, table)
+        columns = columns_of(db, table)
         if not columns:
             raise OpenClawDatabaseError(f"it has no table {table}", unknown=True)
         missing = sorted(needed - set(columns))
         if missing:
             raise OpenClawDatabaseError(f"its table {table} has no {', '.join(missing)}", unknown=True)
-    packed = "event_zstd" in _columns(db, "transcript_events")
-    windows = _columns(db, "session_windows")
+    packed = "event_zstd" in columns_of(db, "transcript_events")
+    windows = columns_of(db, "session_windows")
     changed = [f"w.{name}" for name in ("transcript_updated_at", "updated_at") if name in windows]
-    rewrites = {"session_id", "generation", "updated_at"} <= set(_columns(db, _REWRITES))
-    cold = _columns(db, COLD)
+    rewrites = {"session_id", "generation", "updated_at"} <= set(columns_of(db, _REWRITES))
+    cold = columns_of(db, COLD)
     cold_id = next((n for n in cold if n == "session_id"), next((n for n in cold if "session" in n), ""))
     blobs = tuple(name for name, kind in cold.items() if "BLOB" in kind)
     return Shape(
@@ -100,7 +100,7 @@ def read_shape(db: Database) -> Shape:
 def check_version(db: Database) -> None:
     """Refuse a database of a release this one doesn't know."""
     versions = {get_int(db, "PRAGMA user_version")}
-    if "schema_version" in _columns(db, "schema_meta"):
+    if "schema_version" in columns_of(db, "schema_meta"):
         noted = db.execute("SELECT schema_version FROM schema_meta WHERE schema_version IS NOT NULL")
         versions |= {as_number(row[0]) for row in noted}
     for version in sorted(versions, reverse=True):
@@ -144,7 +144,7 @@ def as_number(value: object) -> int:
     return int(value) if isinstance(value, (int, float)) else 0
 
 
-def _columns(db: Database, table: str) -> dict[str, str]:
+def columns_of(db: Database, table: str) -> dict[str, str]:
     """Return the columns of a table with their declared types; none where there is no such table."""
     rows = db.execute("SELECT name, upper(type) FROM pragma_table_info(?)", (table,))
     return {str(name): str(kind) for name, kind in rows}

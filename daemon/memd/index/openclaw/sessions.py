@@ -1,8 +1,4 @@
-"""The sessions in OpenClaw's own database of an agent, as its releases from 2026.8 on keep them. Only ever read.
-
-That database holds conversations that exist nowhere else, and OpenClaw writes to it while we look: it is opened
-read-only, no setting of it is touched, and every read is short, with nothing held between two of them.
-"""
+"""Sessions and their events in OpenClaw's own database, cold archives included; only read."""
 
 from __future__ import annotations
 
@@ -18,15 +14,82 @@ from typing import NamedTuple
 import apsw
 
 from memd.index.database import Database, connect_read_only, get_int
-from memd.index.openclaw.cold import ColdArchive, find_cold_archives, read_embedded_archives
 from memd.index.openclaw.schema import (
+    COLD,
     OpenClawDatabaseError,
     Shape,
     as_number,
     check_version,
+    quoted,
     read_shape,
     write_listing,
 )
+
+_ENDING = ".jsonl.zst"
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class ColdArchive:
+    """Where a part of a session is that was moved out of the table of events.
+
+    Attributes:
+        name: The file's name in the folder `cold`; empty where it isn't a file, or can't be made out.
+        embedded: Whether the archive is kept inside the database.
+        last_seq: Number of its last event; 0 where it isn't said.
+        size_bytes: How much it holds; 0 where it isn't said.
+    """
+
+    name: str
+    embedded: bool
+    last_seq: int
+    size_bytes: int
+
+
+def find_cold_archives(
+    db: Database, shape: Shape, session_id: str | None
+) -> dict[str, tuple[ColdArchive, ...]]:
+    """Return where cold events are, by session, the oldest first."""
+    if not shape.cold_id:
+        return {}
+    columns = [
+        shape.cold_id,
+        " OR ".join(f"{quoted(name)} IS NOT NULL" for name in shape.cold_blobs) or "0",
+        *map(quoted, shape.cold_facts),
+    ]
+    statement = f"SELECT {', '.join(columns)} FROM {COLD}"
+    if session_id is not None:
+        statement += f" WHERE {shape.cold_id} = ?"
+    found: dict[str, list[ColdArchive]] = {}
+    for key, inside, *values in db.execute(statement, () if session_id is None else (session_id,)):
+        known = dict(zip(shape.cold_facts, values, strict=True))
+        last_seq = max([as_number(value) for name, value in known.items() if "seq" in name], default=0)
+        name = "" if inside else _name_of(known)
+        archive = ColdArchive(name, bool(inside), last_seq, as_number(known.get("raw_bytes")))
+        found.setdefault(str(key), []).append(archive)
+    return {key: tuple(sorted(parts, key=lambda part: part.last_seq)) for key, parts in found.items()}
+
+
+def read_embedded_archives(db: Database, shape: Shape, session_id: str) -> list[bytes]:
+    """Return the archives of a session that are kept inside the database."""
+    if not shape.cold_id or not shape.cold_blobs:
+        return []
+    columns = ", ".join(map(quoted, shape.cold_blobs))
+    rows = db.execute(f"SELECT {columns} FROM {COLD} WHERE {shape.cold_id} = ?", (session_id,))
+    return [value for row in rows for value in row if isinstance(value, bytes)]
+
+
+def _name_of(known: dict[str, object]) -> str:
+    """Return the name of an archive's file, without its folders; often that is a hash in a column beside it."""
+    texts = [
+        value.replace("\\", "/").rpartition("/")[2]
+        for value in known.values()
+        if isinstance(value, str) and "\0" not in value
+    ]
+    named = [text for text in texts if text.endswith(_ENDING) and len(text) > len(_ENDING)]
+    hashes = [text + _ENDING for text in texts if len(text) == 64 and set(text) <= _HEX]
+    return next(iter(named + hashes), "")
+
 
 BUSY_MS = 100
 """How long a read waits for a lock. Readers of a write-ahead log hardly ever meet one."""
@@ -36,7 +99,7 @@ PAGE_BYTES = 1_048_576
 """Where a page of events ends: so much is read at once, then OpenClaw may fold its log."""
 
 _Facts = tuple[object, ...]
-"""What the listing tells of a session: while it stands, its events needn't be counted again."""
+"""A session's row of the listing: while it is the same, its events are not counted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +112,7 @@ class SessionRow:
         created_via: Who opened it; may be empty.
         spawned_by: The session that started it, else empty.
         events: How many events the table of events has of it.
-        size_bytes: How much room they take there, compressed or not.
+        size_bytes: Their size there in bytes, compressed or not.
         last_seq: The number of the last one, cold ones included.
         last_ms: When it was written, or where all events are cold, when the session last changed.
         rewritten: Moves when OpenClaw rewrote what it had already written, where it says so.
@@ -71,7 +134,7 @@ class SessionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TranscriptEvent:
     """One event as it is stored: `text`, or `packed` as a Zstandard frame, or neither where it is damaged."""
 
     seq: int
@@ -136,15 +199,15 @@ class OpenClawSessions:
                 replace(known[1], events=row.events, size_bytes=row.size_bytes),
             )
 
-    def read_events(self, session_id: str, after_seq: int | None) -> list[Event]:
+    def read_events(self, session_id: str, after_seq: int | None) -> list[TranscriptEvent]:
         """Return the next events of a session, some at a time; none where there are no more."""
-        page: list[Event] = []
+        page: list[TranscriptEvent] = []
         size = 0
         with self._snapshot() as view:
             if view is None:
                 return page
             cursor = view.db.execute(
-                f"""SELECT seq, {_room(view.shape)}, CAST(event_json AS BLOB), {view.shape.packed}
+                f"""SELECT seq, {_size_sql(view.shape)}, CAST(event_json AS BLOB), {view.shape.packed}
                     FROM transcript_events
                     WHERE session_id = ?1 AND (?2 IS NULL OR seq > ?2) ORDER BY seq LIMIT ?3""",
                 (session_id, after_seq, PAGE_ROWS),
@@ -152,7 +215,7 @@ class OpenClawSessions:
             for seq, size_bytes, text, blob in cursor:
                 said = text.decode("utf-8", "replace") if isinstance(text, bytes) else None
                 packed = blob if isinstance(blob, bytes) else None
-                page.append(Event(int(seq), as_number(size_bytes), said, packed))
+                page.append(TranscriptEvent(int(seq), as_number(size_bytes), said, packed))
                 size += as_number(size_bytes)
                 if size >= PAGE_BYTES:
                     break
@@ -239,10 +302,10 @@ class OpenClawSessions:
             archives = cold.get(str(key), ())
             if not isinstance(key, str) or (facts[0] is None and not archives):
                 continue
-            told = (*facts, archives)
+            listed = (*facts, archives)
             known = self._built.get(key)
-            if known is None or known[0] != told:
-                known = self._built[key] = (told, _build(view, key, facts, archives))
+            if known is None or known[0] != listed:
+                known = self._built[key] = (listed, _build(view, key, facts, archives))
             yield known[1]
 
 
@@ -267,15 +330,15 @@ def _build(
     )
 
 
-def _room(shape: Shape) -> str:
-    """Return how much room an event takes, as it stands in statements; a length is read without its text."""
+def _size_sql(shape: Shape) -> str:
+    """Return the SQL of an event's size in bytes; a length is read without its text."""
     return f"coalesce(octet_length(event_json), {shape.packed_bytes}, 0)"
 
 
 def _measure(view: _View, session_id: str) -> tuple[int, int]:
-    """Return how many events a session has, and how much room they take."""
+    """Return how many events a session has, and their size in bytes."""
     row = view.db.execute(
-        f"SELECT count(*), coalesce(sum({_room(view.shape)}), 0) FROM transcript_events WHERE session_id = ?",
+        f"SELECT count(*), coalesce(sum({_size_sql(view.shape)}), 0) FROM transcript_events WHERE session_id = ?",
         (session_id,),
     ).fetchall()[0]
     return as_number(row[0]), as_number(row[1])

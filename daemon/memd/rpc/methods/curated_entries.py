@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.rpc.call import Call
 from memd.rpc.checks import check_projects, check_word, wrong
-from memd.sync.curated import DEFAULT_LIMITS, LISTED_FILES
+from memd.sync.listing import DEFAULT_LIMITS, LISTED_FILES
 from memd_client.messages import CuratedEntriesParams, CuratedEntriesReply
 
 MAX_ENTRIES = 512

@@ -7,7 +7,7 @@ import time
 from memd.rpc.asking import ask_agents
 from memd.rpc.call import Call
 from memd.rpc.counting import counted, measured
-from memd.system.histogram import BOUNDS
+from memd.system.metrics import BOUNDS
 from memd_client.messages import MetricsParams, MetricsReply
 
 

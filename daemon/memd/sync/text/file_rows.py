@@ -1,11 +1,12 @@
-"""What the index holds of each file, and how one file gets into it or out of it."""
+"""What the index holds of each file, how a file is cut into chunks, and how it gets into the index or out of it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 import structlog
 import trio
@@ -13,19 +14,76 @@ import trio
 from memd.index.annotations import has_current_annotations, note_current_annotations, store_annotations
 from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, Published, forget_file, load_files, publish_file, touch_file
-from memd.index.meta import find_cut, set_cut
+from memd.index.meta import ADOPTED, find_cut, set_cut
 from memd.index.transcripts import store_transcript
 from memd.settings.schema import Chunking
 from memd.sync.disk.changes import CLOCK_GRAIN_MS, Changes, compare
 from memd.sync.disk.discover import Discovery, Found
 from memd.sync.disk.read import FileText
 from memd.sync.sources import Sources
-from memd.sync.text.chunking_scheme import choose_cut, cut_conversations
 from memd.system.clock import Clock
+from memd.system.metrics import METER
 from memd.text.cut.annotations import AnnotatedEntry, find_annotated, hide_annotations
-from memd.text.cut.chunking import Chunk
+from memd.text.cut.chunking import Chunk, chunk_between
+from memd.text.cut.passages import cut_passages
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import Skipped
+
+PASSAGES = "passages 1"
+"""Our cut. Its number counts the versions of `memd.text.cut.passages`: with another one all files are cut again."""
+
+
+class ChunkingScheme(NamedTuple):
+    """A way to cut files; two of one name cut alike."""
+
+    name: str
+    cut: Callable[[str, str, Collection[int]], list[Chunk]]
+    """(text, path in the index, lines no chunk goes across) -> its chunks."""
+
+
+def choose_scheme(chunking: Chunking, remembered: str | None) -> ChunkingScheme:
+    """Return how an agent's files are to be cut."""
+    if chunking.sizes_set:
+        return _by_size(f"lines {chunking.tokens} {chunking.overlap}", chunking.tokens, chunking.overlap)
+    if remembered is not None and remembered.startswith(ADOPTED):
+        tokens, overlap = remembered.split()[1:]
+        return _by_size(remembered, int(tokens), int(overlap))
+    return ChunkingScheme(PASSAGES, cut_passages)
+
+
+def cut_conversations(
+    text: str, first_lines: Sequence[int], cut: Callable[[str], list[Chunk]]
+) -> list[Chunk]:
+    """Return the chunks of a transcript; none holds lines of two conversations.
+
+    Offsets of each conversation are one character further on than in the text, so that what is shown around a chunk
+    ends where its conversation does: its neighbour doesn't follow without a gap.
+    """
+    if not first_lines:
+        return cut(text)
+    lines = text.split("\n")
+    starts = sorted({0, *(line - 1 for line in first_lines if line <= len(lines))})
+    chunks: list[Chunk] = []
+    offset = 0
+    for number, (first, end) in enumerate(zip(starts, [*starts[1:], len(lines)], strict=True)):
+        part = "\n".join(lines[first:end])
+        chunks += [
+            replace(
+                chunk,
+                start_line=chunk.start_line + first,
+                end_line=chunk.end_line + first,
+                start=chunk.start + offset + number,
+            )
+            for chunk in cut(part)
+        ]
+        offset += len(part) + 1
+    return chunks
+
+
+def _by_size(name: str, tokens: int, overlap: int) -> ChunkingScheme:
+    """Return the reference's cut for some sizes, in tokens."""
+    return ChunkingScheme(name, lambda text, _, breaks: chunk_between(text, tokens, overlap, breaks))
+
 
 log = structlog.get_logger(__name__)
 
@@ -61,14 +119,6 @@ class _Draft:
 class FileRows:
     """One agent's files as the index holds them. Only the task that syncs changes them.
 
-    Args:
-        index: The agent's index.
-        sources: Reads the files.
-        chunking: Chunk sizes as configured.
-        clock: Wall time.
-        disk: Limits the threads that read and chunk.
-        on_published: Told of every committed change of a file.
-
     Attributes:
         by_path: What is indexed.
         refused: Files that can't be indexed, as they were when they were read.
@@ -77,6 +127,7 @@ class FileRows:
 
     def __init__(
         self,
+        agent_id: str,
         index: IndexFile,
         sources: Sources,
         *,
@@ -85,10 +136,11 @@ class FileRows:
         disk: trio.CapacityLimiter,
         on_published: Callable[[Published], None],
     ) -> None:
+        self.agent_id = agent_id
         self._index = index
         self._sources = sources
         self._chunking = chunking
-        self._cut = choose_cut(chunking, None)
+        self._scheme = choose_scheme(chunking, None)
         self._clock = clock
         self._disk = disk
         self._on_published = on_published
@@ -107,17 +159,17 @@ class FileRows:
         self.by_path = await self._index.read(load_files)
         self._version += 1
 
-    async def is_cut_otherwise(self, *, anew: bool = False) -> bool:
+    async def has_other_scheme(self, *, forced: bool = False) -> bool:
         """Return whether the index was cut in another way than files are cut now; all are to be read again then."""
         remembered, is_current = await self._index.read(
             lambda db: (find_cut(db), has_current_annotations(db))
         )
-        self._cut = choose_cut(self._chunking, None if anew else remembered)
-        return bool(self.by_path) and not (is_current and remembered == self._cut.name)
+        self._scheme = choose_scheme(self._chunking, None if forced else remembered)
+        return bool(self.by_path) and not (is_current and remembered == self._scheme.name)
 
-    async def remember_cut(self) -> None:
+    async def remember_scheme(self) -> None:
         """Note how the files are cut, once all are."""
-        name = self._cut.name
+        name = self._scheme.name
 
         def is_noted(db: Database) -> bool:
             return find_cut(db) == name and has_current_annotations(db)
@@ -156,6 +208,15 @@ class FileRows:
 
     async def take(self, group: Sequence[Found], *, force: bool = False) -> list[Taken]:
         """Read some files and publish them in one transaction; those that can't be read are listed instead."""
+        started = time.perf_counter()
+        taken = await self._take(group, force)
+        share_s = (time.perf_counter() - started) / len(taken) if taken else 0.0
+        for outcome in taken:
+            METER.count("memd_files_taken_total", self.agent_id, outcome.value)
+            METER.observe(share_s, "memd_file_seconds")
+        return taken
+
+    async def _take(self, group: Sequence[Found], force: bool) -> list[Taken]:
         taken = []
         drafts = []
         for found, draft in await trio.to_thread.run_sync(self._draft_all, group, force, limiter=self._disk):
@@ -192,14 +253,16 @@ class FileRows:
             return
         for draft, change in zip(drafts, published, strict=True):
             self.refused.pop(draft.row.path, None)
-            self._put(draft.row)
+            self.by_path[draft.row.path] = draft.row
+            self._version += 1
             if change is not None:
-                self._on_published(change)
+                self._tell(change)
 
-    def _put(self, row: FileRow) -> None:
-        """Note that a file is indexed as it is now."""
-        self.by_path[row.path] = row
-        self._version += 1
+    def _tell(self, published: Published) -> None:
+        """Count and hand on a committed change."""
+        if published.chunks_added:
+            METER.count("memd_chunks_written_total", self.agent_id, by=published.chunks_added)
+        self._on_published(published)
 
     def _draft_all(self, group: Sequence[Found], force: bool) -> list[tuple[Found, _Draft | MemdError]]:
         """Return what is to be written of each file, or why it can't be read (blocking)."""
@@ -212,7 +275,6 @@ class FileRows:
         return drafts
 
     def _draft(self, found: Found, force: bool) -> _Draft:
-        """Return what is to be written of a file."""
         began_s, began_ms = time.monotonic(), self._clock()
         file = self._read(found)
         chunks, entries = self._chunk(file, found, force)
@@ -261,21 +323,20 @@ class FileRows:
         if found.source != "memory":
             first_lines = [reset.first_line for reset in file.resets]
             return cut_conversations(
-                file.text, first_lines, lambda part: self._cut.apply(part, found.path)
+                file.text, first_lines, lambda part: self._scheme.cut(part, found.path, ())
             ), []
         text, entries = hide_annotations(file.text), find_annotated(file.text, found.path)
         breaks = {line for entry in entries for line in (entry.start_line, entry.end_line + 1)}
-        return (self._cut.apply(text, found.path, breaks) if text.strip() else []), entries
+        return (self._scheme.cut(text, found.path, breaks) if text.strip() else []), entries
 
     def _believe_empty(self, file: FileText, path: str) -> None:
-        """Raise where a file has been without text for so short that somebody may be rewriting it."""
+        """Raise if a file was emptied so recently that a program may be rewriting it."""
         if 0 <= self._clock() - file.ctime_ns // 1_000_000 < SETTLE_MS:
             raise FileUnreadableError(
                 f"{path} has just been emptied", data={"path": path, "reason": "moving"}
             )
 
     async def _refuse(self, found: Found, error: MemdError) -> None:
-        """List a file that can't be indexed and forget what was known of it."""
         log.warning(
             "sync.file_refused", path=found.path, code=error.code, reason=error.data.get("reason", "")
         )
@@ -296,7 +357,7 @@ class FileRows:
         self.by_path.pop(row.path, None)
         self._version += 1
         self._young.pop(row.path, None)
-        self._on_published(published)
+        self._tell(published)
 
 
 def _write(db: Database, draft: _Draft) -> Published | None:

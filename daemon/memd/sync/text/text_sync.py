@@ -1,6 +1,6 @@
 """Disk versus rows: what to read, what to forget; text first, so that keyword search knows it at once.
 
-One `TextSync` an agent. Its `run` task is the only writer of text; everybody else asks it to run and
+One `TextSync` an agent. Its `run` task is the only writer of text; callers request a pass and
 waits as long as they like. A search that asks while a sync is under way joins the next one, or, where that
 sync is a long one, has the few files that changed since it began taken in between.
 """
@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import structlog
 import trio
@@ -19,15 +20,17 @@ from memd.index.connection import IndexFile
 from memd.index.files import FileRow
 from memd.index.keyword import tidy
 from memd.index.meta import find_last_sync, set_last_sync
-from memd.sync.disk.changes import Changes, looks_same
+from memd.sync.disk.changes import Changes, count_behind, looks_same, oldest_change_ms
 from memd.sync.disk.discover import Discovery, Found
 from memd.sync.disk.groups import grouped
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources
 from memd.sync.text.file_rows import FileRows, Taken
 from memd.system.clock import Clock, has_passed
+from memd.system.events import EVENTS
+from memd.system.metrics import METER
 from memd_client.errors import MemdError
-from memd_client.messages import Skipped
+from memd_client.messages import Pending, Skipped
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +53,7 @@ REMEMBER_MS = 10_000
 
 
 def ignore_progress(stage: str, done: int, total: int, detail: str) -> None:
-    """Take progress nobody asked for."""
+    """Ignore progress."""
 
 
 @dataclass(slots=True)
@@ -99,7 +102,7 @@ class TextSync:
         self._clock = clock
         self._disk = disk
         self._rows = rows
-        self._right_of_way = scheduler
+        self._scheduler = scheduler
         self._wake = trio.Event()
         self._waiting: list[Request] = []
         self._extras: deque[_Extra] = deque()
@@ -149,17 +152,25 @@ class TextSync:
         """Return how a disk looked at earlier differs from the rows as they are now."""
         return self._rows.behind(disk)
 
+    def pending(
+        self, changes: Changes | None, chunks: int, oldest_chunk_ms: int | None, now_ms: int
+    ) -> Pending:
+        """Return how many files are to be read and chunks to be embedded, and how long the oldest has waited."""
+        if not changes and not chunks:
+            return Pending()
+        since = [oldest_chunk_ms] if chunks else []
+        if changes:
+            since.append(oldest_change_ms(changes, self.rows, self.last_sync_ms))
+        oldest = min((moment for moment in since if moment is not None), default=now_ms)
+        return Pending(count_behind(changes, self.rows) if changes else 0, chunks, max(0, now_ms - oldest))
+
     def is_settled(self, disk: Discovery) -> bool:
         """Return whether a disk looked at earlier is known not to differ from the rows; takes no time."""
         return self._rows.is_settled(disk)
 
     async def sync(self, *, force: bool = False, progress: ProgressSink = ignore_progress) -> TextReport:
         """Have a text pass run that starts after this call, and wait for it."""
-        request = self._request(Request(force, progress))
-        await request.done.wait()
-        if request.error is not None:
-            raise request.error
-        return request.report
+        return await self._finish(self._request(Request(force, progress)))
 
     def sync_nowait(self) -> None:
         """Have a text pass run that starts after this call."""
@@ -169,25 +180,32 @@ class TextSync:
         self, disk: Discovery, changes: Changes, wait_s: float, *, patient: bool = False
     ) -> Changes:
         """Bring in what a search saw to have changed, within the time it may spend."""
-        with trio.move_on_after(wait_s):
-            if patient or self._left <= SMALL_PASS_FILES:
-                request = self._request(Request(disk=disk))
-                await request.done.wait()
-                if request.error is not None:
-                    raise request.error
-            else:
-                newer = [found for found in changes.read if self._todo.get(found.path) != found]
-                if newer:
-                    extra = _Extra(newer[:SMALL_PASS_FILES])
-                    self._extras.append(extra)
-                    await extra.done.wait()
-        return self.still_behind(disk)
+        started = perf_counter()
+        try:
+            with trio.move_on_after(wait_s):
+                if patient or self._left <= SMALL_PASS_FILES:
+                    await self._finish(self._request(Request(disk=disk)))
+                else:
+                    newer = [found for found in changes.read if self._todo.get(found.path) != found]
+                    if newer:
+                        extra = _Extra(newer[:SMALL_PASS_FILES])
+                        self._extras.append(extra)
+                        await extra.done.wait()
+            return self.still_behind(disk)
+        finally:
+            METER.observe(perf_counter() - started, "memd_catch_up_seconds")
 
     def _request(self, request: Request) -> Request:
-        """Put a wish for a pass in the queue."""
         self._waiting.append(request)
         self._wake.set()
         return request
+
+    async def _finish(self, request: Request) -> TextReport:
+        """Wait for a pass; return its report or raise its error."""
+        await request.done.wait()
+        if request.error is not None:
+            raise request.error
+        return request.report
 
     # --- the one task that writes -------------------------------------------------------------------
 
@@ -200,7 +218,7 @@ class TextSync:
             batch, self._waiting = self._waiting, []
             self.syncing = True
             try:
-                report = await self.run_pass(batch)
+                report = await self._run_pass(batch)
                 for request in batch:
                     request.report = report
             except MemdError as error:
@@ -219,10 +237,11 @@ class TextSync:
                     extra.done.set()
                 self._extras.clear()
 
-    async def run_pass(self, batch: list[Request]) -> TextReport:
+    async def _run_pass(self, batch: list[Request]) -> TextReport:
         """Bring the rows to what is on disk now: forget first, then read, newest first."""
+        started = perf_counter()
         asked = any(request.force for request in batch)
-        force = await self._rows.is_cut_otherwise(anew=asked) or asked
+        force = await self._rows.has_other_scheme(forced=asked) or asked
         report = TextReport()
         started_ms = self._clock()
         disk, changes = await self._survey(batch, force)
@@ -230,14 +249,14 @@ class TextSync:
         self._todo = {found.path: found for found in changes.read}
         self._left = len(changes.gone) + len(changes.read)
         for row in changes.gone:
-            await self._give_way(report)
+            await self._yield_to_searches(report)
             await self._rows.forget(row)
             report.files_removed += 1
             self._left -= 1
         total = len(changes.read)
         done = 0
         for group in grouped(changes.read):
-            await self._give_way(report)
+            await self._yield_to_searches(report)
             await self._take(group, report, force=force)
             self._left -= len(group)
             for found in group:
@@ -249,9 +268,17 @@ class TextSync:
         if report.files_changed + report.files_removed >= TIDY_FILES:
             await self._index.write(tidy)
         self._rows.keep_refused(disk)
-        await self._rows.remember_cut()
+        await self._rows.remember_scheme()
         self.skipped = self.left_out(disk)
         await self._remember(started_ms)
+        if report.files_changed or report.files_removed:
+            EVENTS.publish(
+                "sync",
+                self._rows.agent_id,
+                files_changed=report.files_changed,
+                files_removed=report.files_removed,
+                took_ms=round((perf_counter() - started) * 1000, 1),
+            )
         return report
 
     async def _survey(self, batch: list[Request], force: bool) -> tuple[Discovery, Changes]:
@@ -273,13 +300,12 @@ class TextSync:
 
         return await trio.to_thread.run_sync(survey, limiter=self._disk)
 
-    async def _give_way(self, report: TextReport) -> None:
+    async def _yield_to_searches(self, report: TextReport) -> None:
         """Let searches go first, and take in what they asked for."""
         await self._take_extras(report)
-        await self._right_of_way.yield_to_searches()
+        await self._scheduler.yield_to_searches()
 
     async def _take_extras(self, report: TextReport) -> None:
-        """Take in what searches have asked for meanwhile."""
         while self._extras:
             extra = self._extras.popleft()
             newer = [found for found in extra.files if not looks_same(self.rows.get(found.path), found)]

@@ -26,9 +26,6 @@ class AgentSessions:
         self._jsonl = JsonlSessions(home / "sessions", max_file_bytes)
         self._sqlite = SqliteSessions(database, home / "sessions" / "cold", max_file_bytes)
 
-    def __repr__(self) -> str:
-        return f"<AgentSessions {self._jsonl!r}, {self._sqlite!r}>"
-
     def find(self) -> Transcripts:
         """Return the transcripts of both eras; see `SessionSource.find`.
 

@@ -1,18 +1,74 @@
-"""Cold history: the events of old sessions that OpenClaw moved out of its database, read back and checked."""
+"""Cold history: compressed events of old sessions that OpenClaw moved out of its database, unpacked and checked."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from memd.index.openclaw.cold import ColdArchive
+from memd.index.openclaw.sessions import ColdArchive
 from memd.sync.disk.safe_open import open_unlinked
-from memd.sync.transcripts.zstd import decompress
+from memd.sync.transcripts.session_source import RESTORE, unreadable
+from memd.system import units
 from memd_client.errors import FileUnreadableError
+
+_STEP = 1024
+"""Bytes taken in at once. A frame made to harm unpacks to 32,768 times its size: 32 MB a step at most."""
+
+
+def decompress(data: bytes, limit: int, path: str) -> bytes:
+    """Return what one Zstandard frame holds."""
+    parts: list[bytes] = []
+    size = 0
+    for part in _unpack(data, path):
+        size += len(part)
+        if size > limit:
+            raise unreadable(
+                path,
+                f"is too big: it unpacks to more than {units.size(limit)}",
+                "too_big",
+                "Nothing to do: it is left out and everything else is searched.",
+            )
+        parts.append(part)
+    return b"".join(parts)
+
+
+def decompress_beginning(data: bytes, limit: int) -> bytes:
+    """Return the beginning of what a Zstandard frame holds; the frame may be cut short."""
+    unpacked = b""
+    with contextlib.suppress(FileUnreadableError):
+        for part in _unpack(data, ""):
+            unpacked += part
+            if len(unpacked) >= limit:
+                break
+    return unpacked[:limit]
+
+
+def _unpack(data: bytes, path: str) -> Iterator[bytes]:
+    """Yield what a frame holds, part by part."""
+    try:
+        import zstandard
+    except ImportError:
+        from memd_client.installation import Installation
+
+        raise unreadable(
+            path,
+            "is compressed, and the package zstandard isn't installed",
+            "zstd_missing",
+            f"Install it: `{Installation().add('zstandard')}`.",
+        ) from None
+    unpack = zstandard.ZstdDecompressor().decompressobj()
+    with contextlib.suppress(zstandard.ZstdError, MemoryError):
+        for start in range(0, len(data), _STEP):
+            yield unpack.decompress(data[start : start + _STEP])
+            if unpack.eof:
+                return
+    raise unreadable(path, "is damaged: what is compressed in it can't be unpacked", "damaged", RESTORE)
 
 
 class ColdRecord(NamedTuple):
@@ -33,21 +89,25 @@ UNPACKED_TIMES = 4
 def read_archive(folder: Path, archive: ColdArchive, max_bytes: int) -> list[ColdRecord]:
     """Return the events of an archive that is a file."""
     if not archive.name:
-        raise _unreadable("cold history", "the database doesn't say where it is", "missing")
+        raise unreadable(
+            "cold history", "can't be read: the database doesn't say where it is", "missing", RESTORE
+        )
     path = f"sessions/cold/{archive.name}"
     try:
         handle = open_unlinked(folder / archive.name)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise _unreadable(path, "it is not a regular file", "kind")
+                raise unreadable(path, "can't be read: it is not a regular file", "kind", RESTORE)
             data = file.read(UNPACKED_TIMES * max_bytes + 1)
     except OSError as error:
-        raise _unreadable(path, error.strerror or type(error).__name__, "os") from None
+        raise unreadable(
+            path, f"can't be read: {error.strerror or type(error).__name__}", "os", RESTORE
+        ) from None
     if len(data) > UNPACKED_TIMES * max_bytes:
-        raise _unreadable(path, "it is too big", "too_big")
+        raise unreadable(path, "can't be read: it is too big", "too_big", RESTORE)
     digest = archive.name.partition(".")[0]
     if len(digest) == 64 and hashlib.sha256(data).hexdigest() != digest:
-        raise _unreadable(path, "its content is not what its name says", "damaged")
+        raise unreadable(path, "can't be read: its content is not what its name says", "damaged", RESTORE)
     return unpack_archive(data, path, max_bytes)
 
 
@@ -76,12 +136,3 @@ def _record_of(number: int, line: str) -> ColdRecord | None:
         return None
     seq = row.get("seq")
     return ColdRecord(seq if isinstance(seq, int) else number, row["event_json"], isinstance(seq, int))
-
-
-def _unreadable(path: str, why: str, reason: str) -> FileUnreadableError:
-    """Return the error for an archive that can't be read."""
-    return FileUnreadableError(
-        f"{path} can't be read: {why}",
-        hint="Restore it from a backup; until then it is left out and everything else is searched.",
-        data={"path": path, "reason": reason},
-    )

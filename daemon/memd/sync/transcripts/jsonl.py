@@ -13,21 +13,163 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
+
+import msgspec
 
 from memd.sync.disk.discover import NO_DESCRIPTOR, Found, check_descriptors
 from memd.sync.disk.read import READ_TRIES, FileText
 from memd.sync.disk.safe_open import open_unlinked
-from memd.sync.transcripts.kinds import SessionKinds
-from memd.sync.transcripts.session_source import PREFIX, Transcripts, describe_size
+from memd.sync.transcripts.cold import decompress, decompress_beginning
+from memd.sync.transcripts.session_source import PREFIX, Transcripts, being_written, describe_size, unreadable
 from memd.sync.transcripts.talk import Recent, Talk
-from memd.sync.transcripts.zstd import decompress
-from memd_client.errors import FileMissingError, FileUnreadableError
+from memd.text.transcripts.messages import kind_of_key, kind_of_opening
+from memd_client.errors import FileMissingError
+
+LIST_FILE = "sessions.json"
+
+FIRST_BYTES = 16_384
+OPENING_BYTES = 131_072
+"""Of a file's beginning that are looked at for its first message, at first and at most."""
+
+_LARGEST_LIST = 64 * 1_048_576
+
+
+class _Entry(msgspec.Struct):
+    """What OpenClaw lists of a session, as far as it matters here."""
+
+    sessionId: object = None  # noqa: N815
+    sessionFile: object = None  # noqa: N815
+    spawnedBy: object = None  # noqa: N815
+    heartbeatIsolatedBaseSessionKey: object = None  # noqa: N815
+
+
+class _Listed(NamedTuple):
+    """What OpenClaw's list says: the kind of each session and file, and the file of each session key."""
+
+    kinds: dict[str, str | None]
+    by_key: dict[str, str]
+
+
+_decode_list = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_decode_entry = msgspec.json.Decoder(_Entry)
+
+
+@dataclass(slots=True)
+class _Opening:
+    """What a file's beginning said: at which size, and whether more of it can't change that."""
+
+    inode: int
+    size: int
+    kind: str | None
+    settled: bool
+
+
+class SessionKinds:
+    """The kinds of the transcripts in one folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._list_path = os.path.join(folder, LIST_FILE)
+        self._list_identity: tuple[int, int, int, int] | None = None
+        self._listed = _Listed({}, {})
+        self._openings: dict[str, _Opening] = {}
+
+    def refresh(self) -> None:
+        """Read OpenClaw's list again where it changed. Without one, or with a broken one, nothing is listed."""
+        try:
+            facts = os.lstat(self._list_path)
+            identity = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+        except OSError:
+            identity = None
+        if identity != self._list_identity:
+            self._listed = _read_list(self._list_path) if identity is not None else _Listed({}, {})
+            self._list_identity = identity
+
+    def by_key(self) -> dict[str, str]:
+        """Return the file's name of each session key that OpenClaw lists."""
+        return dict(self._listed.by_key)
+
+    def find(self, session_id: str, name: str, location: str, facts: os.stat_result) -> str | None:
+        """Return what kind of session it is that is no memory, or None for a conversation."""
+        for listed in (session_id, name):
+            if listed in self._listed.kinds:
+                return self._listed.kinds[listed]
+        opening = self._openings.get(name)
+        if opening is None or opening.inode != facts.st_ino or facts.st_size < opening.size:
+            opening = None
+        if opening is None or not (opening.settled or opening.size == facts.st_size):
+            opening = self._openings[name] = _read_opening(location, facts)
+        return opening.kind
+
+    def forget_all_but(self, names: set[str]) -> None:
+        """Forget files that are gone."""
+        if len(self._openings) > len(names):
+            self._openings = {name: known for name, known in self._openings.items() if name in names}
+
+
+def _read_list(path: str) -> _Listed:
+    """Return what OpenClaw lists.
+
+    One that is listed as a conversation is one, whatever else it is listed as.
+    """
+    try:
+        entries = _decode_list.decode(_read(path, _LARGEST_LIST))
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _Listed({}, {})
+    kinds: dict[str, str | None] = {}
+    by_key: dict[str, str] = {}
+    for key, raw in entries.items():
+        try:
+            entry = _decode_entry.decode(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue
+        kind = kind_of_key(key)
+        if kind is None and entry.heartbeatIsolatedBaseSessionKey:
+            kind = "heartbeat"
+        if kind is None and entry.spawnedBy:
+            kind = "subagent"
+        for named in (entry.sessionId, entry.sessionFile):
+            if isinstance(named, str) and named:
+                name = named.replace("\\", "/").rpartition("/")[2]
+                kinds[name] = kinds.get(name, kind) and kind
+                by_key[key] = name if name.endswith(".jsonl") else f"{name}.jsonl"
+    return _Listed(kinds, by_key)
+
+
+def _read_opening(location: str, facts: os.stat_result) -> _Opening:
+    """Return what a file's beginning says."""
+    kind, settled = None, False
+    for limit in (FIRST_BYTES, OPENING_BYTES):
+        try:
+            data = _read(location, limit)
+        except OSError:
+            break
+        whole = facts.st_size <= limit
+        if location.endswith(".zst"):
+            data = decompress_beginning(data, limit)
+            whole = whole and len(data) < limit
+        lines = data.split(b"\n")
+        if not whole:
+            del lines[-1]
+        kind, settled = kind_of_opening(line.decode("utf-8", "replace") for line in lines)
+        if settled or whole:
+            return _Opening(facts.st_ino, facts.st_size, kind, settled)
+    # A long beginning without a word of the user's: a conversation may still follow.
+    return _Opening(facts.st_ino, facts.st_size, None, True)
+
+
+def _read(path: str, limit: int) -> bytes:
+    """Return the beginning of a file that is no link; nothing of what is no file."""
+    handle = open_unlinked(path)
+    with os.fdopen(handle, "rb") as file:
+        return file.read(limit) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+
 
 _NAME = re.compile(r"(?P<session>[^.].*?)\.jsonl(?:\.(?:reset|deleted)\.\d[\dTZ:.+_-]*(?P<packed>\.zst)?)?")
 _SIDECAR = re.compile(
     r".*\.(?:trajectory|checkpoint(?:\..*)?|bak(?:\..*)?|lock|tmp|jsonl(?:\..*)?)", re.IGNORECASE
 )
-"""What stands before `.jsonl` in files that OpenClaw keeps beside a transcript and that repeat what is in it."""
+"""The part before `.jsonl` in the names of files that repeat what is in a transcript."""
 
 _PACKED = ".zst"
 
@@ -108,34 +250,12 @@ class JsonlSessions:
         """Return a transcript's talk; see `SessionSource.load`."""
         for _ in range(READ_TRIES):
             data, before, after = self._read(found)
-            if (
-                (before.st_mtime_ns, before.st_size)
-                == (after.st_mtime_ns, after.st_size)
-                == (
-                    after.st_mtime_ns,
-                    len(data),
-                )
-            ):
+            if before.st_mtime_ns == after.st_mtime_ns and before.st_size == after.st_size == len(data):
                 break
         else:
-            raise _unreadable(
-                found.path,
-                "is being written to; it is read again with the next change",
-                "moving",
-                "Nothing to do: the next search or sync reads it.",
-            )
+            raise being_written(found.path)
         digest, talk = self._flatten(found.path, data)
-        return FileText(
-            talk.text,
-            digest,
-            after.st_mtime_ns,
-            after.st_size,
-            after.st_ino,
-            after.st_ctime_ns,
-            tuple(talk.numbers),
-            talk.redactions,
-            talk.resets,
-        )
+        return talk.file_text(digest, after.st_mtime_ns, after.st_size, after.st_ino, after.st_ctime_ns)
 
     def last_written_ms(self, found: Found) -> int:
         """Return when the last record of a file was written, as it says itself, else when the file was.
@@ -211,10 +331,10 @@ class JsonlSessions:
             with os.fdopen(handle, "rb") as file:
                 before = os.fstat(handle)
                 if not stat.S_ISREG(before.st_mode):
-                    raise _unreadable(found.path, "is not a regular file", "kind")
+                    raise unreadable(found.path, "is not a regular file", "kind")
                 data = file.read(self._max_bytes + 1)
                 if len(data) > self._max_bytes:
-                    raise _unreadable(
+                    raise unreadable(
                         found.path, f"is {describe_size(before.st_size, self._max_bytes)}", "too_big"
                     )
                 return data, before, os.fstat(handle)
@@ -223,11 +343,11 @@ class JsonlSessions:
         except OSError as error:
             why = f"is a {_LINK}" if os.path.islink(found.location) else f"can't be read: {error.strerror}"
             reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
-            raise _unreadable(found.path, why, reason) from None
+            raise unreadable(found.path, why, reason) from None
 
 
 def _records(data: bytes, first: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a part of a file with their numbers; one that is not UTF-8 is nobody's."""
+    """Yield the lines of a part of a file with their numbers; one that is not UTF-8 is left out."""
     for number, line in enumerate(data.split(b"\n"), start=first):
         try:
             record = line.decode("utf-8")
@@ -265,8 +385,3 @@ def _moment_of(record: object) -> int | None:
         except (ValueError, OverflowError):
             return None
     return int(value) if isinstance(value, (int, float)) and 0 < value < 1e14 else None
-
-
-def _unreadable(path: str, why: str, reason: str, hint: str | None = None) -> FileUnreadableError:
-    """Return the error for a transcript that can't be read."""
-    return FileUnreadableError(f"{path} {why}", hint=hint, data={"path": path, "reason": reason})

@@ -8,6 +8,7 @@ from typing import Protocol
 from memd.sync.disk.discover import Found
 from memd.sync.disk.read import FileText
 from memd.system.units import size
+from memd_client.errors import FileUnreadableError
 from memd_client.messages import Problem, Skipped
 
 PREFIX = "sessions/"
@@ -85,12 +86,31 @@ class SessionSource(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of connections and memory. A closed source opens again by itself when it is asked."""
+        """Let go of connections and memory. A closed source opens again at the next call."""
 
 
 def path_of(session_id: str) -> str:
     """Return the index path of a session's transcript."""
     return f"{PREFIX}{session_id}.jsonl"
+
+
+RESTORE = "Restore it from a backup; until then it is left out and everything else is searched."
+"""What to do about a damaged transcript."""
+
+
+def unreadable(path: str, why: str, reason: str, hint: str | None = None) -> FileUnreadableError:
+    """Return the error of a transcript that can't be read."""
+    return FileUnreadableError(f"{path} {why}", hint=hint, data={"path": path, "reason": reason})
+
+
+def being_written(path: str) -> FileUnreadableError:
+    """Return the error of a transcript that changes while it is read."""
+    return unreadable(
+        path,
+        "is being written to; it is read again with the next change",
+        "moving",
+        "Nothing to do: the next search or sync reads it.",
+    )
 
 
 def describe_size(size_bytes: int, limit_bytes: int) -> str:

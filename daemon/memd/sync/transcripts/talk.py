@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Generic, TypeVar
 
-from memd.sync.disk.read import Reset
+from memd.sync.disk.read import FileText, Reset
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.messages import read_record
 
@@ -37,6 +37,20 @@ class Talk:
     redactions: int = 0
     resets: tuple[Reset, ...] = ()
     record_lines: dict[str, int] = field(default_factory=dict)
+
+    def file_text(self, digest: str, mtime_ns: int, size: int, inode: int, ctime_ns: int) -> FileText:
+        """Return the talk as the text of a transcript with these facts."""
+        return FileText(
+            self.text,
+            digest,
+            mtime_ns,
+            size,
+            inode,
+            ctime_ns,
+            tuple(self.numbers),
+            self.redactions,
+            self.resets,
+        )
 
     def with_records(self, records: Iterable[tuple[int, str]]) -> Talk:
         """Return the talk with some more records; this one stays as it is."""

@@ -15,7 +15,7 @@ from memd.embedding.remote.bulk.jobs import JobRecord, records_from_json, record
 from memd.embedding.remote.bulk.run import BulkRun
 from memd.embedding.remote.remote import RemoteProvider
 from memd.index.connection import IndexFile
-from memd.index.spaces import load_jobs, save_jobs
+from memd.index.meta import load_jobs, save_jobs
 from memd.settings.schema import Batch, Remote
 from memd.system.clock import Clock
 from memd_client.errors import MemdError
@@ -27,7 +27,7 @@ BULK_FROM = 1_000
 """Texts from which on a job is worth its wait: fewer are embedded by plain requests within minutes."""
 
 PLAIN_FIRST = 256
-"""Texts of the newest files that are embedded by plain requests beside a job, so that they needn't wait for it."""
+"""Texts of the newest files that are embedded by plain requests meanwhile, so that they needn't wait for a job."""
 
 AGAIN_S = 60.0
 """Pause before results that could not be stored are fetched again."""
@@ -42,9 +42,6 @@ class IndexJobs:
     def __init__(self, index: IndexFile, space: str) -> None:
         self._index = index
         self._space = space
-
-    def __repr__(self) -> str:
-        return f"<IndexJobs in {self._index!r}>"
 
     async def load(self) -> list[JobRecord]:
         """Return the jobs that were not finished."""
@@ -91,7 +88,7 @@ class BulkFill:
         return f"<BulkFill {self._run!r}, {len(self._items)} to submit>"
 
     def attach(self, store: Store, wake: Callable[[], None]) -> None:
-        """Say who takes what jobs bring, and who is told when they ended."""
+        """Set what stores the results of jobs, and what is called when they ended."""
         self._store, self._wake = store, wake
 
     @property

@@ -1,7 +1,7 @@
 """Vectors behind the text: fills what a vector space lacks, newest files first.
 
 Keyword search never waits for this. A failing provider is tried again with growing pauses, and never before it
-may be; why and since when stands in `health`, which every reply and the status show.
+may be; `health` has the reason and since when, which every reply and the status show.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from memd.embedding.provider import BatchLimits, EmbeddingProvider
 from memd.embedding.remote.batching import take_batch
 from memd.embedding.remote.refused import HARMLESS, embed_around
-from memd.index.cache import SpaceKey
-from memd.index.connection import Database, IndexFile
-from memd.index.missing import (
+from memd.index.cache import (
+    SpaceKey,
     count_missing,
     count_missing_characters,
     count_texts,
@@ -30,13 +29,13 @@ from memd.index.missing import (
     missing_hashes,
     oldest_missing_ms,
 )
+from memd.index.connection import Database, IndexFile
 from memd.sync.text.text_sync import ProgressSink, ignore_progress
 from memd.sync.vectors.bulk_fill import BulkFill
-from memd.sync.vectors.failure_isolation import FailureIsolation
-from memd.sync.vectors.pace import Pace
-from memd.sync.vectors.provider_health import Health
+from memd.sync.vectors.provider_health import FailureIsolation, Health, Pace
 from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
 from memd.system.clock import Clock
+from memd.system.metrics import METER
 from memd_client.errors import DimensionsChangedError, MemdError
 
 BATCH_TEXTS = 128
@@ -51,7 +50,7 @@ DOUBLINGS = 6
 """Pauses between tries while a provider fails: they double so often, to about a minute."""
 
 LOOK_S = 5.0
-"""A long pause is looked at anew so often: time may have passed otherwise, as while a laptop slept."""
+"""A long pause is checked so often: it may have passed while the machine slept."""
 
 NEWEST_TEXTS = 64
 """Texts embedded after a change while power is saved: a note and more, seconds of one core. What is older waits."""
@@ -68,6 +67,7 @@ class VectorFill:
 
     def __init__(
         self,
+        agent_id: str,
         index: IndexFile,
         provider: EmbeddingProvider,
         *,
@@ -79,6 +79,7 @@ class VectorFill:
         bulk: BulkFill | None = None,
         saves_power: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._agent_id = agent_id
         self._index = index
         self.provider = provider
         self.health = health
@@ -196,7 +197,7 @@ class VectorFill:
                 self.wake()
 
     async def _gather(self) -> None:
-        """Let more text come in, where that makes fewer requests and nobody waits for vectors."""
+        """Wait for more text if that saves requests and no caller waits for vectors."""
         if self.provider.limits.max_texts < GATHER_FROM_TEXTS:
             return
         until = trio.current_time() + GATHER_MOST_S
@@ -217,7 +218,7 @@ class VectorFill:
         until = trio.current_time() + FIRST_PAUSE_S * 2 ** min(self._pauses, DOUBLINGS)
         self._pauses += 1
         while True:
-            self._idle.set()  # whoever waits for vectors hears that they don't come now
+            self._idle.set()  # callers of `settle` learn that vectors don't come now
             asked_s = self.provider.retry_in_s()
             left_s = asked_s if asked_s > 0 else until - trio.current_time()
             if left_s <= 0:
@@ -229,7 +230,7 @@ class VectorFill:
                     return
 
     async def _count(self) -> None:
-        """Count what is missing; once more where text came in, or a renewal was asked for, while it was counted."""
+        """Count what is missing; again if text came in, or a renewal was requested, meanwhile."""
         space_id = self.space.id
         came, renew = -1, self._renew_to_id
         while (came, renew) != (self._came, self._renew_to_id):
@@ -247,7 +248,7 @@ class VectorFill:
             if self._saves_power() and not self._sinks:
                 most = min(most, NEWEST_TEXTS - self._round)
                 if most <= 0:
-                    await self._count()  # a text told of after it was counted is in the sum twice
+                    await self._count()  # a text reported after the count is in the sum twice
                     self.rests = self.pending > 0
                     break
             missing = await self._find_missing(most)
@@ -304,7 +305,7 @@ class VectorFill:
         return replace(limits, max_texts=min(limits.max_texts, BATCH_TEXTS))
 
     async def _hunt(self, missing: list[tuple[str, str]]) -> None:
-        """Embed fewer and fewer texts at a time, until the one that the provider fails over stands alone.
+        """Embed fewer and fewer texts at a time, until the one that the provider fails over is alone.
 
         That one is left to its words, if the provider takes a harmless text at that moment: else it is down, and
         no text is to blame.
@@ -345,9 +346,11 @@ class VectorFill:
             self.health.failed(error)
 
     async def _store(self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str]) -> None:
-        """Store vectors and refusals, and tell whoever follows."""
+        """Store vectors and refusals, and call `events.stored`."""
         await self._writer.store(hashes, matrix, refused, renewing=self._renew_to_id is not None)
         self.embedded += len(hashes)
+        if hashes:
+            METER.count("memd_texts_embedded_total", self._agent_id, by=len(hashes))
         self._round += len(hashes)
         self.pending = max(0, self.pending - len(hashes) - len(refused))
         for sink in list(self._sinks):

@@ -1,21 +1,34 @@
-"""Vectors into the index, and the cache kept within its limits."""
+"""Vectors into the index: new ones, those OpenClaw bought already, and the cache kept within its limits."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import structlog
+import trio
 from numpy.typing import NDArray
 
-from memd.index.cache import SpaceKey, forget_space, renew_vectors, store_vectors, trim
+from memd.index.cache import (
+    SpaceKey,
+    find_dims,
+    forget_space,
+    refuse_texts,
+    renew_vectors,
+    store_vectors,
+    trim,
+)
 from memd.index.connection import Database, IndexFile
-from memd.index.missing import refuse_texts
+from memd.index.meta import set_adopted_cut
+from memd.index.openclaw.adopt import CachedVector, import_cache, read_openclaw_agent_cache
+from memd.settings.schema import Chunking
 from memd.system.clock import Clock, has_passed
 from memd_client.errors import DimensionsChangedError
 
 log = structlog.get_logger(__name__)
+
 
 TRIM_EVERY_MS = 60_000
 """How often the cache is brought within its limits: the look walks all vectors."""
@@ -63,13 +76,10 @@ class VectorWriter:
         self._events = events
         self._trimmed_ms = 0
 
-    def __repr__(self) -> str:
-        return f"<VectorWriter of {self._space.provider}/{self._space.model}>"
-
     async def store(
         self, hashes: list[str], matrix: NDArray[np.float32], refused: dict[str, str], *, renewing: bool
     ) -> None:
-        """Store vectors and refusals in one transaction, and tell whoever follows."""
+        """Store vectors and refusals in one transaction, and call `events.stored`."""
         space, now_ms = self._space, self._clock()
 
         def write(db: Database) -> tuple[list[int], list[int]]:
@@ -86,7 +96,7 @@ class VectorWriter:
         except DimensionsChangedError:
             if not renewing:
                 raise
-            # The user asked for all vectors anew and the model has another size now: the old ones can't stay.
+            # The user had all vectors renewed and the model has another size now: the old ones can't stay.
             await self._index.write(lambda db: forget_space(db, space.id))
             self._events.forgotten()
             ids, gone = await self._index.write(write)
@@ -104,3 +114,31 @@ class VectorWriter:
         await self._index.write(
             lambda db: trim(db, limits.entries, max_unused_bytes=limits.unused_bytes, spaces=spaces)
         )
+
+
+async def inherit_vectors(
+    index: IndexFile, database: Path, space: SpaceKey, models: Iterable[str], chunking: Chunking, clock: Clock
+) -> list[str]:
+    """Take over the embedding cache in OpenClaw's own database, once: while the space holds no vector."""
+    if await index.read(lambda db: find_dims(db, space.id)) is not None:
+        return []
+    problems: list[str] = []
+
+    def load() -> list[CachedVector]:
+        return [
+            row
+            for model in dict.fromkeys(models)
+            for row in read_openclaw_agent_cache(database, model, problems)
+            if row[0] == space.provider
+        ]
+
+    rows = await trio.to_thread.run_sync(load, limiter=trio.CapacityLimiter(1))
+    if rows:
+
+        def take(db: Database) -> int:
+            set_adopted_cut(db, chunking.tokens, chunking.overlap)
+            return import_cache(db, rows, lambda provider, model: space.id, clock())
+
+        taken = await index.write(take)
+        log.info("sync.vectors_inherited", database=str(database), vectors=taken)
+    return list(dict.fromkeys(problems))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 import pytest
-import trio
 
 from memd.index.care import opening
-from memd.index.care.clean_shutdown import CHECKED_FOR_MS, is_as_closed, written_at
-from memd.index.connection import IndexFile
-from memd.index.files import count_all
+from memd.index.care.upkeep import CHECKED_FOR_MS, is_as_closed, written_at
+from memd.index.database import Database
 from memd.index.meta import bump_generation
-from tests.support.indexes import EXTENSION, new_index, publish
+from tests.support.indexes import new_index, publish
+from tests.support.open_indexes import open_and_close
 
 NOW_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z."""
@@ -32,25 +31,8 @@ def path(tmp_path: Path) -> Path:
     db = new_index(path)
     publish(db, "memory/a.md", [f"line {number} " + "word " * 100 for number in range(200)])
     db.close()
-    use(path)
+    open_and_close(path, NOW_MS)
     return path
-
-
-def use(path: Path, now_ms: int = NOW_MS, *, write: bool = False) -> int:
-    """Open an index, maybe write to it, and close it; return how many chunks it held."""
-
-    async def body() -> int:
-        index = await IndexFile.open(
-            path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b
-        )
-        try:
-            if write:
-                await index.write(bump_generation)
-            return (await index.read(count_all)).chunks
-        finally:
-            await index.close()
-
-    return trio.run(body)
 
 
 def is_trusted(path: Path, now_ms: int = NOW_MS) -> bool:
@@ -75,17 +57,19 @@ def nobody_refills(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("write", [False, True])
-def test_what_a_clean_stop_left_is_trusted(path: Path, monkeypatch: pytest.MonkeyPatch, write: bool) -> None:
+@pytest.mark.parametrize("write", [None, bump_generation])
+def test_what_a_clean_stop_left_is_trusted(
+    path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Database], object] | None
+) -> None:
     assert is_trusted(path)
     with nobody_refills(monkeypatch):
-        assert use(path, NOW_MS + DAY_MS, write=write) == 200
+        assert open_and_close(path, NOW_MS + DAY_MS, write=write)[1] == 200
     assert is_trusted(path, NOW_MS + DAY_MS)
 
 
 def test_an_index_that_was_only_read_is_closed_without_a_write(path: Path) -> None:
     before = path.stat().st_mtime_ns
-    use(path, NOW_MS + DAY_MS)
+    open_and_close(path, NOW_MS + DAY_MS)
     assert path.stat().st_mtime_ns == before
 
 
@@ -95,7 +79,7 @@ def test_a_byte_that_somebody_changed_is_found(path: Path) -> None:
     path.write_bytes(bytes(data))
 
     assert not is_trusted(path)
-    use(path)
+    open_and_close(path, NOW_MS)
     assert [entry.name for entry in path.parent.iterdir() if ".corrupt-" in entry.name]
 
 

@@ -12,12 +12,11 @@ import pytest
 import trio
 from numpy.typing import NDArray
 
-from memd.index.cache import active_space, vectors_for
+from memd.index.cache import active_space, count_missing, vectors_for
 from memd.index.connection import IndexFile
 from memd.index.database import Database, transaction
 from memd.index.files import load_files
 from memd.index.keyword import find_keyword
-from memd.index.missing import count_missing
 from memd.index.openclaw import adopt
 from memd.index.openclaw.adopt import import_cache, read_openclaw_agent_cache, unit_vector
 from memd.index.vectors.scan import ScanSearch

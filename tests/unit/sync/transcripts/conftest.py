@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from memd.sync.transcripts.sqlite import SqliteSessions
-from tests.support.transcripts import OpenClawDatabase, TranscriptHome
-from tests.unit.sync.transcripts.reading import LIMIT
+from tests.support.transcripts import LIMIT, OpenClawDatabase, TranscriptHome
 
 
 @pytest.fixture

@@ -11,9 +11,15 @@ import pytest
 from memd.sync.disk.discover import Found
 from memd.sync.transcripts.agent_sessions import OUTLIVED_MS, AgentSessions
 from memd_client.errors import FileMissingError
-from tests.support.transcripts import STAMP, START_MS, OpenClawDatabase, TranscriptHome, conversation, message
-
-LIMIT = 1_048_576
+from tests.support.transcripts import (
+    LIMIT,
+    STAMP,
+    START_MS,
+    OpenClawDatabase,
+    TranscriptHome,
+    conversation,
+    message,
+)
 
 
 @pytest.fixture
@@ -145,4 +151,3 @@ def test_an_agent_without_a_folder_has_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileMissingError):
         source.load(Found("sessions/a.jsonl", str(tmp_path / "a.jsonl"), 0, 0, 0, 0, "sessions"))
     source.close()
-    assert "AgentSessions" in repr(source)

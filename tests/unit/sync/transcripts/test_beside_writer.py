@@ -11,12 +11,13 @@ from memd.sync.transcripts.sqlite import SqliteSessions
 from memd.text.transcripts.messages import Record
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import (
+    LIMIT,
     OpenClawDatabase,
     TranscriptHome,
     conversation,
     message,
+    text_of,
 )
-from tests.unit.sync.transcripts.reading import LIMIT, text_of
 
 
 def test_a_commit_of_another_connection_is_seen_and_never_hindered(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import zstandard
 
+from memd.sync.transcripts.cold import decompress
 from memd.sync.transcripts.sqlite import SqliteSessions
-from memd.sync.transcripts.zstd import decompress
 from memd_client.errors import FileUnreadableError
 from tests.support.transcripts import (
     OpenClawDatabase,
@@ -14,8 +14,8 @@ from tests.support.transcripts import (
     conversation,
     header,
     message,
+    text_of,
 )
-from tests.unit.sync.transcripts.reading import text_of
 
 
 @pytest.mark.parametrize("embedded", [False, True])

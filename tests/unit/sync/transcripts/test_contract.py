@@ -7,13 +7,12 @@ from memd.sync.transcripts.jsonl import JsonlSessions
 from memd.sync.transcripts.session_source import SessionSource
 from memd.sync.transcripts.sqlite import SqliteSessions
 from tests.contracts.session_source import (
-    LIMIT,
     DatabaseWriter,
     FileWriter,
     SessionSourceContract,
     SessionWriter,
 )
-from tests.support.transcripts import TranscriptHome
+from tests.support.transcripts import LIMIT, TranscriptHome
 
 
 class TestJsonl(SessionSourceContract):

@@ -13,14 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.sync.transcripts import talk
-from memd.sync.transcripts.jsonl import JsonlSessions, find_session_id
-from memd.sync.transcripts.kinds import OPENING_BYTES
+from memd.sync.transcripts.jsonl import OPENING_BYTES, JsonlSessions, find_session_id
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.messages import Record, flatten_transcript
 from memd_client.errors import FileMissingError, FileUnreadableError
-from tests.support.transcripts import STAMP, TranscriptHome, conversation, header, message
+from tests.support.transcripts import LIMIT, STAMP, TranscriptHome, conversation, header, message
 
-LIMIT = 1_048_576
 UUID = "0b9c7f0e-5a52-4c7e-9d0f-3a2b1c4d5e6f"
 HEARTBEAT = "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK."
 

@@ -13,17 +13,18 @@ from structlog.testing import capture_logs
 
 from memd.index.openclaw import sessions as openclaw_sessions
 from memd.index.openclaw.sessions import OpenClawSessions
-from memd.sync.transcripts import session_reader
+from memd.sync.transcripts import sqlite
 from memd.sync.transcripts.sqlite import SqliteSessions
 from memd_client.errors import FileUnreadableError
 from tests.support.transcripts import (
+    LIMIT,
     START_MS,
     OpenClawDatabase,
     TranscriptHome,
     conversation,
     message,
+    text_of,
 )
-from tests.unit.sync.transcripts.reading import LIMIT, text_of
 
 HEARTBEAT_KEY = "agent:main:main:heartbeat"
 
@@ -90,7 +91,7 @@ def test_packed_and_plain_events_are_one_transcript(
 def test_a_damaged_event_says_nothing_and_ends_nothing(
     openclaw: OpenClawDatabase, source: SqliteSessions
 ) -> None:
-    bomb = zstandard.ZstdCompressor(19).compress(b"\0" * (session_reader.MAX_EVENT_BYTES + 1))
+    bomb = zstandard.ZstdCompressor(19).compress(b"\0" * (sqlite.MAX_EVENT_BYTES + 1))
     cut = zstandard.ZstdCompressor(1).compress(message("user", "cut").encode())[:-2]
     openclaw.add_session("a", [message("user", "first"), "{", message("user", "last")])
     for seq, frame in ((10, bomb), (11, cut), (12, b"no frame"), (13, b"")):
@@ -133,7 +134,7 @@ def test_what_is_added_while_a_session_is_read_is_read_too(
 
     def read_and_add(
         self: OpenClawSessions, session_id: str, after: int | None
-    ) -> list[openclaw_sessions.Event]:
+    ) -> list[openclaw_sessions.TranscriptEvent]:
         page = read(self, session_id, after)
         for word in added:
             openclaw.append("a", [message("user", word)])

@@ -1,0 +1,103 @@
+"""One agent's text, kept in sync by a running task, with everything a test may look at."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from memd.index.connection import Database, IndexFile
+from memd.index.files import Published
+from memd.settings.schema import Chunking
+from memd.sync.disk.discover import Found
+from memd.sync.disk.read import FileText
+from memd.sync.search_scheduler import SearchScheduler
+from memd.sync.sources import SourceLimits, Sources
+from memd.sync.text.file_rows import FileRows
+from memd.sync.text.text_sync import TextSync
+from memd.system.clock import wall_clock_ms
+from tests.support.indexes import EXTENSION
+
+AGENT = "main"
+LIMITS = SourceLimits(10_000_000, 10_000, 1_000_000_000)
+
+
+class SlowSources(Sources):
+    """Sources whose reading can be made to wait, file by file."""
+
+    def __init__(self, workspace: Path) -> None:
+        super().__init__(workspace, (), LIMITS, None)
+        self.before_load: Callable[[Found], None] = lambda found: None
+        self.after_load: Callable[[Found], None] = lambda found: None
+
+    def load(self, found: Found) -> FileText:
+        """Let the test do what it wants, before and after the file is read."""
+        self.before_load(found)
+        file = super().load(found)
+        self.after_load(found)
+        return file
+
+
+class Scene:
+    """One agent's text, synced by a running task, with everything the test may look at."""
+
+    def __init__(self, folder: Path, index: IndexFile) -> None:
+        self.workspace = folder / "workspace"
+        self.offset_ms = 0
+        self.published: list[Published] = []
+        self.sources = SlowSources(self.workspace)
+        self.index = index
+        disk = trio.CapacityLimiter(2)
+        rows = FileRows(
+            AGENT,
+            index,
+            self.sources,
+            chunking=Chunking(),
+            clock=self.clock,
+            disk=disk,
+            on_published=self.published.append,
+        )
+        self.text = TextSync(
+            index, self.sources, rows, clock=self.clock, disk=disk, scheduler=SearchScheduler()
+        )
+
+    def clock(self) -> int:
+        """Return wall time, which a test may put forward."""
+        return wall_clock_ms() + self.offset_ms
+
+    def note(self, name: str, text: str) -> Path:
+        """Write a note."""
+        path = self.workspace / "memory" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    async def texts(self) -> set[str]:
+        """Return the texts of all chunks."""
+
+        def load(db: Database) -> set[str]:
+            return {str(row[0]) for row in db.execute("SELECT text FROM chunks")}
+
+        return await self.index.read(load)
+
+
+@asynccontextmanager
+async def scene_in(folder: Path) -> AsyncIterator[Scene]:
+    """Open an index and keep its text in sync."""
+    index = await IndexFile.open(
+        folder / "index.sqlite", extension=EXTENSION, clock=wall_clock_ms, space_of=lambda *_: ""
+    )
+    scene = Scene(folder, index)
+    scene.workspace.mkdir(exist_ok=True)
+    try:
+        await scene.text.load()
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(scene.text.run)
+                yield scene
+                nursery.cancel_scope.cancel()
+    finally:
+        with trio.CancelScope(shield=True):
+            await index.close()

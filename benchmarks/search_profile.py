@@ -34,11 +34,11 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search import find, query, retrieve, snippets
 from memd.search.rank import order
 from memd.settings.schema import Query
-from memd.sync.disk.change_tracker import ChangeTracker, InotifyTracker
 from memd.sync.disk.discover import Found
 from memd.sync.disk.read import FileText, read_file
 from memd.sync.disk.verify import check_against
 from memd.sync.sources import SourceLimits, Sources
+from memd.sync.watch.watcher import Watcher
 from memd.text.query.keywords import plan_match
 from tests.support.homes import StateHome
 
@@ -130,9 +130,8 @@ class Engine:
         self._db = db
         self._workspace = workspace
         self._cache = VectorCache(VectorExtension(), MatrixBudget(1 << 30))
-        self._sources = Sources(
-            workspace, (), SourceLimits(LARGEST_FILE, 10**6, 10**12), None, ChangeTracker(InotifyTracker())
-        )
+        queue = Watcher(lambda *_: None, clock=lambda: 1).queue("bench")
+        self._sources = Sources(workspace, (), SourceLimits(LARGEST_FILE, 10**6, 10**12), None, queue)
         space = active_space(db)
         assert space is not None
         self._space_id, self._dims = space.id, space.dims

@@ -22,7 +22,7 @@ ALLOWED: Final = {
     "daemon/test_soak.py": "says when the soak's phases begin; what it compares is memory over time",
     "unit/benchmarks/peers/test_child.py": "the measuring of processor time is what it tests",
     "unit/embedding/test_owner.py": "a lower bound: a hung process is not killed before its deadline",
-    "unit/sync/watching/test_watcher.py": "the time that passed bounds a count: slower machines may count more",
+    "unit/sync/watch/test_watcher.py": "the time that passed bounds a count: slower machines may count more",
 }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import trio
 
 from memd.sync.watch.watcher import Watcher, WatchPlan
-from tests.support.watching import STEP_MS, Heard, armed, reached, workspace_at
+from tests.support.watching import STEP_S, Heard, armed, reached, workspace_at
 
 USER_LIMITS = Path("/proc/sys/user")
 """Limits of the user namespace this process runs in; they stand above those of the system."""
@@ -28,7 +28,7 @@ class Descriptors:
         self._spare = spare
         self._held: list[int] = []
         self.blind = spare == 0
-        self.stops_events = spare == 0  # a watch that ends leaves enough for the next one
+        self.stops_events = False  # inotify is open by then
 
     def take(self) -> None:
         """Open files until there are no more, and give some back."""
@@ -49,12 +49,12 @@ class UserLimit:
     """The user may have few of something."""
 
     blind = False
-    stops_events = True
 
-    def __init__(self, name: str, few: int, says: str) -> None:
+    def __init__(self, name: str, few: int, says: str, *, stops_events: bool) -> None:
         self._path = USER_LIMITS / name
         self._few = few
         self.says = says
+        self.stops_events = stops_events
 
     def take(self) -> None:
         """Set the limit."""
@@ -68,8 +68,10 @@ class UserLimit:
 LIMITS: dict[str, Callable[[], Descriptors | UserLimit]] = {
     "descriptors": lambda: Descriptors(0),
     "few-descriptors": lambda: Descriptors(1),
-    "instances": lambda: UserLimit("max_inotify_instances", 0, "fs.inotify.max_user_instances"),
-    "watches": lambda: UserLimit("max_inotify_watches", 2, "fs.inotify.max_user_watches"),
+    "instances": lambda: UserLimit(
+        "max_inotify_instances", 0, "fs.inotify.max_user_instances", stops_events=False
+    ),
+    "watches": lambda: UserLimit("max_inotify_watches", 2, "fs.inotify.max_user_watches", stops_events=True),
 }
 
 
@@ -81,9 +83,9 @@ class Scene:
         self.limit = limit
         self.heard = Heard()
         self.watcher = Watcher(
-            self.heard, clock=lambda: 1, step_ms=STEP_MS, poll_s=0.05, retry_s=0.5, recheck_s=0.5
+            self.heard, clock=lambda: 1, step_s=STEP_S, poll_s=0.05, retry_s=0.5, recheck_s=0.5
         )
-        self.watcher.watch(WatchPlan("ann", workspace))
+        self.heard.follow(self.watcher, WatchPlan("ann", workspace))
         self._note = os.open(workspace / "memory" / "note.md", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
     async def is_polled(self) -> None:
@@ -100,10 +102,6 @@ class Scene:
 
     async def has_recovered(self, folders: int) -> None:
         """Hold that events are back, over as many folders, when the limit is out of the way."""
-        if self.limit.blind:
-            os.write(self._note, b"more")
-            self.limit.release()
-            await self.heard.next("ann")
         self.limit.release()
         await reached(lambda: self.watcher.state("ann").mode == "events" and armed(self.watcher) == folders)
         await self.is_followed()
@@ -122,10 +120,10 @@ async def tell(workspace: Path, limit: Descriptors | UserLimit) -> None:
         if limit.stops_events:
             await scene.is_polled()
         else:
-            await reached(lambda: armed(scene.watcher) == 4)
             await scene.is_followed()
         await scene.has_recovered(4)
         nursery.cancel_scope.cancel()
+    scene.watcher.close()
 
 
 if __name__ == "__main__":

@@ -55,6 +55,9 @@ BODY = "\n".join(f"- Nothing of note on line {number} of a note that has many li
 PAST_GRAIN_S = 0.025
 """Longer than the grain of any clock that stamps files."""
 
+LARGEST_COPY = 60
+"""Entries of a folder that is copied; more would grow without end."""
+
 _numbers = itertools.count()
 
 
@@ -103,6 +106,8 @@ CHANGES = (
 MOVES = ("rename", "rename", "rename", "copy")
 WHOLES = ("make_folder", "remove")
 OTHERS = ("move_workspace", "wait")
+SHUFFLES = ("change_mode", "link_folder", "nest", "move_out", "move_in")
+"""What random edits do beside these: modes, linked and nested folders, and moves out of the workspace and into it."""
 
 
 def edits(names: Sequence[str] = WRITES + CHANGES * 2 + MOVES + WHOLES + OTHERS) -> st.SearchStrategy[Edit]:
@@ -118,6 +123,20 @@ def _edit(name: str, file: str, place: str, to: str) -> Edit:
     if name in MOVES:
         return Edit(name, place, to)
     return Edit(name, place if name in WHOLES else file)
+
+
+def random_edits(count: int, seed: int) -> Iterator[Edit]:
+    """Yield random edits of every kind but waiting."""
+    chance = random.Random(seed)
+    names = (*WRITES, *CHANGES, *MOVES, *WHOLES, *SHUFFLES, *SHUFFLES, "move_workspace")
+    for number in range(count):
+        name = chance.choice(names)
+        if number % 200 == 199:
+            yield Edit("remove", "memory")
+        elif name in SHUFFLES:
+            yield Edit(name, chance.choice(FILES + FOLDERS))
+        else:
+            yield _edit(name, chance.choice(FILES), *chance.choices(FILES + FOLDERS, k=2))
 
 
 def scripts(*, looks: bool = True, longest: int = 14) -> st.SearchStrategy[list[Edit | Look]]:
@@ -140,6 +159,8 @@ class EditedMemory:
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
         self._away = workspace.with_name(workspace.name + "-away")
+        self._moved_out = workspace.with_name(workspace.name + "-moved-out")
+        self._linked = workspace.with_name(workspace.name + "-linked")
         self._outside = workspace.with_name(workspace.name + "-outside.md")
         self.words: list[str] = []
         for path in (workspace, self._away):
@@ -247,6 +268,8 @@ class EditedMemory:
         if target.is_relative_to(source):
             raise FileExistsError(to)
         if source.is_dir():
+            if len(list(source.rglob("*"))) > LARGEST_COPY:
+                raise OSError(to)
             shutil.copytree(source, target, symlinks=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -269,6 +292,37 @@ class EditedMemory:
             self._away.rename(self.workspace)
         else:
             self.workspace.rename(self._away)
+
+    def change_mode(self, path: str) -> None:
+        """Change who may write an entry."""
+        place = self._near(path, of=lambda place: not place.is_symlink())
+        place.chmod(place.stat().st_mode ^ 0o020)
+
+    def link_folder(self, path: str) -> None:
+        """Put a symbolic link to a folder outside in an entry's place, unless that is a folder itself."""
+        location = self._at(path)
+        location.unlink(missing_ok=True)
+        self._linked.mkdir(exist_ok=True)
+        location.symlink_to(self._linked)
+
+    def nest(self, path: str) -> None:
+        """Make three folders below an entry, with a note in the last."""
+        deep = self._at(path) / "one" / "two" / "three"
+        if len(self._at(path).parts) > len(self.workspace.parts) + 5:
+            raise OSError(path)
+        deep.mkdir(parents=True, exist_ok=True)
+        (deep / "note.md").write_text(f"deep down is {self._word()}\n")
+
+    def move_out(self, path: str) -> None:
+        """Move an entry out of the workspace, in the place of the one moved out before."""
+        shutil.rmtree(self._moved_out, ignore_errors=True)
+        self._moved_out.unlink(missing_ok=True)
+        self._near(path).rename(self._moved_out)
+
+    def move_in(self, path: str) -> None:
+        """Move what was moved out back in, somewhere."""
+        self._at(path).parent.mkdir(parents=True, exist_ok=True)
+        self._moved_out.rename(self._at(path))
 
     def wait(self) -> None:
         """Let the files grow so old that no later write can have the time of an earlier one."""

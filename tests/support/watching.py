@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import trio
 
+from memd.sync.sources import SourceLimits, Sources
 from memd.sync.watch.watcher import Kind, Watcher, WatchPlan
+from memd_client.errors import MemdError
 
-STEP_MS = 40
-"""Fewer than the daemon's, so that tests wait less."""
+STEP_S = 0.04
+"""Less than the daemon's, so that tests wait less."""
 
 DEADLINE_S = 20.0
 """Longer than any wait here takes on a machine that has other things to do."""
 
+NO_LIMITS = SourceLimits(1_000_000, 100_000, 10_000_000_000)
+
 
 class Heard:
-    """The hints so far."""
+    """The hints so far. As a sync does, each is followed by a look at the agent's files."""
 
     def __init__(self) -> None:
         self.hints: list[tuple[str, Kind]] = []
+        self._sources: dict[str, Sources] = {}
         self._more = trio.Event()
+
+    def follow(self, watcher: Watcher, plan: WatchPlan) -> None:
+        """Have an agent watched, and look at its files after each hint."""
+        self._sources[plan.agent] = Sources(
+            plan.workspace, plan.extra_paths, NO_LIMITS, None, watcher.queue(plan.agent)
+        )
+        watcher.watch(plan)
 
     def __call__(self, agent: str, kind: Kind) -> None:
         self.hints.append((agent, kind))
+        if agent in self._sources:
+            with suppress(MemdError):
+                self._sources[agent].find()
         self._more.set()
         self._more = trio.Event()
 
@@ -47,26 +63,36 @@ def workspace_at(root: Path, *folders: str) -> Path:
 
 
 async def reached(state: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
-    """Wait for a state the watcher comes to by itself."""
+    """Wait for a state that is reached without further action."""
     with trio.fail_after(deadline_s):
         while not state():  # noqa: ASYNC110 - threads and the file system send no event
             await trio.sleep(0.01)
 
 
 def armed(watcher: Watcher) -> int:
-    """Return how many folders are armed, as the watcher says."""
+    """Return how many folders are watched."""
     return int(repr(watcher).rpartition(", ")[2].split()[0])
+
+
+def watched_below(watcher: Watcher, root: Path) -> list[str]:
+    """Return the watched folders, as seen from a root."""
+    queues = watcher._events.folders.values()
+    paths = {interest.path for each in queues for interests in each.values() for interest in interests}
+    return sorted(os.path.relpath(path, root) for path in paths)
 
 
 @asynccontextmanager
 async def watching(*plans: WatchPlan, **options: Any) -> AsyncIterator[tuple[Watcher, Heard]]:
     """Run a watcher over the plans; each is watched when the body begins."""
     heard = Heard()
-    watcher = Watcher(heard, clock=lambda: 1_000, **{"step_ms": STEP_MS, **options})
-    async with trio.open_nursery() as nursery:
-        for plan in plans:
-            watcher.watch(plan)
-        await nursery.start(watcher.run)
-        await reached(lambda: {agent for agent, _ in heard.hints} == {plan.agent for plan in plans})
-        yield watcher, heard
-        nursery.cancel_scope.cancel()
+    watcher = Watcher(heard, clock=lambda: 1_000, **{"step_s": STEP_S, **options})
+    try:
+        async with trio.open_nursery() as nursery:
+            for plan in plans:
+                heard.follow(watcher, plan)
+            await nursery.start(watcher.run)
+            await reached(lambda: {agent for agent, _ in heard.hints} == {plan.agent for plan in plans})
+            yield watcher, heard
+            nursery.cancel_scope.cancel()
+    finally:
+        watcher.close()

@@ -31,8 +31,7 @@ from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
-from memd.sync.disk.read import lines_of
-from memd.sync.disk.refusal import refusal_of
+from memd.sync.disk.read import lines_of, refusal_of
 from memd.sync.empty_result import SearchedMemory, explain_empty
 from memd.sync.listing import list_curated, list_memory
 from memd.sync.schedule import Schedule

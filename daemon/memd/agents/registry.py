@@ -28,7 +28,6 @@ from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.settings.agents import OPENCLAW_DATABASE, AgentConfig, OpenClawHome, agent_id_of
 from memd.settings.memory_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
-from memd.sync.disk.change_tracker import ChangeTracker, InotifyTracker
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources, limits_of
 from memd.sync.text.text_sync import ProgressSink
@@ -81,8 +80,7 @@ class Memory:
         self._power = Power()
         self._limits = limits_of(daemon)
         self._right_of_way = SearchScheduler()
-        self._watcher = Watcher(self._hint, clock=clock)
-        self._notes = InotifyTracker()
+        self._watcher = Watcher(self._hint, clock=clock, mechanism=daemon.watcher)
         self._queries = SharedQueries()
         self._indexes = AgentIndexes(
             lambda: self._home.state_dir, clock, partial(space_of_stored, models_dir)
@@ -204,7 +202,7 @@ class Memory:
         When it fails: an agent that can't be opened, or whose tasks end with an error, answers with that error; the
         others go on (`AgentSlot.run`).
         """
-        with closing(self._notes):
+        with closing(self._watcher):
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 nursery.start_soon(self._watcher.run)
@@ -226,6 +224,7 @@ class Memory:
             self._chooser = chooser
         self._home, self._daemon, self._problems = home, daemon, list(problems)
         self._share_memory(daemon)
+        self._watcher.use(daemon.watcher)
         self._limits = limits_of(daemon)
         await self._indexes.reserve(home.agents.values())
         gone = [slot for agent_id, slot in self._slots.items() if agent_id not in home.agents]
@@ -305,7 +304,7 @@ class Memory:
             index,
             warm,
             Sources(
-                config.workspace, settings.extra_paths, self._limits, sessions, ChangeTracker(self._notes)
+                config.workspace, settings.extra_paths, self._limits, sessions, self._watcher.queue(config.id)
             ),
             scheduler=self._right_of_way,
             watch_state=lambda: self._watcher.state(config.id),

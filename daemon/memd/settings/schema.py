@@ -444,6 +444,13 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
             unit="milliseconds",
         ),
     ] = 150
+    watcher: Annotated[
+        Literal["auto", "inotify", "watchfiles", "poll"],
+        Setting(
+            "How changes of files are noticed: `inotify` on Linux, `watchfiles` (the system's file events through that "
+            "library), `poll` (periodic looks), or `auto`: `inotify` on Linux and `watchfiles` elsewhere."
+        ),
+    ] = "auto"
     max_file_mb: Annotated[
         AtLeast1,
         Setting(

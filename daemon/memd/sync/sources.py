@@ -11,8 +11,7 @@ from pathlib import Path
 from memd.settings.schema import ExtraPath
 from memd.sync.disk.capacity import SourceLimits as SourceLimits
 from memd.sync.disk.capacity import limits_of as limits_of
-from memd.sync.disk.change_tracker import ChangeTracker
-from memd.sync.disk.discover import UNNOTED, Discovery, Found, discover
+from memd.sync.disk.discover import UNOBSERVED, Discovery, DiscoveryObserver, Found, discover
 from memd.sync.disk.read import FileText, read_file
 from memd.sync.disk.rules import is_written_by_memd
 from memd.sync.transcripts.session_source import SessionSource, Transcripts
@@ -30,7 +29,7 @@ class Sources:
         extra_paths: Folders or files beside it.
         limits: How much is taken; of more than that the newest.
         sessions: Its transcripts, or None where they aren't memory.
-        journal: Knows whether the notes are as they were seen last; with `UNNOTED` every look is at all.
+        queue: Knows whether the notes are as they were seen last; without one every look is at all files.
 
     Attributes:
         transcripts: What the last look at the transcripts told, or None.
@@ -42,7 +41,7 @@ class Sources:
         extra_paths: Sequence[ExtraPath],
         limits: SourceLimits,
         sessions: SessionSource | None,
-        journal: ChangeTracker = UNNOTED,
+        queue: DiscoveryObserver = UNOBSERVED,
     ) -> None:
         self._workspace = workspace
         self._extra_paths = extra_paths
@@ -50,7 +49,7 @@ class Sources:
         self._sessions = sessions
         self.transcripts: Transcripts | None = None
         self._looking = threading.Lock()
-        self._journal = journal
+        self._queue = queue
         self._seen = Discovery()
 
     def find(self) -> Discovery:
@@ -74,28 +73,18 @@ class Sources:
     def _discover(self) -> Discovery:
         """Return every note there is now, whatever the limits on all together; the caller's to change but for files."""
         with self._looking:
-            if not self._journal.stands():
-                self._look()
+            if not self._queue.is_unchanged():
+                with self._queue.look():
+                    self._seen = discover(
+                        self._workspace,
+                        self._extra_paths,
+                        self._limits.file_bytes,
+                        self._seen.files,
+                        self._queue,
+                    )
+                self._seen.before = {}  # of the last look alone: a chain of all would never end
             seen = self._seen
         return replace(seen, skipped=list(seen.skipped), partial=list(seen.partial))
-
-    def _look(self) -> None:
-        """Look at all files."""
-        self._journal.begin()
-        try:
-            self._seen = discover(
-                self._workspace,
-                self._extra_paths,
-                self._limits.file_bytes,
-                self._seen.files,
-                self._journal,
-            )
-            self._seen.before = {}  # of the last look alone: a chain of all would never end
-        except BaseException:
-            self._journal.give_up()
-            raise
-        finally:
-            self._journal.end()
 
     def transcript_of(self, session_key: str) -> str | None:
         """Return the path of a session's transcript, or None where there is none (blocking)."""
@@ -114,7 +103,7 @@ class Sources:
     def close(self) -> None:
         """Let go of whatever is open (blocking)."""
         with self._looking:
-            self._journal.close()
+            self._queue.close()
         if self._sessions is not None:
             self._sessions.close()
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from memd.sync.disk import safe_open as descend
-from memd.sync.disk.change_tracker import ChangeTracker, InotifyTracker
 from memd.sync.disk.discover import Discovery, discover
 from memd.sync.disk.read import read_file
-from memd.sync.disk.safe_open import FolderWalk
+from memd.sync.disk.safe_open import FolderWalk, open_folder
+from memd.sync.watch.watcher import Watcher
 
 MB = 1_000_000
 
@@ -77,28 +76,26 @@ def test_a_look_opens_each_folder_a_few_times_however_deep(
     assert opened <= 4 * folders
 
 
-def test_a_note_beyond_the_longest_path_is_found_and_read_and_its_folder_is_watched(workspace: Path) -> None:
+def test_a_note_beyond_the_longest_path_is_found_read_and_watched(workspace: Path) -> None:
     nest(workspace / "memory", DEPTH)
-    notes = InotifyTracker()
-    journal = ChangeTracker(notes)
+    watcher = Watcher(lambda *_: None, clock=lambda: 1)
+    queue = watcher.queue("ann")
 
-    journal.begin()
-    found = discover(workspace, (), MB, None, journal)
-    journal.end()
+    with queue.look():
+        found = discover(workspace, (), MB, None, queue)
 
     deepest = max(found.files.values(), key=lambda each: len(each.path))
     assert len(deepest.location) > 4096
     assert read_file(deepest, MB).text == ""
-    assert journal.stands()
+    assert queue.is_unchanged()
     # when: somebody writes to it
-    folder = descend.open_folder(str(workspace), deepest.path.split("/")[:-1])
+    folder = open_folder(str(workspace), deepest.path.split("/")[:-1])
     note = os.open("note.md", os.O_WRONLY, dir_fd=folder)
     os.write(note, b"x")
     os.close(note)
     os.close(folder)
-    assert not journal.stands()
-    journal.close()
-    notes.close()
+    assert not queue.is_unchanged()
+    watcher.close()
 
 
 def names(walk: FolderWalk, depth: int, name: str) -> list[str]:

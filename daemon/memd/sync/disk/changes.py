@@ -1,8 +1,11 @@
-"""Disk against rows: what differs, by stat alone. Pure, and quick: it runs for every file in every search."""
+"""Disk against rows: what differs, by stat alone, and in which groups it is read. Pure.
+
+`compare` runs for every file in every search.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from memd.index.files import FileRow
@@ -13,6 +16,10 @@ CLOCK_GRAIN_NS = 20_000_000
 hashed. Kernels stamp files by a clock of 1 to 10 ms; twice that is safe."""
 
 CLOCK_GRAIN_MS = CLOCK_GRAIN_NS // 1_000_000
+
+GROUP_FILES = 16
+GROUP_BYTES = 64 * 1024
+"""Limits of a group: some 15 ms of work, the longest a search may be held up, and what a kill loses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +89,17 @@ def oldest_change_ms(changes: Changes, rows: Mapping[str, FileRow], last_sync_ms
     ]
     moments += [floor or row.indexed_at for row in changes.gone]
     return min(moments, default=None)
+
+
+def grouped(files: Iterable[Found]) -> Iterator[list[Found]]:
+    """Yield files in groups that are read and written together: most of a small file's cost is per transaction."""
+    group: list[Found] = []
+    size_bytes = 0
+    for found in files:
+        if group and (len(group) == GROUP_FILES or size_bytes + found.size > GROUP_BYTES):
+            yield group
+            group, size_bytes = [], 0
+        group.append(found)
+        size_bytes += found.size
+    if group:
+        yield group

@@ -11,13 +11,12 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from memd.settings.schema import ExtraPath
-from memd.sync.disk.change_tracker import ChangeTracker, InotifyTracker
 from memd.sync.disk.rules import (
     MEMORY_FOLDER,
     ROOT_FILES,
@@ -27,7 +26,7 @@ from memd.sync.disk.rules import (
     is_walked,
     matches_pattern,
 )
-from memd.sync.disk.safe_open import FolderWalk, LinkOnTheWayError
+from memd.sync.disk.safe_open import FolderWalk, LinkOnTheWayError, OpenFolder
 from memd.system import units
 from memd_client.errors import FileUnreadableError
 from memd_client.messages import Skipped
@@ -38,8 +37,41 @@ LINK = "symbolic link; links are not followed"
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """Errors that say nothing about the folder or file asked for."""
 
-UNNOTED = ChangeTracker(InotifyTracker(None))
-"""The journal of looks that don't stand: nothing is noted for it."""
+Names = frozenset[str] | None
+"""Names that matter in a folder, casefolded; None for all."""
+
+
+class DiscoveryObserver:
+    """Hears what a discovery looks at, each folder before it is listed. This one watches nothing."""
+
+    def is_unchanged(self) -> bool:
+        """Return whether all is known to be as the last look saw it."""
+        return False
+
+    @contextlib.contextmanager
+    def look(self) -> Iterator[None]:
+        """Hear of all that is looked at within the block."""
+        yield
+
+    def enter(
+        self, folder: str, names: Names = None, *, is_root: bool = False, opened: OpenFolder | None = None
+    ) -> None:
+        """Hear that a folder is about to be listed for some names."""
+
+    def enter_above(self, path: str) -> None:
+        """Hear of a place outside the workspace that may come and go."""
+
+    def watch_file(self, path: str, facts: os.stat_result | None) -> None:
+        """Hear of a file that may change without a change in its folder."""
+
+    def give_up(self) -> None:
+        """Hear that something can't be looked at."""
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+
+
+UNOBSERVED = DiscoveryObserver()
 
 
 class Found(NamedTuple):
@@ -72,7 +104,7 @@ class Discovery:
         beyond_limits: How many files the limits on files and bytes left out.
         unseen: Sources that can't be looked at just now: what isn't found there isn't gone.
         before: What an earlier look found.
-        journal: Told of each folder before it is listed.
+        observer: Hears of each folder before it is listed.
     """
 
     files: dict[str, Found] = field(default_factory=dict)
@@ -82,7 +114,7 @@ class Discovery:
     beyond_limits: int = 0
     unseen: frozenset[str] = frozenset()
     before: Mapping[str, Found] = field(default_factory=dict, repr=False, compare=False)
-    journal: ChangeTracker = field(default=UNNOTED, repr=False, compare=False)
+    observer: DiscoveryObserver = field(default=UNOBSERVED, repr=False, compare=False)
 
 
 def discover(
@@ -90,12 +122,12 @@ def discover(
     extra_paths: Sequence[ExtraPath],
     max_file_bytes: int,
     before: Mapping[str, Found] | None = None,
-    journal: ChangeTracker = UNNOTED,
+    observer: DiscoveryObserver = UNOBSERVED,
 ) -> Discovery:
     """Return the memory files on disk right now."""
-    found = Discovery(before=before or {}, journal=journal)
+    found = Discovery(before=before or {}, observer=observer)
     root = str(workspace)
-    journal.enter(root, ROOT_NAMES, is_root=True)
+    observer.enter(root, ROOT_NAMES, is_root=True)
     if not os.path.isdir(root):
         found.workspace_missing = True
     else:
@@ -160,7 +192,7 @@ def _walk(
             here, before, depth = pending.pop()
             try:
                 opened = walk.enter(depth, here[here.rfind("/") + 1 :])
-                found.journal.enter(here, opened=opened)
+                found.observer.enter(here, opened=opened)
                 with os.scandir(opened.descriptor) as entries:
                     below = _list(found, root, here, entries, before, prefix, pattern, max_file_bytes)
                 pending += [(location, path, depth + 1) for location, path in below]
@@ -170,7 +202,7 @@ def _walk(
                 found.skipped.append(Skipped(_shown(before.rstrip("/")), LINK))
             except OSError as error:
                 check_descriptors(error)
-                found.journal.give_up()
+                found.observer.give_up()
                 found.skipped.append(Skipped(_shown(before), f"folder can't be listed: {error.strerror}"))
 
 
@@ -269,7 +301,7 @@ def _take_stat(
         if facts.st_size > max_file_bytes:
             found.partial.append(Skipped(path, describe_part(facts.st_size, max_file_bytes)))
         if facts.st_nlink > 1:
-            found.journal.watch_file(location, facts)
+            found.observer.watch_file(location, facts)
         found.files[path] = Found(
             path,
             location,
@@ -291,24 +323,26 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
         # What lies in the workspace is the agent's to change: no link counts on the way there, either.
         root = workspace
         location = workspace if key == "." else os.path.join(workspace, key)
-        _enter_on_the_way(found.journal, workspace, key)
+        _enter_on_the_way(found.observer, workspace, key)
         if _has_link(workspace, key):
             reason = "an extra path behind a symbolic link in the workspace; name the real folder"
             found.skipped.append(Skipped(extra_key(extra), reason))
             return
+    else:
+        found.observer.enter_above(location)
     try:
         facts = os.stat(location, follow_symlinks=key == ".")
     except OSError as error:
-        found.journal.watch_file(location, None)
+        found.observer.watch_file(location, None)
         found.skipped.append(Skipped(extra_key(extra), f"extra path can't be read: {error.strerror}"))
         return
     if stat.S_ISDIR(facts.st_mode):
         prefix = "" if key == "." else key + "/"
         if root != workspace or key == ".":
-            found.journal.enter(location, is_root=True)
+            found.observer.enter(location, is_root=True)
         _walk(found, root, location, prefix, extra.pattern, max_file_bytes)
         return
-    found.journal.watch_file(location, facts)
+    found.observer.watch_file(location, facts)
     if is_markdown(location) or not stat.S_ISREG(facts.st_mode):
         if key not in found.files:
             _take_stat(found, root, location, key, facts, max_file_bytes)
@@ -316,11 +350,11 @@ def _take_extra(found: Discovery, workspace: str, extra: ExtraPath, max_file_byt
         found.skipped.append(Skipped(extra_key(extra), "extra path is not Markdown"))
 
 
-def _enter_on_the_way(journal: ChangeTracker, workspace: str, key: str) -> None:
+def _enter_on_the_way(observer: DiscoveryObserver, workspace: str, key: str) -> None:
     """Note the folders that lead from the workspace to a path in it: any of them may be replaced."""
     here, root = workspace, True
     for name in key.split("/"):
-        journal.enter(here, frozenset({name.casefold()}), is_root=root)
+        observer.enter(here, frozenset({name.casefold()}), is_root=root)
         here, root = os.path.join(here, name), False
 
 

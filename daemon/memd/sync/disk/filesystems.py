@@ -56,6 +56,13 @@ class Mounts:
                 return None
             here = above
 
+    def why_foreign(self, path: str, device: int | None = None) -> str:
+        """Return why events don't report every change of a path, by its device if that is known, or nothing."""
+        kind = self.find_foreign(path) if device is None else self.foreign_devices.get(device)
+        return (
+            "" if kind is None else f"{path} is on {kind}, where changes made elsewhere raise no file events"
+        )
+
 
 def load_mounts(table: Path = MOUNT_TABLE) -> Mounts:
     """Return what is mounted now (blocking)."""

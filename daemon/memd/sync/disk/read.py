@@ -1,4 +1,4 @@
-"""A memory file's text, read whole and unmoved, through no link.
+"""A memory file's text, read whole and unmoved, through no link; or why a path can't be read.
 
 Discovery tells where a file was. It is opened by descriptors, from its root down, so that a folder exchanged
 for a link since then (or right now) leads nowhere.
@@ -13,10 +13,12 @@ import stat
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memd.sync.disk.discover import NO_DESCRIPTOR, Found
+from memd.sync.disk.discover import NO_DESCRIPTOR, Discovery, Found
+from memd.sync.disk.rules import describe_refusal, is_memory_path
 from memd.sync.disk.safe_open import LinkOnTheWayError, NoWayDownError, open_file
 from memd.system import units
-from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
+from memd.text.query.near_paths import find_near_paths
+from memd_client.errors import FileMissingError, FileUnreadableError, MemdError, PathRefusedError
 
 READ_TRIES = 3
 """A file that moves under the reader is read again this often before it is left for the next sync."""
@@ -178,3 +180,29 @@ def _too_big(found: Found, size: int, limit: int) -> FileUnreadableError:
         hint="Split the file, or raise `max_file_mb` in memd.toml.",
         data={"path": found.path, "reason": "too_big"},
     )
+
+
+def refusal_of(path: str, disk: Discovery, workspace: str) -> MemdError:
+    """Return why a path that is not among the files can't be read (blocking: looks for the file)."""
+    shown = path[:200]
+    for skipped in disk.skipped:
+        if path == skipped.path or path.startswith(f"{skipped.path}/"):
+            return PathRefusedError(f"{shown} is left out: {skipped.reason}", data={"path": shown})
+    if not is_memory_path(path):
+        return PathRefusedError(f"{shown!r} is refused: {describe_refusal(path)}", data={"path": shown})
+    if disk.beyond_limits and os.path.lexists(os.path.join(workspace, path)):
+        return PathRefusedError(
+            f"{shown} is left out: the agent has more files than its limits allow",
+            hint="Narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml.",
+            data={"path": shown},
+        )
+    near = find_near_paths(path, disk.files)
+    if not near:
+        return FileMissingError(f"there is no {shown}", data={"path": shown})
+    hint = f"Did you mean {_either(near)}?"
+    return FileMissingError(f"there is no {shown}", hint=hint, data={"path": shown, "near": near})
+
+
+def _either(names: list[str]) -> str:
+    """Return names as a choice: `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -20,9 +20,8 @@ from memd.index.connection import IndexFile
 from memd.index.files import FileRow
 from memd.index.keyword import tidy
 from memd.index.meta import find_last_sync, set_last_sync
-from memd.sync.disk.changes import Changes, count_behind, looks_same, oldest_change_ms
+from memd.sync.disk.changes import Changes, count_behind, grouped, looks_same, oldest_change_ms
 from memd.sync.disk.discover import Discovery, Found
-from memd.sync.disk.groups import grouped
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources
 from memd.sync.text.file_rows import FileRows, Taken

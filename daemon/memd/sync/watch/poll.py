@@ -1,84 +1,68 @@
-"""Changes found by looking: what file events can't tell is read from names and stats.
-
-A look opens one folder at a time. Where no descriptor is left for that, the folder counts as it was.
-"""
+"""Changes found by looking: what an agent's files are now, to be compared with what they were."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
 
-from memd.sync.disk.discover import NO_DESCRIPTOR
-from memd.sync.watch.folders import Folder, Hint, Interest, Layout
-
-Facts = tuple[int, ...]
-"""What a change moves: of a file (inode, mtime, size, ctime), of a folder its inode alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """One folder at one moment: whom it concerns and the entries that can matter to them."""
-
-    interests: frozenset[Interest]
-    entries: Mapping[str, Facts]
+from memd.sync.disk.discover import Found, check_descriptors, discover
+from memd.sync.watch.queue import Hint, WatchPlan, is_transcript
 
 
-Snapshot = dict[str, Listing]
-"""Listings by the folder's path."""
+class Snapshot(NamedTuple):
+    """One agent's notes, what was left out of them, and its transcripts, at one moment."""
+
+    notes: Mapping[str, Found]
+    skipped: frozenset[tuple[str, str]]
+    transcripts: Mapping[str, tuple[int, ...]]
 
 
-def look(layout: Layout, before: Snapshot) -> Snapshot:
-    """Return what the folders hold now (blocking)."""
-    return {
-        path: Listing(frozenset(folder.interests), _entries(folder, before.get(path)))
-        for path, folder in layout.folders.items()
-        if path == folder.path
+def look(plan: WatchPlan, before: Snapshot | None) -> Snapshot:
+    """Return what is there now (blocking).
+
+    Raises:
+        FileUnreadableError: The process has no descriptor left to look with.
+    """
+    disk = discover(plan.workspace, plan.extra_paths, sys.maxsize, None if before is None else before.notes)
+    skipped = frozenset((each.path, each.reason) for each in disk.skipped)
+    return Snapshot(disk.files, skipped, _find_transcripts(plan.session_folders))
+
+
+def find_changes(plan: WatchPlan, before: Snapshot | None, after: Snapshot) -> frozenset[Hint]:
+    """Return which of an agent's files changed between two looks; all of them if there was none before."""
+    if before is None:
+        return plan.hints
+    changed = {
+        "memory": (before.notes, before.skipped) != (after.notes, after.skipped),
+        "sessions": before.transcripts != after.transcripts,
     }
+    return frozenset(hint for hint in plan.hints if changed[hint[1]])
 
 
-def find_changes(before: Snapshot, after: Snapshot) -> set[Hint]:
-    """Return whom the differences between two looks concern."""
-    found: set[Hint] = set()
-    for path in before.keys() | after.keys():
-        old, new = before.get(path), after.get(path)
-        if old is None or new is None:
-            found |= {
-                (each.agent, each.kind) for side in (old, new) if side is not None for each in side.interests
-            }
-        elif old.entries != new.entries:
-            names = {name for name, _ in old.entries.items() ^ new.entries.items()}
-            found |= {
-                interest.hint for interest in new.interests if any(interest.wants(name) for name in names)
-            }
+def _find_transcripts(folders: Iterable[Path]) -> dict[str, tuple[int, ...]]:
+    """Return what a change moves of each file that may hold a session."""
+    found = {}
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if is_transcript(entry.name) and (facts := _facts_of(entry)):
+                        found[os.path.join(folder, entry.name)] = facts
+        except OSError as error:
+            check_descriptors(error)
     return found
 
 
-def _entries(folder: Folder, before: Listing | None) -> Mapping[str, Facts]:
-    """Return the entries of a folder that can matter to anyone."""
-    entries: dict[str, Facts] = {}
-    try:
-        with os.scandir(folder.path) as found:
-            for entry in found:
-                if any(interest.wants(entry.name) for interest in folder.interests):
-                    facts = _facts(entry)
-                    if facts is not None:
-                        entries[entry.name] = facts
-    except OSError as error:
-        if error.errno in NO_DESCRIPTOR and before is not None:
-            return before.entries
-    return entries
-
-
-def _facts(entry: os.DirEntry[str]) -> Facts | None:
-    """Return what a change of an entry moves; None for one that is gone or holds nothing."""
+def _facts_of(entry: os.DirEntry[str]) -> tuple[int, ...]:
+    """Return what a change of a file moves; nothing if it is gone, no file, or an empty log of a database."""
     try:
         facts = entry.stat(follow_symlinks=False)
     except OSError:
-        return None
-    if stat.S_ISDIR(facts.st_mode):
-        return (facts.st_ino,)
-    if facts.st_size == 0 and entry.name.endswith("-wal"):
-        return None
-    return (facts.st_ino, facts.st_mtime_ns, facts.st_size, facts.st_ctime_ns)
+        return ()
+    if stat.S_ISDIR(facts.st_mode) or (facts.st_size == 0 and entry.name.endswith("-wal")):
+        return ()
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size, facts.st_ctime_ns

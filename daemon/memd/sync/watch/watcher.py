@@ -1,31 +1,36 @@
-"""One watcher for all agents: hints that something may have changed, from file events or, failing those, by
-looking.
+"""One watcher for all agents: hints that something may have changed, by file events or, failing those, by looking.
 
-A hint is a head start, no more: every search looks at the disk itself. So the watcher may miss a change, but
-it never fails: whatever ends the events, they are armed again, and polling bridges what takes longer.
+A hint is a head start: every search looks at the disk itself, unless the agent's queue says that nothing changed. So
+the watcher may hint late, but it never fails: whatever ends the events, they are tried again, and polling bridges it.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 import structlog
 import trio
 
-from memd.sync.disk.filesystems import Mounts, load_mounts
-from memd.sync.watch.arming import Arming
-from memd.sync.watch.events import STEP_MS, EventSource, FileEvents
-from memd.sync.watch.folders import Hint, Layout, Survey, survey
-from memd.sync.watch.folders import Kind as Kind
-from memd.sync.watch.folders import WatchPlan as WatchPlan
+from memd.sync.disk.filesystems import MOUNT_TABLE
+from memd.sync.watch.inotify import RETRY_S, STEP_S, InotifyEvents
 from memd.sync.watch.poll import Snapshot, find_changes, look
+from memd.sync.watch.queue import FolderEvents, Hint, Hints, WatchQueue
+from memd.sync.watch.queue import Kind as Kind
+from memd.sync.watch.queue import WatchPlan as WatchPlan
+from memd.sync.watch.watchfiles_events import WatchfilesEvents
 from memd.system.clock import Clock
+from memd_client.errors import MemdError
 
 log = structlog.get_logger(__name__)
+
+Mechanism: TypeAlias = Literal["auto", "inotify", "watchfiles", "poll"]
 
 HintSink = Callable[[str, Kind], None]
 """Hears (agent, kind) on the loop, and never blocks."""
@@ -34,28 +39,24 @@ POLL_S = 2.0
 POLL_SHARE = 200
 """The least time between two looks, and how many times one look takes: at most 0.5 % of a core."""
 
-LONGEST_POLL_S = 300.0
+MAX_POLL_S = 300.0
 """The most time between two looks, however long one takes on a server that hangs."""
 
-RETRY_S = 60.0
-"""Time between two tries at events where a limit of the system is in the way."""
-
 RECHECK_S = 60.0
-"""Time between two looks at the folders when nothing happens: it finds what raises no event, such as a mount
-or a renamed folder further up."""
+"""Time between two checks for what raises no event, such as a mount or a renamed folder further up."""
 
 CRASH_PAUSE_S = 10.0
-"""Pause before the watcher starts anew after a defect."""
+"""Pause before the watcher starts again after a defect."""
 
 THREADS = 4
-"""Two watches that overlap, a look at the folders and a look at the files: none waits for another."""
+"""The events, a reading of them, a look at the files and a check of the roots: none waits for another."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchState:
     """How changes of one agent's files are noticed.
 
-    `off` where nobody asked; for `polling`, why, and the way out where there is one.
+    `off` if the settings want none; for `polling` the reason, and what to do about it if there is something.
     """
 
     mode: Literal["events", "polling", "off"]
@@ -64,132 +65,185 @@ class WatchState:
 
 
 class Watcher:
-    """Watches the folders of all agents."""
+    """Watches the folders of all agents.
+
+    Resources: see `InotifyEvents` and `WatchfilesEvents`; until `close`.
+    """
 
     def __init__(
         self,
         on_hint: HintSink,
         *,
         clock: Clock,
-        arm: Callable[[Sequence[str], int], EventSource] = FileEvents,
-        mounts: Callable[[], Mounts] = load_mounts,
-        step_ms: int = STEP_MS,
+        mechanism: Mechanism = "auto",
+        mount_table: Path = MOUNT_TABLE,
+        step_s: float = STEP_S,
         poll_s: float = POLL_S,
         retry_s: float = RETRY_S,
         recheck_s: float = RECHECK_S,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_hint = on_hint
         self._clock = clock
-        self._mounts = mounts
+        self._mechanism = mechanism
+        self._mount_table = mount_table
+        self._step_s = step_s
         self._poll_s = poll_s
+        self._retry_s = retry_s
+        self._recheck_s = recheck_s
+        self._now = now
         self._threads = trio.CapacityLimiter(THREADS)
         self._plans: dict[str, WatchPlan] = {}
+        self._queues: dict[str, WatchQueue] = {}
         self._states: dict[str, WatchState] = {}
+        self._hints = Hints()
         self._poll_again = trio.Event()
-        self._events = Arming(
-            self._plans,
-            on_hints=self._hint,
-            on_state=self._note_states,
-            arm=arm,
-            step_ms=step_ms,
-            mounts=mounts,
-            threads=self._threads,
-            retry_s=retry_s,
-            recheck_s=recheck_s,
-        )
+        self._events = self._make_events()
+        self._running = trio.CancelScope()
 
     def __repr__(self) -> str:
         polled = sum(state.mode == "polling" for state in self._states.values())
-        return (
-            f"<Watcher of {len(self._plans)} agents, {polled} polled, {self._events.folders} folders armed>"
-        )
+        folders = len(self._events.folders)
+        return f"<Watcher of {len(self._plans)} agents, {polled} polled, {folders} folders armed>"
+
+    def queue(self, agent: str) -> WatchQueue:
+        """Return a new queue for an agent's folders, in the place of the one it had."""
+        queue = WatchQueue(agent, lambda: self._events, self._plans, self._hints, self._now)
+        self._queues[agent] = queue
+        return queue
 
     def watch(self, plan: WatchPlan) -> None:
-        """Watch an agent's folders, in the place of those it had. A hint tells when they are watched."""
+        """Hint an agent of changes from now on, for a first time soon."""
         if self._plans.get(plan.agent) != plan:
             self._plans[plan.agent] = plan
             self._note_states()
-            self._events.look_again(plan.hints)
+            self._hints.add(plan.hints)
 
     def forget(self, agent: str) -> None:
-        """Watch an agent's folders no more."""
+        """Hint an agent no more."""
         if self._plans.pop(agent, None) is not None:
             self._note_states()
-            self._events.look_again()
 
     def state(self, agent: str) -> WatchState:
         """Return how changes of an agent's files are noticed."""
         return self._states.get(agent, WatchState("off"))
 
+    def use(self, mechanism: Mechanism) -> None:
+        """Notice changes by another mechanism."""
+        if mechanism != self._mechanism:
+            self._mechanism = mechanism
+            old, self._events = self._events, self._make_events()
+            self._running.cancel()
+            old.close()
+            self._hint_everyone()
+
+    def close(self) -> None:
+        """Give back what is open; not before `run` has ended."""
+        self._events.close()
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Watch until cancelled.
 
-        Cancellation: ends within a step of watchfiles, with nothing left open.
-        When it fails: it doesn't; a defect is logged, and the watcher starts anew.
+        Cancellation: ends within a step.
+        When it fails: it doesn't; a defect is logged, and the watcher starts again.
         """
         task_status.started()
         while True:
             try:
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(self._events.run)
+                    nursery.start_soon(self._keep_delivering)
+                    nursery.start_soon(self._follow_events)
                     nursery.start_soon(self._keep_polling)
+                    nursery.start_soon(self._keep_rechecking)
             except* Exception as group:
                 log.error("watch.crashed", exc_info=group)
-            self._events.look_again()
+            self._hint_everyone()
             await trio.sleep(CRASH_PAUSE_S)
 
+    def _make_events(self) -> FolderEvents:
+        """Return the events the settings want."""
+        mechanism = self._mechanism
+        if mechanism == "poll":
+            return FolderEvents('`watcher = "poll"` is set in memd.toml')
+        if mechanism == "inotify" or (mechanism == "auto" and sys.platform == "linux"):
+            return InotifyEvents(
+                self._threads, table=self._mount_table, step_s=self._step_s, retry_s=self._retry_s
+            )
+        return WatchfilesEvents(
+            self._threads, table=self._mount_table, step_s=self._step_s, retry_s=self._retry_s
+        )
+
+    async def _keep_delivering(self) -> None:
+        """Deliver hints, those of a burst together."""
+        while True:
+            self._deliver(await self._hints.take())
+            await trio.sleep(self._step_s)
+
+    async def _follow_events(self) -> None:
+        """Have events reported; start over if the mechanism changes."""
+        while True:
+            with trio.CancelScope() as self._running:
+                await self._events.run(self._hint_everyone)
+
+    async def _keep_rechecking(self) -> None:
+        """Check for what raises no event, again and again."""
+        while True:
+            await trio.sleep(self._recheck_s)
+            queues = [queue for agent, queue in self._queues.items() if agent in self._plans]
+
+            def recheck(queues: list[WatchQueue] = queues) -> None:
+                self._events.read()  # finds new mounts
+                for queue in queues:
+                    queue.recheck()
+
+            await trio.to_thread.run_sync(recheck, limiter=self._threads, abandon_on_cancel=True)
+
     async def _keep_polling(self) -> None:
-        """Look at the files of agents whose events are not the whole truth, as long as there are any."""
-        before: Snapshot = {}
-        known: set[str] = set()
+        """Look at the files of agents whose events don't report every change, as long as there are any."""
+        before: dict[str, Snapshot] = {}
         while True:
             self._poll_again = trio.Event()
             plans = [plan for agent, plan in self._plans.items() if self._states[agent].mode == "polling"]
-            if not plans:
-                before, known = {}, set()
-                await self._poll_again.wait()
-                continue
-            pause_s = self._poll_s
-            try:
-                layout, after, took_s = await self._look(plans, before)
-            except OSError:
-                pass  # nothing to look with just now: the last look stands
-            else:
-                pause_s = max(pause_s, min(POLL_SHARE * took_s, LONGEST_POLL_S))
-                fresh = [plan.hints for plan in plans if plan.agent not in known]
-                self._hint(find_changes(before, after).union(*fresh))
-                if before.keys() != after.keys() or layout.odd != self._events.odd:
-                    self._events.look_again()
-                before, known = after, {plan.agent for plan in plans}
-            with trio.move_on_after(pause_s):
-                await self._poll_again.wait()
-
-    async def _look(self, plans: Sequence[WatchPlan], before: Snapshot) -> tuple[Layout, Snapshot, float]:
-        """Return the folders to poll, what they hold now, and how many seconds it took to know."""
-        take: Survey = "all" if self._events.down else "polled"
-        odd = self._events.odd
-
-        def run() -> tuple[Layout, Snapshot, float]:
             started_s = time.perf_counter()
-            layout = survey(plans, self._mounts(), odd, take)
-            after = look(layout, before)
-            return layout, after, time.perf_counter() - started_s
+            after: dict[str, Snapshot] = {}
+            for plan in plans:
+                known = before.get(plan.agent)
+                try:
+                    seen = await trio.to_thread.run_sync(
+                        look, plan, known, limiter=self._threads, abandon_on_cancel=True
+                    )
+                except (MemdError, OSError):  # nothing to look with just now: the last look counts
+                    if known is not None:
+                        after[plan.agent] = known
+                else:
+                    after[plan.agent] = seen
+                    self._deliver(find_changes(plan, known, seen))
+            before = after
+            took_s = time.perf_counter() - started_s
+            with trio.move_on_after(
+                max(self._poll_s, min(POLL_SHARE * took_s, MAX_POLL_S)) if plans else math.inf
+            ):
+                await self._poll_again.wait()
 
-        return await trio.to_thread.run_sync(run, limiter=self._threads, abandon_on_cancel=True)
+    def _hint_everyone(self) -> None:
+        """Hint all agents: any of them may have missed a change."""
+        self._hints.add({hint for plan in self._plans.values() for hint in plan.hints})
 
-    def _hint(self, hints: Iterable[Hint]) -> None:
-        """Tell whom changes may concern, once each; an agent that was forgotten hears nothing."""
-        for agent, kind in sorted(set(hints)):
+    def _deliver(self, hints: set[Hint] | frozenset[Hint]) -> None:
+        """Hint agents; one that was forgotten hears nothing."""
+        self._note_states()
+        for agent, kind in sorted(hints):
             if agent in self._plans:
                 self._on_hint(agent, kind)
 
     def _note_states(self) -> None:
-        """Note for each agent how its changes are noticed now, and say what is new."""
+        """Note for each agent how its changes are noticed now, and log what is new."""
         polled: defaultdict[str, list[str]] = defaultdict(list)
         recovered = []
         before, self._states = self._states, {}
         for agent in self._plans:
-            reason = self._events.down or self._events.polled.get(agent, "")
+            queue = self._queues.get(agent)
+            reason = self._events.down or (queue.problem if queue is not None else "")
             old = before.get(agent)
             state = WatchState("polling" if reason else "events", reason, self._clock())
             if old is not None and old.mode == state.mode:
@@ -203,4 +257,5 @@ class Watcher:
             log.warning("watch.polling", agents=agents, reason=reason)
         if recovered:
             log.info("watch.recovered", agents=recovered)
-        self._poll_again.set()
+        if self._states != before:
+            self._poll_again.set()

@@ -1,11 +1,22 @@
-"""What differs between disk and rows, by stat alone, and since when."""
+"""What differs between disk and rows, by stat alone, since when, and in which groups it is read."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from memd.index.files import FileRow
-from memd.sync.disk.changes import CLOCK_GRAIN_NS, compare, count_behind, oldest_change_ms
+from memd.sync.disk.changes import (
+    CLOCK_GRAIN_NS,
+    GROUP_BYTES,
+    GROUP_FILES,
+    compare,
+    count_behind,
+    grouped,
+    oldest_change_ms,
+)
 from memd.sync.disk.discover import Discovery, Found
 
 WRITTEN_NS = 1_700_000_000_000_000_000
@@ -74,3 +85,17 @@ def test_a_change_is_as_old_as_its_write_but_no_older_than_the_last_sync() -> No
     only_new = compare(disk(found()), {}, {})
     assert oldest_change_ms(only_new, {}, last_sync_ms) == WRITTEN_NS // 1_000_000
     assert oldest_change_ms(only_new, {}, None) == WRITTEN_NS // 1_000_000
+
+
+@given(st.lists(st.integers(0, 2 * GROUP_BYTES), max_size=80))
+def test_groups_hold_every_file_in_order_and_are_small_unless_one_file_is_large(sizes: list[int]) -> None:
+    files = [found(f"memory/{number}.md", size=size) for number, size in enumerate(sizes)]
+    groups = list(grouped(files))
+    assert [each for group in groups for each in group] == files
+    for group in groups:
+        assert 1 <= len(group) <= GROUP_FILES
+        assert len(group) == 1 or sum(each.size for each in group) <= GROUP_BYTES
+
+
+def test_small_files_share_a_group() -> None:
+    assert len(list(grouped(found(str(number), size=500) for number in range(GROUP_FILES)))) == 1

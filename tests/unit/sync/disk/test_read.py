@@ -1,4 +1,4 @@
-"""A memory file's text: whole, unmoved, through no link."""
+"""A memory file's text: whole, unmoved, through no link; and why a path can't be read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.settings.schema import ExtraPath
-from memd.sync.disk.discover import Found, discover
-from memd.sync.disk.read import lines_of, read_file
+from memd.sync.disk.discover import LINK, Discovery, Found, discover
+from memd.sync.disk.read import lines_of, read_file, refusal_of
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
+from memd_client.messages import Skipped
 from tests.support.hostile import swapping
 
 LIMIT = 1_048_576
@@ -237,3 +238,46 @@ def test_of_a_file_beyond_the_limit_the_whole_lines_up_to_it_are_read(
     assert file.text == read.decode()
     assert file.hash == hashlib.sha256(read).hexdigest()
     assert file.size == len(data)  # the file is known by its own stat
+
+
+DAYS = ["memory/2026-01-16.md", "memory/2026-01-18.md"]
+
+
+def _days(beyond_limits: int = 0) -> Discovery:
+    files = {path: Found(path, f"/w/{path}", 1, 1, 1, 1) for path in DAYS}
+    return Discovery(files=files, skipped=[Skipped("memory/link", LINK)], beyond_limits=beyond_limits)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("memory/link/a.md", f"memory/link/a.md is left out: {LINK}"),
+        ("memory/.git/a.md", "hidden folders and"),
+        ("memory/venv/a.md", "venv are not memory"),
+        ("notes/a.md", "outside the memory files"),
+        ("/etc/passwd", "absolute"),
+    ],
+)
+def test_a_path_that_is_no_memory_is_refused_with_the_reason(path: str, said: str) -> None:
+    error = refusal_of(path, _days(), "/w")
+
+    assert isinstance(error, PathRefusedError)
+    assert said in error.message
+
+
+def test_a_missing_file_names_the_near_ones() -> None:
+    error = refusal_of("memory/2026-01-17.md", _days(), "/w")
+
+    assert isinstance(error, FileMissingError)
+    assert error.hint == "Did you mean memory/2026-01-16.md or memory/2026-01-18.md?"
+    assert error.data["near"] == DAYS
+
+
+def test_a_file_beyond_the_limits_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "old.md").write_text("old")
+
+    error = refusal_of("memory/old.md", _days(beyond_limits=1), str(tmp_path))
+
+    assert isinstance(error, PathRefusedError)
+    assert "max_agent_files" in error.hint

@@ -1,4 +1,4 @@
-"""Polling: what changed between two looks, and whom it concerns."""
+"""Polling: which of an agent's files changed between two looks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.sync.disk.filesystems import Mounts
-from memd.sync.watch.folders import Hint, WatchPlan, survey
 from memd.sync.watch.poll import Snapshot, find_changes, look
+from memd.sync.watch.queue import Hint, WatchPlan
+from memd_client.errors import FileUnreadableError
 
 
 class Scene:
@@ -23,14 +23,13 @@ class Scene:
         self.memory.mkdir(parents=True)
         self.sessions.mkdir()
         self.plan = WatchPlan("ann", root / "ws", (), (self.sessions,))
-        self.before: Snapshot = {}
+        self.before: Snapshot | None = None
         self.changes()
 
-    def changes(self) -> set[Hint]:
-        """Return whom the changes since the last look concern."""
-        before = self.before
-        self.before = look(survey((self.plan,), Mounts(), (), "all"), before)
-        return find_changes(before, self.before)
+    def changes(self) -> frozenset[Hint]:
+        """Return what changed since the last look."""
+        before, self.before = self.before, look(self.plan, self.before)
+        return find_changes(self.plan, before, self.before)
 
 
 @pytest.fixture
@@ -55,7 +54,7 @@ NOTES: list[tuple[str, Callable[[Scene], object]]] = [
     ("change with its old time", _restore_time),
     ("delete", lambda scene: (scene.memory / "a.md").unlink()),
     ("rename", lambda scene: (scene.memory / "a.md").rename(scene.memory / "z.md")),
-    ("new folder", lambda scene: (scene.memory / "sub").mkdir()),
+    ("link", lambda scene: (scene.memory / "sub").symlink_to(scene.sessions)),
     ("root file", lambda scene: (scene.memory.parent / "MEMORY.md").write_text("x")),
     ("root renamed", lambda scene: scene.memory.parent.rename(scene.memory.parent.parent / "away")),
 ]
@@ -88,19 +87,13 @@ def test_what_can_not_matter_is_not_found(scene: Scene) -> None:
     assert scene.changes() == set()
 
 
-def test_without_a_descriptor_the_last_look_stands(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    layout = survey((scene.plan,), Mounts(), (), "all")
-    (scene.memory / "b.md").write_text("x")
-
+def test_a_look_without_a_descriptor_fails(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str) -> object:
         raise OSError(errno.EMFILE, "Too many open files", path)
 
-    # given a process that can open nothing, nothing seems changed
+    (scene.memory / "b.md").write_text("x")
     with monkeypatch.context() as patched:
         patched.setattr(os, "scandir", refuse)
-        during = look(layout, scene.before)
-        with pytest.raises(OSError, match="Too many open files"):
-            survey((scene.plan,), Mounts(), (), "all")
-    assert find_changes(scene.before, during) == set()
-    # and the change is found as soon as it can
-    assert find_changes(during, look(layout, during)) == {("ann", "memory")}
+        with pytest.raises(FileUnreadableError, match="Too many open files"):
+            scene.changes()
+    assert scene.changes() == {("ann", "memory")}

@@ -1,381 +1,416 @@
-"""The watcher: after the last change a hint comes, for the right agent, whatever happens to the folders."""
+"""The watcher: after the last change a hint comes, for the right agent, whatever happens to the folders.
+
+One contract for inotify, watchfiles and polling.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
 from memd.settings.schema import ExtraPath
-from memd.sync.watch.events import STEP_MS, FileEvents
-from memd.sync.watch.watcher import Watcher, WatchPlan, WatchState
-from tests.support.watching import Heard, armed, reached, watching, workspace_at
+from memd.sync.watch.watcher import Mechanism, Watcher, WatchPlan, WatchState
+from tests.support.watching import STEP_S, Heard, armed, reached, watched_below, watching, workspace_at
 
 FILES = 200
 
-Story = Callable[[Path, Watcher, Heard], Awaitable[None]]
+MECHANISMS: tuple[Mechanism, ...] = ("inotify", "watchfiles", "poll")
+if sys.platform != "linux":
+    MECHANISMS = MECHANISMS[1:]
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
 
 
-def _tell(tmp_path: Path, story: Story) -> None:
-    """Run a story of one agent, whose workspace is `ws` and has one folder below `memory`."""
-
-    async def main() -> None:
-        workspace = workspace_at(tmp_path / "ws", "old")
-        async with watching(WatchPlan("ann", workspace)) as (watcher, heard):
-            assert watcher.state("ann") == WatchState("events", "", 1_000)
-            assert armed(watcher) == 4
-            await story(workspace, watcher, heard)
-
-    trio.run(main)
+@pytest.fixture(autouse=True)
+def eager_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let polling take more of a machine that has other things to do."""
+    monkeypatch.setattr("memd.sync.watch.watcher.POLL_SHARE", 1)
 
 
-def _touch(path: bytes) -> None:
-    """Make a file whose name may be anything, or open it for writing."""
-    with open(path, "w"):
-        pass
+@asynccontextmanager
+async def watching_by(
+    mechanism: Mechanism, *plans: WatchPlan, **options: Any
+) -> AsyncIterator[tuple[Watcher, Heard]]:
+    """Run a watcher that uses one mechanism, and polls often."""
+    async with watching(*plans, **{"mechanism": mechanism, "poll_s": 0.05, **options}) as (watcher, heard):
+        yield watcher, heard
 
 
-async def _is_followed(folder: Path, heard: Heard) -> None:
+async def is_followed(folder: Path, heard: Heard) -> None:
     """Hold that changes in a folder are noticed, and not by a watch that ends in a moment."""
-    for text in ("one", "two", "three"):
+    for text in ("one", "two", "three!"):
         (folder / "one-more.md").write_text(text)
         await heard.next("ann")
 
 
-def test_files_created_right_after_their_folder_are_hinted(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        new = workspace / "memory" / "new"
-        new.mkdir()
-        for number in range(FILES):
-            (new / f"{number}.md").write_text("x")
-        await heard.next("ann")
-        await reached(lambda: armed(watcher) == 5)
-        await _is_followed(new, heard)
-
-    _tell(tmp_path, story)
-
-
-def test_files_created_right_after_folders_three_deep_are_hinted(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        deep = workspace / "memory" / "a" / "b" / "c"
-        for number in range(FILES):
-            deep.mkdir(parents=True, exist_ok=True)
-            (deep / f"{number}.md").write_text("x")
-            (deep.parent / f"{number}.md").write_text("x")
-        await heard.next("ann")
-        await reached(lambda: armed(watcher) == 7)
-        await _is_followed(deep, heard)
-
-    _tell(tmp_path, story)
-
-
-def test_files_that_trickle_into_new_folders_are_hinted(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        # given folders that appear while the watch over the ones before is being armed
-        here = workspace / "memory"
-        for depth in range(8):
-            await trio.sleep(0.1)
-            here = here / str(depth)
-            here.mkdir()
-            (here / "note.md").write_text("x")
-        await heard.next("ann")
-        await reached(lambda: armed(watcher) == 12)
-        await _is_followed(here, heard)
-
-    _tell(tmp_path, story)
-
-
-def test_a_note_saved_by_replacing_it_is_hinted_each_time(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        note = workspace / "memory" / "note.md"
-        for number in range(4):
-            (note.parent / ".note.md.swp").write_text(str(number))
-            os.replace(note.parent / ".note.md.swp", note)
-            await heard.next("ann")
-        assert armed(watcher) == 4
-
-    _tell(tmp_path, story)
-
-
-def test_a_note_is_hinted_when_it_grows_and_when_it_goes(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        note = workspace / "memory" / "old" / "note.md"
-        note.write_text("one")
-        await heard.next("ann")
-        with note.open("a") as file:
-            file.write("two")
-        await heard.next("ann")
-        note.unlink()
-        await heard.next("ann")
-        (workspace / "MEMORY.md").write_text("x")
-        await heard.next("ann")
-
-    _tell(tmp_path, story)
-
-
-def test_a_root_deleted_and_made_again_is_followed(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        shutil.rmtree(workspace)
-        await heard.next("ann")
-        await reached(lambda: armed(watcher) == 1)
-        workspace_at(workspace)
-        (workspace / "memory" / "note.md").write_text("x")
-        await heard.next("ann")
-        await reached(lambda: armed(watcher) == 3)
-        await _is_followed(workspace / "memory", heard)
-
-    _tell(tmp_path, story)
-
-
-def test_a_root_replaced_in_one_go_is_followed(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        for _ in range(3):
-            # given the same folders anew, maybe with the same inodes: the old watch sees none of them
-            shutil.rmtree(workspace)
-            workspace_at(workspace, "old")
-            (workspace / "memory" / "note.md").write_text("x")
-            await heard.next("ann")
-        for folder in (workspace / "memory" / "old", workspace / "memory"):
-            await _is_armed_anew(watcher, folder, heard)
-
-    _tell(tmp_path, story)
-
-
-async def _is_armed_anew(watcher: Watcher, folder: Path, heard: Heard) -> None:
-    """Hold that changes in a folder are noticed soon: it may be armed a moment after the last hint."""
+async def is_followed_soon(folder: Path, heard: Heard) -> None:
+    """Hold that changes in a folder are noticed soon: it may be watched a moment after the last hint."""
     so_far = len(heard.hints)
     number = 0
     with trio.fail_after(20):
         while len(heard.hints) == so_far:
             (folder / f"{number}.md").write_text("x")
             number += 1
-            await trio.sleep(0.3)
-    await _is_followed(folder, heard)
+            await trio.sleep(0.1)
+    await is_followed(folder, heard)
 
 
-def test_a_root_renamed_away_and_back_is_followed(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        os.rename(workspace, tmp_path / "away")
+Story = Callable[[Path, Heard], Awaitable[None]]
+
+
+async def fill_new_folder(workspace: Path, heard: Heard) -> None:
+    new = workspace / "memory" / "new"
+    new.mkdir()
+    for number in range(FILES):
+        (new / f"{number}.md").write_text("x")
+    await heard.next("ann")
+    await is_followed(new, heard)
+
+
+async def fill_folders_three_deep(workspace: Path, heard: Heard) -> None:
+    deep = workspace / "memory" / "a" / "b" / "c"
+    for number in range(FILES):
+        deep.mkdir(parents=True, exist_ok=True)
+        (deep / f"{number}.md").write_text("x")
+        (deep.parent / f"{number}.md").write_text("x")
+    await heard.next("ann")
+    await is_followed(deep, heard)
+
+
+async def trickle_into_new_folders(workspace: Path, heard: Heard) -> None:
+    here = workspace / "memory"
+    for depth in range(8):
+        await trio.sleep(0.05)
+        here = here / str(depth)
+        here.mkdir()
+        (here / "note.md").write_text("x")
+    await heard.next("ann")
+    await is_followed(here, heard)
+
+
+async def save_by_replacing(workspace: Path, heard: Heard) -> None:
+    note = workspace / "memory" / "note.md"
+    for number in range(4):
+        (note.parent / ".note.md.swp").write_text(str(number))
+        os.replace(note.parent / ".note.md.swp", note)
         await heard.next("ann")
-        await reached(lambda: armed(watcher) == 1)
-        (tmp_path / "away" / "memory" / "note.md").write_text("x")
-        (tmp_path / "away").rename(workspace)
+
+
+async def grow_and_delete(workspace: Path, heard: Heard) -> None:
+    note = workspace / "memory" / "old" / "note.md"
+    note.write_text("one")
+    await heard.next("ann")
+    with note.open("a") as file:
+        file.write("two")
+    await heard.next("ann")
+    note.unlink()
+    await heard.next("ann")
+    (workspace / "MEMORY.md").write_text("x")
+    await heard.next("ann")
+
+
+async def make_root_again(workspace: Path, heard: Heard) -> None:
+    shutil.rmtree(workspace)
+    await heard.next("ann")
+    workspace_at(workspace)
+    (workspace / "memory" / "note.md").write_text("x")
+    await heard.next("ann")
+    await is_followed(workspace / "memory", heard)
+
+
+async def replace_root_in_one_go(workspace: Path, heard: Heard) -> None:
+    for number in range(3):
+        # given the same folders again, maybe with the same inodes: the old watch sees none of them
+        shutil.rmtree(workspace)
+        workspace_at(workspace, "old")
+        (workspace / "memory" / "note.md").write_text("x" * (number + 1))
         await heard.next("ann")
-        await reached(lambda: armed(watcher) == 4)
-        await _is_followed(workspace / "memory" / "old", heard)
-
-    _tell(tmp_path, story)
+    for folder in (workspace / "memory" / "old", workspace / "memory"):
+        await is_followed_soon(folder, heard)
 
 
-def test_a_root_that_was_not_there_at_the_start_is_followed(tmp_path: Path) -> None:
-    async def main() -> None:
-        workspace = tmp_path / "not" / "yet" / "ws"
-        async with watching(WatchPlan("ann", workspace)) as (watcher, heard):
-            assert armed(watcher) == 1
-            (workspace_at(workspace) / "memory" / "note.md").write_text("x")
-            await heard.next("ann")
-            await reached(lambda: armed(watcher) == 3)
-            await _is_followed(workspace / "memory", heard)
-
-    trio.run(main)
+async def rename_root_away_and_back(workspace: Path, heard: Heard) -> None:
+    away = workspace.with_name("away")
+    os.rename(workspace, away)
+    await heard.next("ann")
+    (away / "memory" / "note.md").write_text("x")
+    away.rename(workspace)
+    await heard.next("ann")
+    await is_followed(workspace / "memory" / "old", heard)
 
 
-def test_a_folder_renamed_far_above_is_found_in_time(tmp_path: Path) -> None:
-    async def main() -> None:
-        workspace = workspace_at(tmp_path / "x" / "y" / "ws")
-        async with watching(WatchPlan("ann", workspace), recheck_s=0.2) as (_, heard):
-            # given a new tree in the place of the watched one, with nothing watched having moved itself
-            workspace_at(tmp_path / "new" / "y" / "ws")
-            (tmp_path / "x").rename(tmp_path / "gone")
-            (tmp_path / "new").rename(tmp_path / "x")
-            await heard.next("ann")
-            await _is_followed(workspace / "memory", heard)
-
-    trio.run(main)
+async def move_folder_in(workspace: Path, heard: Heard) -> None:
+    tree = workspace.with_name("tree")
+    (tree / "deep").mkdir(parents=True)
+    (tree / "deep" / "note.md").write_text("x")
+    tree.rename(workspace / "memory" / "tree")
+    await heard.next("ann")
+    await is_followed(workspace / "memory" / "tree" / "deep", heard)
 
 
-def test_a_name_that_is_not_utf8_makes_its_folder_polled_until_it_is_gone(tmp_path: Path) -> None:
-    async def main() -> None:
-        ann, bob = workspace_at(tmp_path / "ann"), workspace_at(tmp_path / "bob")
-        odd = os.fsencode(ann / "memory") + b"/caf\xe9.md"  # Latin-1
-        plans = (WatchPlan("ann", ann), WatchPlan("bob", bob))
-        async with watching(*plans, poll_s=0.05, recheck_s=0.2) as (watcher, heard):
-            _touch(odd)
-            await reached(lambda: watcher.state("ann").mode == "polling")
-            assert "ann/memory holds a file name that is not UTF-8" in watcher.state("ann").reason
-            assert watcher.state("bob").mode == "events"
-            # then its notes are noticed all the same, however often the name is touched
-            for number in range(3):
-                _touch(odd)
-                (ann / "memory" / "note.md").write_text(str(number))
-                await heard.next("ann")
-            (bob / "memory" / "note.md").write_text("x")
-            await heard.next("bob")
-            # and events carry on once it is gone
-            os.unlink(odd)
-            await reached(lambda: watcher.state("ann") == WatchState("events", "", 1_000))
-            await reached(lambda: armed(watcher) == 5)
-            await _is_followed(ann / "memory", heard)
-
-    trio.run(main)
+STORIES: tuple[Story, ...] = (
+    fill_new_folder,
+    fill_folders_three_deep,
+    trickle_into_new_folders,
+    save_by_replacing,
+    grow_and_delete,
+    make_root_again,
+    replace_root_in_one_go,
+    rename_root_away_and_back,
+    move_folder_in,
+)
 
 
-def test_a_linked_folder_is_not_followed(tmp_path: Path) -> None:
-    async def story(workspace: Path, watcher: Watcher, heard: Heard) -> None:
-        (tmp_path / "big" / "tree").mkdir(parents=True)
-        (workspace / "memory" / "link").symlink_to(tmp_path / "big")
-        (workspace / "memory" / "note.md").write_text("x")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("story", STORIES, ids=[story.__name__ for story in STORIES])
+async def test_every_change_is_hinted(tmp_path: Path, mechanism: Mechanism, story: Story) -> None:
+    workspace = workspace_at(tmp_path / "ws", "old")
+    (workspace / "memory" / "old" / "first.md").write_text("x")
+    async with watching_by(mechanism, WatchPlan("ann", workspace)) as (watcher, heard):
+        expected = "polling" if mechanism == "poll" else "events"
+        await reached(lambda: watcher.state("ann").mode == expected)
+        await is_followed(workspace / "memory" / "old", heard)
+        await story(workspace, heard)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_a_root_that_was_not_there_at_the_start_is_followed(
+    tmp_path: Path, mechanism: Mechanism
+) -> None:
+    workspace = tmp_path / "not" / "yet" / "ws"
+    async with watching_by(mechanism, WatchPlan("ann", workspace)) as (_, heard):
+        (workspace_at(workspace) / "memory" / "note.md").write_text("x")
+        await is_followed_soon(workspace / "memory", heard)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_a_folder_renamed_far_above_is_found_in_time(tmp_path: Path, mechanism: Mechanism) -> None:
+    workspace = workspace_at(tmp_path / "x" / "y" / "ws")
+    async with watching_by(mechanism, WatchPlan("ann", workspace), recheck_s=0.2) as (_, heard):
+        # given a new tree in the place of the watched one, with nothing watched having moved itself
+        workspace_at(tmp_path / "new" / "y" / "ws")
+        (tmp_path / "new" / "y" / "ws" / "MEMORY.md").write_text("x")
+        (tmp_path / "x").rename(tmp_path / "gone")
+        (tmp_path / "new").rename(tmp_path / "x")
         await heard.next("ann")
+        await is_followed_soon(workspace / "memory", heard)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_two_names_of_one_workspace_hint_both_agents(tmp_path: Path, mechanism: Mechanism) -> None:
+    workspace = workspace_at(tmp_path / "ws")
+    (tmp_path / "alias").symlink_to(workspace)
+    plans = (WatchPlan("ann", workspace), WatchPlan("bob", tmp_path / "alias"))
+    async with watching_by(mechanism, *plans) as (_, heard):
+        await is_followed_soon(workspace / "memory", heard)
         so_far = len(heard.hints)
-        (tmp_path / "big" / "note.md").write_text("x")
-        (tmp_path / "big" / "tree" / "note.md").write_text("x")
-        (workspace / "memory" / "last.md").write_text("x")
+        (workspace / "memory" / "note.md").write_text("x")
+        await reached(lambda: set(heard.hints[so_far:]) == {("ann", "memory"), ("bob", "memory")})
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_extra_paths_and_transcripts_are_followed_as_what_they_are(
+    tmp_path: Path, mechanism: Mechanism
+) -> None:
+    folder, single, sessions = tmp_path / "docs", tmp_path / "other" / "one.md", tmp_path / "a" / "sessions"
+    single.parent.mkdir()
+    extras = (ExtraPath(path=str(folder)), ExtraPath(path="../other/one.md"))
+    plan = WatchPlan("ann", workspace_at(tmp_path / "ws"), extras, (sessions,))
+    async with watching_by(mechanism, plan) as (_, heard):
+        await reached(lambda: {("ann", "memory"), ("ann", "sessions")} <= set(heard.hints))
+        # given a folder, a file and transcripts that come after the start
+        (folder / "deep").mkdir(parents=True)
+        (folder / "deep" / "note.md").write_text("x")
+        await is_followed_soon(folder / "deep", heard)
+        for text in ("one", "other"):
+            (single.parent / "one.md.tmp").write_text(text)
+            os.replace(single.parent / "one.md.tmp", single)
+            await heard.next("ann")
+        sessions.mkdir(parents=True)
+        await is_hinted_soon(sessions / "s.jsonl", heard, "sessions")
+        (sessions / "openclaw-agent.sqlite-wal").write_text("frames")
+        await heard.next("ann", "sessions")
+
+
+async def is_hinted_soon(file: Path, heard: Heard, kind: str) -> None:
+    """Hold that a file that grows is hinted, now or once its folder is watched."""
+    so_far = len(heard.hints)
+    with trio.fail_after(20):
+        while ("ann", kind) not in heard.hints[so_far:]:
+            with file.open("a") as lines:
+                lines.write("{}\n")
+            await trio.sleep(0.1)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_a_plan_may_change_while_the_watcher_runs(tmp_path: Path, mechanism: Mechanism) -> None:
+    ann, bob, extra = workspace_at(tmp_path / "ann"), workspace_at(tmp_path / "bob"), tmp_path / "extra"
+    extra.mkdir()
+    async with watching_by(mechanism, WatchPlan("ann", ann)) as (watcher, heard):
+        heard.follow(watcher, WatchPlan("bob", bob))
+        await heard.next("bob")
+        heard.follow(watcher, WatchPlan("bob", bob, (ExtraPath(path=str(extra)),)))
+        await heard.next("bob")
+        (extra / "note.md").write_text("x")
+        await heard.next("bob")
+        # when an agent is forgotten, it gets no more hints
+        watcher.forget("bob")
+        watcher.forget("bob")
+        assert watcher.state("bob") == WatchState("off")
+        so_far = len(heard.hints)
+        (extra / "note.md").write_text("y")
+        (ann / "memory" / "note.md").write_text("x")
         await heard.next("ann")
-        assert armed(watcher) == 4
-        assert len(heard.hints) == so_far + 1
-
-    _tell(tmp_path, story)
+        assert {agent for agent, _ in heard.hints[so_far:]} == {"ann"}
 
 
-def test_only_the_agent_concerned_is_hinted(tmp_path: Path) -> None:
-    async def main() -> None:
-        plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
-        async with watching(*plans) as (watcher, heard):
-            # given a note, a new folder and a root that goes, all of one agent
-            (tmp_path / "ann" / "memory" / "note.md").write_text("x")
-            assert set(await heard.next("ann")) == {("ann", "memory")}
-            (tmp_path / "ann" / "memory" / "new").mkdir()
-            await reached(lambda: armed(watcher) == 6)
-            shutil.rmtree(tmp_path / "ann")
-            await reached(lambda: armed(watcher) == 3)
-            # then the other hears nothing until its own
-            assert ("bob", "memory") not in heard.hints[2:]
-            (tmp_path / "bob" / "memory" / "note.md").write_text("x")
-            await heard.next("bob")
-
-    trio.run(main)
-
-
-def test_two_names_of_one_workspace_hint_both_agents(tmp_path: Path) -> None:
-    async def main() -> None:
-        workspace = workspace_at(tmp_path / "ws")
-        (tmp_path / "alias").symlink_to(workspace)
-        async with watching(WatchPlan("ann", workspace), WatchPlan("bob", tmp_path / "alias")) as (_, heard):
-            (workspace / "memory" / "note.md").write_text("x")
-            assert set(await heard.next("bob")) == {("ann", "memory"), ("bob", "memory")}
-
-    trio.run(main)
-
-
-def test_files_that_can_not_matter_give_no_hint(tmp_path: Path) -> None:
-    async def main() -> None:
-        # given a workspace beside the indexes, and one that holds them
-        state = workspace_at(tmp_path / "state")
-        beside, around = WatchPlan("ann", workspace_at(state / "workspace")), WatchPlan("bob", state)
-        async with watching(beside, around) as (_, heard):
-            so_far = len(heard.hints)
-            for name in ("main.sqlite", "main.sqlite-wal", "main.sqlite-shm", "main.sqlite-journal"):
-                (state / "memory" / name).write_text("x")
-                (state / "memory" / name).write_text("y")
-            (state / "memory" / "main.sqlite-wal").unlink()
-            (state / "workspace" / "tool.py").write_text("x")
-            (state / "workspace" / "README.md").write_text("x")
-            (state / "workspace" / "src").mkdir()
-            (state / "openclaw.json").write_text("{}")
-            (state / "workspace" / "memory" / "last.md").write_text("x")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_a_name_that_is_not_utf8_ends_nothing(tmp_path: Path, mechanism: Mechanism) -> None:
+    memory = workspace_at(tmp_path / "ws") / "memory"
+    async with watching_by(mechanism, WatchPlan("ann", tmp_path / "ws"), retry_s=0.5) as (watcher, heard):
+        await is_followed_soon(memory, heard)
+        os.close(os.open(os.fsencode(memory) + b"/caf\xe9.md", os.O_CREAT | os.O_WRONLY))  # Latin-1
+        if mechanism == "watchfiles":
+            await reached(lambda: "not UTF-8; rename it" in watcher.state("ann").reason)
+        else:
             await heard.next("ann")
-            assert heard.hints[so_far:] == [("ann", "memory")]
-
-    trio.run(main)
-
-
-def test_transcripts_are_hinted_as_such(tmp_path: Path) -> None:
-    async def main() -> None:
-        sessions = tmp_path / "agents" / "ann" / "sessions"
-        plan = WatchPlan("ann", workspace_at(tmp_path / "ws"), (), (sessions,))
-        async with watching(plan) as (watcher, heard):
-            assert sorted(heard.hints) == [("ann", "memory"), ("ann", "sessions")]
-            sessions.mkdir(parents=True)
-            await reached(lambda: armed(watcher) == 5)
-            (sessions / "s.jsonl").write_text("{}\n")
-            assert set(await heard.next("ann", "sessions")) == {("ann", "sessions")}
-
-    trio.run(main)
-
-
-def test_a_plan_may_change_while_the_watcher_runs(tmp_path: Path) -> None:
-    async def main() -> None:
-        ann, bob, extra = workspace_at(tmp_path / "ann"), workspace_at(tmp_path / "bob"), tmp_path / "extra"
-        extra.mkdir()
-        async with watching(WatchPlan("ann", ann)) as (watcher, heard):
-            watcher.watch(WatchPlan("bob", bob))
-            await heard.next("bob")
-            watcher.watch(WatchPlan("bob", bob, (ExtraPath(path=str(extra)),)))
-            await heard.next("bob")
-            (extra / "note.md").write_text("x")
-            await heard.next("bob")
-            # when an agent is forgotten, it is heard of no more
-            watcher.forget("bob")
-            watcher.forget("bob")
-            assert watcher.state("bob") == WatchState("off")
-            so_far = len(heard.hints)
-            (extra / "note.md").write_text("y")
-            (ann / "memory" / "note.md").write_text("x")
+        for text in ("one", "two", "three"):
+            (memory / f"{text}.md").write_text(text)
             await heard.next("ann")
-            assert {agent for agent, _ in heard.hints[so_far:]} == {"ann"}
-
-    trio.run(main)
 
 
-def test_two_hundred_new_folders_are_armed_few_times(tmp_path: Path) -> None:
-    armings: list[int] = []
+@pytest.mark.parametrize("mechanism", ["inotify", "poll"])
+@on_linux
+async def test_what_can_not_matter_gives_no_hint(tmp_path: Path, mechanism: Mechanism) -> None:
+    # given a workspace beside the indexes, one that holds them, and transcripts
+    state, sessions = workspace_at(tmp_path / "state"), tmp_path / "sessions"
+    sessions.mkdir()
+    beside = WatchPlan("ann", workspace_at(state / "workspace"), (), (sessions,))
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (state / "workspace" / "memory" / "link").symlink_to(linked)
+    async with watching_by(mechanism, beside, WatchPlan("bob", state)) as (_, heard):
+        await is_followed_soon(state / "workspace" / "memory", heard)
+        await trio.sleep(0.2)
+        so_far = len(heard.hints)
+        for name in ("main.sqlite", "main.sqlite-wal", "main.sqlite-shm", "main.sqlite-journal", "a.md.tmp"):
+            (state / "memory" / name).write_text("x")
+            (state / "memory" / name).write_text("y")
+        (state / "memory" / "main.sqlite-wal").unlink()
+        for name in ("tool.py", "README.md", "memory/.hidden.txt"):
+            (state / "workspace" / name).write_text("x")
+        for name in ("src", "memory/.git", "memory/venv"):
+            (state / "workspace" / name).mkdir()
+        (state / "openclaw.json").write_text("{}")
+        (linked / "note.md").write_text("links are not followed")
+        (sessions / "sessions.json").write_text("{}")
+        # a reader of a database makes these, and deletes them
+        (sessions / "openclaw-agent.sqlite-wal").touch()
+        (sessions / "openclaw-agent.sqlite-shm").write_text("x")
+        (sessions / "openclaw-agent.sqlite-wal").unlink()
+        (state / "workspace" / "memory" / "last.md").write_text("x")
+        await heard.next("ann")
+        assert heard.hints[so_far:] == [("ann", "memory")]
 
-    def arm(folders: list[str], step_ms: int) -> FileEvents:
-        armings.append(len(folders))
-        return FileEvents(folders, step_ms)
 
-    async def main() -> None:
-        workspace = workspace_at(tmp_path / "ws")
-        async with watching(WatchPlan("ann", workspace), arm=arm, step_ms=STEP_MS) as (watcher, heard):
-            began_s = trio.current_time()
-            for number in range(FILES):
-                (workspace / "memory" / str(number)).mkdir()
-                await trio.sleep(0.002)
-            took_s = trio.current_time() - began_s
-            await reached(lambda: armed(watcher) == 3 + FILES)
-            await _is_followed(workspace / "memory" / "199", heard)
-        assert len(armings) <= 4 + took_s / (3 * STEP_MS / 1000)
+@pytest.mark.parametrize("mechanism", ["inotify", "poll"])
+@on_linux
+async def test_only_the_agent_concerned_is_hinted(tmp_path: Path, mechanism: Mechanism) -> None:
+    plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
+    async with watching_by(mechanism, *plans) as (_, heard):
+        await is_followed_soon(tmp_path / "ann" / "memory", heard)
+        await trio.sleep(0.2)
+        so_far = len(heard.hints)
+        # given a note, a folder with a note and a root that goes, all of one agent
+        await is_followed(tmp_path / "ann" / "memory", heard)
+        (tmp_path / "ann" / "memory" / "new").mkdir()
+        await is_followed(tmp_path / "ann" / "memory" / "new", heard)
+        shutil.rmtree(tmp_path / "ann")
+        await heard.next("ann")
+        # then the other hears nothing until its own
+        assert set(heard.hints[so_far:]) == {("ann", "memory")}
+        (tmp_path / "bob" / "memory" / "note.md").write_text("x")
+        await heard.next("bob")
 
-    trio.run(main)
+
+@on_linux
+async def test_the_folders_that_matter_are_watched_and_no_others(tmp_path: Path) -> None:
+    workspace = workspace_at(tmp_path / "ws", "a/b", ".git/x", "node_modules/y")
+    (workspace / "src").mkdir()
+    for folder in ("docs/deep", "other", "big/tree", "sessions/below", "home"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "other" / "one.md").write_text("x")
+    (workspace / "memory" / "link").symlink_to(tmp_path / "big")
+    (tmp_path / "home" / "ws").symlink_to(workspace)
+    extras = (ExtraPath(path=str(tmp_path / "docs")), ExtraPath(path=str(tmp_path / "other" / "one.md")))
+    plan = WatchPlan("ann", tmp_path / "home" / "ws", extras, (tmp_path / "sessions",))
+    async with watching(plan) as (watcher, _):
+        expected = [".", "docs", "docs/deep", "home", "home/ws", "home/ws/memory", "home/ws/memory/a"]
+        expected += ["home/ws/memory/a/b", "other", "sessions"]
+        assert watched_below(watcher, tmp_path) == expected
+
+
+@on_linux
+async def test_a_missing_root_has_the_nearest_folder_above_watched(tmp_path: Path) -> None:
+    async with watching(WatchPlan("ann", tmp_path / "home" / "ann" / "ws")) as (watcher, _):
+        assert watched_below(watcher, tmp_path) == ["."]
+
+
+@on_linux
+async def test_two_hundred_new_folders_cost_few_looks(tmp_path: Path) -> None:
+    workspace = workspace_at(tmp_path / "ws")
+    async with watching(WatchPlan("ann", workspace)) as (watcher, heard):
+        so_far, began_s = len(heard.hints), trio.current_time()
+        for number in range(FILES):
+            (workspace / "memory" / str(number)).mkdir()
+            await trio.sleep(0.002)
+        took_s = trio.current_time() - began_s
+        await reached(lambda: armed(watcher) == 3 + FILES)
+        assert len(heard.hints) - so_far <= 2 + took_s / STEP_S
+        await is_followed(workspace / "memory" / "199", heard)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors can't be listed here")
-def test_a_watcher_that_stops_leaves_nothing_open(tmp_path: Path) -> None:
-    def holds_inotify() -> bool:
+@pytest.mark.parametrize(("mechanism", "held"), [("inotify", 1), ("watchfiles", 1), ("poll", 0)])
+async def test_one_inotify_instance_serves_all_and_is_given_back(
+    tmp_path: Path, mechanism: Mechanism, held: int
+) -> None:
+    def instances() -> int:
+        count = 0
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(FileNotFoundError):  # closed since
-                if "inotify" in os.readlink(f"/proc/self/fd/{name}"):
-                    return True
-        return False
+                count += "inotify" in os.readlink(f"/proc/self/fd/{name}")
+        return count
 
-    async def main() -> None:
-        async with watching(WatchPlan("ann", workspace_at(tmp_path / "ws")), step_ms=STEP_MS):
-            assert holds_inotify()
-        await reached(lambda: not holds_inotify())
+    plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
+    await reached(lambda: instances() == 0)
+    async with watching_by(mechanism, *plans) as (_, heard):
+        await is_followed_soon(tmp_path / "ann" / "memory", heard)
+        await reached(lambda: instances() == held)
+    await reached(lambda: instances() == 0)
 
-    trio.run(main)
+
+@on_linux
+async def test_another_mechanism_takes_over_while_the_watcher_runs(tmp_path: Path) -> None:
+    workspace = workspace_at(tmp_path / "ws")
+    async with watching(WatchPlan("ann", workspace), poll_s=0.05) as (watcher, heard):
+        for mechanism in ("poll", "watchfiles", "inotify", "poll", "auto"):
+            watcher.use(mechanism)
+            await reached(lambda: (watcher.state("ann").mode == "polling") == (watcher._mechanism == "poll"))
+            await is_followed_soon(workspace / "memory", heard)
 
 
-def test_without_a_plan_nothing_is_armed() -> None:
-    async def main() -> None:
-        async with watching() as (watcher, heard):
-            assert repr(watcher) == "<Watcher of 0 agents, 0 polled, 0 folders armed>"
-            assert watcher.state("ann").mode == "off"
-            assert heard.hints == []
-
-    trio.run(main)
+async def test_without_a_plan_nothing_is_watched() -> None:
+    async with watching() as (watcher, heard):
+        assert repr(watcher) == "<Watcher of 0 agents, 0 polled, 0 folders armed>"
+        assert watcher.state("ann").mode == "off"
+        assert heard.hints == []

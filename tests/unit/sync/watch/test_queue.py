@@ -1,4 +1,4 @@
-"""A look that stands without looking again: as true as a new one, whatever happens to the files."""
+"""A look that is known to be unchanged is as true as a new one, whatever happens to the files."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 from memd.settings.schema import ExtraPath
 from memd.sync import sources as sources_module
-from memd.sync.disk.change_tracker import MOST_LINKED, STANDS_S, ChangeTracker, InotifyTracker
 from memd.sync.disk.discover import Discovery, discover
-from memd.sync.disk.inotify import Inotify
 from memd.sync.sources import SourceLimits, Sources
-from tests.support.edits import Edit, EditedMemory, Look, scripts
+from memd.sync.watch.inotify import Inotify
+from memd.sync.watch.queue import LOOK_VALID_S, MAX_LINKED_FILES, Interest
+from memd.sync.watch.watcher import Watcher
+from tests.support.edits import Edit, EditedMemory, Look, random_edits, scripts
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's notes are Linux's alone")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
 
 WIDE = SourceLimits(1_000_000, 100_000, 10_000_000_000)
 
@@ -46,18 +48,28 @@ class Clock:
         return self.now_s
 
 
+def watcher_by(now: Callable[[], float], **options: Any) -> Watcher:
+    """Return a watcher that hints nothing."""
+    return Watcher(lambda *_: None, clock=lambda: 1, now=now, **options)
+
+
 class Looked:
     """One agent's sources over a workspace, with every look at all files counted."""
 
     def __init__(
-        self, workspace: Path, extras: tuple[ExtraPath, ...] = (), notes: InotifyTracker | None = None
+        self, workspace: Path, extras: tuple[ExtraPath, ...] = (), watcher: Watcher | None = None
     ) -> None:
         self.workspace = workspace
         self.extras = extras
         self.clock = Clock()
-        self.notes = notes or InotifyTracker()
-        self.sources = Sources(workspace, extras, WIDE, None, ChangeTracker(self.notes, self.clock))
+        self.watcher = watcher or watcher_by(self.clock)
+        self.sources = Sources(workspace, extras, WIDE, None, self.watcher.queue("ann"))
         self.looks = 0
+
+    def count(self, *arguments: Any) -> Discovery:
+        """Look at all files, and count that."""
+        self.looks += 1
+        return discover(*arguments)
 
     def find(self) -> Discovery:
         """Return what the sources say is there."""
@@ -86,15 +98,11 @@ def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looked]:
         (workspace / name).write_text("a note\n")
     looked = Looked(workspace)
 
-    def count(*arguments: object) -> Discovery:
-        looked.looks += 1
-        return discover(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(sources_module, "discover", count)
+    monkeypatch.setattr(sources_module, "discover", looked.count)
     assert len(looked.find().files) == 3
     yield looked
     looked.sources.close()
-    looked.notes.close()
+    looked.watcher.close()
 
 
 def test_while_nothing_changes_nothing_is_looked_at_again(looked: Looked) -> None:
@@ -198,7 +206,7 @@ def test_a_note_with_a_second_name_may_be_written_by_that(looked: Looked) -> Non
 def test_many_notes_with_second_names_are_looked_at_together(looked: Looked) -> None:
     away = looked.workspace.parent / "away"
     away.mkdir()
-    for number in range(MOST_LINKED + 1):
+    for number in range(MAX_LINKED_FILES + 1):
         note = looked.workspace / "memory" / f"{number}.md"
         note.write_text("x\n")
         os.link(note, away / note.name)
@@ -212,7 +220,7 @@ def test_what_is_written_to_a_mapping_is_seen_when_it_is_closed_and_soon_before(
         mapped = mmap.mmap(file.fileno(), 0)
     mapped[0:1] = b"A"
     mapped.flush()
-    looked.clock.now_s += STANDS_S + 0.1
+    looked.clock.now_s += LOOK_VALID_S + 0.1
     assert looked.is_right()
     mapped[1:2] = b"B"
     mapped.close()
@@ -220,7 +228,7 @@ def test_what_is_written_to_a_mapping_is_seen_when_it_is_closed_and_soon_before(
 
 
 def test_no_look_stands_for_long(looked: Looked) -> None:
-    looked.clock.now_s += STANDS_S + 0.1
+    looked.clock.now_s += LOOK_VALID_S + 0.1
     looked.find()
     assert looked.looks == 2
 
@@ -238,17 +246,27 @@ def test_more_than_the_kernel_can_note_is_a_reason_to_look(looked: Looked) -> No
     assert looked.is_right()
 
 
-def test_on_a_file_system_others_write_to_every_look_is_at_all_files(tmp_path: Path) -> None:
+def test_a_file_system_others_write_to_is_looked_at_each_time(tmp_path: Path) -> None:
     device = tmp_path.stat().st_dev
     table = tmp_path / "mountinfo"
     table.write_text(f"1 0 {os.major(device)}:{os.minor(device)} / / rw - nfs4 server:/ rw\n")
-    notes = InotifyTracker(table)
+    watcher = watcher_by(Clock(), mount_table=table)
     (tmp_path / "memory").mkdir()
-    journal = ChangeTracker(notes)
-    sources = Sources(tmp_path, (), WIDE, None, journal)
-    sources.find()
-    assert not journal.stands()
-    notes.close()
+    queue = watcher.queue("ann")
+    Sources(tmp_path, (), WIDE, None, queue).find()
+    assert not queue.is_unchanged()
+    assert "is on nfs4, where changes made elsewhere raise no file events" in queue.problem
+    watcher.close()
+
+
+@pytest.mark.parametrize("mechanism", ["watchfiles", "poll"])
+def test_another_mechanism_never_knows_that_nothing_changed(looked: Looked, mechanism: Any) -> None:
+    sources = Sources(
+        looked.workspace, (), WIDE, None, watcher_by(looked.clock, mechanism=mechanism).queue("ann")
+    )
+    for _ in range(3):
+        assert len(sources.find().files) == 3
+    assert looked.looks == 4
 
 
 def test_without_room_for_another_watch_every_look_is_at_all_files(
@@ -264,21 +282,21 @@ def test_without_room_for_another_watch_every_look_is_at_all_files(
     assert looked.looks == 4
 
 
-def test_without_a_queue_every_look_is_at_all_files(
+def test_without_an_inotify_instance_every_look_is_at_all_files(
     looked: Looked, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refuse(_: Inotify) -> None:
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(Inotify, "__init__", refuse)
-    sources = Sources(looked.workspace, (), WIDE, None, ChangeTracker(InotifyTracker()))
+    sources = Sources(looked.workspace, (), WIDE, None, watcher_by(looked.clock).queue("ann"))
     for _ in range(3):
         assert len(sources.find().files) == 3
     assert looked.looks == 4
 
 
 def test_agents_with_one_workspace_don_t_take_each_other_s_notes(looked: Looked) -> None:
-    other = Looked(looked.workspace, (), looked.notes)
+    other = Looked(looked.workspace, (), looked.watcher)
     other.find()
     for text in ("one\n", "two\n"):
         (looked.workspace / "memory/a.md").write_text(text)
@@ -290,7 +308,7 @@ def test_agents_with_one_workspace_don_t_take_each_other_s_notes(looked: Looked)
 
 
 def test_a_closed_daemon_s_notes_are_of_no_use(looked: Looked) -> None:
-    looked.notes.close()
+    looked.watcher.close()
     (looked.workspace / "memory/a.md").write_text("other\n")
     assert looked.is_right()
     assert looked.is_right()
@@ -315,6 +333,33 @@ def test_threads_that_look_at_once_all_see_what_was_there_before(looked: Looked)
     assert looked.is_right()
 
 
+@pytest.mark.parametrize(
+    ("interest", "yes", "no"),
+    [
+        (Interest("/w", "memory"), ["x.md", "X.MD", ".draft.md"], ["x.txt", "x.md~", "index.sqlite-wal"]),
+        (Interest("/w", "memory", frozenset({"memory"})), ["memory", "Memory"], ["memory.md", "src"]),
+        (
+            Interest("/w", "sessions"),
+            ["s.jsonl", "s.jsonl.reset.2026", "s.jsonl.zst", "openclaw-agent.sqlite"],
+            [
+                "sessions.json",
+                "x.md",
+                "openclaw-agent.sqlite-shm",
+                "openclaw-agent.sqlite-wal",
+                "main.sqlite",
+            ],
+        ),
+    ],
+)
+def test_names_that_can_matter_are_told_from_those_that_can_not(
+    interest: Interest, yes: list[str], no: list[str]
+) -> None:
+    names = yes + no
+    assert [
+        each for each in names if interest.includes(each) and interest.wants_hint(each, is_folder=False)
+    ] == yes
+
+
 @pytest.mark.parametrize("extras", [(), EXTRAS, (ExtraPath(path="."),)], ids=["plain", "extras", "all of it"])
 @settings(max_examples=40, deadline=None)
 @given(script=scripts(looks=False))
@@ -333,4 +378,25 @@ def test_whatever_is_edited_a_look_that_stands_is_right(
                 (beside / f"{number % 3}.md").write_text(f"{number}\n")
                 (Path(folder) / "alone.md").write_text(f"{number}\n")
             assert looked.is_right()
-        looked.notes.close()
+        looked.watcher.close()
+
+
+@pytest.mark.parametrize(
+    ("edits", "seed"), [(300, 1), pytest.param(10_000, 2, marks=pytest.mark.long)], ids=["some", "many"]
+)
+def test_after_every_random_edit_the_queue_agrees_with_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: int, seed: int
+) -> None:
+    memory = EditedMemory(tmp_path / "workspace")
+    looked = Looked(memory.workspace, EXTRAS)
+    monkeypatch.setattr(sources_module, "discover", looked.count)
+    differences = []
+    for number, edit in enumerate(random_edits(edits, seed)):
+        memory.do(edit)
+        for _ in range(2):  # the second time mostly without a look
+            if not looked.is_right():
+                differences.append((number, edit))
+    print(f"{edits} edits, {2 * edits} searches, {looked.looks} looks, {len(differences)} differences")
+    assert differences == []
+    assert looked.looks < 1.5 * edits
+    looked.watcher.close()

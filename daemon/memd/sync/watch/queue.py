@@ -1,0 +1,389 @@
+"""One watch queue per agent: hints for its sync, and whether anything changed since its files were looked at.
+
+A look at the disk asks for the state of each file: some microseconds a file, in every search. Each look names the
+folders it lists, and those are watched from then on (`FolderEvents`). If inotify reports no event since the last look,
+that look still holds. It is asked inside the search: an event is in the kernel's queue before the system call that
+caused it returns, so what was written before the search is noticed.
+
+Some changes raise no event. They are found by the state of a root or a file, or nothing is taken for unchanged:
+
+- a folder above the agent's own may be renamed: its roots are checked each time;
+- a file with a second name may be written by that one: it is checked each time;
+- what others do on a server's file system, and what a new mount hides: every search looks at all files;
+- what is written into a mapping in memory, until it is closed, and by a second name that came later: no look holds for
+  longer than `LOOK_VALID_S`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import structlog
+import trio
+
+from memd.settings.agents import OPENCLAW_DATABASE
+from memd.settings.schema import ExtraPath
+from memd.sync.disk.discover import DiscoveryObserver, Names
+from memd.sync.disk.rules import is_markdown, is_walked
+from memd.sync.disk.safe_open import OpenFolder
+
+log = structlog.get_logger(__name__)
+
+LOOK_VALID_S: Final = 2.0
+MAX_LINKED_FILES: Final = 64
+"""Files with a second name that are checked one by one; if there are more, all files are looked at."""
+
+Kind = Literal["memory", "sessions"]
+Hint = tuple[str, Kind]
+"""An agent, and which of its files may have changed."""
+
+Key: TypeAlias = int | str
+"""A watched folder: inotify's number or, for watchfiles, its path."""
+
+NOWHERE: Final = 0
+"""The key of a folder that isn't there; inotify counts from one."""
+
+State = tuple[int, ...]
+"""What a stat says of a file or a root."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchPlan:
+    """What matters to one agent. Session folders are watched without what is below them."""
+
+    agent: str
+    workspace: Path
+    extra_paths: tuple[ExtraPath, ...] = ()
+    session_folders: tuple[Path, ...] = ()
+
+    @property
+    def hints(self) -> frozenset[Hint]:
+        """The agent with each kind of file it has."""
+        kinds: tuple[Kind, ...] = ("memory", "sessions") if self.session_folders else ("memory",)
+        return frozenset((self.agent, kind) for kind in kinds)
+
+
+class Interest(NamedTuple):
+    """Why a folder is watched. `names`, casefolded, are those that matter; None: all notes or all transcripts."""
+
+    path: str
+    kind: Kind
+    names: Names = None
+
+    @property
+    def is_transcripts(self) -> bool:
+        """Whether the folder holds transcripts."""
+        return self.names is None and self.kind == "sessions"
+
+    def includes(self, name: str) -> bool:
+        """Return whether what happens to a name (empty: the folder itself) may change what a look finds."""
+        return not name or self.names is None or name.casefold() in self.names
+
+    def wants_hint(self, name: str, *, is_folder: bool) -> bool:
+        """Return whether what happens to a name is worth a sync."""
+        if not name or self.names is not None:
+            return True
+        if self.kind == "memory":
+            return is_markdown(name) or (is_folder and is_walked(name))
+        return is_transcript(name) and not _is_empty_log(os.path.join(self.path, name))
+
+
+def is_transcript(name: str) -> bool:
+    """Return whether a file may hold a session, rotations and the database's log included."""
+    # The shared memory beside the database moves whenever it is read, by the daemon too.
+    return ".jsonl" in name or (name.startswith(OPENCLAW_DATABASE) and not name.endswith("-shm"))
+
+
+def _is_empty_log(path: str) -> bool:
+    """Return whether a path is a database's log that holds nothing: one comes and goes with every reader."""
+    try:
+        return path.endswith("-wal") and os.lstat(path).st_size == 0
+    except OSError:
+        return True
+
+
+class Hints:
+    """Hints from any thread that wait to be taken on the loop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: set[Hint] = set()
+        self._loop: trio.lowlevel.TrioToken | None = None
+        self._more = trio.Event()
+
+    def add(self, hints: Iterable[Hint] = ()) -> None:
+        """Add hints; with none, only wake the taker."""
+        new = set(hints)
+        with self._lock:
+            if new and new <= self._waiting:
+                return
+            self._waiting |= new
+        if self._loop is not None:
+            with suppress(trio.RunFinishedError):
+                self._loop.run_sync_soon(self._wake, idempotent=True)
+
+    async def take(self) -> set[Hint]:
+        """Wait until something was added since the last call, and return it."""
+        if self._loop is None:
+            self._loop = trio.lowlevel.current_trio_token()
+        else:
+            await self._more.wait()
+        self._more = trio.Event()
+        with self._lock:
+            hints, self._waiting = self._waiting, set()
+        return hints
+
+    def _wake(self) -> None:
+        """Have `take` return."""
+        self._more.set()
+
+
+class Watched(NamedTuple):
+    """What came of watching a folder: its key, or None and the problem; an empty problem is none of the system's."""
+
+    key: Key | None
+    problem: str = ""
+
+
+class FolderEvents:
+    """The watched folders of all agents. This one gets no events: every search looks at the disk.
+
+    Attributes:
+        down: Why there are no events for any folder, or nothing.
+        folders: Who is interested in each folder; guarded by `lock`.
+    """
+
+    def __init__(self, down: str = "") -> None:
+        self.down = down
+        self.lock = threading.Lock()
+        self.folders: dict[Key, dict[WatchQueue, set[Interest]]] = {}
+
+    def read(self) -> bool:
+        """Report all events until now to the queues (never waits); return whether that is every change."""
+        return False
+
+    def add(
+        self, queue: WatchQueue, interest: Interest, *, follow: bool, opened: OpenFolder | None = None
+    ) -> Watched:
+        """Report a folder's events to a queue from now on."""
+        return Watched(None)
+
+    def forget(self, queue: WatchQueue, keys: set[Key]) -> None:
+        """Report the events of some folders to a queue no more."""
+        with self.lock:
+            for key in keys:
+                queues = self.folders.get(key, {})
+                queues.pop(queue, None)
+                if not queues and self.folders.pop(key, None) is not None:
+                    self._drop(key)
+
+    async def run(self, on_change: Callable[[], None]) -> None:
+        """Report events as they come, until cancelled; `on_change` is called when `down` has changed."""
+        await trio.sleep_forever()
+
+    def close(self) -> None:
+        """Give back what is open; there are no events from now on."""
+
+    def _drop(self, key: Key) -> None:
+        """Watch a folder no more; the lock is held."""
+
+    def _report(self, key: Key, name: str, *, is_folder: bool) -> None:
+        """Report an event to the queues it concerns; the lock is held."""
+        for queue, interests in self.folders.get(key, {}).items():
+            for interest in interests:
+                queue.note_event(interest, name, is_folder=is_folder)
+
+    def _report_all(self) -> None:
+        """Report to every queue that anything may have changed; the lock is held."""
+        for queue in {queue for queues in self.folders.values() for queue in queues}:
+            queue.note_change()
+
+
+class WatchQueue(DiscoveryObserver):
+    """What is known of one agent's folders since they were looked at.
+
+    One `look` at a time, in which each folder is entered before it is listed: the caller holds a lock of its own.
+
+    Attributes:
+        problem: Why events don't report every change of the agent's folders, or nothing.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        events: Callable[[], FolderEvents],
+        plans: Mapping[str, WatchPlan],
+        hints: Hints,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.problem = ""
+        self._agent = agent
+        self._current_events = events
+        self._events = events()
+        self._plans = plans
+        self._hints = hints
+        self._now = now
+        self._is_unchanged = False
+        self._is_certain = False
+        self._is_incomplete = False
+        self._since_s = 0.0
+        self._keys: set[Key] = set()
+        self._entered: set[Key] = set()
+        self._states: list[tuple[str, bool, State]] = []
+        self._problem = ""
+
+    def __repr__(self) -> str:
+        state = "unchanged" if self._is_unchanged else "changed"
+        return f"<WatchQueue of {self._agent}, {len(self._keys)} folders, {state}>"
+
+    def is_unchanged(self) -> bool:
+        """Return whether all is known to be as the last look saw it (blocking, but for some microseconds)."""
+        if not self._is_unchanged or self._now() - self._since_s > LOOK_VALID_S:
+            return False
+        self._events.read()  # clears the flag if there was an event
+        # Asked after the events, whatever `read` returned: another thread may have read them.
+        return self._is_unchanged and not self._has_moved()
+
+    def recheck(self) -> None:
+        """Hint the agent if its roots moved, or if another look may end its problem (blocking)."""
+        if self.problem or self._is_incomplete or self._has_moved(roots_only=True):
+            self.note_change()
+
+    def note_event(self, interest: Interest, name: str, *, is_folder: bool) -> None:
+        """Take what happened to a name in a folder, or to the folder itself."""
+        if not interest.includes(name):
+            return
+        if not (interest.is_transcripts and name):
+            self._is_unchanged = False
+        if interest.wants_hint(name, is_folder=is_folder):
+            self._hints.add([(self._agent, interest.kind)])
+
+    def note_change(self) -> None:
+        """Take that anything may have changed."""
+        self._is_unchanged = False
+        plan = self._plans.get(self._agent)
+        if plan is not None:
+            self._hints.add(plan.hints)
+
+    # --- a look -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def look(self) -> Iterator[None]:
+        """Watch all folders entered within the block and, if it doesn't fail, no others."""
+        self._begin()
+        try:
+            yield
+        except BaseException:
+            self.give_up()
+            self._is_incomplete = True
+            self._keys |= self._entered
+            raise
+        self._end()
+
+    def enter(
+        self, folder: str, names: Names = None, *, is_root: bool = False, opened: OpenFolder | None = None
+    ) -> None:
+        """Watch a folder that is about to be listed."""
+        if is_root:
+            self.enter_above(folder)
+        watched = self._add(Interest(folder, "memory", names), follow=is_root, opened=opened)
+        if watched.key is None or (is_root and watched.key == NOWHERE):
+            self.give_up()
+        if is_root:
+            self._states.append((folder, True, _state_of(folder, True)))
+
+    def enter_above(self, path: str) -> None:
+        """Watch the folder above a root, in which the root may come and go."""
+        self._enter_above(path, "memory")
+
+    def give_up(self) -> None:
+        """Take that nothing is certain after this look: something isn't watched."""
+        self._is_certain = self._is_unchanged = False
+
+    def watch_file(self, path: str, facts: os.stat_result | None) -> None:
+        """Check a file that may change without an event each time."""
+        if self._is_certain:
+            self._states.append((path, False, () if facts is None else _file_state(facts)))
+            if len(self._states) > MAX_LINKED_FILES:
+                self.give_up()
+
+    def close(self) -> None:
+        """Watch no folder any more."""
+        self.give_up()
+        self._entered, self._states, self._problem = set(), [], ""
+        self._end()
+
+    def _begin(self) -> None:
+        """Begin a look."""
+        if self._events is not (current := self._current_events()):
+            self._events, self._keys = current, set()
+        self._is_certain = self._events.read()
+        self._since_s = self._now()
+        self._entered, self._states, self._problem = set(), [], ""
+        self._is_unchanged = self._is_certain
+        plan = self._plans.get(self._agent)
+        for folder in plan.session_folders if plan is not None else ():
+            location = os.path.abspath(folder)
+            self._enter_above(location, "sessions")
+            self._add(Interest(location, "sessions"), follow=True)
+
+    def _end(self) -> None:
+        """End a look that didn't fail."""
+        before, self._keys = self._keys, self._entered
+        self._events.forget(self, before - self._keys)
+        self._is_incomplete = False
+        if self._keys != before:
+            log.debug("watch.armed", agent=self._agent, folders=len(self._keys))
+        if self.problem != self._problem:
+            self.problem = self._problem
+            self._hints.add()
+
+    def _add(self, interest: Interest, *, follow: bool, opened: OpenFolder | None = None) -> Watched:
+        """Watch a folder for one more reason."""
+        watched = self._events.add(self, interest, follow=follow, opened=opened)
+        if watched.key is None:
+            self._problem = self._problem or watched.problem
+        else:
+            self._entered.add(watched.key)
+        return watched
+
+    def _enter_above(self, path: str, kind: Kind) -> None:
+        """Watch the nearest folder above a path, by its name and behind links, for the next name on the way down."""
+        for way in {path, os.path.realpath(path)}:
+            below = way
+            while (above := os.path.dirname(below)) != below:
+                name = os.path.basename(below).casefold()
+                watched = self._events.add(self, Interest(above, kind, frozenset({name})), follow=True)
+                if watched.key is not None:
+                    self._entered.add(watched.key)
+                if watched.key != NOWHERE:
+                    break
+                below = above
+
+    def _has_moved(self, *, roots_only: bool = False) -> bool:
+        """Return whether a root, or a file that is checked each time, is not what the last look saw."""
+        return any(
+            _state_of(path, is_root) != state
+            for path, is_root, state in self._states
+            if is_root or not roots_only
+        )
+
+
+def _state_of(path: str, is_root: bool) -> State:
+    """Return what something is now: which folder, for a root, or a file's state; nothing if it isn't there."""
+    with suppress(OSError):
+        facts = os.stat(path, follow_symlinks=is_root)
+        return (facts.st_dev, facts.st_ino) if is_root else _file_state(facts)
+    return ()
+
+
+def _file_state(facts: os.stat_result) -> State:
+    """Return what of a file's stat moves with every change."""
+    return facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns

@@ -11,8 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.part import Figure, at_most
-from memd.embedding.remote.providers.api import EmbeddingApi, Endpoint
-from tests.support.remotes import APIS
+from memd.embedding.remote.endpoint import Endpoint
+from memd.embedding.remote.providers.api import EmbeddingApi
+from memd.embedding.remote.providers.table import APIS
 
 TEXTS: Final = 100
 DIMS: Final = 1_536
@@ -44,7 +45,7 @@ def reading_figures(rounds: int) -> Iterator[Figure]:
 
 
 def _api(name: str) -> EmbeddingApi:
-    return APIS[name](Endpoint(name, "a-model", "https://host.test/v1"))  # type: ignore[call-arg]
+    return APIS[name](Endpoint(name, "a-model", "https://host.test/v1"))
 
 
 def _least_s(run: Callable[[], object]) -> float:

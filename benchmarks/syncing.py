@@ -26,10 +26,10 @@ from benchmarks.scale_process import processor_s
 from benchmarks.seeds import SeedsChunk, SeedsIndex
 from benchmarks.vector_server import MODEL, running_server, vector_of
 from memd.embedding.remote.accounts import Accounts
-from memd.embedding.remote.batching import take_batch
+from memd.embedding.remote.batches import take_batch
 from memd.embedding.remote.catalog import KNOWN
-from memd.embedding.remote.providers.api import Endpoint
-from memd.embedding.remote.providers.http import Http
+from memd.embedding.remote.endpoint import Endpoint
+from memd.embedding.remote.http import Http
 from memd.embedding.secret import Secret
 from memd.text.cut.chunking import embedded_text
 from memd.text.cut.passages import cut_passages

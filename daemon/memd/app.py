@@ -23,7 +23,7 @@ from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.policy import RunnerSettings
 from memd.embedding.local.reference import ModelReference
 from memd.embedding.remote.accounts import Accounts
-from memd.embedding.remote.providers.http import Http
+from memd.embedding.remote.http import Http
 from memd.lifecycle.host import Host
 from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer

@@ -62,7 +62,6 @@ def home(server: ProviderServer) -> Iterator[StateHome]:
 def test_jobs_outlive_a_killed_daemon_and_buy_nothing_twice(home: StateHome, server: ProviderServer) -> None:
     assert server.batches is not None
     server.batches.looks_to_finish = None
-    # given a backlog that was handed to the batch API, but for the newest texts
     with DaemonProcess(home) as daemon:
         wait(lambda: status(daemon).jobs)
         wait(
@@ -71,14 +70,12 @@ def test_jobs_outlive_a_killed_daemon_and_buy_nothing_twice(home: StateHome, ser
         before = status(daemon)
         assert before.chunks_pending + before.vectors == NOTES
         assert sum(job.texts for job in before.jobs) >= NEWEST
-        # when the daemon is killed while the jobs run
         daemon.kill()
     assert before.filling is not None
     jobs = set(server.batches.jobs)
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
         wait(lambda: status(daemon).jobs)
         assert {job.id for job in status(daemon).jobs} <= jobs
-        # then the next one finds them, collects what they bring and makes no others for these texts
         server.batches.looks_to_finish = 1
         wait(lambda: status(daemon).chunks_pending == 0)
         assert client.search("the lamp of pier 3").mode == "hybrid"

@@ -11,19 +11,21 @@ from typing import Any
 import pytest
 import trio
 
-from memd.embedding.remote.accounts import Account, Accounts
+from memd.embedding.remote.account import Account
+from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.bulk.api import BulkApi, BulkResults
 from memd.embedding.remote.bulk.file_jobs import OPENAI, VOYAGE, FileJobs
 from memd.embedding.remote.bulk.gemini_jobs import GeminiJobs
 from memd.embedding.remote.bulk.jobs import JobRecord, records_from_json, records_to_json
 from memd.embedding.remote.bulk.run import BulkRun
 from memd.embedding.remote.catalog import KNOWN
-from memd.embedding.remote.providers.http import Http
+from memd.embedding.remote.http import Http
+from memd.embedding.remote.providers.table import APIS
 from memd.settings.schema import Batch
 from tests.support.provider_errors import Reply
 from tests.support.provider_jobs import BatchDesk
 from tests.support.provider_server import ProviderServer
-from tests.support.remotes import APIS, MovableClock, endpoint_of
+from tests.support.remotes import MovableClock, endpoint_of
 
 SPACE = "5pace00000000000"
 
@@ -138,7 +140,7 @@ async def bench(
     http, accounts = Http(), Accounts(None, clock, daily_budget)
     where = endpoint_of(server, **endpoint)
     account = accounts.of(where, KNOWN[server.dialect].limits)
-    api = APIS[server.dialect](where)  # type: ignore[call-arg]
+    api = APIS[server.dialect](where)
     jobs: BulkApi
     if server.dialect == "gemini":
         jobs = GeminiJobs(api, http, account, prefix=prefix, pause=clock.pause)
@@ -146,7 +148,8 @@ async def bench(
         manner = VOYAGE if server.dialect == "voyage" else OPENAI
         jobs = FileJobs(api, http, account, manner, prefix=prefix, pause=clock.pause)
     try:
-        yield Bench(server, jobs, account, accounts, http, clock, store or KeptJobs())
+        with trio.fail_after(60):
+            yield Bench(server, jobs, account, accounts, http, clock, store or KeptJobs())
     finally:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
             await http.aclose()
@@ -156,9 +159,8 @@ def played(server: ProviderServer, play: Callable[[Bench], Awaitable[Any]], **op
     """Run a play with the batch API of a server, as one daemon's life; return what it returns."""
 
     async def main() -> Any:
-        with trio.fail_after(60):
-            async with bench(server, **options) as stage:
-                return await play(stage)
+        async with bench(server, **options) as stage:
+            return await play(stage)
 
     return trio.run(main)
 
@@ -173,7 +175,7 @@ async def harvest(stage: Bench, items: list[tuple[str, str]]) -> BulkResults:
 
 def small_jobs(stage: Bench, max_texts: int) -> None:
     """Have jobs hold that many texts at most."""
-    stage.api.max_texts = max_texts  # type: ignore[misc]
+    stage.api.max_texts = max_texts
 
 
 def jobs_made(server: ProviderServer) -> int:

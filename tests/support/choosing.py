@@ -14,7 +14,7 @@ from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.reference import ModelReference
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.accounts import Accounts
-from memd.embedding.remote.providers.http import Http
+from memd.embedding.remote.http import Http
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 
 KEYS = {

@@ -8,12 +8,12 @@ from functools import partial
 
 import trio
 
-from memd.embedding.remote.providers.api import ApiRequest
-from memd.embedding.remote.providers.http import Http, Patience, Reply
+from memd.embedding.remote.endpoint import ApiRequest, HttpReply, Timeouts
+from memd.embedding.remote.http import Http
 from memd_client.errors import MemdError
 
 KEY = "sk-test-0123456789abcdef"
-LONG = Patience(connect_s=5, read_s=20, write_s=20, total_s=20)
+LONG = Timeouts(connect_s=5, read_s=20, write_s=20, total_s=20)
 
 Behaviour = Callable[[trio.SocketStream], Awaitable[None]]
 """What is done after each request that came in whole."""
@@ -97,18 +97,18 @@ def request(
 
 def sent_to(
     behaviour: Behaviour,
-    patience: Patience = LONG,
+    timeouts: Timeouts = LONG,
     max_bytes: int = 1_000_000,
     headers: Mapping[str, str] | None = None,
-) -> tuple[Reply | MemdError, Peer]:
+) -> tuple[HttpReply | MemdError, Peer]:
     """Return what one request comes to, and the peer that got it."""
 
-    async def run() -> tuple[Reply | MemdError, Peer]:
+    async def run() -> tuple[HttpReply | MemdError, Peer]:
         with trio.fail_after(30):
             async with listening(behaviour) as (peer, http):
                 try:
                     return await http.send(
-                        request(peer.url, headers=headers), patience, max_bytes=max_bytes
+                        request(peer.url, headers=headers), timeouts, max_bytes=max_bytes
                     ), peer
                 except MemdError as error:
                     return error, peer

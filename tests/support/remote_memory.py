@@ -19,8 +19,8 @@ from memd.embedding.local.policy import RunnerSettings
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.catalog import KNOWN
-from memd.embedding.remote.providers.api import ApiRequest
-from memd.embedding.remote.providers.http import MAX_BYTES, Http, Patience, Reply
+from memd.embedding.remote.endpoint import ApiRequest, HttpReply, Timeouts
+from memd.embedding.remote.http import MAX_BYTES, Http
 from memd.settings.agents import load_home
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd_client.messages import SearchParams, SearchReply
@@ -39,11 +39,11 @@ class Waits:
 
     search_ms: int
     question_s: float
-    batch: Patience
+    batch: Timeouts
 
 
-USUAL = Waits(2_000, 20.0, Patience(connect_s=10.0, read_s=20.0, write_s=20.0, total_s=20.0))
-SHORT = Waits(1_000, 2.5, Patience(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=1.5))
+USUAL = Waits(2_000, 20.0, Timeouts(connect_s=10.0, read_s=20.0, write_s=20.0, total_s=20.0))
+SHORT = Waits(1_000, 2.5, Timeouts(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=1.5))
 """For providers that don't answer at all: the waits are spent to their end."""
 
 PATIENT_S = 30.0
@@ -56,9 +56,9 @@ DOCUMENT_KIND = {"gemini": "RETRIEVAL_DOCUMENT", "voyage": "document"}
 class NarrowHttp(Http):
     """Takes bodies of 1 MiB at most, so that one too big takes milliseconds and not seconds."""
 
-    async def send(self, request: ApiRequest, patience: Patience, *, max_bytes: int = MAX_BYTES) -> Reply:
+    async def send(self, request: ApiRequest, timeouts: Timeouts, *, max_bytes: int = MAX_BYTES) -> HttpReply:
         """Return the reply to a request; see `Http`."""
-        return await super().send(request, patience, max_bytes=max_bytes // 64)
+        return await super().send(request, timeouts, max_bytes=max_bytes // 64)
 
 
 class LoopbackChooser:
@@ -90,7 +90,7 @@ class LoopbackChooser:
             self._clock,
             pause=_hurried,
             query_timeout_s=self._waits.question_s,
-            batch_patience=self._waits.batch,
+            batch_timeouts=self._waits.batch,
         )
 
     async def rebuild(

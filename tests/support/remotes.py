@@ -1,40 +1,33 @@
-"""Remote providers over a loopback server, put together as the daemon does it; time moves as the test says."""
+"""Remote providers and accounts over a loopback server or none, put together as the daemon does it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import trio
 
-from memd.embedding.remote.accounts import Account, Accounts
+from memd.embedding.provider import BatchLimits
+from memd.embedding.remote.account import Account
+from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.catalog import KNOWN, limits_of
-from memd.embedding.remote.providers.api import EmbeddingApi, Endpoint
-from memd.embedding.remote.providers.compatible import CompatibleApi
-from memd.embedding.remote.providers.gemini import GeminiApi
-from memd.embedding.remote.providers.http import Http
-from memd.embedding.remote.providers.mistral import MistralApi
-from memd.embedding.remote.providers.ollama import OllamaApi
-from memd.embedding.remote.providers.openai import OpenAIApi
-from memd.embedding.remote.providers.voyage import VoyageApi
+from memd.embedding.remote.endpoint import Endpoint
+from memd.embedding.remote.http import Http
+from memd.embedding.remote.providers.api import EmbeddingApi
+from memd.embedding.remote.providers.table import APIS
 from memd.embedding.remote.remote import RemoteProvider
 from memd.embedding.secret import Secret
 from memd.embedding.space import VectorSpace
-from tests.support.provider_server import ProviderServer
+from memd_client.errors import ProviderFailedError, ProviderQuotaError, ProviderUnreachableError
+from tests.support.provider_errors import DialectName
+from tests.support.provider_server import ProviderServer, serving
 
 START_MS = 1_799_971_200_000
 """A midnight (UTC)."""
-
-APIS: dict[str, type[EmbeddingApi]] = {
-    "openai": OpenAIApi,
-    "gemini": GeminiApi,
-    "voyage": VoyageApi,
-    "mistral": MistralApi,
-    "ollama": OllamaApi,
-    "compatible": CompatibleApi,
-}
 
 
 class MovableClock:
@@ -77,7 +70,7 @@ def provider_over(
     """Return a provider that pauses by a clock of the test's."""
     known = KNOWN[dialect]
     return RemoteProvider(
-        APIS[dialect](endpoint),  # type: ignore[call-arg]
+        APIS[dialect](endpoint),
         VectorSpace(endpoint.provider, endpoint.model, dims=endpoint.dims),
         **{
             "http": http,
@@ -114,3 +107,112 @@ async def remote(
                 await provider.aclose()
                 await http.aclose()
             nursery.cancel_scope.cancel()
+
+
+ACCOUNT_LIMITS = BatchLimits(max_texts=10, max_tokens=1000, max_text_tokens=100, concurrency=2)
+ACCOUNT_URL = "https://user:pass-word@api.example/v1"
+ACCOUNT_KEY = "sk-a-key-nobody-may-see"
+DOWN = ProviderUnreachableError("nobody answers")
+NO_CREDIT = ProviderQuotaError("openai answered 429 (insufficient_quota)")
+
+
+def endpoint(
+    key: str | None = ACCOUNT_KEY, url: str = ACCOUNT_URL, provider: str = "openai", model: str = "m"
+) -> Endpoint:
+    return Endpoint(provider, model, url, Secret(key) if key else None)
+
+
+def accounts(clock: MovableClock | None = None, budget: int = 0, path: Path | None = None) -> Accounts:
+    return Accounts(path, clock or MovableClock(), budget)
+
+
+def spend(account: Account, tokens: int, *, estimate: int | None = None, metered: bool = True) -> None:
+    account.begin(tokens if estimate is None else estimate, metered=metered, model="m").succeeded(tokens)
+
+
+def fail(account: Account, error: ProviderFailedError, model: str = "m") -> None:
+    account.begin(1, metered=True, model=model).failed(error)
+
+
+@asynccontextmanager
+async def running(path: Path, clock: MovableClock, budget: int = 0) -> AsyncIterator[Accounts]:
+    """Accounts as a daemon has them from its start to its end."""
+    found = accounts(clock, budget, path)
+    async with trio.open_nursery() as nursery:
+        with trio.fail_after(10):
+            await nursery.start(found.run)
+        yield found
+        nursery.cancel_scope.cancel()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for something the disk does; trio's clock may stand still."""
+    limit = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < limit, "it never came"
+        await trio.lowlevel.checkpoint()
+
+
+SECRET_KEY = "sk-proj-0123456789abcdefghijklmn"
+
+
+def adapter(name: str, **fields: Any) -> EmbeddingApi:
+    """Return an adapter; `fields` are those of its endpoint that matter."""
+    facts = {"model": "a-model", "base_url": "https://host.test/v1", "key": Secret(SECRET_KEY), **fields}
+    return APIS[name](Endpoint(name, **facts))
+
+
+SMALL_LIMITS = BatchLimits(max_texts=4, max_tokens=1000, max_text_tokens=500, concurrency=2)
+ONE_AT_A_TIME = replace(SMALL_LIMITS, concurrency=1)
+
+
+class World:
+    """A server, and a provider that is put together as the daemon does it."""
+
+    def __init__(
+        self, server: ProviderServer, budget: int = 0, limits: BatchLimits = SMALL_LIMITS, **changes: Any
+    ) -> None:
+        self.server = server
+        self.limits = limits
+        self.http = Http()
+        self.clock = MovableClock()
+        self.pauses: list[float] = []
+        self.accounts = Accounts(None, self.clock, budget)
+        self.endpoint = replace(endpoint_of(server), **changes)
+        self.account: Account = self.accounts.of(self.endpoint, limits)
+
+    def provider(self, **options: Any) -> RemoteProvider:
+        """Return a provider; what it pauses is noted, and passes at once."""
+        found = {"limits": self.limits, "pause": self.pause, **options}
+        return provider_over(self.endpoint, self.server.dialect, self.http, self.account, self.clock, **found)
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        self.pauses.append(seconds)
+        await self.clock.pause(seconds)
+
+    @property
+    def asked(self) -> list[list[str]]:
+        """The texts of each request."""
+        return [call.texts for call in self.server.requests]
+
+
+@asynccontextmanager
+async def connected(dialect: DialectName = "openai", **options: Any) -> AsyncIterator[World]:
+    """Open a server and what a provider needs beside it; every request must be as the provider documents it."""
+    with serving(dialect, dims=32) as server:
+        world = World(server, **options)
+        try:
+            with trio.fail_after(60):
+                yield world
+        finally:
+            with trio.CancelScope(shield=True):
+                await world.http.aclose()
+    assert server.complaints == []
+
+
+async def until_seen(holds: Callable[[], bool]) -> None:
+    """Wait for something the server sees."""
+    with trio.fail_after(30):
+        while not holds():  # noqa: ASYNC110 - the server lives in threads
+            await trio.sleep(0.002)

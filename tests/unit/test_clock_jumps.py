@@ -8,10 +8,10 @@ import pytest
 import trio
 
 from memd.embedding.remote.account import Account
-from memd.embedding.remote.budget import DAY_MS, Budget
 from memd.embedding.remote.bulk.jobs import JobRecord
-from memd.embedding.remote.bulk.watch import CANCEL_MS, Job, JobWatch
-from memd.embedding.remote.retry import LONGEST_BACKOFF_S
+from memd.embedding.remote.bulk.run import CANCEL_MS, Job, JobPoller
+from memd.embedding.remote.circuit_breaker import LONGEST_BACKOFF_S
+from memd.embedding.remote.token_budget import DAY_MS, TokenBudget
 from memd.index.cache import SpaceKey
 from memd.index.connection import IndexFile
 from memd.index.meta import find_last_sync
@@ -24,9 +24,8 @@ from tests.support.fake_provider import FakeProvider
 from tests.support.indexes import EXTENSION
 from tests.support.meanings import TEXTS, FakeChooser, HandClock, meaning_of, run, until
 from tests.support.provider_server import serving
-from tests.support.remotes import MovableClock
+from tests.support.remotes import ACCOUNT_LIMITS, MovableClock, accounts, endpoint
 from tests.support.synced_text import scene_in
-from tests.unit.embedding.accounting import LIMITS, accounts, endpoint
 
 YEAR_MS = 365 * DAY_MS
 
@@ -124,7 +123,7 @@ def test_vectors_made_while_the_clock_was_ahead_are_renewed(tmp_path: Path) -> N
 
 def test_a_short_pause_stays_short_when_the_clock_goes_back() -> None:
     clock = MovableClock()
-    account: Account = accounts(clock).of(endpoint(), LIMITS)
+    account: Account = accounts(clock).of(endpoint(), ACCOUNT_LIMITS)
     account.rest(5.0)
     clock.now_ms -= YEAR_MS
     assert account.rest_s() <= LONGEST_BACKOFF_S
@@ -134,7 +133,7 @@ def test_a_short_pause_stays_short_when_the_clock_goes_back() -> None:
 
 def test_a_day_that_comes_back_finds_its_purse_as_it_was() -> None:
     clock = MovableClock()
-    budget = Budget(100, clock)
+    budget = TokenBudget(100, clock)
     budget.settle(0, 100)
     # when the clock is a year ahead for a while, and then at the beginning of time
     clock.now_ms += YEAR_MS
@@ -151,7 +150,7 @@ def test_a_day_that_comes_back_finds_its_purse_as_it_was() -> None:
 def test_what_an_earlier_run_bought_counts_when_the_clock_comes_right() -> None:
     clock = MovableClock()
     right_ms, clock.now_ms = clock.now_ms, 1000
-    budget = Budget(100, clock)
+    budget = TokenBudget(100, clock)
     budget.restore(right_ms // DAY_MS, 60)
     assert budget.spent == 0
     clock.now_ms = right_ms
@@ -172,7 +171,7 @@ def test_a_job_is_not_waited_for_longer_when_the_clock_goes_back() -> None:
             job = Job(record, stage.clock() + hour_ms, hour_ms)
             stage.clock.now_ms -= YEAR_MS
             back_ms = stage.clock()
-            watch = JobWatch(stage.api, stage.clock, stage.clock.pause, poll_s=60)
+            watch = JobPoller(stage.api, stage.clock, stage.clock.pause, poll_s=60)
             await watch.results_of(job)
             # an hour, a cancellation, and a look or two
             assert stage.clock() - back_ms < hour_ms + 2 * CANCEL_MS

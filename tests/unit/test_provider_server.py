@@ -1,4 +1,4 @@
-"""The provider server itself: it speaks each protocol, refuses what is wrong, and breaks as it is told to."""
+"""The provider server itself: it has each provider's interface, and refuses and notes every wrong request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,38 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from tests.support.provider_call import Answer, call
 from tests.support.provider_dialects import FACTS
 from tests.support.provider_errors import DialectName
-from tests.support.provider_faults import VECTOR_FAULTS, Fault, FaultKind
+from tests.support.provider_faults import VECTOR_FAULTS, FaultKind
 from tests.support.provider_server import KEY, ProviderServer, serving
-from tests.support.sockets import wait_until
+
+Answer = tuple[int, dict[str, str], Any]
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "compatible")
+
+
+def call(
+    server: ProviderServer,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    headers: dict[str, str] | None = None,
+    raw: bool = False,
+) -> Answer:
+    """Send one request and return (status, headers, JSON or bytes)."""
+    url = urlsplit(server.url)
+    connection = http.client.HTTPConnection(url.netloc, timeout=20)
+    try:
+        own = {"x-goog-api-key": KEY} if server.dialect == "gemini" else {"Authorization": f"Bearer {KEY}"}
+        kind = {"Content-Type": "application/json"} if body else {}
+        connection.request(method, url.path + path, body, {**own, **kind, **(headers or {})})
+        response = connection.getresponse()
+        data = response.read()
+        named = {name.lower(): value for name, value in response.headers.items()}
+        is_json = named.get("content-type") == "application/json" and data and not raw
+        return response.status, named, json.loads(data) if is_json else data
+    finally:
+        connection.close()
 
 
 def path_of(dialect: DialectName, model: str = "") -> str:
@@ -170,50 +194,6 @@ def test_ollama_takes_a_number_or_a_duration_to_keep_a_model_alive(value: object
         assert ask(server, ["a cat"], keep_alive="-1")[0] == 400
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(
-    ("kind", "statuses"),
-    [
-        ("unauthorized", (400, 401)),
-        ("forbidden", (403,)),
-        ("model_missing", (400, 404)),
-        ("rate_limited", (429,)),
-        ("quota", (402, 429)),
-        ("server_error", (500,)),
-        ("overloaded", (503,)),
-        ("text_refused", (400,)),
-    ],
-)
-def test_a_fault_has_the_providers_status_until_it_is_taken_away(
-    dialect: DialectName, kind: FaultKind, statuses: tuple[int, ...]
-) -> None:
-    with speaking(dialect) as server:
-        server.fault = Fault(kind)
-        assert ask(server, ["a cat"])[0] in statuses
-        server.fault = None
-        assert ask(server, ["a cat"])[0] == 200
-        assert server.complaints == []
-        assert [seen.fault for seen in server.requests] == [kind, None]
-
-
-def test_a_fault_meets_so_many_requests_and_texts_with_its_marker() -> None:
-    with speaking("openai") as server:
-        server.fault = Fault("server_error", times=1)
-        assert [ask(server, ["a"])[0] for _ in range(3)] == [500, 200, 200]
-        server.fault = Fault("text_refused", marker="BAD")
-        assert [ask(server, texts)[0] for texts in (["a"], ["a", "so BAD"], ["b"])] == [200, 400, 200]
-
-
-def test_a_pause_is_in_the_header_and_with_google_in_the_body() -> None:
-    with speaking("openai") as openai, speaking("gemini") as gemini:
-        openai.fault = Fault("rate_limited", retry_after=40)
-        gemini.fault = Fault("rate_limited", retry_after=40)
-        assert ask(openai, ["a"])[1]["retry-after"] == "40"
-        _, headers, value = ask(gemini, ["a"])
-        assert "retry-after" not in headers
-        assert value["error"]["details"][-1]["retryDelay"] == "40s"
-
-
 @pytest.mark.parametrize("kind", VECTOR_FAULTS)
 @pytest.mark.parametrize("dialect", ["openai", "gemini"])
 def test_vectors_are_spoiled_as_named(dialect: DialectName, kind: FaultKind) -> None:
@@ -239,71 +219,6 @@ def test_vectors_are_spoiled_as_named(dialect: DialectName, kind: FaultKind) -> 
             assert [row["index"] for row in rows] == wanted.get(kind, [0, 1, 2])
 
 
-def test_replies_break_as_named() -> None:
-    with speaking("openai") as server:
-        server.fault = Fault("reset")
-        with pytest.raises(ConnectionResetError):
-            ask(server, ["a"])
-        server.fault = Fault("hangup")
-        with pytest.raises(http.client.RemoteDisconnected):
-            ask(server, ["a"])
-        server.fault = Fault("cut_short")
-        with pytest.raises(http.client.IncompleteRead):
-            ask(server, ["a"])
-        server.fault = Fault("truncated")
-        with pytest.raises(json.JSONDecodeError):
-            ask(server, ["a"])
-        server.fault = Fault("html")
-        assert ask(server, ["a"])[2].startswith(b"<!DOCTYPE html>")
-        server.fault = Fault("empty")
-        assert ask(server, ["a"])[2] == {}
-        server.fault = Fault("giant")
-        assert len(ask(server, ["a"], raw=True)[2]) > 75_000_000
-
-
-def test_a_request_that_hangs_is_answered_once_the_fault_is_gone() -> None:
-    with speaking("openai") as server:
-        server.fault = "hang"
-        answers: list[Answer] = []
-        thread = threading.Thread(target=lambda: answers.append(ask(server, ["a"])))
-        thread.start()
-        wait_until(lambda: server.fault is not None and server.fault.met == 1)
-        assert not answers
-        server.fault = None
-        thread.join(20)
-        assert answers[0][0] == 200
-
-
-def test_a_reply_that_drips_does_not_end_by_itself() -> None:
-    with speaking("openai") as server:
-        server.fault = "drip"
-        url = urlsplit(server.url)
-        connection = http.client.HTTPConnection(url.netloc, timeout=20)
-        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-        connection.request("POST", "/v1/embeddings", json.dumps(body_of("openai", ["a"])), headers)
-        response = connection.getresponse()
-        assert response.read(5) == b'{"obj'
-        server.fault = None
-        with pytest.raises(http.client.IncompleteRead):
-            response.read()
-        connection.close()
-
-
-def test_the_server_ends_while_requests_hang() -> None:
-    with speaking("openai") as server:
-        server.fault = "hang"
-
-        def give_up() -> None:
-            with pytest.raises(ConnectionError):
-                ask(server, ["a"])
-
-        thread = threading.Thread(target=give_up)
-        thread.start()
-        wait_until(lambda: server.fault is not None and server.fault.met == 1)
-    thread.join(20)
-    assert not thread.is_alive()
-
-
 def test_ollama_can_refuse_a_second_request_beside_the_first() -> None:
     with speaking("ollama") as server:
         server.one_at_a_time, server.latency_s = True, 0.3
@@ -315,3 +230,57 @@ def test_ollama_can_refuse_a_second_request_beside_the_first() -> None:
             thread.join(20)
         assert sorted(statuses) == [200, 500]
         assert server.busiest == 2
+
+
+TEXTS = {"one": "the cat is ill", "two": "an invoice is due", "three": "blue shades"}
+
+
+def upload(server: ProviderServer, lines: list[dict[str, Any]], purpose: str = "batch") -> tuple[int, Any]:
+    """Upload a file of lines."""
+    content = "\n".join(json.dumps(line) for line in lines)
+    form = (
+        f'--BB\r\nContent-Disposition: form-data; name="purpose"\r\n\r\n{purpose}\r\n'
+        '--BB\r\nContent-Disposition: form-data; name="file"; filename="texts.jsonl"\r\n'
+        f"Content-Type: application/jsonl\r\n\r\n{content}\r\n--BB--\r\n"
+    )
+    headers = {"Content-Type": "multipart/form-data; boundary=BB"}
+    status, _, reply = call(server, "POST", "/files", form.encode(), headers)
+    return status, reply
+
+
+def test_what_is_wrong_with_files_and_jobs_is_refused_and_noted() -> None:
+    with serving("openai", dims=32) as server:
+        good = {"custom_id": "a", "method": "POST", "url": "/v1/embeddings"}
+        body = {"model": FACTS["openai"].model, "input": "a cat"}
+        assert upload(server, [{**good, "body": body}], purpose="assistants")[0] == 400
+        for lines in (
+            [{**good, "body": {**body, "surprise": 1}}],
+            [{**good, "body": body}, {**good, "body": body}],
+            [{**good, "url": "/v1/other", "body": body}],
+        ):
+            file_id = upload(server, lines)[1]["id"]
+            job = {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": "24h"}
+            assert call(server, "POST", "/batches", json.dumps(job).encode())[0] == 400
+        assert call(server, "GET", "/batches/none")[0] == 404
+        assert call(server, "GET", "/files/none/content")[0] == 404
+        assert len(server.complaints) == 6
+
+
+def gemini_job(server: ProviderServer, texts: dict[str, str], **more: Any) -> tuple[int, Any]:
+    """Start a job at Google's."""
+    model = FACTS["gemini"].model
+    content = {"model": f"models/{model}", "taskType": "RETRIEVAL_DOCUMENT"}
+    requests = [
+        {"request": {**content, "content": {"parts": [{"text": text}]}}, "metadata": {"key": key}}
+        for key, text in texts.items()
+    ]
+    batch = {"displayName": "texts", "inputConfig": {"requests": {"requests": requests}}, **more}
+    path = f"/models/{model}:asyncBatchEmbedContent"
+    status, _, reply = call(server, "POST", path, json.dumps({"batch": batch}).encode())
+    return status, reply
+
+
+def test_an_unknown_field_of_a_job_at_google_is_refused() -> None:
+    with serving("gemini", dims=32) as server:
+        assert gemini_job(server, TEXTS, surprise=1)[0] == 400
+        assert len(server.complaints) == 1

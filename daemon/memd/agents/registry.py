@@ -14,7 +14,7 @@ import trio
 from memd.agents.agent import AgentMemory
 from memd.agents.slot import AgentSlot
 from memd.agents.status import as_problem, model_status
-from memd.embedding.choose.stored_space import space_of_stored
+from memd.embedding.choose.local_choice import space_of_stored
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.library import ModelLibrary
 from memd.embedding.local.machine import load_memory_bytes

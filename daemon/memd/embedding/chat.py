@@ -1,7 +1,4 @@
-"""One question to a chat model that speaks as OpenAI does, for a few words of answer.
-
-It goes the way of the embedding providers: the same connections, keys and errors.
-"""
+"""One prompt to a chat model with OpenAI's interface, with the connections, keys and errors of embedding providers."""
 
 from __future__ import annotations
 
@@ -13,26 +10,24 @@ import msgspec
 import trio
 
 from memd.embedding.choose.credentials import find_key, usable_headers
-from memd.embedding.choose.vendor import Vendor, checked_url, vendor_of
+from memd.embedding.choose.remote_choice import vendor_of
 from memd.embedding.redaction import WINDOW
-from memd.embedding.remote.providers.api import ApiRequest, Endpoint
-from memd.embedding.remote.providers.failures import failure_of
-from memd.embedding.remote.providers.http import Http, Patience
-from memd.embedding.remote.providers.json_shape import bearer, post_json
+from memd.embedding.remote.endpoint import Endpoint, Timeouts
+from memd.embedding.remote.failures import failure_of
+from memd.embedding.remote.http import Http
 from memd.settings.layers import shown_key
 from memd.settings.schema import ProviderEntry
 from memd_client.errors import ConfigInvalidError, ProviderReplyError
 
-MOST_BYTES: Final = 256 * 1024
-"""What an answer may come to, what the server says beside it included."""
+MAX_REPLY_BYTES: Final = 256 * 1024
 
-PATIENCE: Final = Patience(connect_s=5, read_s=15, write_s=15, total_s=15)
+CHAT_TIMEOUTS: Final = Timeouts(connect_s=5, read_s=15, write_s=15, total_s=15)
 
 CLOSE_S: Final = 1.0
 """How long closing a connection may take."""
 
-_SPOKEN: Final = ("openai", "mistral", "compatible", "ollama")
-"""Who answers at `/chat/completions`."""
+_CHAT_DIALECTS: Final = ("openai", "mistral", "compatible", "ollama")
+"""Interfaces with `/chat/completions`."""
 
 
 class _Message(msgspec.Struct):
@@ -51,7 +46,7 @@ _DECODER = msgspec.json.Decoder(_Shape)
 
 
 async def ask_once(find_endpoint: Callable[[], Endpoint], prompt: str) -> str:
-    """Return what a model answers to one question, over a connection of its own.
+    """Return what a model answers to one prompt, over a new connection.
 
     Cancellation: the connection is given up.
     """
@@ -64,29 +59,25 @@ async def ask_once(find_endpoint: Callable[[], Endpoint], prompt: str) -> str:
             await http.aclose()
 
 
-async def complete(http: Http, endpoint: Endpoint, prompt: str, *, patience: Patience = PATIENCE) -> str:
+async def complete(http: Http, endpoint: Endpoint, prompt: str, *, timeouts: Timeouts = CHAT_TIMEOUTS) -> str:
     """Return what a model answers.
 
     Cancellation: the connection is given up.
     """
     url = f"{endpoint.base_url}/chat/completions"
-    reply = await http.send(request_for(endpoint, url, prompt), patience, max_bytes=MOST_BYTES)
+    payload = {  # no limits: servers disagree on their names
+        "model": endpoint.model,
+        "messages": [{"role": "user", "content": prompt}],
+        "stream": False,
+    }
+    request = endpoint.post_json(url, endpoint.bearer, payload)
+    reply = await http.send(request, timeouts, max_bytes=MAX_REPLY_BYTES)
     if not 200 <= reply.status < 300:
         raise failure_of(endpoint, url, reply.status, reply.headers, reply.body)
     text = answer_in(reply.body, endpoint.provider)
     if await trio.to_thread.run_sync(endpoint.redactor.shows, text, WINDOW):  # it becomes the name of a file
         raise ProviderReplyError(f"{endpoint.provider} answered with the key or a header it was sent")
     return text
-
-
-def request_for(endpoint: Endpoint, url: str, prompt: str) -> ApiRequest:
-    """Return the request; it names no limits, for servers don't agree on how."""
-    fields = {
-        "model": endpoint.model,
-        "messages": [{"role": "user", "content": prompt}],
-        "stream": False,
-    }
-    return post_json(endpoint, url, bearer(endpoint), fields)
 
 
 def answer_in(body: bytes, whose: str) -> str:
@@ -111,7 +102,7 @@ def chat_endpoint(
     state_dir: Path,
     environ: Mapping[str, str],
 ) -> Endpoint:
-    """Return where a chat model is. Blocks for as long as the disk does: its key may be in a file."""
+    """Return the endpoint of a chat model. Blocks on the disk: its key may be in a file."""
     name, _, model = reference.strip().partition("/")
     if not name or not model.strip():
         raise ConfigInvalidError(
@@ -120,7 +111,7 @@ def chat_endpoint(
             data={"key": "slugModel"},
         )
     vendor = vendor_of(name, entries)
-    if vendor.known.name not in _SPOKEN:
+    if vendor.known.name not in _CHAT_DIALECTS:
         raise ConfigInvalidError(
             f"the provider {shown_key(name)} can't be asked for names: it doesn't speak as OpenAI does",
             hint="Choose a provider whose `api` is openai-completions.",
@@ -131,21 +122,7 @@ def chat_endpoint(
         place = f"models.providers.{shown_key(vendor.entry.id)}.headers"
         headers = usable_headers(vendor.entry.headers, environ, place)
     key = find_key(vendor.known, vendor.entry, None, agent_id, state_dir, environ)
-    return Endpoint(vendor.name, model.strip(), _address(vendor, environ), key, headers)
-
-
-def _address(vendor: Vendor, environ: Mapping[str, str]) -> str:
-    """Return the base URL of a provider's chat models."""
-    entry = vendor.entry
-    if entry is not None and (entry.base_url or "").strip():
-        place = f"models.providers.{shown_key(entry.id)}.baseUrl"
-        url = checked_url(entry.base_url or "", place, environ)
-    else:
-        url = vendor.known.base_url
-    if not url:
-        raise ConfigInvalidError(
-            f"the address of the provider {shown_key(vendor.name)} is not known",
-            hint=f"Set models.providers.{shown_key(vendor.name)}.baseUrl, such as http://127.0.0.1:8080/v1.",
-            data={"key": "slugModel"},
-        )
-    return f"{url}/v1" if vendor.known.name == "ollama" and not url.endswith("/v1") else url
+    url = vendor.address(environ, f"models.providers.{shown_key(vendor.name)}.baseUrl", "slugModel")
+    if vendor.known.name == "ollama" and not url.endswith("/v1"):
+        url += "/v1"
+    return Endpoint(vendor.name, model.strip(), url, key, headers)

@@ -1,7 +1,6 @@
-"""What known models want before a question and before a document. Pure.
+"""The prefixes of queries and documents that known models are trained with. Pure.
 
-A model trained with such words finds less without them. The words stand in `VectorSpace`: other words make other
-vectors.
+Without them a model finds less. They are part of `VectorSpace`: other prefixes make other vectors.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """The words put before a question and before a document; empty for most models."""
+    """The text before a query and before a document; empty for most models."""
 
     query: str = ""
     document: str = ""
@@ -44,12 +43,12 @@ BY_NAME: Final = (
 They are those of the models' own cards, which for Qwen3 and the instructed E5 differ by one space."""
 
 BY_ARCHITECTURE: Final = {"gemma-embedding": _GEMMA, "nomic-bert": _NOMIC, "nomic-bert-moe": _NOMIC}
-"""`general.architecture` of a GGUF file -> its prefixes, where no name says more: these are built for embeddings
-alone, and a file may have been renamed."""
+"""`general.architecture` of a GGUF file -> its prefixes, if its name is not known: these are for embeddings
+only, and a file may have been renamed."""
 
 
 def prefixes_of(model: str, *, title: str = "", architecture: str = "") -> Prefixes:
-    """Return what a model wants before its texts; `NONE` for a model that isn't known to want anything."""
+    """Return the prefixes of a model; `NONE` for an unknown one."""
     for name in (_plain(model), _plain(title)):
         for pattern, prefixes in BY_NAME:
             if re.search(rf"(?<![a-z0-9])(?:{pattern})", name):
@@ -58,5 +57,5 @@ def prefixes_of(model: str, *, title: str = "", architecture: str = "") -> Prefi
 
 
 def _plain(name: str) -> str:
-    """Return a name in small letters with one hyphen between its words, however it was spelled."""
+    """Return a name in lower case with one hyphen between its words."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -1,4 +1,4 @@
-"""What every embedding provider promises, and how a vector is made fit to be stored."""
+"""The interface of every embedding provider, and the normalization of vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BatchLimits:
 
     `max_tokens` is of all texts of a request together, `max_text_tokens` of one text; both by
     `text.tokens.estimate_tokens`, which is why they stay below what the provider allows. `quick_texts` is what
-    `max_texts` may grow to where requests turn out to be quick; 0 where it stays.
+    `max_texts` may grow to if requests are quick; 0 if it stays.
     """
 
     max_texts: int
@@ -63,13 +63,13 @@ class EmbeddingProvider(Protocol):
         """
 
     def retry_in_s(self) -> float:
-        """Return how long calls are refused without being tried, 0 where one may be made now."""
+        """Return how long calls are refused without being tried, 0 if one may be made now."""
 
     async def get_ready(self) -> None:
-        """Load what the first call would have to wait for, as far as that is cheap to keep; never fails."""
+        """Load what the first call would have to wait for, if that is cheap to keep; never fails."""
 
     async def embed_query(self, text: str) -> FloatArray:
-        """Return the vector of a question.
+        """Return the vector of a query.
 
         Args:
             text: Any string; what can't be encoded is replaced.
@@ -95,7 +95,7 @@ class EmbeddingProvider(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Give back what the provider holds; a second time does nothing. Its methods fail afterwards."""
+        """Release what the provider holds; a second time does nothing. Its methods fail afterwards."""
 
 
 def unit_vector(raw: FloatArray, whose: str) -> FloatArray:
@@ -115,8 +115,7 @@ def unit_vectors(raw: FloatArray, whose: str) -> FloatArray:
 
 
 BLANK = "."
-"""Sent for a text of white space alone, which most providers refuse. Its vector is as good as any: such a text has
-no meaning, and nobody's chunk consists of it."""
+"""Sent for a text of white space alone, which most providers refuse; no chunk consists of it."""
 
 
 def encodable(text: str) -> str:

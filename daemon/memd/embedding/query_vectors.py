@@ -1,7 +1,7 @@
-"""Vectors of recent questions: agents ask the same thing more than once, and embedding is the slow part.
+"""Vectors of recent queries: agents repeat queries, and embedding is the slow part.
 
-A question is embedded once however many ask it, and to its end even where the one who asked stops waiting: a
-provider that is loading its model would otherwise be interrupted by every question, and never ready.
+A query is embedded once for all concurrent searches, and to its end even if they stop waiting: a provider that is
+loading its model would otherwise be interrupted by every query, and never be ready.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from numpy.typing import NDArray
 from memd.embedding.provider import EmbeddingProvider
 from memd_client.errors import DeadlineExceededError, MemdError, ProviderFailedError, ProviderUnreachableError
 
-KEPT_QUESTIONS = 256
-"""Questions remembered per agent: 256 vectors of 768 numbers are under 1 MB."""
+MAX_KEPT_QUERIES = 256
+"""Queries remembered per agent: 256 vectors of 768 numbers are under 1 MB."""
 
 Key = tuple[str, str]
 
-
 KEPT_SHARED = 32
-"""Queries of all agents whose vectors another agent may take over: it asks the same within a moment or not at all."""
+"""Queries remembered for all agents: another agent repeats a query within a moment or not at all."""
 
 
 @dataclass(eq=False, slots=True)
-class _Asked:
-    """A question being embedded: since when, and what came of it."""
+class _PendingQuery:
+    """A query being embedded: since when, and its result."""
 
     since: float
     done: trio.Event = field(default_factory=trio.Event)
@@ -39,7 +38,7 @@ class _Asked:
 class SharedQueries:
     """Embeds a query once for all agents that search for it at the same time with one model at one address.
 
-    A vector says nothing of what an agent remembers. A failure isn't shared: another agent's key may be valid.
+    A query's vector reveals no agent's memory. A failure isn't shared: another agent's key may be valid.
     """
 
     def __init__(self) -> None:
@@ -50,7 +49,7 @@ class SharedQueries:
         return f"<SharedQueries {len(self._kept)} kept, {len(self._under_way)} under way>"
 
     async def embed(self, query: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
-        """Return a query's vector, (dims,); from a provider that refuses calls, its error."""
+        """Return a query's vector (dims,); raises the provider's error."""
         if provider.retry_in_s() > 0:
             return await _usable_vector(query, provider)
         key = (query, provider.space.id, provider.recipe.get("base_url", ""))
@@ -77,7 +76,7 @@ class SharedQueries:
 
 
 async def _usable_vector(query: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
-    """Return what a provider makes of a query."""
+    """Return the vector of a query, checked."""
     vector = await provider.embed_query(query)
     if not bool(np.isfinite(vector).all()) or not bool(vector.any()):
         raise ProviderFailedError(f"{provider.model} returned a question vector that can't be used")
@@ -85,19 +84,19 @@ async def _usable_vector(query: str, provider: EmbeddingProvider) -> NDArray[np.
 
 
 class QueryVectors:
-    """The question vectors of one agent, least recently used out first."""
+    """The query vectors of one agent; the least recently used is evicted first."""
 
     def __init__(self, slow_s: float, shared: SharedQueries | None = None) -> None:
         self._slow_s = slow_s
         self._shared = shared or SharedQueries()
         self._kept: OrderedDict[Key, NDArray[np.float32]] = OrderedDict()
-        self._asked: dict[Key, _Asked] = {}
+        self._asked: dict[Key, _PendingQuery] = {}
 
     def __repr__(self) -> str:
         return f"<QueryVectors {len(self._kept)} kept, {len(self._asked)} asked>"
 
     def find(self, query: str, provider: EmbeddingProvider) -> NDArray[np.float32] | None:
-        """Return a question's vector where it is known; never waits."""
+        """Return a query's vector if it is known; never waits."""
         key = (provider.space.id, query)
         known = self._kept.get(key)
         if known is not None:
@@ -105,7 +104,7 @@ class QueryVectors:
         return known
 
     def forget(self, query: str | None = None) -> None:
-        """Forget a question's vectors, or all: the model behind them may be another one now."""
+        """Forget a query's vectors, or all: the provider may have another model now."""
         self._shared.forget(query)
         for key in [key for key in self._kept if query in (None, key[1])]:
             del self._kept[key]
@@ -113,15 +112,15 @@ class QueryVectors:
     async def vector_of(
         self, query: str, provider: EmbeddingProvider, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:
-        """Return a question's unit vector, shape (dims,)."""
+        """Return a query's unit vector (dims,)."""
         known = self.find(query, provider)
         if known is not None:
             return known
         key = (provider.space.id, query)
         asked = self._asked.get(key)
         if asked is None:
-            self._refuse_where_slow(provider)
-            asked = self._asked[key] = _Asked(trio.current_time())
+            self._refuse_if_slow(provider)
+            asked = self._asked[key] = _PendingQuery(trio.current_time())
             nursery.start_soon(self._embed, key, provider, asked)
         with trio.move_on_after(min(timeout_s, self._slow_s)):
             await asked.done.wait()
@@ -134,16 +133,14 @@ class QueryVectors:
             raise self._too_slow(provider)
         if asked.error is not None:
             raise MemdError.from_wire(asked.error.to_wire())
-        assert (
-            asked.vector is not None
-        )  # not looked for among those kept: another asker may have had it forgotten
+        assert asked.vector is not None  # not taken from `_kept`: it may have been forgotten meanwhile
         return asked.vector
 
-    async def _embed(self, key: Key, provider: EmbeddingProvider, asked: _Asked) -> None:
-        """Embed a question to its end."""
+    async def _embed(self, key: Key, provider: EmbeddingProvider, asked: _PendingQuery) -> None:
+        """Embed a query to its end."""
         try:
             asked.vector = self._kept[key] = await self._shared.embed(key[1], provider)
-            while len(self._kept) > KEPT_QUESTIONS:
+            while len(self._kept) > MAX_KEPT_QUERIES:
                 self._kept.popitem(last=False)
         except MemdError as error:
             asked.error = error
@@ -151,8 +148,8 @@ class QueryVectors:
             del self._asked[key]
             asked.done.set()
 
-    def _refuse_where_slow(self, provider: EmbeddingProvider) -> None:
-        """Raise where a question of the same space is waiting for too long already."""
+    def _refuse_if_slow(self, provider: EmbeddingProvider) -> None:
+        """Raise if a query of the same space is waiting for too long already."""
         oldest = min(
             (asked.since for (space, _), asked in self._asked.items() if space == provider.space.id),
             default=trio.current_time(),

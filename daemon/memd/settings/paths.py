@@ -87,7 +87,7 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
     WrittenPath(
         "accounts",
         "<state>/memory/memd-accounts.json",
-        "memd.embedding.remote.accounts_file",
+        "memd.embedding.remote.accounts",
         "the user: without it providers are asked once more, and the day's tokens count from 0",
     ),
     WrittenPath(

@@ -68,20 +68,17 @@ def test_a_provider_that_refuses_calls_takes_no_vector_over() -> None:
     assert [None if error is None else error.code for error in met] == [None, "provider_auth"]
 
 
-def test_an_agent_that_asks_later_takes_the_vector_over_until_it_is_forgotten() -> None:
+async def test_an_agent_that_asks_later_takes_the_vector_over_until_it_is_forgotten() -> None:
     shared, providers = SharedQueries(), [FakeProvider() for _ in range(4)]
 
-    async def ask() -> None:
-        async with trio.open_nursery() as nursery:
-            agents = [QueryVectors(60, shared) for _ in providers]
-            for agent, provider in list(zip(agents, providers, strict=True))[:2]:
-                await agent.vector_of("q", provider, 60, nursery)
-            agents[0].forget()
-            await agents[2].vector_of("q", providers[2], 60, nursery)
-            for number in range(KEPT_SHARED):
-                await agents[2].vector_of(f"q{number}", providers[2], 60, nursery)
-            await agents[3].vector_of("q", providers[3], 60, nursery)
-
-    trio.run(ask)
+    async with trio.open_nursery() as nursery:
+        agents = [QueryVectors(60, shared) for _ in providers]
+        for agent, provider in list(zip(agents, providers, strict=True))[:2]:
+            await agent.vector_of("q", provider, 60, nursery)
+        agents[0].forget()
+        await agents[2].vector_of("q", providers[2], 60, nursery)
+        for number in range(KEPT_SHARED):
+            await agents[2].vector_of(f"q{number}", providers[2], 60, nursery)
+        await agents[3].vector_of("q", providers[3], 60, nursery)
 
     assert [each.queries.count("q") for each in providers] == [1, 0, 1, 1]

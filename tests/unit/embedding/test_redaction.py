@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memd.embedding.redaction import REDACTED, WINDOW, Redactor, redactor_of, url_secrets
 from memd.embedding.secret import Secret
 from tests.support.encodings import ENCODINGS
-from tests.unit.embedding.test_failures import KNOWN_ERRORS
+from tests.unit.embedding.remote.test_failures import KNOWN_ERRORS
 
 KEY = "sk-proj-0123+56/89=bcdefghij?lmn"
 HEADER = "tenant-4f7a91c2"

@@ -1,4 +1,4 @@
-"""Which provider embeds for an agent, and why; what it fell back from."""
+"""The embedding provider of an agent: the wanted one, its fallback, or none, and why."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import structlog
 import trio
 
 from memd.embedding.choose.local_choice import LocalChoice
-from memd.embedding.choose.remote_choice import RemoteChoice, RemotePlan, Wanted
+from memd.embedding.choose.remote_choice import ModelChoice, RemoteChoice, RemotePlan
 from memd.embedding.local.extra import is_extra_installed
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import ModelReference, parse_reference
 from memd.embedding.prefixes import Prefixes
 from memd.embedding.provider import EmbeddingProvider
-from memd.embedding.remote.catalog import AUTO_ORDER, Dialect
-from memd.embedding.remote.providers.api import EmbeddingApi, Endpoint
+from memd.embedding.remote.catalog import AUTO_ORDER
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd_client.errors import MemdError, ModelMissingError, ProviderUnavailableError, ShuttingDownError
 
 if TYPE_CHECKING:
-    from memd.embedding.remote.accounts import Account, Accounts
+    from memd.embedding.remote.account import Account
+    from memd.embedding.remote.accounts import Accounts
     from memd.embedding.remote.bulk.api import BulkApi
-    from memd.embedding.remote.providers.http import Http
+    from memd.embedding.remote.http import Http
+    from memd.embedding.remote.providers.api import EmbeddingApi
 
 log = structlog.get_logger(__name__)
 
 QUERY_TIMEOUT_S: Final = 30.0
-"""How long a question's vector may take, tries and all. Recall doesn't wait that long: the vector is kept for the
-next time the question is asked."""
+"""How long a query's vector may take with all tries. No search waits that long: the vector is for the next one."""
 
 OLLAMA_QUERY_TIMEOUT_S: Final = 120.0
 """Ollama may load its model first."""
@@ -41,12 +41,11 @@ OLLAMA_QUERY_TIMEOUT_S: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was chosen.
+    """The provider that was chosen, None for keyword search alone.
 
-    `provider` is None where search is by keywords only. `problem` says why the wanted provider isn't
-    used; it is None where it is, and where keywords only is what was wanted. `fell_back_from` names the
-    provider that failed where `provider` is the configured fallback, `fallback` that fallback (`none` where
-    there is none), and `fallback_problem` why it can't be used either.
+    `problem` says why the wanted provider isn't used; it is None if it is, or if keyword search alone is wanted.
+    `fell_back_from` names the provider that failed if `provider` is the configured fallback, `fallback` that fallback
+    (`none` if there is none), and `fallback_problem` why it can't be used either.
     """
 
     wanted: str
@@ -58,10 +57,9 @@ class Selection:
 
 
 class Providers:
-    """Makes providers for agents: the one place that knows them all.
+    """Makes providers for agents, local and remote.
 
-    Resources: holds the client from the first remote provider until `aclose`. What is made here is the caller's to
-    close.
+    Resources: holds the HTTP client from the first remote provider until `aclose`. The caller closes what it makes.
     """
 
     def __init__(
@@ -130,7 +128,7 @@ class Providers:
     async def rebuild(
         self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str
     ) -> EmbeddingProvider | None:
-        """Return an earlier provider again, with what is configured for its vendor today."""
+        """Return an earlier provider again with the settings its vendor has today; None if that is not possible."""
         local, remote = self._choices(settings, agent_id)
         try:
             plan = await trio.to_thread.run_sync(_replan, recipe, local, remote, limiter=self._disk)
@@ -164,7 +162,7 @@ class Providers:
     def _downloading(
         self, name: str, settings: MemorySearch, local: LocalChoice, error: ModelMissingError
     ) -> ModelMissingError:
-        """Begin to get a model the user asked for by name, and return the error that says so."""
+        """Start the download of the configured model, if there is one, and return the error that says so."""
         if self._start_download is None or name != "local" or settings.provider != "local":
             return error
         reference = local.reference
@@ -179,12 +177,14 @@ class Providers:
             return plan
         if self._closed:
             raise ShuttingDownError("the providers were closed")
-        from memd.embedding.remote.remote import RemoteProvider  # here: HTTP costs an idle daemon 4 MB
+        # Imported here: an idle daemon without a remote provider needs neither.
+        from memd.embedding.remote.providers.table import APIS
+        from memd.embedding.remote.remote import RemoteProvider
 
         if self._http is None:
             self._http = self._make_http()
         account = self._accounts().of(plan.endpoint, plan.limits)
-        api = _api_of(plan.dialect, plan.endpoint)
+        api = APIS[plan.dialect](plan.endpoint)
         return RemoteProvider(
             api,
             plan.space,
@@ -198,16 +198,16 @@ class Providers:
 
 
 def plan_provider(name: str, local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
-    """Return how the provider of a name is made; touches the disk, and sends nothing."""
+    """Return the plan for the provider of a name; touches the disk, and sends nothing."""
     if name == "local":
-        return local.named()
+        return local.of(local.reference)
     return _plan_auto(local, remote) if name == "auto" else remote.plan(name)
 
 
 def _plan_auto(local: LocalChoice, remote: RemoteChoice) -> LocalProvider | RemotePlan:
-    """Return the first that can be used: a local model that is there, else a remote provider that has a key.
+    """Return the first usable provider: a local model that was pulled, else a remote provider that has a key.
 
-    What is there and can't be used is passed over with a word in the log, and is the reason where nothing else is.
+    One that is configured and not usable is passed over and logged, and is the reason if no other is usable.
     """
     problem: MemdError | None = None
     nothing = ProviderUnavailableError("no embedding provider is configured and no model was pulled")
@@ -230,13 +230,13 @@ def _plan_auto(local: LocalChoice, remote: RemoteChoice) -> LocalProvider | Remo
 def _replan(
     recipe: Mapping[str, str], local: LocalChoice, remote: RemoteChoice
 ) -> LocalProvider | RemotePlan | None:
-    """Return how an earlier provider is made again; touches the disk."""
+    """Return the plan for an earlier provider; touches the disk."""
     name, model = recipe.get("provider", ""), recipe.get("model", "")
     prefixes = Prefixes(recipe.get("query_prefix", ""), recipe.get("document_prefix", ""))
     if name == "local":
         return local.of(parse_reference(model), prefixes)
     dims = recipe.get("dims", "")
-    earlier = Wanted(
+    earlier = ModelChoice(
         model,
         recipe.get("base_url", ""),
         int(dims) if dims.isdecimal() and len(dims) < 10 else None,
@@ -245,26 +245,6 @@ def _replan(
         prefixes,
     )
     return remote.replan(name, earlier)
-
-
-def _api_of(dialect: Dialect, endpoint: Endpoint) -> EmbeddingApi:
-    """Return the interface of an endpoint."""
-    from memd.embedding.remote.providers.compatible import CompatibleApi
-    from memd.embedding.remote.providers.gemini import GeminiApi
-    from memd.embedding.remote.providers.mistral import MistralApi
-    from memd.embedding.remote.providers.ollama import OllamaApi
-    from memd.embedding.remote.providers.openai import OpenAIApi
-    from memd.embedding.remote.providers.voyage import VoyageApi
-
-    apis: dict[Dialect, Callable[[Endpoint], EmbeddingApi]] = {
-        "openai": OpenAIApi,
-        "gemini": GeminiApi,
-        "voyage": VoyageApi,
-        "mistral": MistralApi,
-        "ollama": OllamaApi,
-        "compatible": CompatibleApi,
-    }
-    return apis[dialect](endpoint)
 
 
 def _bulk_of(plan: RemotePlan, api: EmbeddingApi, http: Http, account: Account) -> BulkApi:

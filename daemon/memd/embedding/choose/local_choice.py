@@ -1,4 +1,4 @@
-"""Which local model an agent may use, and what stands in its way. Touches the disk; nothing is loaded here."""
+"""The local models of an agent, and the vector spaces of model files. Touches the disk; loads no model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memd.embedding.local.header import load_fingerprint, load_header
 from memd.embedding.local.owner import ModelFile, ModelOwner
 from memd.embedding.local.provider import LocalProvider
 from memd.embedding.local.reference import AUTO_MODELS, DEFAULT_LOCAL_MODEL, ModelReference, parse_reference
-from memd.embedding.local.space import local_space
+from memd.embedding.local.space import local_space, space_of
 from memd.embedding.prefixes import Prefixes
 from memd.settings.schema import MemorySearch
 from memd_client.errors import ModelMissingError, ProviderUnavailableError
 
 
 class LocalChoice:
-    """Local models an agent may use."""
+    """The local models of one agent."""
 
     def __init__(
         self, settings: MemorySearch, models: ModelOwner, models_dir: Path, has_extra: Callable[[], bool]
@@ -34,14 +34,10 @@ class LocalChoice:
         """The configured model, or OpenClaw's default one."""
         return parse_reference(self._settings.local.model_path or DEFAULT_LOCAL_MODEL)
 
-    def named(self) -> LocalProvider:
-        """Return the provider of `reference`."""
-        return self.of(self.reference)
-
     def auto(self) -> LocalProvider:
-        """Return the configured model where its file is there, else one that was pulled."""
+        """Return the provider of the configured model, else of one that was pulled."""
         if self._settings.local.model_path:
-            return self.named()
+            return self.of(self.reference)
         for reference in map(parse_reference, AUTO_MODELS):
             if reference.file(self.models_dir).is_file():
                 return self.of(reference)
@@ -82,3 +78,14 @@ def _missing(reference: ModelReference, path: Path) -> ModelMissingError:
         hint=f"Run `memctl model pull {reference.shown}`"
         + ("." if reference.kind == "minilm" else ", or the small one: `memctl model pull minilm`."),
     )
+
+
+def space_of_stored(models_dir: Path, provider: str, model: str) -> str:
+    """Return the id of the vector space of vectors that OpenClaw stored; of a model file by its contents."""
+    reference = parse_reference(model) if provider == "local" and model else None
+    if reference is None or reference.is_published:
+        return space_of(provider, model)
+    file = reference.file(models_dir)
+    # OpenClaw adds no prefixes: for a model that has some, its vectors are a separate space.
+    fingerprint = load_fingerprint(file) if file.is_file() else None
+    return local_space(model, fingerprint, prefixed=False).id

@@ -1,6 +1,6 @@
-"""Which remote provider a name means, where it is, with which key, and what its vectors are comparable with.
+"""Remote providers by the names in the settings: their addresses, keys, headers, models and vector spaces.
 
-What the user configured for one vendor is for that vendor alone: no other one is sent its key or its headers.
+What the user configured for one vendor is for that vendor alone: no other is sent its key or its headers.
 """
 
 from __future__ import annotations
@@ -9,29 +9,155 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
-from memd.embedding.choose.credentials import REMOTE, find_key, usable_headers
-from memd.embedding.choose.vendor import Vendor, checked_url, is_own_host, model_of, vendor_of
+from memd.embedding.choose.credentials import REMOTE, expand, find_key, usable_headers
 from memd.embedding.prefixes import NONE, Prefixes, prefixes_of
 from memd.embedding.provider import BatchLimits
-from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, Dialect, is_loopback, limits_of
-from memd.embedding.remote.providers.api import Endpoint
-from memd.embedding.secret import Secret
+from memd.embedding.remote.catalog import (
+    AUTO_ORDER,
+    KNOWN,
+    Dialect,
+    KnownProvider,
+    dialect_of_api,
+    is_loopback,
+    limits_of,
+)
+from memd.embedding.remote.endpoint import Endpoint
 from memd.embedding.space import VectorSpace
 from memd.settings.layers import shown_key
 from memd.settings.schema import Batch, MemorySearch, ProviderEntry, Remote
 from memd_client.errors import ConfigInvalidError, ProviderUnavailableError
 
 AUTH_HEADERS: Final = ("authorization", "api-key", "x-api-key", "x-goog-api-key")
-"""Headers that carry a key: where the user sets one, no other key is needed."""
+"""Headers that carry a key: if the user sets one, no other key is needed."""
 
 TYPED: Final[tuple[Dialect, ...]] = ("voyage", "compatible")
-"""Interfaces that are told what kind of input a text is in the user's words."""
+"""Interfaces that take the configured input types."""
+
+COMPATIBLE_NAMES: Final = ("compatible", "openai-compatible")
+"""Names of any server with OpenAI's interface that is described by `remote` alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """A remote provider by its name in the settings; `is_entry` if it is known from `models.providers` alone."""
+
+    name: str
+    known: KnownProvider
+    entry: ProviderEntry | None = None
+    is_entry: bool = False
+
+    def address(self, environ: Mapping[str, str], setting: str, key: str) -> str:
+        """Return the base URL of its entry, else its own; `setting` and `key` are for the error if there is none."""
+        if self.entry is not None and (self.entry.base_url or "").strip():
+            place = f"models.providers.{shown_key(self.entry.id)}.baseUrl"
+            return checked_url(self.entry.base_url or "", place, environ)
+        if self.known.base_url:
+            return self.known.base_url
+        raise ConfigInvalidError(
+            f"the address of the provider {shown_key(self.name)} is not known",
+            hint=f"Set {setting}, such as http://127.0.0.1:8080/v1.",
+            data={"key": key},
+        )
+
+
+def vendor_of(name: str, entries: Mapping[str, ProviderEntry]) -> Vendor:
+    """Return the remote provider a name means."""
+    name = name.strip()
+    lowered = name.lower()
+    for known in KNOWN.values():
+        if lowered == known.name != "compatible" or lowered in known.entry_names:
+            entry = next((entries[alias] for alias in known.entry_names if alias in entries), None)
+            return Vendor(known.name, known, entry)
+    entry = entries.get(name)
+    if entry is not None:
+        dialect = dialect_of_api(entry.api or "", name)
+        if dialect is None:
+            raise ConfigInvalidError(
+                f"the interface {shown_key(entry.api or '')!r} of models.providers.{shown_key(name)} has no embeddings",
+                hint="Choose a provider that has, or set its `api` to openai-completions if it speaks as OpenAI does.",
+            )
+        return Vendor(name, _known_entry(KNOWN[dialect], name), entry, is_entry=True)
+    if lowered in COMPATIBLE_NAMES:
+        return Vendor(lowered, replace(KNOWN["compatible"], entry_names=COMPATIBLE_NAMES))
+    raise ConfigInvalidError(
+        f"search.provider names no provider: {shown_key(name)!r}",
+        hint=f"Use auto, local, none, {', '.join(KNOWN)}, or an id of models.providers.",
+    )
+
+
+def _known_entry(known: KnownProvider, name: str) -> KnownProvider:
+    """Return what is known of an entry by its interface, without the keys and models of that interface's vendor."""
+    return replace(
+        known,
+        default_model="",
+        key_variables=(),
+        entry_names=(name,),
+        model_prefixes=(f"{name}/",),
+        has_bulk=False,
+    )
+
+
+def model_of(vendor: Vendor, wanted: str) -> str:
+    """Return a model's own name."""
+    name = wanted.strip() or vendor.known.default_model
+    if not name and vendor.entry is not None:
+        listed = vendor.entry.models
+        name = next((model for model in listed if "embed" in model.lower()), listed[0] if listed else "")
+    if not name:
+        raise ConfigInvalidError(
+            f"no model is named for the provider {shown_key(vendor.name)}",
+            hint="Set search.model to the name its server has for it.",
+            data={"key": "search.model"},
+        )
+    return _without_prefixes(name, vendor.known.model_prefixes)
+
+
+def _without_prefixes(name: str, prefixes: tuple[str, ...]) -> str:
+    """Return a model's name without the provider's name before it, never an empty one."""
+    for prefix in prefixes:
+        if name.startswith(prefix) and name != prefix:
+            return _without_prefixes(name.removeprefix(prefix), prefixes)
+    return name
+
+
+def is_own_host(vendor: Vendor, base_url: str) -> bool:
+    """Return whether an address is the vendor's own, or one of its regions."""
+    usual = urlsplit(vendor.known.base_url).hostname
+    host = urlsplit(base_url).hostname
+    return not vendor.is_entry and bool(usual) and (host == usual or str(host).endswith(f".{usual}"))
+
+
+def checked_url(raw: str, setting: str, environ: Mapping[str, str]) -> str:
+    """Return an address without a slash at its end."""
+    text = expand(raw, environ, setting).strip()
+    what = None
+    try:
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https") or not parts.hostname or (parts.port or 1) < 1:
+            what = "is no address that begins with http:// or https://"
+        elif parts.username is not None or parts.query or parts.fragment:
+            what = "holds a password or a query, which can't be kept secret there"
+        elif not text.isprintable() or " " in text:
+            what = "holds a space or a control character"
+    except ValueError:
+        what = "is no address that begins with http:// or https://"
+    if what is None:
+        return text.rstrip("/")
+    raise ConfigInvalidError(
+        f"{setting} {what}",
+        hint=f"Write an address such as https://host/v1; what is secret belongs into {REMOTE}.apiKey or headers.",
+        data={"key": setting},
+    )
+
+
+# --- plans ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RemotePlan:
-    """All that is needed to make a remote provider: nothing was sent yet."""
+    """All that is needed to make a remote provider, before anything is sent."""
 
     dialect: Dialect
     endpoint: Endpoint
@@ -42,10 +168,10 @@ class RemotePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is wanted of a vendor, or was by a provider whose vectors are still in the index.
+class ModelChoice:
+    """The model of a vendor, as configured or of an earlier provider whose vectors are still in the index.
 
-    `prefixes` None means what the model is known to want.
+    `prefixes` None means the model's known ones.
     """
 
     model: str
@@ -69,7 +195,7 @@ def remote_space(endpoint: Endpoint, dialect: Dialect, prefixes: Prefixes = NONE
 
 
 class RemoteChoice:
-    """Remote providers an agent may use. Touches the disk for auth profiles."""
+    """The remote providers of one agent. Touches the disk for auth profiles."""
 
     def __init__(
         self,
@@ -92,7 +218,7 @@ class RemoteChoice:
         return f"<RemoteChoice of {self._agent_id}>"
 
     def plan(self, name: str) -> RemotePlan:
-        """Return how the provider of that name is used today."""
+        """Return the plan for a name with the settings of today."""
         vendor = vendor_of(name, self._entries)
         remote = self._remote_for(vendor)
         base_url = self._address(vendor, remote)
@@ -102,7 +228,7 @@ class RemoteChoice:
             vendor,
             remote,
             base_url,
-            Wanted(
+            ModelChoice(
                 model_of(vendor, wanted.model),
                 base_url,
                 wanted.output_dimensionality,
@@ -112,18 +238,18 @@ class RemoteChoice:
         )
 
     def plan_auto(self, name: str) -> RemotePlan:
-        """Return how a provider is used where `auto` looks for one: it needs a key, or an address of its own."""
+        """Return the plan for a name that `auto` tries: it needs a key, or an address or headers in `remote`."""
         plan = self.plan(name)
         remote = self._remote_for(vendor_of(name, self._entries))
         if plan.endpoint.key is None and not (remote and (remote.base_url or remote.headers)):
             raise ProviderUnavailableError(f"nothing says that the provider {name} is to be used")
         return plan
 
-    def replan(self, name: str, earlier: Wanted) -> RemotePlan | None:
-        """Return how an earlier provider is used with what is configured for its vendor today.
+    def replan(self, name: str, earlier: ModelChoice) -> RemotePlan | None:
+        """Return the plan for an earlier provider with the settings its vendor has today.
 
-        A key goes only where today's settings send it, to the vendor's own address, or to this machine. Elsewhere
-        the address of today stands for the earlier one, where there is one in the settings.
+        A key is sent only to the address of today's settings, to the vendor's own address, or to this machine. For any
+        other address the configured one is used, if there is one.
         """
         vendor = vendor_of(name, self._entries)
         remote = self._remote_for(vendor)
@@ -156,9 +282,9 @@ class RemoteChoice:
             return False
 
     def _remote_for(self, vendor: Vendor) -> Remote | None:
-        """Return `remote` where it is meant for this vendor.
+        """Return `remote` if it is meant for this vendor.
 
-        That is the configured provider; of those `auto` tries, the first; beside a local model, the fallback.
+        That is the configured provider; the first of those `auto` tries; for a local model, the fallback.
         """
         provider = self._settings.provider
         owner = self._settings.fallback if provider in ("local", "none") else provider
@@ -170,16 +296,17 @@ class RemoteChoice:
         vendor: Vendor,
         remote: Remote | None,
         base_url: str,
-        wanted: Wanted,
+        wanted: ModelChoice,
         *,
         keyless: bool = False,
     ) -> RemotePlan:
-        """Put a plan together."""
         known = vendor.known
         is_own = is_own_host(vendor, base_url)
         dialect: Dialect = "compatible" if known.name == "openai" and not is_own else known.name
         headers = self._headers(vendor, remote)
-        key = None if keyless else self._key(vendor, remote)
+        key = None
+        if not keyless:
+            key = find_key(known, vendor.entry, remote, self._agent_id, self._state_dir, self._environ)
         has_key = key is not None or any(name.lower() in AUTH_HEADERS for name in headers)
         if known.needs_key and not has_key and not is_loopback(base_url):
             raise _no_key(vendor, may_use_remote=remote is not None)
@@ -211,20 +338,7 @@ class RemoteChoice:
         """Return the base URL: of `remote`, else of the vendor's entry, else its own."""
         if remote is not None and (remote.base_url or "").strip():
             return checked_url(remote.base_url or "", f"{REMOTE}.baseUrl", self._environ)
-        if vendor.entry is not None and (vendor.entry.base_url or "").strip():
-            place = f"models.providers.{shown_key(vendor.entry.id)}.baseUrl"
-            return checked_url(vendor.entry.base_url or "", place, self._environ)
-        if vendor.known.base_url:
-            return vendor.known.base_url
-        raise ConfigInvalidError(
-            f"the address of the provider {shown_key(vendor.name)} is not known",
-            hint=f"Set {REMOTE}.baseUrl, such as http://127.0.0.1:8080/v1.",
-            data={"key": f"{REMOTE}.baseUrl"},
-        )
-
-    def _key(self, vendor: Vendor, remote: Remote | None) -> Secret | None:
-        """Return the vendor's key, where there is one."""
-        return find_key(vendor.known, vendor.entry, remote, self._agent_id, self._state_dir, self._environ)
+        return vendor.address(self._environ, f"{REMOTE}.baseUrl", f"{REMOTE}.baseUrl")
 
     def _headers(self, vendor: Vendor, remote: Remote | None) -> dict[str, str]:
         """Return the headers of the vendor's entry and of `remote`, which wins."""
@@ -239,12 +353,12 @@ class RemoteChoice:
 
 
 def _wants_bulk(batch: Batch, is_own: bool) -> bool:
-    """Return whether the batch API may be used: another address than the vendor's own has one if somebody says so."""
+    """Return whether the batch API may be used; at another address than the vendor's own only if it is configured."""
     return batch.enabled and (is_own or batch.enabled_set)
 
 
 def _no_key(vendor: Vendor, *, may_use_remote: bool) -> ProviderUnavailableError:
-    """Return the error that says where a key may stand."""
+    """Return the error that names the places for a key."""
     places = [f"{REMOTE}.apiKey"] if may_use_remote else []
     places += [f"models.providers.{shown_key(name)}.apiKey" for name in vendor.known.entry_names[:1]]
     places += [f"the environment variable {name}" for name in vendor.known.key_variables]

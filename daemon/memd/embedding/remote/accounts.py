@@ -1,11 +1,12 @@
-"""All accounts at providers: one each, shared by all agents, remembered over restarts.
+"""All accounts at providers: one each, shared by all agents, remembered over restarts in a JSON file.
 
-A restart must not ask a provider that said to wait, and must not open the day's purse again.
+After a restart the pause a provider asked for and the tokens of the day still count.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,40 +16,44 @@ import trio
 
 from memd.embedding.numbers import clamped_count
 from memd.embedding.provider import BatchLimits
-from memd.embedding.remote.account import Account as Account
-from memd.embedding.remote.account import Call as Call
-from memd.embedding.remote.accounts_file import load_records, replace_records
-from memd.embedding.remote.breaker import Breaker
-from memd.embedding.remote.budget import Budget
-from memd.embedding.remote.providers.api import Endpoint
+from memd.embedding.remote.account import Account
+from memd.embedding.remote.circuit_breaker import CircuitBreaker
+from memd.embedding.remote.endpoint import Endpoint
+from memd.embedding.remote.token_budget import TokenBudget
 from memd.system.clock import Clock
+from memd.system.state_file import load_whole, replace_whole
 from memd_client.reports import AccountStatus
 
 log = structlog.get_logger(__name__)
 
+FORMAT: Final = 1
+
+MOST_BYTES: Final = 1_000_000
+"""A larger file is not memd's: an account takes about 500 bytes."""
+
 WRITE_INTERVAL_S: Final = 1.0
-"""Counts change with every call; what is lost with a killed process is a second of them."""
+"""Counts change with every call; a killed process loses those of the last second."""
 
 LAST_WRITE_S: Final = 2.0
-"""How long a daemon that stops waits for a disk that hangs."""
+"""How long a stopping daemon waits for the disk."""
 
 READ_S: Final = 5.0
-"""How long a daemon that starts waits for it."""
+"""How long a starting daemon waits for the disk."""
 
 MOST_REMEMBERED: Final = 200
-"""Accounts of earlier runs that are kept in the file: more than anybody has."""
+"""Unused accounts of earlier runs that are kept in the file."""
 
 
 class Accounts:
     """Makes and remembers accounts.
 
-    Resources: `run` has to have started before the first call, else that call knows nothing of an earlier run.
+    `run` has to have started before the first call, else that call does not know the earlier run.
     """
 
     def __init__(self, path: Path | None, clock: Clock, daily_budget: int) -> None:
         self._path = path
         self._clock = clock
-        self._budget = Budget(daily_budget, clock)
+        self._budget = TokenBudget(daily_budget, clock)
         self._accounts: dict[str, Account] = {}
         self._earlier: dict[str, Mapping[str, Any]] = {}
         self._changed = trio.Event()
@@ -59,7 +64,7 @@ class Accounts:
         return f"<Accounts {len(self._accounts)} in use, {self._budget!r}>"
 
     def of(self, endpoint: Endpoint, limits: BatchLimits) -> Account:
-        """Return the account an endpoint uses, the same one for the same provider, address and key."""
+        """Return the account of an endpoint, the same one for the same provider, address and key."""
         key = hashlib.sha256(endpoint.account.encode("utf-8", "replace")).hexdigest()[:16]
         if key not in self._accounts:
             account = Account(
@@ -80,7 +85,7 @@ class Accounts:
 
     @property
     def tokens_today(self) -> int:
-        """Tokens bought today (UTC), where tokens cost money."""
+        """Tokens bought today (UTC) at providers that charge for them."""
         return self._budget.spent
 
     @property
@@ -94,9 +99,9 @@ class Accounts:
         self._budget.limit = tokens
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Read what an earlier run knew, then write what changes until cancelled, and once more at the end.
+        """Load the earlier run's file, then save changes until cancelled, and once at the end.
 
-        Started when the file was read. A file that can't be read or written is logged and costs nothing else.
+        Started once the file is loaded. A file that can't be read or written is logged.
         """
         if self._path is None:
             task_status.started()
@@ -121,7 +126,6 @@ class Accounts:
             self._urgent.set()
 
     async def _load(self, path: Path, limiter: trio.CapacityLimiter) -> None:
-        """Take over what the file holds."""
         try:
             with trio.fail_after(READ_S):
                 found = await trio.to_thread.run_sync(
@@ -141,7 +145,6 @@ class Accounts:
                 self._earlier[key] = _tidy(record)
 
     async def _save(self, path: Path, limiter: trio.CapacityLimiter) -> None:
-        """Write what is known now."""
         self._changed, self._urgent = trio.Event(), trio.Event()
         earlier = [(key, record) for key, record in self._earlier.items() if self._is_worth_keeping(record)]
         records: dict[str, Any] = dict(earlier[-MOST_REMEMBERED:])
@@ -153,7 +156,7 @@ class Accounts:
             )
             self._is_failing = False
         except trio.Cancelled:
-            self._changed.set()  # nobody knows whether it was written
+            self._changed.set()  # it may not have been written
             raise
         except OSError as error:
             if not self._is_failing:
@@ -161,33 +164,56 @@ class Accounts:
             self._is_failing = True
 
     def _is_worth_keeping(self, record: Mapping[str, Any]) -> bool:
-        """Return whether the record of an account nobody uses says anything that still holds."""
+        """Return whether the record of an unused account still matters."""
         if record.get("day") == self._budget.day:
             return True
         now_ms = self._clock()
-        doors = [record["breaker"], *record["models"].values()]
-        return any(Breaker.from_record(door).retry_in_ms(now_ms) > 0 for door in doors)
+        breakers = [record["breaker"], *record["models"].values()]
+        return any(CircuitBreaker.from_record(breaker).retry_in_ms(now_ms) > 0 for breaker in breakers)
 
 
 def _tidy(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what makes sense of a record, so that nothing else is written again."""
+    """Return the valid parts of a record."""
     models = record.get("models")
-    doors = {
-        str(name): Breaker.from_record(door).to_record()
-        for name, door in (models.items() if isinstance(models, dict) else ())
+    breakers = {
+        str(name): CircuitBreaker.from_record(breaker).to_record()
+        for name, breaker in (models.items() if isinstance(models, dict) else ())
     }
     return {
         "provider": provider[:100] if isinstance(provider := record.get("provider"), str) else "",
         "day": clamped_count(record.get("day")),
         "calls": clamped_count(record.get("calls")),
         "tokens": clamped_count(record.get("tokens")),
-        "breaker": Breaker.from_record(record.get("breaker")).to_record(),
-        "models": {name: door for name, door in doors.items() if door},
+        "breaker": CircuitBreaker.from_record(record.get("breaker")).to_record(),
+        "models": {name: breaker for name, breaker in breakers.items() if breaker},
     }
 
 
 def _why(error: Exception) -> str:
-    """Return a sentence about a file that can't be used; never what is in it."""
+    """Return why a file can't be used; never its contents."""
     if isinstance(error, OSError):
         return error.strerror or "unknown"
     return "it did not answer in time" if isinstance(error, trio.TooSlowError) else "it holds something else"
+
+
+# --- the file: read whole, replaced whole; blocks, for a thread ------------------------------------
+
+
+def load_records(path: Path) -> dict[str, Any]:
+    """Return the contents of the file; empty if it does not exist."""
+    try:
+        body = load_whole(path, MOST_BYTES, through_link=True)
+    except FileNotFoundError:
+        return {}
+    try:
+        value = json.loads(body)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise ValueError("it has another format")
+    return value
+
+
+def replace_records(path: Path, records: Mapping[str, Any]) -> None:
+    """Write the file, without waiting for the disk: a power cut costs at most one call to a paused provider."""
+    replace_whole(path, json.dumps({"format": FORMAT, **records}, indent=1).encode("ascii"))

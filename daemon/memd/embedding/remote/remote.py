@@ -1,4 +1,4 @@
-"""A provider behind HTTP, with manners: turns, deadlines, retries, the breaker and the budget of its account."""
+"""A provider over HTTP, with slots, deadlines, retries, and the circuit breaker and budget of its account."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ import numpy as np
 import trio
 
 from memd.embedding.provider import BLANK, BatchLimits, FloatArray, encodable, unit_vectors
-from memd.embedding.remote.accounts import Account, Call
-from memd.embedding.remote.adaptive_batch_size import AdaptiveBatchSize
-from memd.embedding.remote.batching import batches
-from memd.embedding.remote.providers.api import ApiRequest, EmbeddingApi, TextKind
-from memd.embedding.remote.providers.http import Http, Patience
-from memd.embedding.remote.retry import (
+from memd.embedding.remote.account import Account, Call
+from memd.embedding.remote.batches import AdaptiveBatchSize, batches
+from memd.embedding.remote.circuit_breaker import (
     LONGEST_BACKOFF_S,
     QUERY_TRIES,
     TRIES,
@@ -27,6 +24,9 @@ from memd.embedding.remote.retry import (
     is_transient,
     named_pause_s,
 )
+from memd.embedding.remote.endpoint import ApiRequest, TextKind, Timeouts
+from memd.embedding.remote.http import Http
+from memd.embedding.remote.providers.api import EmbeddingApi
 from memd.embedding.space import VectorSpace, recipe_of
 from memd.text.tokens import estimate_tokens
 from memd_client.errors import (
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from memd.embedding.remote.bulk.api import BulkApi
 
 QUERY_REST_S: Final = 1.0
-"""The longest pause of the provider's that a question waits for: by words it is answered at once."""
+"""The longest provider pause that a query waits for: keyword search answers at once."""
 
 INLINE_BYTES: Final = 64 * 1024
-"""A larger reply is taken apart in a thread, beside the loop: megabytes of JSON take tens of milliseconds."""
+"""A larger reply is parsed in a thread: megabytes of JSON take tens of milliseconds."""
 
 
 class RemoteProvider:
@@ -61,7 +61,7 @@ class RemoteProvider:
         limits: BatchLimits,
         metered: bool,
         query_timeout_s: float = 30.0,
-        batch_patience: Patience = Patience(),  # noqa: B008 - frozen
+        batch_timeouts: Timeouts = Timeouts(),  # noqa: B008 - frozen
         pause: Callable[[float], Awaitable[None]] = trio.sleep,
         random: Callable[[], float] = chance.random,
         bulk: BulkApi | None = None,
@@ -70,10 +70,10 @@ class RemoteProvider:
         self._space = space
         self._http = http
         self._account = account
-        self._portions = AdaptiveBatchSize(limits)
+        self._batch_size = AdaptiveBatchSize(limits)
         self._metered = metered
         self._query_timeout_s = query_timeout_s
-        self._patience = batch_patience
+        self._timeouts = batch_timeouts
         self._pause = pause
         self._random = random
         self._thread = trio.CapacityLimiter(2)
@@ -102,16 +102,16 @@ class RemoteProvider:
 
     @property
     def limits(self) -> BatchLimits:
-        """What one request may carry; less where the day's budget is nearly used up, so that it is used up."""
+        """What one request may carry; less if little of the day's budget is left, so that all of it is used."""
         left = self._account.tokens_left if self._metered else None
-        limits = self._portions.limits
+        limits = self._batch_size.limits
         if left is None or left >= limits.max_tokens:
             return limits
         return replace(limits, max_tokens=max(1, left))
 
     @property
     def recipe(self) -> dict[str, str]:
-        """What is needed, beside a key, to make this provider again."""
+        """What is needed, apart from a key, to make this provider again."""
         endpoint = self._api.endpoint
         recipe = {
             "provider": endpoint.provider,
@@ -122,21 +122,21 @@ class RemoteProvider:
         return recipe if endpoint.query_type is None else {**recipe, "query_type": endpoint.query_type}
 
     def retry_in_s(self) -> float:
-        """Return how long calls are refused without being tried, 0 where one may be made now."""
+        """Return how long calls are refused without being tried, 0 if one may be made now."""
         return self._account.retry_in_s(self.model)
 
     async def get_ready(self) -> None:
-        """Load the HTTP client, so that no question waits for it."""
+        """Load the HTTP client, so that no query waits for it."""
         await self._http.get_ready(self._api.endpoint.base_url)
 
     async def embed_query(self, text: str) -> FloatArray:
-        """Return the unit vector (dims,) of a question; it doesn't stand in line behind batches."""
+        """Return the unit vector (dims,) of a query, which does not wait for batches."""
         with self._open():
-            texts = [self._wording(text, self._space.query_prefix)]
+            texts = [self._prefixed(text, self._space.query_prefix)]
             try:
-                rows = await self._ask(texts, "query", self._query_timeout_s)
+                rows = await self._request(texts, "query", self._query_timeout_s)
             except trio.TooSlowError:
-                # It is busy with us, which is no failure of its own.
+                # It is busy with memd's own requests: no failure of the account.
                 raise ProviderUnreachableError(
                     f"{self.id} had no turn for a question within {self._query_timeout_s:g} s"
                 ) from None
@@ -148,22 +148,22 @@ class RemoteProvider:
             if not texts:
                 await trio.lowlevel.checkpoint()
                 return np.empty((0, 0), dtype=np.float32)
-            wordings = [self._wording(text, self._space.document_prefix) for text in texts]
-            costs = [estimate_tokens(wording) for wording in wordings]
+            prefixed = [self._prefixed(text, self._space.document_prefix) for text in texts]
+            costs = [estimate_tokens(text) for text in prefixed]
             if self._metered:
                 self._account.check_budget(sum(costs))
             while True:
-                limits = self._portions.limits
-                parts = [[wordings[position] for position in part] for part in batches(costs, limits)]
+                limits = self._batch_size.limits
+                parts = [[prefixed[position] for position in part] for part in batches(costs, limits)]
                 try:
                     if len(parts) == 1:
-                        return await self._ask(parts[0], "document", None)
-                    return await self._ask_for_all(parts)
-                except _TooManyTexts:
-                    continue  # once: requests are never larger than usual again
+                        return await self._request(parts[0], "document", None)
+                    return await self._request_all(parts)
+                except _BatchTooLarge:
+                    continue  # once: requests are of the usual size from now on
 
-    async def _ask_for_all(self, parts: Sequence[Sequence[str]]) -> FloatArray:
-        """Return the vectors of several requests, some of them at once; the first failure ends them all."""
+    async def _request_all(self, parts: Sequence[Sequence[str]]) -> FloatArray:
+        """Return the vectors of several concurrent requests; the first failure ends them all."""
         found: list[FloatArray | None] = [None] * len(parts)
         failures: list[Exception] = []
         numbers = iter(range(len(parts)))
@@ -171,14 +171,14 @@ class RemoteProvider:
         async def work() -> None:
             for number in numbers:
                 try:
-                    found[number] = await self._ask(parts[number], "document", None)
-                except (MemdError, _TooManyTexts) as error:
+                    found[number] = await self._request(parts[number], "document", None)
+                except (MemdError, _BatchTooLarge) as error:
                     failures.append(error)
                     nursery.cancel_scope.cancel()
                     return
 
         async with trio.open_nursery() as nursery:
-            for _ in range(min(len(parts), max(1, self._portions.limits.concurrency))):
+            for _ in range(min(len(parts), max(1, self._batch_size.limits.concurrency))):
                 nursery.start_soon(work)
         if failures:
             raise failures[0]
@@ -191,7 +191,7 @@ class RemoteProvider:
         return np.concatenate(matrices)
 
     async def aclose(self) -> None:
-        """End what is under way with ShuttingDownError, and refuse everything from now on."""
+        """End requests under way with ShuttingDownError, and refuse further ones."""
         self._closed = True
         for scope in self._under_way:
             scope.cancel()
@@ -199,26 +199,26 @@ class RemoteProvider:
 
     # --- one request --------------------------------------------------------------------------------
 
-    async def _ask(self, texts: Sequence[str], kind: TextKind, timeout_s: float | None) -> FloatArray:
-        """Return the unit vectors of one request's texts, with as many tries as it may have."""
+    async def _request(self, texts: Sequence[str], kind: TextKind, timeout_s: float | None) -> FloatArray:
+        """Return the unit vectors of one request's texts, after up to `TRIES` tries."""
         request = self._api.request(texts, kind)
         tokens = sum(map(estimate_tokens, texts))
         attempt, deadline = 0, None
         while True:
-            self._account.check(self.model)  # before waiting in a line for nothing
+            self._account.check(self.model)  # before waiting for a slot in vain
             await self._rest(kind)
-            async with self._account.turns.take(kind, math.inf if timeout_s is None else timeout_s):
+            async with self._account.slots.slot(kind, math.inf if timeout_s is None else timeout_s):
                 if deadline is None and timeout_s is not None:
                     deadline = trio.current_time() + timeout_s
                 with self._account.begin(tokens, metered=self._metered, model=self.model) as call:
                     try:
-                        rows, counted = await self._send(request, len(texts), self._patience_until(deadline))
+                        rows, counted = await self._send(request, len(texts), self._timeouts_until(deadline))
                         call.succeeded(tokens if counted is None else counted)
                         return rows
                     except ProviderFailedError as error:
-                        if self._portions.is_blamed(len(texts), error):
+                        if self._batch_size.shrink_after(len(texts), error):
                             call.tried(error)
-                            raise _TooManyTexts from error
+                            raise _BatchTooLarge from error
                         pause_s = self._pause_after(error, call, attempt, kind, deadline)
                         if pause_s is None:
                             call.failed(error)
@@ -228,15 +228,15 @@ class RemoteProvider:
             await self._pause(pause_s)
 
     async def _send(
-        self, request: ApiRequest, count: int, patience: Patience
+        self, request: ApiRequest, count: int, timeouts: Timeouts
     ) -> tuple[FloatArray, int | None]:
         """Return the unit vectors of one reply, and the tokens it counts."""
         began = trio.current_time()
-        reply = await self._http.send(request, patience)
+        reply = await self._http.send(request, timeouts)
         took_s = trio.current_time() - began
         if not 200 <= reply.status < 300:
             raise self._api.failure(reply.status, reply.headers, reply.body)
-        self._portions.answered(count, took_s)
+        self._batch_size.answered(count, took_s)
         if len(reply.body) <= INLINE_BYTES:
             return self._read(reply.body, count)
         return await trio.to_thread.run_sync(
@@ -250,10 +250,10 @@ class RemoteProvider:
     def _pause_after(
         self, error: ProviderFailedError, call: Call, attempt: int, kind: TextKind, deadline: float | None
     ) -> float | None:
-        """Return the pause before the next try, in seconds; None where there is none.
+        """Return the pause before the next try, in seconds; None if there is none.
 
-        A trial isn't repeated: it is the one call of its window. A long pause the provider names is the
-        breaker's business; for a short one everybody who uses the account waits.
+        A trial is not repeated: it is the one call of its window. A long pause that the provider names opens the
+        breaker; for a short one all calls of the account wait.
         """
         is_last = attempt + 1 >= (QUERY_TRIES if kind == "query" else TRIES)
         if is_last or call.is_trial or not is_transient(error):
@@ -278,18 +278,17 @@ class RemoteProvider:
         if rest_s > 0:
             await self._pause(rest_s)
 
-    def _patience_until(self, deadline: float | None) -> Patience:
+    def _timeouts_until(self, deadline: float | None) -> Timeouts:
         if deadline is None:
-            return self._patience
-        return replace(self._patience, total_s=max(0.05, deadline - trio.current_time()))
+            return self._timeouts
+        return replace(self._timeouts, total_s=max(0.05, deadline - trio.current_time()))
 
-    def _wording(self, text: str, prefix: str) -> str:
-        """Return a text as it is sent."""
+    def _prefixed(self, text: str, prefix: str) -> str:
         return prefix + (encodable(text) if text.strip() else BLANK)
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        """Do something that `aclose` ends."""
+        """Run the block until `aclose` cancels it."""
         if self._closed:
             raise ShuttingDownError(f"the provider {self.id} was closed")
         with trio.CancelScope() as scope:
@@ -302,11 +301,11 @@ class RemoteProvider:
             raise ShuttingDownError(f"the provider {self.id} was closed")
 
 
-class _TooManyTexts(Exception):
-    """A request failed that carried more texts than usual: they are asked for again in several."""
+class _BatchTooLarge(Exception):
+    """A request of more texts than usual failed: they are sent again in several."""
 
 
 def _without_user(url: str) -> str:
-    """Return an address without the name and password that may stand in it."""
+    """Return an address without user name and password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url

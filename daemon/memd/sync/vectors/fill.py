@@ -17,8 +17,7 @@ import trio
 from numpy.typing import NDArray
 
 from memd.embedding.provider import BatchLimits, EmbeddingProvider
-from memd.embedding.remote.batching import take_batch
-from memd.embedding.remote.refused import HARMLESS, embed_around
+from memd.embedding.remote.batches import HARMLESS, embed_around, take_batch
 from memd.index.cache import (
     SpaceKey,
     count_missing,

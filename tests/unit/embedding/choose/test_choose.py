@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import structlog.testing
-import trio
 
 from memd.embedding.choose.choose import Selection
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
@@ -111,17 +110,14 @@ def test_none_is_a_wish_and_no_problem(tmp_path: Path) -> None:
         ("/nowhere/m.gguf", "local.modelPath"),
     ],
 )
-def test_local_model_that_is_not_there_is_named_with_the_command(
+async def test_local_model_that_is_not_there_is_named_with_the_command(
     tmp_path: Path, reference: str | None, hint: str
 ) -> None:
     settings = MemorySearch(provider="auto", fallback="none", local=Local(model_path=reference))
 
-    async def body() -> None:
-        with pytest.raises(ModelMissingError) as caught:
-            await Asker(tmp_path).providers.make("local", settings, "main")
-        assert hint in caught.value.hint
-
-    trio.run(body)
+    with pytest.raises(ModelMissingError) as caught:
+        await Asker(tmp_path).providers.make("local", settings, "main")
+    assert hint in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A remote provider asks with manners: in turn, in small requests, and within the budget."""
+"""A remote provider sends small requests within its slots and budget, and tries again where that helps."""
 
 from __future__ import annotations
 
@@ -11,21 +11,27 @@ import pytest
 import trio
 import trio.testing
 
+from memd.embedding.remote.endpoint import Timeouts
 from memd.embedding.remote.providers.api import ApiReply
 from memd.embedding.remote.providers.ollama import OllamaApi
-from memd.embedding.remote.providers.openai import OpenAIApi
+from memd.embedding.remote.providers.openai import FIELDS, OpenAIApi
 from memd.embedding.remote.remote import RemoteProvider
 from memd.embedding.space import VectorSpace
+from memd.system.units import about
 from memd.text.tokens import estimate_tokens
 from memd_client.errors import (
     DimensionsChangedError,
+    ProviderFailedError,
     ProviderQuotaError,
+    ProviderRateLimitedError,
+    ProviderReplyError,
+    ProviderUnreachableError,
     ShuttingDownError,
     TokenBudgetError,
 )
-from tests.support.provider_faults import Fault
+from tests.support.provider_faults import Fault, FaultKind
 from tests.support.provider_server import KEY
-from tests.unit.embedding.asking import ONE, SMALL, World, run, until
+from tests.support.remotes import ONE_AT_A_TIME, SMALL_LIMITS, connected, until_seen
 
 
 class SilentApi(OpenAIApi):
@@ -39,94 +45,84 @@ class SilentApi(OpenAIApi):
 # --- batches and turns ------------------------------------------------------------------------------
 
 
-def test_any_number_of_texts_comes_back_in_order_by_small_requests_few_at_once() -> None:
-    async def test(world: World) -> None:
+async def test_any_number_of_texts_comes_back_in_order_by_small_requests_few_at_once() -> None:
+    async with connected() as world:
         texts = [f"text {number}" for number in range(30)]
         world.server.latency_s = 0.01
         found = await world.provider().embed_batch(texts)
         assert found.shape == (30, 32)
         for row, text in zip(found, texts, strict=True):
             assert np.allclose(row, world.server.vector(text), atol=1e-6)
+        server = world.server
+        assert max(len(call.texts) for call in server.requests) <= SMALL_LIMITS.max_texts
+        assert 1 < server.busiest <= SMALL_LIMITS.concurrency
 
-    server = run(test)
-    assert max(len(call.texts) for call in server.requests) <= SMALL.max_texts
-    assert 1 < server.busiest <= SMALL.concurrency
 
-
-def test_all_who_share_an_account_share_its_turns() -> None:
-    async def test(world: World) -> None:
+async def test_all_who_share_an_account_share_its_turns() -> None:
+    async with connected() as world:
         world.server.latency_s = 0.01
         async with trio.open_nursery() as nursery:
             for agent in range(3):
                 nursery.start_soon(world.provider().embed_batch, [f"{agent} {text}" for text in range(12)])
+        assert world.server.busiest <= SMALL_LIMITS.concurrency
 
-    assert run(test).busiest <= SMALL.concurrency
 
-
-def test_a_question_does_not_wait_behind_batches() -> None:
-    async def test(world: World) -> None:
+async def test_a_question_does_not_wait_behind_batches() -> None:
+    async with connected() as world:
         provider = world.provider()
         world.server.fault = Fault("hang", marker="slow")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(provider.embed_batch, [f"slow {number}" for number in range(40)])
-            await until(lambda: len(world.server.requests) == SMALL.concurrency)
+            await until_seen(lambda: len(world.server.requests) == SMALL_LIMITS.concurrency)
             assert (await provider.embed_query("quick")).shape == (32,)
             world.server.fault = None
 
-    run(test)
 
-
-def test_where_only_one_request_is_taken_a_question_is_the_next_and_none_fails() -> None:
-    async def test(world: World) -> None:
+async def test_where_only_one_request_is_taken_a_question_is_the_next_and_none_fails() -> None:
+    async with connected("ollama", limits=ONE_AT_A_TIME) as world:
         provider = world.provider()
         world.server.one_at_a_time, world.server.latency_s = True, 0.02
         async with trio.open_nursery() as nursery:
             nursery.start_soon(provider.embed_batch, [f"text {number}" for number in range(20)])
-            await until(lambda: len(world.server.requests) == 1)
+            await until_seen(lambda: len(world.server.requests) == 1)
             for number in range(3):
                 nursery.start_soon(provider.embed_query, f"question {number}")
         assert world.pauses == []
         kinds = ["question" if texts[0].startswith("question") else "text" for texts in world.asked]
         assert kinds == ["text"] + ["question"] * 3 + ["text"] * 4
 
-    run(test, "ollama", limits=ONE)
 
-
-def test_blank_and_broken_texts_are_sent_as_something_a_provider_takes() -> None:
-    async def test(world: World) -> None:
+async def test_blank_and_broken_texts_are_sent_as_something_a_provider_takes() -> None:
+    async with connected() as world:
         provider = world.provider()
         found = await provider.embed_batch(["", " \n\t ", "lone \ud800 half"])
         await provider.embed_query("")
         assert world.asked == [[".", ".", "lone ? half"], ["."]]
         assert np.allclose(np.linalg.norm(found, axis=1), 1.0)
 
-    run(test)
 
-
-def test_prefixes_of_the_space_stand_before_the_texts() -> None:
-    async def test(world: World) -> None:
+async def test_prefixes_of_the_space_stand_before_the_texts() -> None:
+    async with connected("ollama") as world:
         space = VectorSpace("ollama", "nomic-embed-text", "search_query: ", "search_document: ")
         provider = RemoteProvider(
             OllamaApi(world.endpoint),
             space,
             http=world.http,
             account=world.account,
-            limits=SMALL,
+            limits=SMALL_LIMITS,
             metered=False,
         )
         await provider.embed_batch(["a"])
         await provider.embed_query("b")
         assert world.asked == [["search_document: a"], ["search_query: b"]]
 
-    run(test, "ollama")
-
 
 # --- what is stored and counted ---------------------------------------------------------------------
 
 
-def test_vectors_of_two_sizes_for_one_batch_are_an_error_that_names_both() -> None:
-    async def test(world: World) -> None:
-        provider = world.provider(limits=replace(SMALL, max_texts=1, concurrency=1))
+async def test_vectors_of_two_sizes_for_one_batch_are_an_error_that_names_both() -> None:
+    async with connected() as world:
+        provider = world.provider(limits=replace(SMALL_LIMITS, max_texts=1, concurrency=1))
         answer = world.server.answer
 
         def grow(*args: Any) -> Any:
@@ -139,48 +135,42 @@ def test_vectors_of_two_sizes_for_one_batch_are_an_error_that_names_both() -> No
             await provider.embed_batch(["a", "b", "c", "d"])
         assert world.account.retry_in_s() == 0
 
-    run(test)
 
-
-def test_tokens_are_booked_as_the_provider_counts_them_and_by_estimate_where_it_does_not() -> None:
-    async def test(world: World) -> None:
+async def test_tokens_are_booked_as_the_provider_counts_them_and_by_estimate_where_it_does_not() -> None:
+    async with connected() as world:
         provider = world.provider()
         reply = await provider.embed_batch(["some words", "some more words"])
         assert reply.shape == (2, 32)
         counted = world.accounts.tokens_today
         assert counted > 0
         silent = RemoteProvider(
-            SilentApi(world.endpoint),
+            SilentApi(world.endpoint, FIELDS["openai"]),
             provider.space,
             http=world.http,
             account=world.account,
-            limits=SMALL,
+            limits=SMALL_LIMITS,
             metered=True,
         )
         await silent.embed_query("four tokens, about")
         assert world.accounts.tokens_today == counted + estimate_tokens("four tokens, about")
 
-    run(test)
 
-
-def test_texts_beyond_the_budget_are_refused_before_the_first_of_them_is_bought() -> None:
-    async def test(world: World) -> None:
+async def test_texts_beyond_the_budget_are_refused_before_the_first_of_them_is_bought() -> None:
+    async with connected(budget=1100) as world:
         provider = world.provider()
         with pytest.raises(TokenBudgetError):
             await provider.embed_batch(["x" * 400] * 12)
         assert world.asked == []
-        assert provider.limits == SMALL
+        assert provider.limits == SMALL_LIMITS
         await provider.embed_batch(["x" * 400] * 4)
         left = world.account.tokens_left
         assert left is not None
-        assert provider.limits == replace(SMALL, max_tokens=min(left, SMALL.max_tokens))
-        assert left < SMALL.max_tokens
-
-    run(test, budget=1100)
+        assert provider.limits == replace(SMALL_LIMITS, max_tokens=min(left, SMALL_LIMITS.max_tokens))
+        assert left < SMALL_LIMITS.max_tokens
 
 
-def test_the_first_failure_of_several_requests_is_the_error_and_ends_the_others() -> None:
-    async def test(world: World) -> None:
+async def test_the_first_failure_of_several_requests_is_the_error_and_ends_the_others() -> None:
+    async with connected() as world:
         world.server.fault = Fault("quota", marker="text 3")
         world.server.latency_s = 0.1  # of what goes well: a refusal comes first, however busy the machine is
         with pytest.raises(ProviderQuotaError):
@@ -189,16 +179,14 @@ def test_the_first_failure_of_several_requests_is_the_error_and_ends_the_others(
         world.clock.move(1800)
         world.server.fault = None
         await world.provider().embed_batch(["again"])
-        assert "2 free" in repr(world.account.turns)
-
-    run(test)
+        assert "2 free" in repr(world.account.slots)
 
 
 # --- the rest of the protocol -----------------------------------------------------------------------
 
 
-def test_close_ends_what_is_under_way_by_name_and_refuses_everything_afterwards() -> None:
-    async def test(world: World) -> None:
+async def test_close_ends_what_is_under_way_by_name_and_refuses_everything_afterwards() -> None:
+    async with connected() as world:
         provider = world.provider()
         world.server.fault = Fault("hang")
         ended: list[str] = []
@@ -211,7 +199,7 @@ def test_close_ends_what_is_under_way_by_name_and_refuses_everything_afterwards(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, lambda: provider.embed_query("a"))
             nursery.start_soon(ask, lambda: provider.embed_batch([f"b {number}" for number in range(9)]))
-            await until(lambda: len(world.server.requests) == 3)
+            await until_seen(lambda: len(world.server.requests) == 3)
             assert repr(provider).endswith("2 requests under way>")
             await provider.aclose()
             await provider.aclose()
@@ -222,11 +210,9 @@ def test_close_ends_what_is_under_way_by_name_and_refuses_everything_afterwards(
         world.server.fault = None
         await world.provider().embed_query("another agent's provider goes on")
 
-    run(test)
 
-
-def test_it_names_itself_and_its_recipe_holds_no_secret() -> None:
-    async def test(world: World) -> None:
+async def test_it_names_itself_and_its_recipe_holds_no_secret() -> None:
+    async with connected(base_url="https://user:pass-word@host.example:8443/v1", dims=32) as world:
         await trio.lowlevel.checkpoint()
         provider = world.provider()
         assert (provider.id, provider.model) == ("openai", "text-embedding-3-small")
@@ -241,4 +227,148 @@ def test_it_names_itself_and_its_recipe_holds_no_secret() -> None:
         assert KEY not in shown
         assert provider.bulk is None
 
-    run(test, base_url="https://user:pass-word@host.example:8443/v1", dims=32)
+
+# --- tries ------------------------------------------------------------------------------------------
+
+
+async def test_what_passes_by_itself_is_tried_three_times_with_growing_pauses_and_is_no_failure() -> None:
+    async with connected() as world:
+        world.server.fault = Fault("server_error", times=2)
+        await world.provider().embed_batch(["a", "b"])
+        assert world.pauses == [0.5, 1.0]
+        assert world.account.status().code == ""
+        assert world.account.status().calls_today == 3
+        assert world.server.texts_embedded == {"a": 1, "b": 1}
+
+
+async def test_after_three_tries_the_account_pauses_and_the_trial_is_one_call() -> None:
+    async with connected() as world:
+        provider = world.provider()
+        world.server.fault = Fault("server_error")
+        for calls, window in ((3, 2), (4, 4), (5, 8)):
+            with pytest.raises(ProviderFailedError, match="500"):
+                await provider.embed_batch(["a"])
+            assert len(world.asked) == calls
+            assert provider.retry_in_s() == window
+            with pytest.raises(ProviderFailedError, match=f"asked again in {about(window * 1000)}"):
+                await provider.embed_query("refused without being asked")
+            assert len(world.asked) == calls
+            world.clock.move(window)
+        world.server.fault = None
+        await provider.embed_batch(["a"])
+        assert provider.retry_in_s() == 0
+
+
+async def test_a_question_is_tried_twice() -> None:
+    async with connected() as world:
+        world.server.fault = Fault("overloaded")
+        with pytest.raises(ProviderFailedError):
+            await world.provider().embed_query("a")
+        assert len(world.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [("quota", ProviderQuotaError), ("truncated", ProviderReplyError), ("zero", ProviderReplyError)],
+)
+async def test_what_is_hopeless_or_paid_for_is_not_tried_again_at_once(
+    fault: FaultKind, error: type[ProviderFailedError]
+) -> None:
+    async with connected() as world:
+        world.server.fault = Fault(fault)
+        with pytest.raises(error):
+            await world.provider().embed_batch(["some words"])
+        assert len(world.asked) == 1
+        paid = estimate_tokens("some words") if error is ProviderReplyError else 0
+        assert world.accounts.tokens_today == paid
+
+
+async def test_a_short_pause_the_provider_names_is_kept_by_every_lane() -> None:
+    async with connected() as world:
+        world.server.fault = Fault("rate_limited", times=1, retry_after=5)
+        seen: list[float] = []
+
+        async def pause(seconds: float) -> None:
+            seen.append(seconds)
+            # meanwhile another agent's batch waits as long, and a question isn't asked at all
+            await other.embed_batch(["b"])
+            with pytest.raises(ProviderRateLimitedError):
+                await other.embed_query("c")
+            world.clock.move(seconds)
+
+        async def wait(seconds: float) -> None:
+            seen.append(seconds)
+
+        other = world.provider(pause=wait)
+        provider = world.provider(pause=pause)
+        await provider.embed_batch(["a"])
+        assert seen == [5, 5]
+
+
+async def test_a_question_is_not_held_up_by_a_pause_the_provider_names() -> None:
+    async with connected() as world:
+        world.server.fault = Fault("rate_limited", retry_after=3)
+        with pytest.raises(ProviderRateLimitedError):
+            await world.provider().embed_query("a")
+        assert len(world.asked) == 1
+        assert world.account.retry_in_s() == 3
+
+
+async def test_a_lane_that_waits_for_its_next_try_gives_up_when_another_finds_the_account_closed() -> None:
+    async with connected() as world:
+
+        async def pause(seconds: float) -> None:
+            world.account.begin(1, metered=True).failed(ProviderQuotaError("no credit"))
+
+        world.server.fault = Fault("server_error")
+        with pytest.raises(ProviderQuotaError):
+            await world.provider(pause=pause).embed_batch(["a"])
+        assert len(world.asked) == 1
+
+
+# --- deadlines and cancellation ---------------------------------------------------------------------
+
+
+async def test_a_provider_that_hangs_is_unreachable_after_the_deadline_and_that_counts() -> None:
+    async with connected() as world:
+        world.server.fault = Fault("hang")
+        provider = world.provider(query_timeout_s=0.2, batch_timeouts=Timeouts(total_s=0.1))
+        with pytest.raises(ProviderUnreachableError):
+            await provider.embed_query("a")
+        assert world.account.retry_in_s() == 2
+        world.clock.move(2)
+        with pytest.raises(ProviderUnreachableError):
+            await provider.embed_batch(["b"])
+        assert world.account.retry_in_s() == 4
+        world.server.fault = None
+
+
+async def test_a_call_that_is_cancelled_is_nobodys_failure_and_gives_turn_and_trial_back() -> None:
+    async with connected() as world:
+        provider = world.provider()
+        world.server.fault = Fault("server_error")
+        with pytest.raises(ProviderFailedError):
+            await provider.embed_batch(["a"])
+        world.clock.move(2)
+        world.server.fault = Fault("hang")
+        for number in range(3):
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(provider.embed_query if number % 2 else provider.embed_batch, "b")
+                    await until_seen(lambda seen=4 + number: len(world.server.requests) == seen)  # type: ignore[misc]
+                    scope.cancel()
+            assert provider.retry_in_s() == 0
+        world.server.fault = None
+        await provider.embed_batch(["c"])
+        assert "2 free" in repr(world.account.slots)
+        assert world.account.status().code == ""
+
+
+async def test_a_query_that_gets_no_slot_in_time_is_no_failure_of_the_provider() -> None:
+    async with connected("ollama", limits=ONE_AT_A_TIME) as world:
+        provider = world.provider(query_timeout_s=0.05)
+        async with world.account.slots.slot("document"):
+            with pytest.raises(ProviderUnreachableError, match="no turn"):
+                await provider.embed_query("a")
+        assert world.account.retry_in_s() == 0
+        assert "1 free" in repr(world.account.slots)

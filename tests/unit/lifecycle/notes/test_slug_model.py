@@ -12,8 +12,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from memd.embedding.chat import answer_in, chat_endpoint, complete
-from memd.embedding.remote.providers.api import Endpoint
-from memd.embedding.remote.providers.http import Patience
+from memd.embedding.remote.endpoint import Endpoint, Timeouts
 from memd.embedding.secret import Secret
 from memd.lifecycle.notes.session_messages import Said
 from memd.lifecycle.notes.slug_model import PATIENCE_S, SlugModel, prompt_for, slug_of_answer
@@ -22,7 +21,7 @@ from memd_client.errors import ConfigInvalidError, ProviderFailedError, Provider
 from tests.support.http_peer import KEY, Behaviour, Peer, listening, says
 
 TALK = [Said("user", "how do invoices get exported?"), Said("assistant", "by the nightly job")]
-SOON = Patience(connect_s=2, read_s=0.2, write_s=2, total_s=0.2)
+SOON = Timeouts(connect_s=2, read_s=0.2, write_s=2, total_s=0.2)
 
 
 def answers(text: object) -> Behaviour:
@@ -33,7 +32,7 @@ def answers(text: object) -> Behaviour:
 
 
 def named(
-    behaviour: Behaviour, patience: Patience | None = None
+    behaviour: Behaviour, patience: Timeouts | None = None
 ) -> tuple[str, list[Mapping[str, object]], Peer]:
     """Return the name a served model gives, what was logged, and the server."""
 
@@ -44,7 +43,7 @@ def named(
 
                 async def ask(prompt: str) -> str:
                     return await complete(
-                        http, endpoint, prompt, **({"patience": patience} if patience else {})
+                        http, endpoint, prompt, **({"timeouts": patience} if patience else {})
                     )
 
                 return await SlugModel(ask, "main").ask(TALK), peer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -15,19 +15,25 @@ import trio
 from memd.embedding.numbers import clamped_count
 from memd.embedding.redaction import Redactor
 from memd.embedding.remote.account import Account, Call
-from memd.embedding.remote.bulk.api import BulkResults, BulkState
-from memd.embedding.remote.bulk.calls import TRANSFER, UPLOAD_TRIES, Calls, Pause, finish
-from memd.embedding.remote.bulk.harvest import Harvest
+from memd.embedding.remote.bulk.api import (
+    TRANSFER,
+    BulkApi,
+    BulkResults,
+    BulkState,
+    ResultCollector,
+    finish,
+)
+from memd.embedding.remote.circuit_breaker import TRIES
+from memd.embedding.remote.http import Http
 from memd.embedding.remote.providers.api import EmbeddingApi
-from memd.embedding.remote.providers.http import Http
 from memd_client.errors import ProviderFailedError
 
 MAX_TEXTS: Final = 2_500
-"""Texts of a job. The providers take 50,000; but the vectors of 2,500 are up to 155 MB of JSON, which is held in
-memory, and their million of tokens is a third of what OpenAI's smallest paid accounts may have waiting."""
+"""Texts of a job. The providers take 50,000; but the vectors of 2,500 are up to 155 MB of JSON in RAM, and their
+million tokens are a third of what OpenAI's smallest paid accounts may queue."""
 
 MAX_BYTES: Final = 32 << 20
-"""Bytes of a job's file. The providers take 200 MB; it is held in memory while it goes up."""
+"""Bytes of a job's file. The providers take 200 MB; it is in RAM during the upload."""
 
 MAX_REPLY_BYTES: Final = 256 << 20
 """Bytes of a file of replies: 2,500 vectors of 3,072 numbers of 20 digits are 155 MB."""
@@ -35,19 +41,17 @@ MAX_REPLY_BYTES: Final = 256 << 20
 _CODE: Final = re.compile(r"[A-Za-z0-9_]{1,48}")
 _ENDED: Final = frozenset({"failed", "expired", "cancelled", "canceled"})
 
-_Shape = TypeVar("_Shape")
-
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """What tells the two apart: how long a job may take, and whether a line of a file is a whole request."""
+class FileDialect:
+    """How the two differ: how long a job may take, and whether a line of a file is a whole request."""
 
     window: str
     whole_requests: bool
 
 
-OPENAI: Final = Manner("24h", whole_requests=True)
-VOYAGE: Final = Manner("12h", whole_requests=False)
+OPENAI: Final = FileDialect("24h", whole_requests=True)
+VOYAGE: Final = FileDialect("12h", whole_requests=False)
 
 
 class _File(msgspec.Struct):
@@ -75,52 +79,34 @@ class _Line(msgspec.Struct):
     error: Any = None
 
 
-class FileJobs:
-    """Jobs of one endpoint. Implements `BulkApi`."""
+class FileJobs(BulkApi):
+    """Jobs of one endpoint at OpenAI or Voyage."""
 
-    max_texts: Final = MAX_TEXTS
-    max_bytes: Final = MAX_BYTES
+    max_texts = MAX_TEXTS
+    max_bytes = MAX_BYTES
 
     def __init__(
         self,
         api: EmbeddingApi,
         http: Http,
         account: Account,
-        manner: Manner,
+        dialect: FileDialect,
         *,
         prefix: str = "",
-        pause: Pause = trio.sleep,
+        pause: Callable[[float], Awaitable[None]] = trio.sleep,
     ) -> None:
-        self._api = api
-        self._manner = manner
-        self._calls = Calls(api, http, account, prefix, pause)
-        self._base_url = self._calls.plain.url.removesuffix("/embeddings")
+        super().__init__(api, http, account, prefix=prefix, pause=pause)
+        self._dialect = dialect
+        self._base_url = self._plain.url.removesuffix("/embeddings")
         self._files: dict[str, list[str]] = {}
-
-    def __repr__(self) -> str:
-        return f"<FileJobs {self._api.endpoint.provider} {self._api.endpoint.model}>"
-
-    @property
-    def provider(self) -> str:
-        """The provider's name."""
-        return self._calls.provider
-
-    @property
-    def owner(self) -> str:
-        """16 hex digits that tell whose jobs these are."""
-        return self._calls.owner
-
-    def retry_in_s(self) -> float:
-        """Return how long calls are refused without being tried."""
-        return self._calls.retry_in_s()
 
     # --- texts up -----------------------------------------------------------------------------------
 
     async def submit(self, items: Sequence[tuple[str, str]]) -> str:
-        """Upload texts, make a job of them, and return its id: see `BulkApi`."""
+        """Upload texts, make a job of them, and return its id."""
         boundary = secrets.token_hex(16)
-        form, shared, tokens = await self._calls.beside(lambda: self._form(items, boundary))
-        with self._calls.begin(tokens) as call:
+        form, shared, tokens = await self._in_thread(lambda: self._form(items, boundary))
+        with self._begin(tokens) as call:
             file_id = await self._upload(call, form, boundary)
             del form
             try:
@@ -130,14 +116,16 @@ class FileJobs:
                 raise
 
     async def _upload(self, call: Call, form: bytes, boundary: str) -> str:
-        request = self._calls.request(
+        request = self._request(
             "POST", f"{self._base_url}/files", form, f"multipart/form-data; boundary={boundary}"
         )
         try:
-            reply = await self._calls.send(call, request, TRANSFER, tries=UPLOAD_TRIES)
+            reply = await self._send(
+                call, request, TRANSFER, tries=TRIES
+            )  # a file that arrived twice costs nothing, and expires
             if reply is None:
-                raise self._calls.absent()
-            return self._calls.checked_id(self._decoded(reply.body, _File, "a file").id, "a file")
+                raise self._absent()
+            return self._checked_id(self._decoded(reply.body, _File, "a file").id, "a file")
         except BaseException:
             call.abandoned()
             raise
@@ -146,26 +134,26 @@ class FileJobs:
         wanted: dict[str, Any] = {
             "input_file_id": file_id,
             "endpoint": "/v1/embeddings",
-            "completion_window": self._manner.window,
+            "completion_window": self._dialect.window,
         }
-        if not self._manner.whole_requests:
+        if not self._dialect.whole_requests:
             wanted["request_params"] = shared
-        request = self._calls.request("POST", f"{self._base_url}/batches", msgspec.json.encode(wanted))
-        reply = await finish(lambda: self._calls.send(call, request))
+        request = self._request("POST", f"{self._base_url}/batches", msgspec.json.encode(wanted))
+        reply = await finish(lambda: self._send(call, request))
         if reply is None:
             call.abandoned()
-            raise self._calls.absent()
-        job_id = self._calls.checked_id(self._decoded(reply.body, _Batch, "a job").id, "a job")
+            raise self._absent()
+        job_id = self._checked_id(self._decoded(reply.body, _Batch, "a job").id, "a job")
         call.succeeded(call.tokens)
         self._files[job_id] = [file_id]
         return job_id
 
     def _form(self, items: Sequence[tuple[str, str]], boundary: str) -> tuple[bytes, dict[str, Any], int]:
         """Return the form to upload, what its requests have in common, and about what they cost. For a thread."""
-        shared: dict[str, Any] = msgspec.json.decode(self._calls.plain.body)
+        shared: dict[str, Any] = msgspec.json.decode(self._plain.body)
         shared.pop("input")
-        texts = [self._calls.sendable(text) for _, text in items]
-        own = shared if self._manner.whole_requests else {}
+        texts, tokens = self._sendable(items)
+        own = shared if self._dialect.whole_requests else {}
         lines = [
             b'--%b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n' % boundary.encode(),
             b'--%b\r\nContent-Disposition: form-data; name="file"; filename="memd.jsonl"\r\n'
@@ -175,16 +163,16 @@ class FileJobs:
         encode = msgspec.json.Encoder().encode
         for (digest, _), text in zip(items, texts, strict=True):
             line: dict[str, Any] = {"custom_id": digest}
-            if self._manner.whole_requests:
+            if self._dialect.whole_requests:
                 line |= {"method": "POST", "url": "/v1/embeddings"}
             lines += [encode({**line, "body": {**own, "input": [text]}}), b"\n"]
         lines.append(b"\r\n--%b--\r\n" % boundary.encode())
-        return b"".join(lines), shared, self._calls.estimate(texts)
+        return b"".join(lines), shared, tokens
 
     # --- vectors down -------------------------------------------------------------------------------
 
     async def look(self, job_id: str) -> BulkState:
-        """Return how far a job is: see `BulkApi`."""
+        """Return how far a job is."""
         batch = await self._batch(job_id)
         if batch is None:
             return BulkState("failed", 0, 0, "the provider does not know the job")
@@ -196,45 +184,45 @@ class FileJobs:
         if batch.status == "completed":
             return BulkState("done", done, total)
         if batch.status in _ENDED:
-            return BulkState("failed", done, total, _reason(batch, self._calls.redactor))
+            return BulkState("failed", done, total, _reason(batch, self._redactor))
         return BulkState("running", done, total)
 
     async def results(self, job_id: str, hashes: Sequence[str]) -> BulkResults:
-        """Return what there is of a job: see `BulkApi`."""
+        """Return what there is of a job."""
         batch = await self._batch(job_id)
-        harvest = Harvest(self._api)
+        collector = ResultCollector(self._api)
         for file_id in (batch.output_file_id, batch.error_file_id) if batch else ():
             if not file_id:
                 continue
-            content = self._calls.request("GET", f"{self._file_url(file_id)}/content")
-            reply = await self._calls.fetch(content, TRANSFER, MAX_REPLY_BYTES)
+            content = self._request("GET", f"{self._file_url(file_id)}/content")
+            reply = await self._fetch(content, TRANSFER, MAX_REPLY_BYTES)
             if reply is not None:
-                await self._calls.beside(_reader(reply.body, harvest, self._calls.redactor))
-        return harvest.results()
+                await self._in_thread(_reader(reply.body, collector, self._redactor))
+        return collector.results()
 
     async def cancel(self, job_id: str) -> None:
-        """Ask for the end of a job: see `BulkApi`."""
-        await self._calls.fetch(self._calls.request("POST", f"{self._job_url(job_id)}/cancel"))
+        """Ask for the end of a job."""
+        await self._fetch(self._request("POST", f"{self._job_url(job_id)}/cancel"))
 
     async def clean_up(self, job_id: str) -> None:
-        """Delete a job's files: see `BulkApi`."""
+        """Delete a job's files."""
         for file_id in self._files.pop(job_id, ()):
             await self._delete(file_id)
 
     async def _delete(self, file_id: str) -> None:
         try:
-            await self._calls.fetch(self._calls.request("DELETE", self._file_url(file_id)))
+            await self._fetch(self._request("DELETE", self._file_url(file_id)))
         except ProviderFailedError:
-            return  # it expires by itself
+            return  # it expires at the provider
 
     async def _batch(self, job_id: str) -> _Batch | None:
-        """Return a job as the provider shows it, None where it knows none."""
-        reply = await self._calls.fetch(self._calls.request("GET", self._job_url(job_id)))
+        """Return a job as the provider shows it, None if it does not know it."""
+        reply = await self._fetch(self._request("GET", self._job_url(job_id)))
         if reply is None:
             return None
         batch = self._decoded(reply.body, _Batch, "a job")
         ids = (batch.input_file_id, batch.output_file_id, batch.error_file_id)
-        self._files[job_id] = [self._calls.checked_id(file_id, "a job") for file_id in ids if file_id]
+        self._files[job_id] = [self._checked_id(file_id, "a job") for file_id in ids if file_id]
         return batch
 
     def _job_url(self, job_id: str) -> str:
@@ -243,15 +231,9 @@ class FileJobs:
     def _file_url(self, file_id: str) -> str:
         return f"{self._base_url}/files/{quote(file_id, safe='')}"
 
-    def _decoded(self, body: bytes, shape: type[_Shape], what: str) -> _Shape:
-        try:
-            return msgspec.json.decode(body, type=shape)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise self._calls.nonsense(what) from None
 
-
-def _reader(body: bytes, harvest: Harvest, redactor: Redactor) -> Callable[[], None]:
-    """Return what reads a file of replies, line by line: the lock of the interpreter is let go in between."""
+def _reader(body: bytes, collector: ResultCollector, redactor: Redactor) -> Callable[[], None]:
+    """Return what reads a file of replies, line by line, so that other threads run in between."""
 
     def read() -> None:
         decode = msgspec.json.Decoder(_Line).decode
@@ -263,14 +245,14 @@ def _reader(body: bytes, harvest: Harvest, redactor: Redactor) -> Callable[[], N
             try:
                 found = decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue  # a text without a result is failed in the end
+                continue  # a text without a result is failed at the end
             answer = found.response
             if answer is None or not 100 <= answer.status_code <= 599:
-                harvest.failed(found.custom_id, _code(found.error, redactor))
+                collector.failed(found.custom_id, _code(found.error, redactor))
             elif 200 <= answer.status_code < 300:
-                harvest.replied(found.custom_id, bytes(answer.body))
+                collector.replied(found.custom_id, bytes(answer.body))
             else:
-                harvest.answered(found.custom_id, answer.status_code, bytes(answer.body))
+                collector.answered(found.custom_id, answer.status_code, bytes(answer.body))
 
     return read
 

@@ -7,21 +7,25 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-import trio
 
 from memd.embedding.numbers import clamped_count
 from memd.embedding.redaction import Redactor
 from memd.embedding.remote.account import Account
-from memd.embedding.remote.bulk.api import BulkResults, BulkState
-from memd.embedding.remote.bulk.calls import TRANSFER, Calls, Pause, finish
-from memd.embedding.remote.bulk.harvest import Harvest
+from memd.embedding.remote.bulk.api import (
+    TRANSFER,
+    BulkApi,
+    BulkResults,
+    BulkState,
+    ResultCollector,
+    finish,
+)
+from memd.embedding.remote.http import Http
 from memd.embedding.remote.providers.api import EmbeddingApi
-from memd.embedding.remote.providers.http import Http
 from memd_client.errors import ProviderFailedError
 
 MAX_TEXTS: Final = 250
-"""Texts of a job. Google takes more; but their vectors come in one piece of JSON, twice over, 120 kB a text, and
-even to look it through holds up the loop: 65 ms for 250."""
+"""Texts of a job. Google takes more; but their vectors come in one piece of JSON, twice, 120 kB a text, and even
+skimming it blocks the loop: 65 ms for 250."""
 
 MAX_BYTES: Final = 16 << 20
 """Bytes of the call that makes a job; Google takes 20 MB."""
@@ -86,63 +90,43 @@ class _Item(msgspec.Struct):
 
     @property
     def own_key(self) -> str:
-        """What it was sent with, empty where it doesn't say."""
+        """The key it was sent with, empty if it names none."""
         key = (self.metadata or {}).get("key") or self.key
         return key if isinstance(key, str) else ""
 
 
-class GeminiJobs:
-    """Jobs of one endpoint. Implements `BulkApi`."""
+class GeminiJobs(BulkApi):
+    """Jobs of one endpoint at Google."""
 
-    max_texts: Final = MAX_TEXTS
-    max_bytes: Final = MAX_BYTES
+    max_texts = MAX_TEXTS
+    max_bytes = MAX_BYTES
 
-    def __init__(
-        self, api: EmbeddingApi, http: Http, account: Account, *, prefix: str = "", pause: Pause = trio.sleep
-    ) -> None:
-        self._api = api
-        self._calls = Calls(api, http, account, prefix, pause)
-        self._model_url = self._calls.plain.url.rpartition(":")[0]
+    def __init__(self, api: EmbeddingApi, http: Http, account: Account, **options: Any) -> None:
+        super().__init__(api, http, account, **options)
+        self._model_url = self._plain.url.rpartition(":")[0]
         self._base_url = self._model_url.rpartition("/models/")[0]
         self._ended: dict[str, bytes] = {}
-
-    def __repr__(self) -> str:
-        return f"<GeminiJobs {self._api.endpoint.provider} {self._api.endpoint.model}>"
-
-    @property
-    def provider(self) -> str:
-        """The provider's name."""
-        return self._calls.provider
-
-    @property
-    def owner(self) -> str:
-        """16 hex digits that tell whose jobs these are."""
-        return self._calls.owner
-
-    def retry_in_s(self) -> float:
-        """Return how long calls are refused without being tried."""
-        return self._calls.retry_in_s()
 
     # --- texts up -----------------------------------------------------------------------------------
 
     async def submit(self, items: Sequence[tuple[str, str]]) -> str:
-        """Make a job of some texts, and return its name: see `BulkApi`."""
-        body, tokens = await self._calls.beside(lambda: self._body(items))
-        request = self._calls.request("POST", f"{self._model_url}:asyncBatchEmbedContent", body)
-        with self._calls.begin(tokens) as call:
-            reply = await finish(lambda: self._calls.send(call, request, TRANSFER))
+        """Make a job of some texts, and return its name."""
+        body, tokens = await self._in_thread(lambda: self._body(items))
+        request = self._request("POST", f"{self._model_url}:asyncBatchEmbedContent", body)
+        with self._begin(tokens) as call:
+            reply = await finish(lambda: self._send(call, request, TRANSFER))
             if reply is None:
                 call.abandoned()
-                raise self._calls.absent()
-            name = self._calls.checked_id(self._operation(reply.body).name, "a job")
+                raise self._absent()
+            name = self._checked_id(self._decoded(reply.body, _Operation, "a job").name, "a job")
             if not _NAME.fullmatch(name):
-                raise self._calls.nonsense("the name of a job")
+                raise self._nonsense("the name of a job")
             call.succeeded(tokens)
             return name
 
     def _body(self, items: Sequence[tuple[str, str]]) -> tuple[bytes, int]:
         """Return the body of the call, and about how many tokens its texts cost. For a thread."""
-        texts = [self._calls.sendable(text) for _, text in items]
+        texts, tokens = self._sendable(items)
         requests = [
             {
                 "request": msgspec.json.decode(self._api.request([text], "document").body)["requests"][0],
@@ -151,17 +135,17 @@ class GeminiJobs:
             for (digest, _), text in zip(items, texts, strict=True)
         ]
         batch = {"displayName": "memd", "inputConfig": {"requests": {"requests": requests}}}
-        return msgspec.json.encode({"batch": batch}), self._calls.estimate(texts)
+        return msgspec.json.encode({"batch": batch}), tokens
 
     # --- vectors down -------------------------------------------------------------------------------
 
     async def look(self, job_id: str) -> BulkState:
-        """Return how far a job is: see `BulkApi`."""
+        """Return how far a job is."""
         self._ended.pop(job_id, None)
-        body = await self._fetch(job_id)
+        body = await self._fetch_job(job_id)
         if body is None:
             return BulkState("failed", 0, 0, "the provider does not know the job")
-        operation = await self._calls.beside(lambda: self._operation(body))
+        operation = await self._in_thread(lambda: self._decoded(body, _Operation, "a job"))
         metadata = operation.metadata or _Metadata()
         stats = metadata.batchStats or _Stats()
         total = clamped_count(stats.requestCount)
@@ -169,52 +153,46 @@ class GeminiJobs:
         state = (metadata.state or operation.state).rpartition("STATE_")[2]
         if operation.error is not None or state in ("FAILED", "CANCELLED", "EXPIRED"):
             self._ended[job_id] = body
-            return BulkState("failed", done, total, _reason(state, operation.error, self._calls.redactor))
+            return BulkState("failed", done, total, _reason(state, operation.error, self._redactor))
         if operation.done or state == "SUCCEEDED":
             self._ended[job_id] = body
             return BulkState("done", done, total)
         return BulkState("running", done, total)
 
     async def results(self, job_id: str, hashes: Sequence[str]) -> BulkResults:
-        """Return what there is of a job: see `BulkApi`.
+        """Return what there is of a job.
 
         Results without keys belong to the texts in their order, where there is one for each.
         """
-        body = self._ended.pop(job_id, None) or await self._fetch(job_id)
-        return await self._calls.beside(lambda: self._harvest(body or b"{}", hashes))
+        body = self._ended.pop(job_id, None) or await self._fetch_job(job_id)
+        return await self._in_thread(lambda: self._collect(body or b"{}", hashes))
 
     async def cancel(self, job_id: str) -> None:
-        """Ask for the end of a job: see `BulkApi`."""
-        await self._calls.fetch(self._calls.request("POST", f"{self._url(job_id)}:cancel", b"{}"))
+        """Ask for the end of a job."""
+        await self._fetch(self._request("POST", f"{self._url(job_id)}:cancel", b"{}"))
 
     async def clean_up(self, job_id: str) -> None:
-        """Delete a job with its texts and vectors: see `BulkApi`."""
+        """Delete a job with its texts and vectors."""
         self._ended.pop(job_id, None)
         try:
-            await self._calls.fetch(self._calls.request("DELETE", self._url(job_id)))
+            await self._fetch(self._request("DELETE", self._url(job_id)))
         except ProviderFailedError:
-            return  # it expires by itself
+            return  # it expires at the provider
 
-    async def _fetch(self, job_id: str) -> bytes | None:
-        request = self._calls.request("GET", self._url(job_id))
-        reply = await self._calls.fetch(request, TRANSFER, MAX_REPLY_BYTES)
+    async def _fetch_job(self, job_id: str) -> bytes | None:
+        request = self._request("GET", self._url(job_id))
+        reply = await self._fetch(request, TRANSFER, MAX_REPLY_BYTES)
         return None if reply is None else reply.body
 
     def _url(self, job_id: str) -> str:
-        """Return where a job is. Its name is checked: the record may come from a file somebody wrote."""
+        """Return the URL of a job. Its name is checked: the record may come from a file that was edited."""
         if not _NAME.fullmatch(job_id):
-            raise self._calls.nonsense("the name of a job")
+            raise self._nonsense("the name of a job")
         return f"{self._base_url}/{job_id}"
 
-    def _operation(self, body: bytes) -> _Operation:
-        try:
-            return msgspec.json.decode(body, type=_Operation)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise self._calls.nonsense("a job") from None
-
-    def _harvest(self, body: bytes, hashes: Sequence[str]) -> BulkResults:
-        """Return what a job holds. For a thread: vectors are decoded one by one, to let others run in between."""
-        harvest = Harvest(self._api)
+    def _collect(self, body: bytes, hashes: Sequence[str]) -> BulkResults:
+        """Return the results of a job. For a thread: vectors are decoded one by one, so that others run in between."""
+        collector = ResultCollector(self._api)
         items = [_item(raw) for raw in _inlined(body)]
         keys = [item.own_key for item in items]
         if len(items) == len(hashes) and not any(keys):
@@ -223,15 +201,15 @@ class GeminiJobs:
             if not key:
                 continue
             if item.error is not None:
-                note = harvest.refused if item.error.code in INVALID_ARGUMENT else harvest.failed
-                note(key, f"{self.provider}: {_reason('', item.error, self._calls.redactor)}")
+                note = collector.refused if item.error.code in INVALID_ARGUMENT else collector.failed
+                note(key, f"{self.provider}: {_reason('', item.error, self._redactor)}")
             elif item.response is not None:
-                harvest.replied(key, b'{"embeddings":[%b]}' % bytes(item.response.embedding))
-        return harvest.results()
+                collector.replied(key, b'{"embeddings":[%b]}' % bytes(item.response.embedding))
+        return collector.results()
 
 
 def _inlined(body: bytes) -> list[msgspec.Raw]:
-    """Return the results of a job, wherever it shows them: documents and servers don't agree on the place."""
+    """Return the results of a job from the place that has them: documents and servers don't agree on it."""
     for place in _PLACES:
         raw = msgspec.Raw(body)
         for step in place:
@@ -250,7 +228,7 @@ def _inlined(body: bytes) -> list[msgspec.Raw]:
 
 
 def _item(raw: msgspec.Raw) -> _Item:
-    """Return a result; of one that can't be read nothing, and its text is failed in the end."""
+    """Return a result, empty if it can't be read: its text is failed at the end."""
     try:
         return msgspec.json.decode(raw, type=_Item)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

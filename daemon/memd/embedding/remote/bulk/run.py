@@ -1,21 +1,28 @@
-"""Jobs at a batch API, from the texts to the vectors: made, put down, handed on, forgotten, or given up."""
+"""Jobs at a batch API, from texts to vectors: submitted, recorded, polled, collected, and given up after failures."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import structlog
 import trio
 
-from memd.embedding.remote.bulk.api import BulkApi, BulkResults
+from memd.embedding.numbers import clamped_count
+from memd.embedding.remote.bulk.api import BulkApi, BulkResults, BulkState, of_these
 from memd.embedding.remote.bulk.jobs import JobRecord, JobStore, pieces
-from memd.embedding.remote.bulk.watch import Job, JobWatch, is_pause
-from memd.embedding.remote.retry import named_pause_s
+from memd.embedding.remote.circuit_breaker import named_pause_s
 from memd.settings.schema import Batch
 from memd.system.clock import Clock, has_passed
-from memd_client.errors import MemdError, ProviderFailedError
+from memd_client.errors import (
+    MemdError,
+    ProviderAuthError,
+    ProviderFailedError,
+    ProviderRateLimitedError,
+    TokenBudgetError,
+)
 from memd_client.reports import BulkJob
 
 log = structlog.get_logger(__name__)
@@ -24,17 +31,142 @@ FAILURES: Final = 2
 """Failures in a row after which plain requests do the work."""
 
 HOLD_S: Final = 60.0
-"""How long no job is made after the provider asked for a pause and didn't say how long."""
+"""How long no job is made after the provider asked for a pause without a length."""
 
 SAVE_S: Final = 10.0
-"""How long a record may take to be written when everything else is cancelled already."""
+"""How long a record may take to be saved after cancellation."""
 
 Item = tuple[str, str]
-"""A text and its hash, the hash first."""
+"""A hash and its text."""
+
+GROWTH: Final = 1.5
+LONGEST_POLL_S: Final = 60.0
+"""The polling interval of a job without progress grows to this."""
+
+CANCEL_MS: Final = 10 * 60_000
+"""How long a cancelled job may take to prepare its results: OpenAI says so."""
+
+COLLECT_TRIES: Final = 5
+"""Tries to fetch the results of a job that ended; they are paid for."""
+
+
+@dataclass(slots=True)
+class Job:
+    """A job under way. `ending` says why it was cancelled; at `stop_ms` its `most_ms` are over (epoch milliseconds)."""
+
+    record: JobRecord
+    stop_ms: int
+    most_ms: int
+    state: BulkState = field(default_factory=lambda: BulkState("running", 0, 0))
+    ending: str = ""
+
+
+class JobPoller:
+    """Polls jobs until they end or time out."""
+
+    def __init__(
+        self, api: BulkApi, clock: Clock, pause: Callable[[float], Awaitable[None]], *, poll_s: float
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._pause = pause
+        self._poll_s = poll_s
+        self._naps: set[trio.CancelScope] = set()
+        self._is_given_up = False
+
+    def __repr__(self) -> str:
+        return f"<JobPoller {self._api.provider}, {len(self._naps)} jobs watched>"
+
+    def give_up(self) -> None:
+        """Cancel every job now and collect its results so far: the batch API is given up."""
+        self._is_given_up = True
+        for nap in self._naps:
+            nap.cancel()
+
+    async def results_of(self, job: Job, *, is_new: bool = False) -> BulkResults:
+        """Poll a job until it has ended or was cut short; return the results of its texts."""
+        await self._await_end(job, is_new)
+        return await self._collect(job)
+
+    async def _await_end(self, job: Job, is_new: bool) -> None:
+        wait_s = self._poll_s
+        if is_new:
+            await self._nap(wait_s)
+        while True:
+            done = job.state.done
+            job.state = await self._look(job)
+            if job.state.state != "running":
+                return
+            now_ms = self._clock()
+            # A wall clock that was set back must not make the wait longer.
+            job.stop_ms = min(job.stop_ms, now_ms + job.most_ms)
+            if job.ending and (self._is_given_up or now_ms >= job.stop_ms):
+                return
+            if not job.ending and (self._is_given_up or now_ms >= job.stop_ms):
+                await self._cancel(job, now_ms)
+                continue
+            moved = job.state.done > done
+            wait_s = self._poll_s if moved else min(wait_s * GROWTH, max(LONGEST_POLL_S, self._poll_s))
+            await self._nap(max(wait_s, self._api.retry_in_s()), until_ms=job.stop_ms)
+
+    async def _look(self, job: Job) -> BulkState:
+        """Return how far a job is. A failed look does not end it: its deadline does."""
+        texts = len(job.record.hashes)
+        try:
+            state = await self._api.look(job.record.id)
+            return replace(state, done=clamped_count(state.done, texts), total=texts)
+        except ProviderFailedError as error:
+            if isinstance(error, ProviderAuthError) and not is_pause(error):
+                return BulkState("failed", job.state.done, job.state.total, error.wire_code)
+            log.debug("embedding.job_call_failed", provider=self._api.provider, code=error.wire_code)
+            return job.state
+
+    async def _cancel(self, job: Job, now_ms: int) -> None:
+        """Cancel a job that is given up, or that takes too long."""
+        job.ending = "the batch API was given up" if self._is_given_up else "it took too long"
+        job.most_ms = 0 if self._is_given_up else CANCEL_MS
+        job.stop_ms = now_ms + job.most_ms
+        try:
+            await self._api.cancel(job.record.id)
+        except ProviderFailedError as error:  # it may have ended meanwhile; the next look shows it
+            log.debug("embedding.job_call_failed", provider=self._api.provider, code=error.wire_code)
+
+    async def _collect(self, job: Job) -> BulkResults:
+        hashes = job.record.hashes
+        for attempt in range(COLLECT_TRIES):
+            try:
+                return of_these(await self._api.results(job.record.id, hashes), hashes)
+            except ProviderFailedError as error:
+                log.debug("embedding.job_call_failed", provider=self._api.provider, code=error.wire_code)
+                if isinstance(error, ProviderAuthError) and not is_pause(error):
+                    break
+            if self._is_given_up:
+                break
+            await self._nap(max(self._poll_s * 2.0**attempt, self._api.retry_in_s()))
+        job.ending = job.ending or "its results can't be had"
+        return of_these(BulkResults(), hashes)
+
+    async def _nap(self, seconds: float, until_ms: int | None = None) -> None:
+        """Sleep, but not beyond a time, nor after the batch API is given up."""
+        if self._is_given_up:
+            return
+        if until_ms is not None:
+            seconds = min(seconds, max(self._poll_s, (until_ms - self._clock()) / 1000))
+        with trio.CancelScope() as nap:
+            self._naps.add(nap)
+            try:
+                await self._pause(seconds)
+            finally:
+                self._naps.discard(nap)
+
+
+def is_pause(error: ProviderFailedError) -> bool:
+    """Return whether the account is paused or its tokens are used up, and the batch API has not failed."""
+    return "retry_after_s" in error.data or isinstance(error, ProviderRateLimitedError | TokenBudgetError)
 
 
 class BulkRun:
-    """Jobs of one agent and one vector space.
+    """The jobs of one agent and one vector space.
 
     `gave_up` is set for good after two failures in a row: `embed` does nothing then.
     """
@@ -56,7 +188,7 @@ class BulkRun:
         self._store = store
         self._space = space
         self._clock = clock
-        self._watch = JobWatch(api, clock, pause, poll_s=max(0.05, settings.poll_interval_ms / 1000))
+        self._poller = JobPoller(api, clock, pause, poll_s=max(0.05, settings.poll_interval_ms / 1000))
         self._on_results = on_results
         self._on_freed = on_freed
         self._timeout_ms = settings.timeout_minutes * 60_000
@@ -84,7 +216,7 @@ class BulkRun:
         return self._settings.enabled and not self.gave_up and not is_held
 
     def in_flight(self) -> set[str]:
-        """Return the hashes of texts that are on their way: nobody else should embed them."""
+        """Return the hashes of texts in jobs or about to be, which must not be embedded elsewhere."""
         return self._coming | self._taken()
 
     def _taken(self) -> set[str]:
@@ -106,9 +238,9 @@ class BulkRun:
         ]
 
     async def resume(self) -> None:
-        """Take up the jobs an earlier daemon left. `embed` does it by itself; a second time does nothing.
+        """Continue the jobs of an earlier daemon; `embed` calls this. A second time does nothing.
 
-        Those of another space, provider or key can't be collected here: they are dropped.
+        Those of another space, provider or key can't be collected here and are dropped.
         """
         if self._is_resumed:
             return
@@ -127,11 +259,10 @@ class BulkRun:
             await self._save()
 
     async def embed(self, items: Sequence[Item]) -> None:
-        """Have texts embedded, and hand the results on as jobs end.
+        """Embed texts, and pass the results to `on_results` as jobs end.
 
         Returns when all these jobs and all earlier ones have ended, or when the batch API was given up. A text may
-        be left without a result: because its job failed, because it can't be submitted now, or because it is too
-        big for a job. Whether anybody waits for this (`remote.batch.wait`) is the caller's business.
+        have no result: its job failed, it can't be submitted now, or it is too big for a job.
 
         Cancellation: may be cancelled anywhere. Jobs at the provider go on, and the next call or the next daemon
         collects them.
@@ -165,13 +296,13 @@ class BulkRun:
         )
 
     async def _work(self, jobs: deque[Job]) -> None:
-        """Do one job after the other, earlier ones first, as long as there are any."""
+        """Do one job after the other, earlier ones first."""
         while jobs:
             await self._follow(jobs.popleft())
         while self._waiting:
             job = await self._submit(self._waiting.popleft())
             if job is None:
-                # These needn't wait for the jobs that were made: they may be embedded by plain requests.
+                # These need not wait for the jobs under way: they may be embedded by plain requests.
                 self._waiting.clear()
                 self._on_freed()
             else:
@@ -180,7 +311,7 @@ class BulkRun:
     # --- a job's beginning --------------------------------------------------------------------------
 
     async def _submit(self, piece: list[Item]) -> Job | None:
-        """Make a job of some texts; return None where none can be made now."""
+        """Make a job of some texts; return None if none can be made now."""
         hashes = tuple(digest for digest, _ in piece)
         if not self.may_submit:
             return None
@@ -217,16 +348,16 @@ class BulkRun:
         return job
 
     async def _save(self) -> None:
-        """Put down which jobs there are; also when everything is being cancelled."""
+        """Save the records of all jobs, also during cancellation."""
         with trio.CancelScope(shield=True, deadline=trio.current_time() + SAVE_S):
-            async with self._saving:  # in turn, so that an older list never replaces a newer one
+            async with self._saving:  # so that an older list never replaces a newer one
                 await self._store.save([job.record for job in self._jobs.values()])
 
     # --- a job's end --------------------------------------------------------------------------------
 
     async def _follow(self, job: Job, *, is_new: bool = False) -> None:
-        """Watch a job until it ends, and hand on what came of it."""
-        results = await self._watch.results_of(job, is_new=is_new)
+        """Poll a job until it ends, and pass on its results."""
+        results = await self._poller.results_of(job, is_new=is_new)
         await self._on_results(results)
         record, state = job.record, job.state
         self._jobs.pop(record.id, None)
@@ -263,7 +394,7 @@ class BulkRun:
             jobs=len(self._jobs),
             reason=reason,
         )
-        self._watch.hurry()
+        self._poller.give_up()
 
 
 def _first(group: BaseExceptionGroup[MemdError]) -> MemdError:

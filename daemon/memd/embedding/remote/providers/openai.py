@@ -1,25 +1,80 @@
-"""OpenAI's embeddings."""
+"""OpenAI's interface, and the providers that share it: `POST /embeddings` to `{"data": [{"index", "embedding"}]}`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
-from memd.embedding.remote.providers.api import TextKind
-from memd.embedding.remote.providers.openai_shape import OpenAIShape
+import msgspec
+
+from memd.embedding.remote.endpoint import ApiRequest, Endpoint, TextKind
+from memd.embedding.remote.providers.api import ApiReply, EmbeddingApi, Row, decode, matrix, token_count
+from memd_client.errors import ProviderReplyError
 
 
-class OpenAIApi(OpenAIShape):
-    """`POST /embeddings`, vectors in base64: a third of the bytes, and exact."""
+@dataclass(frozen=True, slots=True)
+class RequestFields:
+    """The fields of a request in which these providers differ.
 
-    def fields(self, texts: Sequence[str], kind: TextKind) -> dict[str, Any]:
-        """Return the fields of a request for some texts."""
-        endpoint = self._endpoint
-        fields: dict[str, Any] = {
-            "model": endpoint.model,
-            "input": list(texts),
-            "encoding_format": "base64",
-        }
+    `constant` go along always, `dims` names the vector size, `input_type` says when that field is sent.
+    """
+
+    constant: Mapping[str, Any]
+    dims: str = "dimensions"
+    input_type: Literal["never", "if configured", "always"] = "never"
+
+
+FIELDS: Final[Mapping[str, RequestFields]] = {
+    # base64 is a third of the bytes, and exact
+    "openai": RequestFields({"encoding_format": "base64"}),
+    "voyage": RequestFields({"truncation": False}, "output_dimension", "always"),
+    "mistral": RequestFields({}, "output_dimension"),
+    # what LM Studio, vLLM, llama.cpp, LiteLLM, TEI and others all understand
+    "compatible": RequestFields({"encoding_format": "float"}, input_type="if configured"),
+}
+
+
+class _Item(msgspec.Struct, gc=False):
+    embedding: Row
+    index: int | None = None
+
+
+class _Shape(msgspec.Struct):
+    data: list[_Item]
+    usage: Any = None
+
+
+_DECODER = msgspec.json.Decoder(_Shape)
+
+
+class OpenAIApi(EmbeddingApi):
+    """The interface of OpenAI, or of a provider that shares it."""
+
+    def __init__(self, endpoint: Endpoint, fields: RequestFields) -> None:
+        super().__init__(endpoint, f"{endpoint.base_url}/embeddings")
+        self._fields = fields
+
+    def request(self, texts: Sequence[str], kind: TextKind) -> ApiRequest:
+        """Return the request for some texts."""
+        endpoint, own = self.endpoint, self._fields
+        payload: dict[str, Any] = {"model": endpoint.model, "input": list(texts), **own.constant}
+        input_type = endpoint.query_type if kind == "query" else endpoint.document_type
+        if own.input_type == "always" or (own.input_type == "if configured" and input_type):
+            payload["input_type"] = input_type or kind
         if endpoint.dims is not None:
-            fields["dimensions"] = endpoint.dims
-        return fields
+            payload[own.dims] = endpoint.dims
+        return endpoint.post_json(self.url, endpoint.bearer, payload)
+
+    def parse(self, body: bytes, count: int) -> ApiReply:
+        """Return the vectors of a reply in the order of their `index`."""
+        whose = self.endpoint.provider
+        reply = decode(_DECODER, body, whose)
+        items = reply.data
+        if len(items) == count and any(item.index is not None for item in items):
+            by_index = {item.index: item for item in items}
+            if by_index.keys() != set(range(count)):
+                raise ProviderReplyError(f"{whose} answered with positions that are doubled or missing")
+            items = [by_index[index] for index in range(count)]
+        vectors = matrix([item.embedding for item in items], count, self.endpoint)
+        return ApiReply(vectors, token_count(reply.usage, "total_tokens", "prompt_tokens"))

@@ -1,0 +1,266 @@
+"""Jobs at a batch API: texts are cut into jobs, each sent once, and its vector passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from memd.embedding.numbers import MAX_TIME_MS
+from memd.embedding.remote.bulk.api import BulkResults, of_one_size, of_these
+from memd.embedding.remote.bulk.jobs import JobRecord, pieces, records_from_json, records_to_json, weight
+from tests.support.bulk import (
+    bench,
+    desk_of,
+    hashes_of,
+    items_of,
+    jobs_made,
+    sent,
+    small_jobs,
+)
+from tests.support.provider_errors import DialectName
+from tests.support.provider_faults import Fault, FaultKind
+from tests.support.provider_server import serving
+
+DIALECTS: tuple[DialectName, ...] = ("openai", "voyage", "gemini")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_every_text_gets_its_vector_and_nothing_is_left_behind(dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server, capture_logs() as logs:
+        items = items_of(7)
+
+        async with bench(server) as stage:
+            small_jobs(stage, 3)
+            run = stage.run()
+            await run.embed(items)
+            assert run.in_flight() == set()
+            assert run.status() == []
+        assert stage.vectors.keys() == set(hashes_of(items))
+        assert jobs_made(server) == 3
+        assert stage.store.jobs == []
+        assert desk_of(server).files == {}
+        assert [log["event"] for log in logs].count("embedding.job_submitted") == 3
+        assert [log["event"] for log in logs].count("embedding.job_ended") == 3
+        assert not [log for log in logs if log["log_level"] == "warning"]
+        assert server.complaints == []
+
+
+async def test_a_job_is_put_down_as_soon_as_it_has_an_id() -> None:
+    with serving("openai", dims=24) as server:
+        async with bench(server) as stage:
+            await stage.run().embed(items_of(2))
+        assert stage.store.saves == [["batch_000001"], []]
+        paths = [(call.asked.method, call.asked.path.rpartition("/v1/")[2]) for call in server.requests]
+        assert paths[:3] == [("POST", "files"), ("POST", "batches"), ("GET", "batches/batch_000001")]
+
+
+async def test_a_text_is_sent_once_however_often_it_is_asked_for() -> None:
+    with serving("openai", dims=24) as server:
+        items = items_of(3)
+
+        async with bench(server) as stage:
+            run = stage.run()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(run.embed, [*items, *items])
+                nursery.start_soon(run.embed, items[:0])
+        assert jobs_made(server) == 1
+        assert sent(server, "POST", "/files")[0].count(b"custom_id") == 3
+        assert len(stage.vectors) == 3
+
+
+async def test_no_more_jobs_than_allowed_are_under_way() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        counts: list[int] = []
+
+        async with bench(server) as stage:
+            small_jobs(stage, 1)
+            run = stage.run(concurrency=2)
+
+            async def count() -> None:
+                desk = desk_of(server)
+                counts.append(len([job for job in desk.jobs.values() if job.state != "completed"]))
+                assert len(run.status()) <= 2
+                if counts[-1] == 2:  # none is done before two are under way, however slow the second's way is
+                    desk.looks_to_finish = 3
+
+            stage.on_pause = count
+            await run.embed(items_of(7))
+            assert len(stage.vectors) == 7
+        assert max(counts) == 2
+
+
+async def test_a_big_batch_is_split_by_bytes() -> None:
+    with serving("gemini", dims=24) as server:
+        items = [(f"hash{at}", "word " * 400) for at in range(10)] + [("huge", "x" * 20_000)]
+
+        async with bench(server) as stage:
+            stage.api.max_bytes = 9_000
+            await stage.run().embed(items)
+        bodies = sent(server, "POST", ":asyncBatchEmbedContent")
+        assert len(bodies) == 4
+        assert max(map(len, bodies)) <= 9_000
+        assert stage.vectors.keys() == {digest for digest, _ in items[:-1]}
+
+
+async def test_a_job_that_does_not_move_is_looked_at_less_and_less_often() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = 25
+
+        async with bench(server) as stage:
+            await stage.run(poll_interval_ms=2000).embed(items_of(1))
+        pauses = stage.pauses
+        assert pauses[0] == 2
+        assert pauses == sorted(pauses)
+        assert pauses[-1] == 60
+
+
+async def test_status_tells_how_far_each_job_is() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        seen: list[tuple[str, str, int, int]] = []
+
+        async with bench(server) as stage:
+            run = stage.run()
+            looks = iter(
+                [lambda id_: None, lambda id_: desk_of(server).advance(id_, 2), desk_of(server).finish]
+            )
+
+            async def note() -> None:
+                [job] = run.status()
+                assert job.submitted_ms == stage.store.jobs[0].submitted_ms
+                seen.append((job.id, job.state, job.texts, job.done))
+                next(looks, lambda id_: None)(job.id)
+
+            stage.on_pause = note
+            await run.embed(items_of(4))
+        assert seen == [
+            ("batch_000001", "running", 4, 0),
+            ("batch_000001", "running", 4, 0),
+            ("batch_000001", "running", 4, 2),
+        ]
+
+
+texts = st.lists(st.tuples(st.text(min_size=1, max_size=8), st.text(max_size=200)), max_size=40)
+
+
+@given(texts, st.sets(st.text(min_size=1, max_size=2)), st.integers(1, 9), st.integers(600, 3000))
+def test_pieces_hold_each_text_once_in_order_and_within_the_limits(
+    items: list[tuple[str, str]], taken: set[str], max_texts: int, max_bytes: int
+) -> None:
+    jobs = pieces(items, taken=taken, max_texts=max_texts, max_bytes=max_bytes)
+    for job in jobs:
+        assert 0 < len(job) <= max_texts
+        assert sum(weight(digest, text) for digest, text in job) <= max_bytes
+    firsts = {digest: text for digest, text in reversed(items) if weight(digest, text) <= max_bytes}
+    found = [item for job in jobs for item in job]
+    assert {digest for digest, _ in found} == firsts.keys() - taken
+    assert len({digest for digest, _ in found}) == len(found)
+    assert [item for item in items if item in found][:1] == found[:1]
+
+
+names = st.text(min_size=1, max_size=20)
+times = st.integers(0, MAX_TIME_MS)
+
+
+@given(st.lists(st.builds(JobRecord, names, names, names, names, st.lists(names).map(tuple), times)))
+def test_records_come_back_as_they_were(records: list[JobRecord]) -> None:
+    assert records_from_json(records_to_json(records)) == records
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[5]", '[{"id": "x"}]', "null", '[{"id":"","hashes":[]}]'])
+def test_what_is_no_record_is_no_job(text: str) -> None:
+    assert records_from_json(text) == []
+
+
+@given(st.lists(st.sampled_from([2, 3]), max_size=9), st.sampled_from([None, 2, 3]))
+def test_vectors_handed_on_are_all_of_one_size(sizes: Sequence[int], dims: int | None) -> None:
+    vectors = {str(at): np.ones(size, dtype=np.float32) for at, size in enumerate(sizes)}
+    results = of_one_size(BulkResults(vectors), dims)
+    assert len({vector.shape for vector in results.vectors.values()}) <= 1
+    assert results.vectors.keys() | results.failed.keys() == vectors.keys()
+    assert not results.vectors.keys() & results.failed.keys()
+
+
+hashes = st.sampled_from("abcdef")
+
+
+@given(
+    st.sets(hashes),
+    st.dictionaries(hashes, st.just("no")),
+    st.dictionaries(hashes, st.just("late")),
+    st.sets(hashes),
+)
+def test_every_text_that_was_sent_ends_as_one_thing_and_no_other_text_does(
+    good: set[str], refused: dict[str, str], failed: dict[str, str], sent_hashes: set[str]
+) -> None:
+    vectors = {digest: np.ones(2, dtype=np.float32) for digest in good}
+    results = of_these(BulkResults(vectors, refused, failed), sorted(sent_hashes))
+    parts = [set(results.vectors), set(results.refused), set(results.failed)]
+    assert set.union(*parts) == sent_hashes
+    assert sum(map(len, parts)) == len(sent_hashes)
+
+
+@pytest.mark.parametrize(
+    "kind", ["unauthorized", "forbidden", "quota", "server_error", "reset", "model_missing"]
+)
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_texts_that_can_not_be_submitted_are_free_again(dialect: DialectName, kind: FaultKind) -> None:
+    with serving(dialect, dims=24) as server:
+        async with bench(server) as stage:
+            small_jobs(stage, 1)
+            run = stage.run()
+            server.fault = Fault(kind)
+            await run.embed(items_of(4))
+            assert run.in_flight() == set()
+            await run.embed(items_of(4))
+            assert run.gave_up
+            assert stage.got == []
+            assert stage.store.saves == []
+
+
+async def test_a_pause_of_the_account_is_no_failure_of_the_batch_api() -> None:
+    with serving("openai", dims=24) as server:
+        async with bench(server) as stage:
+            run = stage.run()
+            server.fault = Fault("rate_limited", retry_after=40)
+            await run.embed(items_of(2))
+            server.fault = None
+            asked = len(server.requests)
+            may_submit = [run.may_submit]
+            await run.embed(items_of(2))
+            assert len(server.requests) == asked
+            stage.clock.move(60)
+            assert [*may_submit, run.may_submit] == [False, True]
+            await run.embed(items_of(2))
+            assert len(stage.vectors) == 2
+            assert not run.gave_up
+
+
+async def test_tokens_that_are_used_up_are_no_failure_of_the_batch_api() -> None:
+    with serving("openai", dims=24) as server:
+        async with bench(server, daily_budget=50) as stage:
+            run = stage.run()
+            await run.embed(items_of(40))
+            await run.embed(items_of(40))
+            await run.embed(items_of(40))
+            assert server.requests == []
+            assert not run.gave_up
+            may_submit = [run.may_submit]
+            stage.clock.move(24 * 3600)
+            assert [*may_submit, run.may_submit] == [False, True]
+
+
+async def test_nothing_is_submitted_where_the_settings_say_so() -> None:
+    with serving("openai", dims=24) as server:
+        async with bench(server) as stage:
+            run = stage.run(enabled=False)
+            await run.embed(items_of(2))
+            assert not run.may_submit
+        assert server.requests == []

@@ -1,0 +1,208 @@
+"""OpenAI's and Voyage's batch APIs, over real HTTP: files up, files down, and nothing wrong in between."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from memd.embedding.provider import BLANK
+from memd.embedding.remote.bulk.api import BulkResults, of_these
+from tests.support.bulk import bench, desk_of, harvest, hashes_of, items_of, played, sent
+from tests.support.provider_errors import DialectName
+from tests.support.provider_faults import FaultKind
+from tests.support.provider_server import serving
+
+FILE_DIALECTS: tuple[DialectName, ...] = ("openai", "voyage")
+KINDS: dict[DialectName, str] = {"openai": "", "voyage": "document"}
+
+
+@pytest.mark.parametrize("dialect", FILE_DIALECTS)
+def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring(dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server:
+        texts = [
+            "a cat",
+            'quotes " and \\ and \r\n lines',
+            "日本語 \u2028 text",
+            "broken \udc80 half",
+            "a" * 3000,
+        ]
+        items = [(f"hash{at}", text) for at, text in enumerate(texts)]
+        results = played(server, lambda stage: harvest(stage, items), prefix="passage: ")
+        assert results.vectors.keys() == {digest for digest, _ in items}
+        for digest, text in items:
+            whole = "passage: " + text.encode("utf-8", "replace").decode()
+            np.testing.assert_allclose(
+                results.vectors[digest], server.vector(whole, KINDS[dialect]), atol=1e-6
+            )
+            assert abs(float(np.linalg.norm(results.vectors[digest])) - 1.0) < 1e-5
+        assert (results.refused, results.failed, server.complaints) == ({}, {}, [])
+        assert results.tokens is not None
+        assert results.tokens > 0
+
+
+def test_openai_lines_are_whole_requests_with_the_size_that_is_asked_for() -> None:
+    with serving("openai", dims=24) as server:
+        results = played(server, lambda stage: harvest(stage, items_of(2)), dims=8)
+        lines = [json.loads(line) for line in desk_of(server).files["file-000001"].splitlines()]
+        assert [line["custom_id"] for line in lines] == hashes_of(items_of(2))
+        assert lines[0]["body"] == {
+            "model": "text-embedding-3-small",
+            "input": [items_of(2)[0][1]],
+            "encoding_format": "base64",
+            "dimensions": 8,
+        }
+        assert json.loads(sent(server, "POST", "/batches")[0]) == {
+            "input_file_id": "file-000001",
+            "endpoint": "/v1/embeddings",
+            "completion_window": "24h",
+        }
+        assert {vector.shape for vector in results.vectors.values()} == {(8,)}
+
+
+def test_voyage_lines_hold_the_text_alone_and_the_job_says_the_rest() -> None:
+    with serving("voyage", dims=24) as server:
+        played(server, lambda stage: harvest(stage, items_of(1)))
+        assert json.loads(desk_of(server).files["file-000001"]) == {
+            "custom_id": hashes_of(items_of(1))[0],
+            "body": {"input": [items_of(1)[0][1]]},
+        }
+        created = json.loads(sent(server, "POST", "/batches")[0])
+        assert created["completion_window"] == "12h"
+        assert created["request_params"] == {
+            "model": "voyage-4-large",
+            "input_type": "document",
+            "truncation": False,
+        }
+
+
+def test_a_blank_text_is_sent_as_something_a_provider_takes() -> None:
+    with serving("openai", dims=24) as server:
+        results = played(server, lambda stage: harvest(stage, [("blank", " \n\t"), ("empty", "")]))
+        np.testing.assert_allclose(results.vectors["blank"], server.vector(BLANK), atol=1e-6)
+        np.testing.assert_allclose(results.vectors["empty"], server.vector(BLANK), atol=1e-6)
+
+
+@pytest.mark.parametrize("dialect", FILE_DIALECTS)
+async def test_a_refused_text_is_told_from_one_that_failed(dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server:
+        items = [("lost", "lost"), ("good", "a cat"), ("bad", "something forbidden"), ("late", "too late")]
+        desk_of(server).refused_marker = "forbidden"
+        desk_of(server).lost = 1
+        desk_of(server).looks_to_finish = None
+
+        async with bench(server) as stage:
+            job_id = await stage.api.submit(items)
+            desk_of(server).expire(job_id, done=3)
+            state, results = (await stage.api.look(job_id), await stage.api.results(job_id, hashes_of(items)))
+        assert (state.state, state.reason) == ("failed", "expired")
+        assert list(results.vectors) == ["good"]
+        assert list(results.refused) == ["bad"]
+        assert results.failed == {"late": "batch_expired"}
+        assert "forbidden" not in str(results.refused), "the provider's sentence repeats the text"
+
+
+async def test_a_job_whose_file_is_refused_says_why_and_has_no_results() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+
+        async with bench(server) as stage:
+            job_id = await stage.api.submit(items_of(3))
+            desk_of(server).fail(job_id)
+            state, results = (
+                await stage.api.look(job_id),
+                await stage.api.results(job_id, hashes_of(items_of(3))),
+            )
+        assert (state.state, state.reason) == ("failed", "failed: invalid_json_line")
+        assert results == BulkResults()
+
+
+async def test_a_cancelled_job_keeps_what_was_done() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).looks_to_finish = None
+        items = items_of(4)
+
+        async with bench(server) as stage:
+            job_id = await stage.api.submit(items)
+            states = [await stage.api.look(job_id)]
+            desk_of(server).advance(job_id, done=2)
+            states.append(await stage.api.look(job_id))
+            await stage.api.cancel(job_id)
+            states.append(await stage.api.look(job_id))
+            states, results = (states, await stage.api.results(job_id, hashes_of(items)))
+        assert [(state.state, state.done, state.total) for state in states] == [
+            ("running", 0, 4),
+            ("running", 2, 4),
+            ("failed", 2, 4),
+        ]
+        assert list(results.vectors) == hashes_of(items)[1::-1]
+        assert set(results.failed.values()) == {"batch_cancelled"}
+
+
+async def test_a_job_the_provider_does_not_know_has_failed() -> None:
+    with serving("openai", dims=24) as server:
+        async with bench(server) as stage:
+            state, results = (
+                await stage.api.look("batch_gone/../x"),
+                await stage.api.results("batch_gone", ["a"]),
+            )
+        assert (state.state, state.reason) == ("failed", "the provider does not know the job")
+        assert results == BulkResults()
+        assert server.requests[0].asked.path == "/v1/batches/batch_gone%2F..%2Fx", "an id is no path"
+
+
+@pytest.mark.parametrize("dialect", FILE_DIALECTS)
+@pytest.mark.parametrize("spoil", ["nan", "zero", "wrong_dims", "too_few", "too_many", "doubled_index"])
+def test_a_wrong_vector_fails_its_text_and_no_other(spoil: FaultKind, dialect: DialectName) -> None:
+    with serving(dialect, dims=24) as server:
+        items = items_of(5)
+        desk_of(server).spoil = spoil
+        found = played(server, lambda stage: harvest(stage, items))
+        results = of_these(found, hashes_of(items))
+        assert list(results.vectors) == hashes_of(items)[1:]
+        assert list(results.failed) == hashes_of(items)[:1]
+
+
+def test_vectors_of_as_many_sizes_as_texts_are_all_failed() -> None:
+    with serving("openai", dims=24) as server:
+        desk_of(server).spoil = "wrong_dims"
+        results = played(server, lambda stage: harvest(stage, items_of(2)))
+        assert results.vectors == {}
+        assert set(results.failed) == set(hashes_of(items_of(2)))
+
+
+async def test_lines_nobody_can_read_cost_their_texts_alone() -> None:
+    with serving("openai", dims=24) as server:
+        items = items_of(3)
+
+        async with bench(server) as stage:
+            job_id = await stage.api.submit(items)
+            await stage.api.look(job_id)
+            desk = desk_of(server)
+            name = f"file-{job_id}-output"
+            first, *rest = desk.files[name].splitlines()
+            desk.files[name] = b"\n".join(
+                [first[: len(first) // 2], b"", b"[]", b"\xff", b'{"custom_id": 7}', *rest]
+            )
+            results = await stage.api.results(job_id, hashes_of(items))
+        assert set(results.vectors) == set(hashes_of(items)[:2])
+
+
+async def test_a_second_line_for_the_same_text_changes_nothing() -> None:
+    with serving("openai", dims=24) as server:
+        items = items_of(2)
+
+        async with bench(server) as stage:
+            job_id = await stage.api.submit(items)
+            await stage.api.look(job_id)
+            desk = desk_of(server)
+            name = f"file-{job_id}-output"
+            lines = [json.loads(line) for line in desk.files[name].splitlines()]
+            lines[1]["custom_id"], other = lines[0]["custom_id"], lines[1]["custom_id"]
+            error = {"custom_id": lines[0]["custom_id"], "response": None, "error": {"code": "late"}}
+            desk.files[name] = b"\n".join(json.dumps(line).encode() for line in [*lines, error])
+            assert other != lines[0]["custom_id"]
+            results = await stage.api.results(job_id, hashes_of(items))
+        assert list(results.vectors) == hashes_of(items)[1:]
+        np.testing.assert_allclose(results.vectors[items[1][0]], server.vector(items[1][1]), atol=1e-6)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import apsw
 import numpy as np
 
-from memd.embedding.local.space import space_of
+from memd.embedding.local.reference import space_of
 from memd.index.cache import SpaceKey, set_active_space, store_vectors
 from tests.support.homes import StateHome
 

@@ -31,7 +31,7 @@ import trio
 
 from benchmarks.embedding_sides import CHUNK_TOKENS, Setting, Side, SideError, timed
 from benchmarks.quiet import QUIET_SHARE, undisturbed
-from memd.embedding.local.machine import load_physical_cores
+from memd.embedding.local.fit import load_physical_cores
 from memd.embedding.local.process import SPIN_COUNT
 from memd.embedding.local.pull import pull_model
 from memd.settings.paths import models_dir

@@ -22,10 +22,9 @@ from typing import Any, TextIO, TypeVar
 
 import trio
 
-from memd.embedding.local.owner import ModelFile, ModelOwner
-from memd.embedding.local.policy import RunnerSettings
-from memd.embedding.local.provider import LIMITS, LocalProvider
-from memd.embedding.local.space import local_space
+from memd.embedding.local.owner import LIMITS, LocalModel, LocalProvider, ModelOwner
+from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.reference import local_space
 
 CHUNK_TOKENS = 400
 """The default of `chunking.tokens`, in estimated tokens."""
@@ -166,7 +165,7 @@ async def serve_memd(model: Path, replies: TextIO) -> None:
     owner = ModelOwner(RunnerSettings(keep_alive_s=0))
     async with trio.open_nursery() as nursery:
         await nursery.start(owner.run)
-        file = ModelFile(model, model.name)
+        file = LocalModel(model, model.name)
         provider = LocalProvider(owner, file, local_space("minilm", None), chunk_tokens=CHUNK_TOKENS)
         while line := await trio.to_thread.run_sync(sys.stdin.readline):
             texts = json.loads(line)["texts"]

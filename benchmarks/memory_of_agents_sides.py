@@ -43,7 +43,7 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
     from ctypes import CDLL
     from pathlib import Path
 
-    from memd.embedding.local.space import space_of
+    from memd.embedding.local.reference import space_of
     from memd.index.cache import active_space
     from memd.index.connection import IndexFile
     from memd.index.database import Database
@@ -89,7 +89,7 @@ def embedded(model_path: str, question: str) -> tuple[object, Any]:
     import llama_cpp
     import numpy as np
 
-    from memd.embedding.local.machine import load_physical_cores
+    from memd.embedding.local.fit import load_physical_cores
 
     with silent():
         model = llama_cpp.Llama(

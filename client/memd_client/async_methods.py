@@ -90,7 +90,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             path: Only hits whose path starts with it.
             deadline_ms: Bounds the request in milliseconds: what is not found by then is left out (`partial`).
             explain: Fill `explain` of each hit and `timings` of the reply.
-            lexical_only: Keyword search alone: nothing is embedded or reranked.
+            lexical_only: Keyword search alone: nothing is embedded.
             active_projects: Keys of the projects at work: their entries score higher, those of others lower.
             exclude_session: Key of the session that asks: its conversation since the last reset is no hit.
 
@@ -147,7 +147,7 @@ class AsyncMethods(AsyncLifeMethods, AsyncUpkeepMethods):
             path: As in `search`, for each agent.
             deadline_ms: Bounds the request in milliseconds.
             explain: Fill `explain` of each hit.
-            lexical_only: Keyword search alone: nothing is embedded or reranked.
+            lexical_only: Keyword search alone: nothing is embedded.
             active_projects: As in `search`, for each agent.
             exclude_session: As in `search`, for each agent.
 

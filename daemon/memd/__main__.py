@@ -6,10 +6,8 @@ import os
 import sys
 
 from memd.system.descriptors import open_missing_descriptors
-from memd.system.lazy_imports import lazy_imports
 
 open_missing_descriptors()
-lazy_imports()
 
 # Before NumPy is imported anywhere: its threads spin while they wait for work, which takes the core from the
 # keyword search that runs beside a vector search. One thread answers sooner (docs/performance.md).

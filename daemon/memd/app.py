@@ -18,9 +18,9 @@ from memd.agents.reload import InForce, Reloader
 from memd.embedding.chat import ask_once, chat_endpoint
 from memd.embedding.choose.choose import Providers
 from memd.embedding.local.downloads import Downloads
-from memd.embedding.local.machine import load_memory_bytes
+from memd.embedding.local.fit import load_memory_bytes
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.process import RunnerSettings
 from memd.embedding.local.reference import ModelReference
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.http import Http

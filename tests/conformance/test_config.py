@@ -64,7 +64,7 @@ def _without_unset(value: Any) -> Any:
     return {key: _without_unset(inner) for key, inner in value.items() if inner is not None}
 
 
-LATER = ("extraPaths", "fusion", "mmr", "rerank", "temporalDecay")
+LATER = ("extraPaths", "fusion", "mmr", "temporalDecay")
 """Keys the recorded release did not have yet: compared only where a case holds them."""
 
 

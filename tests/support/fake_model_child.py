@@ -74,8 +74,8 @@ def _load(model: str) -> wire.Message:
     return {"kind": "ready", "dims": DIMS, "window": 512, "lanes": lanes}
 
 
-def _embed(request: wire.Message, interrupts: child.CancellationFlag) -> wire.Message:
-    command, _, flag = request["text"].partition(" ")
+def _embed(text: str, cancellation: child.CancellationFlag) -> wire.Message:
+    command, _, flag = text.partition(" ")
     first = command.endswith("-once") and not os.path.exists(flag)
     if first:
         Path(flag).touch()
@@ -86,43 +86,45 @@ def _embed(request: wire.Message, interrupts: child.CancellationFlag) -> wire.Me
     while command == "gate" and not os.path.exists(flag):
         time.sleep(0.002)
     while command == "long" and not os.path.exists(flag):
-        if interrupts.is_interrupted():
-            return {"kind": "interrupted", "id": request["id"]}
+        if cancellation.is_interrupted():
+            return {"kind": "interrupted"}
         time.sleep(0.002)
-    data = vector_of(request["text"])
+    data = vector_of(text)
     if command == "refuse":
-        return {"kind": "refused", "id": request["id"], "message": "UnusableModelError"}
+        return {"kind": "refused", "message": "UnusableModelError"}
     if command == "nan":
         data = np.full(DIMS, np.nan, dtype="<f4").tobytes()
     if command == "zero":
         data = np.zeros(DIMS, dtype="<f4").tobytes()
     if command == "short":
         data = data[:-4]
-    return {"kind": "vector", "id": request["id"], "data": data}
+    return {"kind": "vector", "data": data}
 
 
-def _replies(model: str, request: wire.Message, interrupts: child.CancellationFlag) -> Iterator[wire.Message]:
+def _replies(
+    model: str, request: wire.Message, cancellation: child.CancellationFlag
+) -> Iterator[wire.Message]:
     """Yield the replies to a request; texts that came together are answered one by one, the last first."""
-    if request["kind"] == "embed":
-        _note(model, request["text"])
-        yield _embed(request, interrupts)
-        return
-    _note(model, f"together {len(request['texts'])}")
-    for place, text in reversed(list(enumerate(request["texts"]))):
+    texts = request["texts"]
+    if len(texts) > 1:
+        _note(model, f"together {len(texts)}")
+    for place, text in reversed(list(enumerate(texts))):
         about = {"id": request["id"], "place": place}
-        if interrupts.is_interrupted():
+        if cancellation.is_interrupted():
             yield {"kind": "untouched", **about}
             continue
         _note(model, text)
-        yield {**_embed({"id": request["id"], "text": text}, interrupts), **about}
+        yield {**_embed(text, cancellation), **about}
 
 
 def main(model: str) -> None:
     """Serve like the real child."""
     child.die_with_parent()
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
-    interrupts = child.CancellationFlag()
-    threading.Thread(target=child._follow, args=(sys.stdin.buffer, waiting, interrupts), daemon=True).start()
+    cancellation = child.CancellationFlag()
+    threading.Thread(
+        target=child.follow_requests, args=(sys.stdin.buffer, waiting, cancellation), daemon=True
+    ).start()
 
     def say(reply: wire.Message) -> None:
         sys.stdout.buffer.write(wire.encode(reply))
@@ -135,8 +137,8 @@ def main(model: str) -> None:
         os._exit(1)
     while True:
         request = waiting.get()
-        interrupts.under_way = request["id"]
-        for reply in _replies(model, request, interrupts):
+        cancellation.under_way = request["id"]
+        for reply in _replies(model, request, cancellation):
             say(reply)
 
 

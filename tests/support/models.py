@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.embedding.local.lock import lock_models
+from memd.embedding.local.model_files import lock_models
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.process import RunnerSettings
 from memd.embedding.local.pull import fetch_minilm_sources, pull_model
 from memd.settings.paths import models_dir
 from memd_client.errors import MemdError

@@ -15,7 +15,7 @@ from memd.agents.registry import Memory
 from memd.embedding.choose.choose import Selection
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.process import RunnerSettings
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.catalog import KNOWN

@@ -16,8 +16,8 @@ from memd.agents.slot import AgentSlot
 from memd.agents.status import as_problem, model_status
 from memd.embedding.choose.local_choice import space_of_stored
 from memd.embedding.local.downloads import Downloads
+from memd.embedding.local.fit import load_memory_bytes
 from memd.embedding.local.library import ModelLibrary
-from memd.embedding.local.machine import load_memory_bytes
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.query_vectors import SharedQueries
 from memd.embedding.remote.accounts import Accounts

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import trio
 
-from memd.embedding.local import policy
+from memd.embedding.local.runner import RunnerStatus
 from memd.index.cache import RefusedChunk, load_refused
 from memd.index.connection import Database, IndexFile
 from memd.index.files import Counts, count_all, generation
@@ -60,7 +60,7 @@ def as_problem(error: MemdError) -> Problem:
     return Problem(error.wire_code, error.message, error.hint)
 
 
-def model_status(row: policy.ModelStatus) -> ModelStatus:
+def model_status(row: RunnerStatus) -> ModelStatus:
     """Return a local model as a row of a status."""
     return ModelStatus(
         row.model,

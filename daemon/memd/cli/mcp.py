@@ -47,14 +47,12 @@ def command(ctx: click.Context, agent: str | None, structured: bool) -> None:
         session: Session = ctx.obj
         session.output.text(ctx.get_help() + "\n")
         return
-    from memd.mcp.sdk import SdkMissingError, load_sdk
+    from memd.mcp.sdk import SdkMissingError, load_serve
 
     try:
-        load_sdk()
+        serve = load_serve()
     except SdkMissingError as error:
         raise click.ClickException(str(error)) from None
-    from memd.mcp.serving import serve
-
     serve(agent, autostart=os.environ.get("MEMD_AUTOSTART") != "0", structured=structured)
 
 

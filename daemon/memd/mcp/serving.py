@@ -1,7 +1,4 @@
-"""The MCP server of one client, on standard input and output. Beside it only `relay` and `sdk` know the SDK.
-
-`sdk.load_sdk` comes before the import of this module: it keeps the start short.
-"""
+"""The MCP server of one client, on standard input and output. Besides it only `relay` knows the SDK."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from typing import Any, TextIO, cast
 
 import anyio
 import mcp.types as types
-from mcp.server.lowlevel.server import Server
+from mcp.server.lowlevel import Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server

@@ -11,8 +11,8 @@ from memd.embedding.choose.choose import plan_provider
 from memd.embedding.choose.local_choice import LocalChoice
 from memd.embedding.choose.remote_choice import RemoteChoice
 from memd.embedding.local.extra import is_extra_installed
+from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.stored import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
 from memd.index.care.file_check import FileKind, inspect
 from memd.index.care.takeover import is_openclaw_file
 from memd.index.database import connect_read_only, map_errors

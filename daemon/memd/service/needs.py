@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memd.embedding.local.machine import load_memory_bytes
+from memd.embedding.local.fit import load_memory_bytes
 from memd.settings.agents import OpenClawHome, load_settings
 from memd.settings.memory_budget import MB, budget_of
 from memd.settings.paths import models_dir

@@ -8,8 +8,8 @@ from __future__ import annotations
 import io
 import os
 import threading
-from _queue import SimpleQueue
 from collections.abc import Callable
+from queue import SimpleQueue
 
 MAX_WAITING_BYTES = 1_000_000
 """Lines that wait to be written. What comes beyond is dropped and counted."""

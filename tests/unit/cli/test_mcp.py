@@ -140,8 +140,7 @@ def test_only_a_terminal_gets_the_help_in_place_of_the_server(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: list[str | None] = []
-    monkeypatch.setattr(sdk, "load_sdk", lambda: None)
-    monkeypatch.setattr("memd.mcp.serving.serve", lambda agent, **options: served.append(agent))
+    monkeypatch.setattr(sdk, "load_serve", lambda: lambda agent, **options: served.append(agent))
 
     monkeypatch.setattr("sys.stdin", Stdin(is_terminal=True))
     on_terminal = memctl(*arguments)
@@ -158,7 +157,7 @@ def test_without_the_sdk_the_server_says_how_to_get_it(monkeypatch: pytest.Monke
     def missing() -> None:
         raise sdk.SdkMissingError(f"the package mcp is not installed: `{sdk.install_command()}`")
 
-    monkeypatch.setattr(sdk, "load_sdk", missing)
+    monkeypatch.setattr(sdk, "load_serve", missing)
 
     ran = memctl("mcp")
 

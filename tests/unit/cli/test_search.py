@@ -67,7 +67,6 @@ WHY = {
     "bm25": 4.1,
     "steps": {"fused": 0.842},
     "chunk_lines": [3, 4],
-    "rerank": 0.912,
 }
 """An explanation as the daemon makes it."""
 

@@ -1,34 +1,31 @@
-"""An owner with one model that is none, and what tests ask of it."""
+"""An owner with one fake model, and what tests ask of it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-import trio
-import trio.testing
-
-from memd.embedding.local.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.local.policy import ModelStatus, RunnerSettings
+from memd.embedding.local.owner import LocalModel, ModelHold, ModelOwner
+from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.runner import RunnerStatus
 from tests.support import fake_model_child as fake
 from tests.support.models import running_owner
 
-Test = Callable[[ModelOwner, ModelHold], Awaitable[None]]
 PATIENT = RunnerSettings(command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, load_timeout_s=20)
 HURRIED = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.6, text_timeout_s=0.6, load_timeout_s=20)
 
 
-def run(path: Path, test: Test, settings: RunnerSettings = PATIENT) -> None:
-    """Run a test with an owner and a hold on one model."""
+@asynccontextmanager
+async def held_model(
+    path: Path, settings: RunnerSettings = PATIENT
+) -> AsyncIterator[tuple[ModelOwner, ModelHold]]:
+    """Run an owner inside the block, with a hold on one model."""
+    async with running_owner(settings) as owner:
+        yield owner, owner.hold(LocalModel(path, "fake"), chunk_tokens=400)
 
-    async def body() -> None:
-        async with running_owner(settings) as owner:
-            await test(owner, owner.hold(ModelFile(path, "fake"), chunk_tokens=400))
 
-    trio.run(body)
-
-
-def only(owner: ModelOwner) -> ModelStatus:
+def only(owner: ModelOwner) -> RunnerStatus:
     [status] = owner.status()
     return status
 

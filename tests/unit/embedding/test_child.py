@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from array import array
@@ -12,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.local.child import MAX_NICENESS, NICENESS, CancellationFlag, load_model
-from memd.embedding.local.windows import UnusableModelError, averaged, cut_windows, packed
+from memd.embedding.local.child import (
+    BACKGROUND_NICENESS,
+    MAX_NICENESS,
+    CancellationFlag,
+    UnusableModelError,
+    average,
+    cut_windows,
+    load_model,
+    pack,
+)
 
 NUMBERS = st.floats(-1e6, 1e6, width=32)
 
@@ -63,7 +70,7 @@ def test_character_longer_than_the_context_is_refused() -> None:
 
 @given(st.lists(NUMBERS, min_size=1, max_size=8), st.integers(1, 512))
 def test_the_vector_of_one_window_stays_as_it_is(numbers: list[float], tokens: int) -> None:
-    assert averaged([array("f", numbers)], [tokens]) == array("f", numbers)
+    assert average([array("f", numbers)], [tokens]) == array("f", numbers)
 
 
 @given(
@@ -75,7 +82,7 @@ def test_windows_count_by_their_tokens(windows: list[tuple[list[float], int]]) -
     # given
     vectors, counts = [array("f", numbers) for numbers, _ in windows], [count for _, count in windows]
     # when
-    mean = np.frombuffer(packed(averaged(vectors, counts)), dtype="<f4")
+    mean = np.frombuffer(pack(average(vectors, counts)), dtype="<f4")
     # then
     wanted = np.average(np.array(vectors, dtype=np.float64), axis=0, weights=counts)
     assert np.allclose(mean, wanted, rtol=1e-6, atol=1e-3)
@@ -83,10 +90,9 @@ def test_windows_count_by_their_tokens(windows: list[tuple[list[float], int]]) -
 
 def test_a_missing_llama_cpp_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     # given
-    monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
     # when
-    reply = load_model("model.gguf", 512, 2, CancellationFlag(), ranks=False)
+    reply = load_model("model.gguf", 512, 2, CancellationFlag())
     # then
     assert isinstance(reply, dict)
     assert (reply["kind"], reply["reason"]) == ("failed", "extra")
@@ -95,12 +101,12 @@ def test_a_missing_llama_cpp_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
 
 STEP_BACK = """
 import os, sys, threading
-from memd.embedding.local.child import step_back
+from memd.embedding.local.child import lower_priority
 os.nice(int(sys.argv[1]))
 usual = os.getpriority(os.PRIO_PROCESS, 0)
 def work():
-    step_back()
-    step_back()  # a second time changes nothing
+    lower_priority()
+    lower_priority()  # a second time changes nothing
     print(usual, os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
 thread = threading.Thread(target=work)
 thread.start()
@@ -117,4 +123,4 @@ def test_thread_that_steps_back_is_never_before_its_process(added: int) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     usual, behind = map(int, ended.stdout.split())
-    assert behind == min(MAX_NICENESS, usual + NICENESS)
+    assert behind == min(MAX_NICENESS, usual + BACKGROUND_NICENESS)

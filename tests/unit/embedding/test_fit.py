@@ -1,6 +1,8 @@
-"""Threads and context follow from the machine, the chunk limit and the model."""
+"""Threads, lanes, context and RAM follow from the machine, the chunk limit and the model."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -51,3 +53,30 @@ def test_threads_are_the_users_word_else_the_cores_up_to_eight(
 )
 def test_hyperthreads_of_a_core_count_once(lists: list[str], allowed: set[int], expected: int) -> None:
     assert fit.physical_cores(lists, allowed) == expected
+
+
+@given(st.integers(0, 10**12), st.integers(1, 4096))
+def test_memory_need_is_more_than_the_file(size: int, context: int) -> None:
+    assert fit.memory_need(size, context) > size
+
+
+def test_the_machines_memory_is_that_of_the_container(tmp_path: Path) -> None:
+    limit = tmp_path / "memory.max"
+    limit.write_text("1048576\n")
+    assert fit.load_memory_bytes(limit) == 1048576
+    limit.write_text("max\n")
+    assert fit.load_memory_bytes(limit) == fit.load_memory_bytes(tmp_path / "missing") > 1048576
+
+
+@given(st.integers(1, 256), st.integers(1, 2048), st.integers(0, 300_000))
+def test_lanes_never_outnumber_threads_and_stay_within_their_memory(
+    threads: int, context: int, vocabulary: int
+) -> None:
+    lanes = fit.lane_count(threads, context, vocabulary)
+    assert 1 <= lanes <= threads
+    assert (lanes - 1) * 4 * context * vocabulary <= fit.LANES_BYTES
+
+
+def test_lanes_are_two_on_two_cores_unless_the_vocabulary_is_large() -> None:
+    assert fit.lane_count(2, 512, 30_522) == 2
+    assert fit.lane_count(2, 512, 262_144) == 1

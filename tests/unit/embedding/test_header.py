@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.embedding.local.header import (
-    NAMES_BYTES,
-    RANK_TENSORS,
-    has_rank_head,
-    load_fingerprint,
-    load_header,
-)
+from memd.embedding.local.header import load_fingerprint, load_header
 from memd_client.errors import ModelInvalidError, ModelMissingError
 from tests.support import fake_model_child as fake
 
@@ -72,25 +66,3 @@ def test_fingerprint_follows_the_bytes_and_not_the_place(tmp_path: Path) -> None
         assert load_fingerprint(first) != load_fingerprint(moved)
     moved.write_bytes(data + b"\0")
     assert load_fingerprint(first) != load_fingerprint(moved)
-
-
-@pytest.mark.parametrize("name", RANK_TENSORS)
-def test_a_rank_head_is_found_behind_the_vocabulary_and_not_in_the_weights(
-    tmp_path: Path, name: bytes
-) -> None:
-    path = tmp_path / "m.gguf"
-    mark, before = struct.pack("<Q", len(name)) + name, bytes(NAMES_BYTES - 30)
-    path.write_bytes(b"GGUF" + mark)
-    assert has_rank_head(path)
-    path.write_bytes(before + mark)
-    assert has_rank_head(path)
-    path.write_bytes(before + bytes(40) + mark)
-    assert not has_rank_head(path)
-    path.write_bytes(b"GGUF" + name + b"is what this file is about, and no tensor")
-    assert not has_rank_head(path)
-
-
-def test_a_file_that_cannot_be_looked_through_is_named(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.gguf", tmp_path):
-        with pytest.raises(ModelMissingError, match=str(path)):
-            has_rank_head(path)

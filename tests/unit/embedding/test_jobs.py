@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from memd.embedding.local.jobs import Job, JobQueue
-from memd.embedding.local.policy import Backoff
+from memd.embedding.local.runner import Backoff
 
 
 class QueueMachine(RuleBasedStateMachine):

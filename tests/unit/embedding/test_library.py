@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,10 @@ import trio
 from memd.embedding.local import library as library_module
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.library import ModelLibrary
-from memd.embedding.local.lock import lock_models
-from memd.embedding.local.owner import ModelFile, ModelOwner
+from memd.embedding.local.model_files import lock_models
+from memd.embedding.local.owner import LocalModel, ModelOwner
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
-from memd.settings.schema import Local, MemorySearch, Query, Rerank
+from memd.settings.schema import Local, MemorySearch
 from memd_client.errors import (
     BadParamsError,
     ConfigInvalidError,
@@ -30,8 +31,6 @@ from tests.support.models import running_owner
 from tests.unit.embedding.owning import PATIENT
 
 REF = "hf:owner/my_repo/model_Q8_0.gguf"
-
-Test = Callable[[ModelLibrary, ModelOwner], Awaitable[None]]
 
 
 def ignore(*step: object) -> None:
@@ -56,42 +55,33 @@ class Shelf:
     def names(self) -> list[str]:
         return sorted(path.name for path in self.directory.iterdir())
 
-    def run(self, test: Test) -> None:
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[tuple[ModelLibrary, ModelOwner]]:
+        """Run a library over the directory inside the block."""
+
         async def removed(reference: str) -> None:
             self.removed.append(reference)
 
-        async def body() -> None:
-            async with running_owner(PATIENT) as owner, trio.open_nursery() as nursery:
-                downloads = Downloads()
-                await nursery.start(downloads.run)
-                library = ModelLibrary(self.directory, owner, downloads, lambda: self.agents, removed)
-                await test(library, owner)
-                nursery.cancel_scope.cancel()
+        async with running_owner(PATIENT) as owner, trio.open_nursery() as nursery:
+            downloads = Downloads()
+            await nursery.start(downloads.run)
+            yield ModelLibrary(self.directory, owner, downloads, lambda: self.agents, removed), owner
+            nursery.cancel_scope.cancel()
 
-        trio.run(body)
+    async def list_all(self) -> ModelReply:
+        async with self.open() as (library, _):
+            return await library.list_all()
 
-    def list_all(self) -> ModelReply:
-        replies: list[ModelReply] = []
-
-        async def test(library: ModelLibrary, owner: ModelOwner) -> None:
-            replies.append(await library.list_all())
-
-        self.run(test)
-        return replies[0]
-
-    def remove(self, reference: str, *, force: bool = False) -> ModelReply:
-        replies: list[ModelReply | MemdError] = []
-
-        async def test(library: ModelLibrary, owner: ModelOwner) -> None:
+    async def remove(self, reference: str, *, force: bool = False) -> ModelReply:
+        """Remove a model; raise what the library raises."""
+        error: MemdError | None = None
+        async with self.open() as (library, _):
             try:
-                replies.append(await library.remove(reference, force=force, progress=ignore))
-            except MemdError as error:
-                replies.append(error)
-
-        self.run(test)
-        if isinstance(replies[0], MemdError):
-            raise replies[0]
-        return replies[0]
+                return await library.remove(reference, force=force, progress=ignore)
+            except MemdError as failure:
+                error = failure
+        assert error is not None
+        raise error
 
 
 @pytest.fixture
@@ -110,24 +100,22 @@ def local(path: str | None = None, **more: str) -> MemorySearch:
     return MemorySearch(provider="local", local=Local(model_path=path, **more))
 
 
-def test_a_model_is_listed_under_what_it_was_pulled_by(shelf: Shelf, server: DownloadServer) -> None:
-    async def test(library: ModelLibrary, owner: ModelOwner) -> None:
+async def test_a_model_is_listed_under_what_it_was_pulled_by(shelf: Shelf, server: DownloadServer) -> None:
+    async with shelf.open() as (library, _owner):
         await library.pull(REF, ignore)
-
-    shelf.run(test)
-    [model] = shelf.list_all().models
+    [model] = (await shelf.list_all()).models
     assert (model.ref, model.path) == (REF, str(shelf.directory / "hf_owner_my_repo_model_Q8_0.gguf"))
-    assert model.size_bytes == Path(model.path).stat().st_size
+    assert model.size_bytes == (await trio.Path(model.path).stat()).st_size
     assert (model.used_by, model.loaded) == ([], False)
 
 
-def test_models_without_a_note_go_by_what_settings_call_them_else_by_their_names(shelf: Shelf) -> None:
+async def test_models_without_a_note_go_by_what_settings_call_them_else_by_their_names(shelf: Shelf) -> None:
     shelf.put("minilm")
     shelf.put(DEFAULT_LOCAL_MODEL)
     shelf.put(REF, note="hf:some/other/file.gguf")
     shelf.put("hf:a/b/c.gguf", note="\0\ud800".encode("utf-8", "surrogatepass").decode("latin-1"))
     shelf.agents = {"main": local()}
-    reply = shelf.list_all()
+    reply = await shelf.list_all()
     assert sorted(model.ref for model in reply.models) == sorted(
         ["minilm", DEFAULT_LOCAL_MODEL, "hf_owner_my_repo_model_Q8_0.gguf", "hf_a_b_c.gguf"]
     )
@@ -137,7 +125,7 @@ def test_models_without_a_note_go_by_what_settings_call_them_else_by_their_names
     )
 
 
-def test_every_model_names_its_agents(shelf: Shelf, tmp_path: Path) -> None:
+async def test_every_model_names_its_agents(shelf: Shelf, tmp_path: Path) -> None:
     shelf.put("minilm")
     shelf.put(DEFAULT_LOCAL_MODEL)
     mine = fake.write_model(tmp_path / "mine.gguf")
@@ -151,7 +139,7 @@ def test_every_model_names_its_agents(shelf: Shelf, tmp_path: Path) -> None:
         "none": MemorySearch(provider="none"),
         "broken": local("hf:nonsense"),
     }
-    users = {model.ref: model.used_by for model in shelf.list_all().models}
+    users = {model.ref: model.used_by for model in (await shelf.list_all()).models}
     assert users == {
         "minilm": ["auto", "named"],
         DEFAULT_LOCAL_MODEL: ["default", "fallback"],
@@ -159,76 +147,74 @@ def test_every_model_names_its_agents(shelf: Shelf, tmp_path: Path) -> None:
     }
 
 
-def test_agents_own_directories_are_looked_at_too(shelf: Shelf, tmp_path: Path) -> None:
+async def test_agents_own_directories_are_looked_at_too(shelf: Shelf, tmp_path: Path) -> None:
     other = Shelf(tmp_path / "other")
     path = other.put(REF, note=REF)
     shelf.agents = {"main": local(REF, model_cache_dir=str(other.directory))}
-    [model] = shelf.list_all().models
+    [model] = (await shelf.list_all()).models
     assert (model.ref, model.path, model.used_by) == (REF, str(path), ["main"])
-    shelf.remove(REF, force=True)
+    await shelf.remove(REF, force=True)
     assert not path.exists()
 
 
-def test_a_loaded_model_says_so(shelf: Shelf) -> None:
+async def test_a_loaded_model_says_so(shelf: Shelf) -> None:
     path = shelf.put("minilm")
 
-    async def test(library: ModelLibrary, owner: ModelOwner) -> None:
-        hold = owner.hold(ModelFile(path, "minilm"), chunk_tokens=400)
+    async with shelf.open() as (library, owner):
+        hold = owner.hold(LocalModel(path, "minilm"), chunk_tokens=400)
         assert [model.loaded for model in (await library.list_all()).models] == [False]
         await hold.embed("text", "text")
         assert [model.loaded for model in (await library.list_all()).models] == [True]
 
-    shelf.run(test)
 
-
-def test_no_directory_is_no_model(tmp_path: Path) -> None:
+async def test_no_directory_is_no_model(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "models")
     shelf.directory.rmdir()
-    assert shelf.list_all().models == []
+    assert (await shelf.list_all()).models == []
 
 
-def test_a_removed_model_leaves_nothing(shelf: Shelf) -> None:
+async def test_a_removed_model_leaves_nothing(shelf: Shelf) -> None:
     path = shelf.put(REF, note=REF)
     size = path.stat().st_size + len(REF)
     kept = shelf.put("hf:a/b/c.gguf")
-    reply = shelf.remove(REF)
+    reply = await shelf.remove(REF)
     assert (reply.ref, reply.path, reply.size_bytes) == (REF, str(path), size)
     assert shelf.names() == [".pull.lock", kept.name]
     assert shelf.removed == [REF]
 
 
-def test_what_came_of_a_broken_download_is_removed(shelf: Shelf) -> None:
+async def test_what_came_of_a_broken_download_is_removed(shelf: Shelf) -> None:
     path = parse_reference(REF).file(shelf.directory)
     path.with_name(path.name + ".part").write_bytes(b"half")
     path.with_name(path.name + ".part.tag").write_text("v1")
-    assert shelf.remove(REF).size_bytes == 6
+    assert (await shelf.remove(REF)).size_bytes == 6
     assert shelf.names() == [".pull.lock"]
 
 
-def test_minilm_goes_with_what_it_is_made_of(shelf: Shelf) -> None:
+async def test_minilm_goes_with_what_it_is_made_of(shelf: Shelf) -> None:
     shelf.put("minilm")
     (shelf.directory / "minilm-source").mkdir()
     (shelf.directory / "minilm-source" / "vocab.txt").touch()
-    shelf.remove("minilm")
+    await shelf.remove("minilm")
     assert shelf.names() == [".pull.lock"]
 
 
-def test_a_model_in_use_stays_unless_it_is_forced(shelf: Shelf) -> None:
+async def test_a_model_in_use_stays_unless_it_is_forced(shelf: Shelf) -> None:
     path = shelf.put("minilm")
     shelf.agents = {"main": MemorySearch(), "other": local("minilm")}
     with pytest.raises(BadParamsError, match="minilm is the model of main, other") as caught:
-        shelf.remove("minilm")
+        await shelf.remove("minilm")
     assert "--force" in caught.value.hint
     assert path.exists()
     assert shelf.removed == []
-    shelf.remove("minilm", force=True)
+    await shelf.remove("minilm", force=True)
     assert not path.exists()
 
 
 @pytest.mark.parametrize("spelled", ["{name}", "{directory}/{name}", "{directory}/../models/{name}"])
-def test_a_model_may_be_named_by_its_file(shelf: Shelf, spelled: str) -> None:
+async def test_a_model_may_be_named_by_its_file(shelf: Shelf, spelled: str) -> None:
     path = shelf.put(REF)
-    shelf.remove(spelled.format(name=path.name, directory=shelf.directory))
+    await shelf.remove(spelled.format(name=path.name, directory=shelf.directory))
     assert not path.exists()
 
 
@@ -242,20 +228,22 @@ def test_a_model_may_be_named_by_its_file(shelf: Shelf, spelled: str) -> None:
         "{directory}/.pull.lock",
     ],
 )
-def test_nothing_is_removed_elsewhere(shelf: Shelf, tmp_path: Path, spelled: str) -> None:
+async def test_nothing_is_removed_elsewhere(shelf: Shelf, tmp_path: Path, spelled: str) -> None:
     mine = fake.write_model(tmp_path / "mine.gguf")
     shelf.put(REF)
     before = shelf.names()
     with pytest.raises(PathRefusedError):
-        shelf.remove(spelled.format(outside=mine, directory=shelf.directory), force=True)
+        await shelf.remove(spelled.format(outside=mine, directory=shelf.directory), force=True)
     assert mine.exists()
     assert shelf.names() == before
 
 
-def test_a_link_among_the_models_is_removed_and_not_what_it_leads_to(shelf: Shelf, tmp_path: Path) -> None:
+async def test_a_link_among_the_models_is_removed_and_not_what_it_leads_to(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     mine = fake.write_model(tmp_path / "mine.gguf")
     (shelf.directory / "link.gguf").symlink_to(mine)
-    shelf.remove("link.gguf")
+    await shelf.remove("link.gguf")
     assert mine.exists()
     assert "link.gguf" not in shelf.names()
 
@@ -264,15 +252,15 @@ def test_a_link_among_the_models_is_removed_and_not_what_it_leads_to(shelf: Shel
     ("reference", "error"),
     [("minilm", ModelMissingError), ("none.gguf", ModelMissingError), ("hf:nonsense", ConfigInvalidError)],
 )
-def test_what_is_not_there_is_named(shelf: Shelf, reference: str, error: type[MemdError]) -> None:
+async def test_what_is_not_there_is_named(shelf: Shelf, reference: str, error: type[MemdError]) -> None:
     with pytest.raises(error):
-        shelf.remove(reference)
+        await shelf.remove(reference)
 
 
-def test_a_download_under_way_is_stopped_before_its_part_is_removed(
+async def test_a_download_under_way_is_stopped_before_its_part_is_removed(
     shelf: Shelf, server: DownloadServer
 ) -> None:
-    async def test(library: ModelLibrary, owner: ModelOwner) -> None:
+    async with shelf.open() as (library, _owner):
         part = shelf.directory / "hf_owner_my_repo_model_Q8_0.gguf.part"
         part.write_bytes(b"of an earlier try")
         server.gate.clear()
@@ -290,16 +278,14 @@ def test_a_download_under_way_is_stopped_before_its_part_is_removed(
         server.gate.set()
         assert not part.exists()
 
-    shelf.run(test)
 
-
-def test_another_process_at_work_is_waited_for_and_then_named(
+async def test_another_process_at_work_is_waited_for_and_then_named(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library_module, "LOCK_SECONDS", 0.1)
     path = shelf.put(REF)
 
-    async def test(library: ModelLibrary, owner: ModelOwner) -> None:
+    async with shelf.open() as (library, _owner):
         async with lock_models(shelf.directory, ignore):
             with pytest.raises(DownloadFailedError, match="another process"):
                 await library.remove(REF, force=False, progress=ignore)
@@ -307,32 +293,10 @@ def test_another_process_at_work_is_waited_for_and_then_named(
         await library.remove(REF, force=False, progress=ignore)
         assert not path.exists()
 
-    shelf.run(test)
 
-
-def test_settings_say_whether_a_model_is_wanted(shelf: Shelf) -> None:
+async def test_settings_say_whether_a_model_is_wanted(shelf: Shelf) -> None:
     shelf.agents = {"main": local(REF), "other": MemorySearch(provider="none")}
 
-    async def test(library: ModelLibrary, owner: ModelOwner) -> None:
+    async with shelf.open() as (library, _owner):
         assert library.is_wanted(REF)
         assert not library.is_wanted(DEFAULT_LOCAL_MODEL)
-
-    shelf.run(test)
-
-
-def test_a_reranker_has_its_users_too_while_it_is_on(shelf: Shelf) -> None:
-    path, rerank = shelf.put(REF), Rerank(enabled=True, model=REF)
-    off = Rerank(model=REF)
-    shelf.agents = {
-        "main": MemorySearch(provider="none", query=Query(rerank=rerank)),
-        "both": MemorySearch(provider="local", local=Local(model_path=REF), query=Query(rerank=rerank)),
-        "off": MemorySearch(provider="none", query=Query(rerank=off)),
-        "wrong": MemorySearch(provider="none", query=Query(rerank=Rerank(enabled=True, model="hf:nonsense"))),
-    }
-    [listed] = shelf.list_all().models
-    assert (listed.ref, listed.used_by) == (REF, ["both", "main"])
-    with pytest.raises(BadParamsError, match="the model of both, main"):
-        shelf.remove(REF)
-    shelf.agents = {"off": shelf.agents["off"]}
-    shelf.remove(REF)
-    assert not path.exists()

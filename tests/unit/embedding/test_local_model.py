@@ -14,14 +14,11 @@ import pytest
 import trio
 
 from memd.embedding.local import wire
-from memd.embedding.local.child import MAX_NICENESS, NICENESS
-from memd.embedding.local.owner import ModelFile, ModelOwner
-from memd.embedding.local.policy import RunnerSettings
-from memd.embedding.local.process import CHILD_COMMAND
-from memd.embedding.local.provider import LocalProvider
+from memd.embedding.local.child import BACKGROUND_NICENESS, MAX_NICENESS, cut_windows, normalize_text
+from memd.embedding.local.owner import LocalModel, LocalProvider, ModelOwner
+from memd.embedding.local.process import CHILD_COMMAND, RunnerSettings
+from memd.embedding.local.reference import local_space
 from memd.embedding.local.runner import CALM_SECONDS
-from memd.embedding.local.space import local_space
-from memd.embedding.local.windows import cut_windows, prepared
 from memd.embedding.provider import FloatArray
 from memd_client.errors import ModelInvalidError
 from tests.support.minilm_reference import MiniLMReference
@@ -61,15 +58,12 @@ def reference(minilm_source_dir: Path) -> MiniLMReference:
 
 
 def provider_of(owner: ModelOwner, path: Path) -> LocalProvider:
-    return LocalProvider(owner, ModelFile(path, "minilm"), local_space("minilm", None), chunk_tokens=400)
+    return LocalProvider(owner, LocalModel(path, "minilm"), local_space("minilm", None), chunk_tokens=400)
 
 
-def embed(path: Path, *texts: str) -> FloatArray:
-    async def body() -> FloatArray:
-        async with running_owner(SETTINGS) as owner:
-            return await provider_of(owner, path).embed_batch(texts)
-
-    return trio.run(body)
+async def embed(path: Path, *texts: str) -> FloatArray:
+    async with running_owner(SETTINGS) as owner:
+        return await provider_of(owner, path).embed_batch(texts)
 
 
 def test_tokens_are_those_of_bert(minilm: Path, reference: MiniLMReference) -> None:
@@ -79,20 +73,22 @@ def test_tokens_are_those_of_bert(minilm: Path, reference: MiniLMReference) -> N
     for text in TEXTS:
         # Written-out special tokens are no special tokens in a note.
         plain = text.replace("[", "").replace("]", "")
-        ids = tokenizer.tokenize(prepared(plain, word_piece=True).encode())
+        ids = tokenizer.tokenize(normalize_text(plain, is_word_piece=True).encode())
         assert ids == reference.tokenizer.tokens(plain), text
     tokenizer.close()
 
 
-def test_vectors_are_those_of_the_float32_model(minilm: Path, reference: MiniLMReference) -> None:
+async def test_vectors_are_those_of_the_float32_model(minilm: Path, reference: MiniLMReference) -> None:
     assert 300 < len(reference.tokenizer.tokens(TEXTS[-1])) <= 512
-    for text, vector in zip(TEXTS, embed(minilm, *TEXTS), strict=True):
+    for text, vector in zip(TEXTS, await embed(minilm, *TEXTS), strict=True):
         assert float(vector @ reference.embed(text)) >= 0.999, text
 
 
-def test_text_beyond_the_context_is_embedded_to_its_end(minilm: Path, reference: MiniLMReference) -> None:
+async def test_text_beyond_the_context_is_embedded_to_its_end(
+    minilm: Path, reference: MiniLMReference
+) -> None:
     start, end = "A recipe for bread with rye flour. " * 60, "The telescope found a planet. " * 60
-    whole, first, last = embed(minilm, start + end, start, end)
+    whole, first, last = await embed(minilm, start + end, start, end)
     unrelated = float(first @ last)
     assert float(whole @ first) > unrelated + 0.2
     assert float(whole @ last) > unrelated + 0.2
@@ -102,72 +98,58 @@ def test_text_beyond_the_context_is_embedded_to_its_end(minilm: Path, reference:
     assert float(whole @ mean) / float(np.linalg.norm(mean)) >= 0.999
 
 
-def test_endless_word_is_embedded(minilm: Path) -> None:
-    assert np.isfinite(embed(minilm, "0123456789abcdef" * 256)).all()
+async def test_endless_word_is_embedded(minilm: Path) -> None:
+    assert np.isfinite(await embed(minilm, "0123456789abcdef" * 256)).all()
 
 
-def test_a_text_given_up_for_a_query_gets_the_vector_it_would_have_had(minilm: Path) -> None:
+async def test_a_text_given_up_for_a_query_gets_the_vector_it_would_have_had(minilm: Path) -> None:
     long = " ".join(f"line {number} about the gateway" for number in range(80))
-    alone, query = embed(minilm, long), embed(minilm, "which port")
+    alone, query = await embed(minilm, long), await embed(minilm, "which port")
 
-    async def body() -> None:
-        async with running_owner(SETTINGS) as owner:
-            provider = provider_of(owner, minilm)
-            vectors: list[FloatArray] = []
+    async with running_owner(SETTINGS) as owner:
+        provider = provider_of(owner, minilm)
+        vectors: list[FloatArray] = []
 
-            async def index() -> None:
-                vectors.append(await provider.embed_batch([long] * 4))
+        async def index() -> None:
+            vectors.append(await provider.embed_batch([long] * 4))
 
-            await provider.embed_query("warm up")
-            async with trio.open_nursery() as indexing:
-                indexing.start_soon(index)
-                for _ in range(6):
-                    assert np.array_equal(await provider.embed_query("which port"), query[0])
-            assert all(np.array_equal(row, alone[0]) for row in vectors[0])
-
-    trio.run(body)
+        await provider.embed_query("warm up")
+        async with trio.open_nursery() as indexing:
+            indexing.start_soon(index)
+            for _ in range(6):
+                assert np.array_equal(await provider.embed_query("which port"), query[0])
+        assert all(np.array_equal(row, alone[0]) for row in vectors[0])
 
 
-def test_killed_process_of_the_real_model_is_replaced(minilm: Path) -> None:
-    async def body() -> None:
-        async with running_owner(SETTINGS) as owner:
-            provider = provider_of(owner, minilm)
-            before = await provider.embed_query("question")
-            pid = owner.status()[0].pid
-            assert pid is not None
-            os.kill(pid, signal.SIGKILL)
-            assert (await provider.embed_query("question") == before).all()
-            assert owner.status()[0].restarts == 1
-            assert owner.status()[0].rss_bytes < 400_000_000
-
-    trio.run(body)
+async def test_killed_process_of_the_real_model_is_replaced(minilm: Path) -> None:
+    async with running_owner(SETTINGS) as owner:
+        provider = provider_of(owner, minilm)
+        before = await provider.embed_query("question")
+        pid = owner.status()[0].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        assert (await provider.embed_query("question") == before).all()
+        assert owner.status()[0].restarts == 1
+        assert owner.status()[0].rss_bytes < 400_000_000
 
 
-def test_file_llama_cpp_cannot_load_is_an_invalid_model(tmp_path: Path, minilm: Path) -> None:
+async def test_file_llama_cpp_cannot_load_is_an_invalid_model(tmp_path: Path, minilm: Path) -> None:
     half = tmp_path / "half.gguf"
-    half.write_bytes(minilm.read_bytes()[:2_000_000])
-
-    async def body() -> None:
-        async with running_owner(SETTINGS) as owner:
-            with pytest.raises(ModelInvalidError, match=r"half\.gguf is not a usable"):
-                await provider_of(owner, half).embed_query("text")
-
-    trio.run(body)
+    half.write_bytes((await trio.Path(minilm).read_bytes())[:2_000_000])
+    async with running_owner(SETTINGS) as owner:
+        with pytest.raises(ModelInvalidError, match=r"half\.gguf is not a usable"):
+            await provider_of(owner, half).embed_query("text")
 
 
 PARENT = """
 import sys, trio
 from pathlib import Path
-from memd.embedding.local import wire
-from memd.embedding.local.runner import CALM_SECONDS
-from memd.embedding.local.windows import cut_windows, prepared
-from memd.embedding.local.child import NICENESS
-from memd.embedding.local.owner import ModelFile, ModelOwner
+from memd.embedding.local.owner import LocalModel, ModelOwner
 async def main():
     owner = ModelOwner()
     async with trio.open_nursery() as nursery:
         await nursery.start(owner.run)
-        await owner.hold(ModelFile(Path(sys.argv[1]), "minilm"), chunk_tokens=400).embed("text", "text")
+        await owner.hold(LocalModel(Path(sys.argv[1]), "minilm"), chunk_tokens=400).embed("text", "text")
         print(f"pid={owner.status()[0].pid};", flush=True)
         await trio.sleep_forever()
 trio.run(main)
@@ -175,68 +157,64 @@ trio.run(main)
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_process_ends_with_its_killed_parent_even_when_it_hears_nothing(minilm: Path, stopped: bool) -> None:
-    async def body() -> None:
-        command = [sys.executable, "-c", PARENT, str(minilm)]
-        parent = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
-        assert parent.stdout is not None
-        try:
-            said = b""
-            with trio.fail_after(60):
-                while not (found := re.search(rb"pid=(\d+);", said)):
-                    said += await parent.stdout.receive_some()
-            pid = int(found[1])
-            assert is_running(pid)
-            if stopped:
-                os.kill(pid, signal.SIGSTOP)
-        finally:
-            parent.kill()
-            await parent.wait()
-            await parent.stdout.aclose()
-        await wait_until(lambda: not is_running(pid))
+async def test_process_ends_with_its_killed_parent_even_when_it_hears_nothing(
+    minilm: Path, stopped: bool
+) -> None:
+    command = [sys.executable, "-c", PARENT, str(minilm)]
+    parent = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    try:
+        said = b""
+        with trio.fail_after(60):
+            while not (found := re.search(rb"pid=(\d+);", said)):
+                said += await parent.stdout.receive_some()
+        pid = int(found[1])
+        assert is_running(pid)
+        if stopped:
+            os.kill(pid, signal.SIGSTOP)
+    finally:
+        parent.kill()
+        await parent.wait()
+        await parent.stdout.aclose()
+    await wait_until(lambda: not is_running(pid))
 
-    trio.run(body)
 
+async def test_process_ends_when_its_input_closes_and_writes_nothing_but_frames(minilm: Path) -> None:
+    command = [*CHILD_COMMAND, str(minilm), "512", "2"]
+    request = wire.encode({"kind": "embed", "id": 1, "texts": ["text"], "background": False})
+    process = await trio.lowlevel.open_process(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    reader, chatter = wire.FrameReader(), b""
+    messages: list[wire.Message] = []
 
-def test_process_ends_when_its_input_closes_and_writes_nothing_but_frames(minilm: Path) -> None:
-    async def body() -> None:
-        command = [*CHILD_COMMAND, str(minilm), "512", "2"]
-        request = wire.encode({"kind": "embed", "id": 1, "text": "text"})
-        process = await trio.lowlevel.open_process(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        assert process.stdin
-        assert process.stdout
+    async def listen() -> None:
+        nonlocal chatter
         assert process.stderr
-        reader, chatter = wire.FrameReader(), b""
-        messages: list[wire.Message] = []
+        async for data in process.stderr:
+            chatter += data
 
-        async def listen() -> None:
-            nonlocal chatter
-            assert process.stderr
-            async for data in process.stderr:
-                chatter += data
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(listen)
-            await process.stdin.send_all(request)
-            while len(messages) < 2:
-                messages += reader.feed(bytes(await process.stdout.receive_some()))
-            await process.stdin.aclose()
-            with trio.fail_after(20):
-                assert await process.wait() == 0
-            assert await process.stdout.receive_some() == b""
-            await process.stdout.aclose()
-        await process.stderr.aclose()
-        assert [message["kind"] for message in messages] == ["ready", "vector"]
-        assert b"llama" in chatter
-
-    trio.run(body)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(listen)
+        await process.stdin.send_all(request)
+        while len(messages) < 2:
+            messages += reader.feed(bytes(await process.stdout.receive_some()))
+        await process.stdin.aclose()
+        with trio.fail_after(20):
+            assert await process.wait() == 0
+        assert await process.stdout.receive_some() == b""
+        await process.stdout.aclose()
+    await process.stderr.aclose()
+    assert [message["kind"] for message in messages] == ["ready", "vector"]
+    assert b"llama" in chatter
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
 @pytest.mark.parametrize("texts", [["one text"], ["two texts", "side by side"]])
-def test_texts_take_second_place_to_other_programs_and_questions_do_not(
+async def test_texts_take_second_place_to_other_programs_and_questions_do_not(
     minilm: Path, texts: list[str]
 ) -> None:
     def priorities(pid: int) -> list[int]:
@@ -246,17 +224,14 @@ def test_texts_take_second_place_to_other_programs_and_questions_do_not(
 
     usual = os.getpriority(os.PRIO_PROCESS, 0)  # of whatever started the tests
 
-    async def body() -> None:
-        async with running_owner(SETTINGS) as owner:
-            provider = provider_of(owner, minilm)
-            await provider.embed_query("a question")
-            pid = owner.status()[0].pid
-            assert pid
-            assert set(priorities(pid)) == {usual}
-            await trio.sleep(CALM_SECONDS)
-            await provider.embed_batch(texts)
-            assert min(MAX_NICENESS, usual + NICENESS) in priorities(pid)
-            assert priorities(pid)[0] == usual
-            assert os.getpriority(os.PRIO_PROCESS, pid) == usual
-
-    trio.run(body)
+    async with running_owner(SETTINGS) as owner:
+        provider = provider_of(owner, minilm)
+        await provider.embed_query("a question")
+        pid = owner.status()[0].pid
+        assert pid
+        assert set(priorities(pid)) == {usual}
+        await trio.sleep(CALM_SECONDS)
+        await provider.embed_batch(texts)
+        assert min(MAX_NICENESS, usual + BACKGROUND_NICENESS) in priorities(pid)
+        assert priorities(pid)[0] == usual
+        assert os.getpriority(os.PRIO_PROCESS, pid) == usual

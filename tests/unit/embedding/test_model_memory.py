@@ -1,158 +1,359 @@
-"""A system that gives the model's process no memory: named as that, tried again by and by, and over when it is over."""
+"""Admission and eviction of models: none in vain, idle models first, and no model waits for ever."""
 
 from __future__ import annotations
 
-import sys
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memd.embedding.local.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.local.policy import RunnerSettings
-from memd.embedding.local.process import CHILD_COMMAND, MORE_MEMORY
-from memd_client.errors import ModelChildError
-from tests.support.models import running_owner, wait_until
-from tests.unit.embedding.owning import only
+from memd.embedding.local import fit, model_memory
+from memd.embedding.local.jobs import Kind
+from memd.embedding.local.model_memory import (
+    MIN_RESIDENCY_QUERY_SECONDS,
+    MIN_RESIDENCY_TEXT_SECONDS,
+    QUIET_SECONDS,
+    Admission,
+    ModelMemoryManager,
+    Residency,
+    Work,
+    decide_admission,
+)
+from memd.embedding.local.owner import LocalModel, ModelHold, ModelOwner
+from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.runner import RunnerStatus
+from memd_client.errors import DeadlineExceededError
+from tests.support import fake_model_child as fake
+from tests.support.clocks import autojump
+from tests.support.models import is_running, wait_until
+from tests.unit.embedding.owning import PATIENT
 
-pytestmark = [
-    pytest.mark.model,
-    pytest.mark.skipif(
-        sys.platform != "linux", reason="other systems don't hold a process to its address space"
-    ),
-]
+NOW = 1000.0
+LONG_AGO = NOW - 100
 
-AT_THE_START = """
-import os, resource, sys
-from pathlib import Path
-limit, starts = Path(sys.argv[1]), Path(sys.argv[1] + ".starts")
-with starts.open("a") as log:
-    log.write("start\\n")
-if megabytes := int(limit.read_text()):
-    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, resource.RLIM_INFINITY))
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-"""Starts a child that may have so many megabytes of addresses as a file says, 0 for any number."""
-
-ONCE_LOADED = """
-import os, resource, sys, traceback
-from pathlib import Path
-from memd.embedding.local import child
-limit, starts = Path(sys.argv[1]), Path(sys.argv[1] + ".starts")
-with starts.open("a") as log:
-    log.write("start\\n")
-load = child.load_model
-def load_and_close(*arguments, **options):
-    model = load(*arguments, **options)
-    if limit.read_text() != "0":
-        has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (has + (4 << 20), resource.RLIM_INFINITY))
-    return model
-child.load_model = load_and_close
-try:
-    child.main(sys.argv[2:])
-except Exception:
-    traceback.print_exc()
-sys.stderr.flush()
-os._exit(1)
-"""
-"""Is a child that gets four megabytes once its model is loaded, unless a file says 0: answers fit in, texts do not."""
+NEED = fit.memory_need(0, 512)
+"""What one of the fake models is expected to take."""
 
 
-def hold_of(owner: ModelOwner, minilm: Path) -> ModelHold:
-    return owner.hold(ModelFile(minilm, "minilm"), chunk_tokens=400)
+def idle(size: int, last_used: float = LONG_AGO) -> Residency:
+    return Residency(size, LONG_AGO, last_used, "nothing")
 
 
-def starts(limit: Path) -> int:
-    return Path(f"{limit}.starts").read_text().count("start")
+def busy(work: Work, since: float = LONG_AGO, size: int = 50) -> Residency:
+    return Residency(size, since, NOW, work)
 
 
-@pytest.mark.parametrize("megabytes", [60, 80], ids=["not for its libraries", "not for its weights"])
-def test_too_little_memory_to_load_the_model_is_named_and_is_over_when_there_is_more(
-    tmp_path: Path, minilm: Path, megabytes: int
-) -> None:
-    limit = tmp_path / "limit"
-    limit.write_text(str(megabytes))
-    settings = RunnerSettings(
-        query_timeout_s=20, command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND)
-    )
-
-    async def body() -> None:
-        async with running_owner(settings) as owner:
-            hold = hold_of(owner, minilm)
-            # when there is too little, it is no missing extra and no broken file, and what to do is said
-            with pytest.raises(
-                ModelChildError, match="got no memory when it was to load the model"
-            ) as raised:
-                await hold.embed("a question", "query")
-            assert raised.value.hint == MORE_MEMORY
-            assert "got no memory" in str(only(owner).problem)
-            assert starts(limit) == 2, "each start is put off for longer than the one before"
-            # when there is enough again, the next one is answered, without anybody's doing
-            limit.write_text("0")
-            assert (await hold.embed("a question", "query")).size == 384
-            assert only(owner).problem is None
-
-    trio.run(body)
+def test_admission_within_the_budget_and_of_a_model_too_large_that_is_alone() -> None:
+    assert decide_admission(50, 100, [idle(50)], "text", NOW).is_admitted
+    assert decide_admission(500, 100, [], "text", NOW).is_admitted
+    assert not decide_admission(500, 100, [busy("query", size=1)], "query", NOW).is_admitted
 
 
-def test_a_model_without_memory_is_not_started_again_and_again(tmp_path: Path, minilm: Path) -> None:
-    limit = tmp_path / "limit"
-    limit.write_text("60")
-    settings = RunnerSettings(command=(sys.executable, "-c", AT_THE_START, str(limit), *CHILD_COMMAND))
+def test_eviction_takes_the_least_recently_used_idle_model_first_and_no_more_than_needed() -> None:
+    stays = [idle(40, NOW - 5), idle(40, NOW - 50), busy("text", NOW, 20)]
+    assert decide_admission(30, 100, stays, "text", NOW) == Admission(evicted=(1,))
+    assert decide_admission(80, 100, stays, "text", NOW).evicted == (1, 0)
 
-    async def body() -> None:
-        async with running_owner(settings) as owner:
-            hold = hold_of(owner, minilm)
 
-            async def ask_and_ask() -> None:
-                while True:
-                    with pytest.raises(ModelChildError):
-                        await hold.embed("a text", "text")
+def test_eviction_that_would_not_free_enough_is_not_begun() -> None:
+    assert decide_admission(90, 100, [idle(40), busy("query", size=60)], "query", NOW).evicted == ()
 
-            # when texts come without end, for about two seconds
-            with trio.move_on_after(2):
-                await ask_and_ask()
-            # then the pauses of half a second, one and two are kept between starts
-            assert 2 <= starts(limit) <= 3
 
-    trio.run(body)
+def test_evicted_model_counts_as_gone_but_is_waited_for() -> None:
+    leaving = Residency(60, LONG_AGO, NOW, "text", is_evicted=True)
+    assert decide_admission(50, 100, [leaving, idle(40)], "query", NOW) == Admission(look_again_s=math.inf)
 
 
 @pytest.mark.parametrize(
-    "texts", [["one text"], pytest.param(["two texts", "side by side"], marks=pytest.mark.long)]
+    ("stay", "kind", "wait_s"),
+    [
+        (idle(90, NOW), "query", None),
+        (idle(90, NOW), "text", QUIET_SECONDS),
+        (busy("text", NOW, 90), "query", MIN_RESIDENCY_QUERY_SECONDS),
+        (busy("text", NOW, 90), "text", MIN_RESIDENCY_TEXT_SECONDS),
+        (busy("text", NOW - MIN_RESIDENCY_TEXT_SECONDS, 90), "text", None),
+        (busy("query", LONG_AGO, 90), "query", math.inf),
+        (busy("loading", LONG_AGO, 90), "query", math.inf),
+    ],
 )
-def test_too_little_memory_to_embed_is_named_and_no_text_is_blamed(
-    tmp_path: Path, minilm: Path, texts: list[str]
+def test_loaded_model_is_evictable_after_its_minimum_residency(
+    stay: Residency, kind: Kind, wait_s: float | None
 ) -> None:
-    limit = tmp_path / "limit"
-    limit.write_text("1")
-    settings = RunnerSettings(command=(sys.executable, "-c", ONCE_LOADED, str(limit)))
-    long = [f"{text} " * 300 for text in texts]
-    errors: list[ModelChildError] = []
+    admission = decide_admission(50, 100, [stay], kind, NOW)
+    assert admission == (Admission(evicted=(0,)) if wait_s is None else Admission(look_again_s=wait_s))
 
-    async def body() -> None:
-        async with running_owner(settings) as owner:
-            hold = hold_of(owner, minilm)
 
-            async def ask(text: str) -> None:
-                try:
-                    await hold.embed(text, "text")
-                except ModelChildError as error:  # anything else would be put down to the text
-                    errors.append(error)
+works = st.sampled_from(["nothing", "text", "query", "loading"])
+stays = st.builds(Residency, st.integers(1, 100), st.floats(0, NOW), st.floats(0, NOW), works, st.booleans())
 
-            # when the model was loaded, and there is nothing left to work with
+
+@given(st.integers(1, 200), st.lists(stays, max_size=6), st.sampled_from(["query", "text"]))
+def test_admission_never_exceeds_the_budget_and_is_never_a_dead_end(
+    need: int, rows: list[Residency], kind: Kind
+) -> None:
+    admission = decide_admission(need, 100, rows, kind, NOW)
+    taken = sum(row.bytes for row in rows)
+    if admission.is_admitted:
+        assert not rows or need + taken <= 100
+        return
+    gone = {place for place, row in enumerate(rows) if row.is_evicted} | set(admission.evicted)
+    left = [row for place, row in enumerate(rows) if place not in gone]
+    if admission.evicted:
+        assert not left or need + sum(row.bytes for row in left) <= 100
+        assert all(rows[place].work in ("nothing", "text") for place in admission.evicted)
+    elif math.isinf(admission.look_again_s):
+        assert gone or any(row.work in ("query", "loading") for row in left)  # whose end wakes it
+    else:
+        assert admission.look_again_s > 0
+
+
+class Model:
+    """A loadable model with set properties."""
+
+    def __init__(self, kind: Kind | None = "text") -> None:
+        self.kind = kind
+        self.is_evicted = False
+        self.work: Work = "nothing"
+        self.used = 0.0
+
+    def residency(self, need: int) -> Residency:
+        return Residency(need, 0.0, self.used, self.work, self.is_evicted)
+
+    def waits_for(self) -> Kind | None:
+        return self.kind
+
+    def evict(self) -> None:
+        self.is_evicted = True
+
+
+@autojump
+async def test_waiting_query_is_admitted_before_texts() -> None:
+    memory, loaded, order = ModelMemoryManager(100), Model(), list[str]()
+    loaded.work = "query"
+    assert await memory.admit(loaded, 100)
+
+    async def wait(name: str, model: Model) -> None:
+        assert await memory.admit(model, 100)
+        order.append(name)
+        memory.release(model)
+
+    async with trio.open_nursery() as nursery:
+        for name, kind in (("first text", "text"), ("second text", "text"), ("query", "query")):
+            nursery.start_soon(wait, name, Model(kind))  # type: ignore[arg-type]
+            await trio.testing.wait_all_tasks_blocked()
+        assert "3 waiting" in repr(memory)
+        memory.release(loaded)
+    assert order == ["query", "first text", "second text"]
+
+
+@autojump
+async def test_waiting_model_without_work_is_not_admitted() -> None:
+    memory, loaded, waiting = ModelMemoryManager(100), Model(), Model()
+    loaded.work = "query"
+    await memory.admit(loaded, 100)
+
+    async def give_up() -> None:
+        await trio.testing.wait_all_tasks_blocked()
+        waiting.kind = None
+        memory.changed()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(give_up)
+        assert not await memory.admit(waiting, 100)
+    assert "0 waiting" in repr(memory)
+
+
+@autojump
+async def test_idle_model_is_evicted_once_it_was_quiet() -> None:
+    memory, loaded, waiting = ModelMemoryManager(100), Model(), Model()
+    loaded.used = trio.current_time()
+    await memory.admit(loaded, 100)
+    started = trio.current_time()
+
+    async def release_when_evicted() -> None:
+        while not loaded.is_evicted:  # noqa: ASYNC110 - a flag of the test
+            await trio.sleep(0.05)
+        memory.release(loaded)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(release_when_evicted)
+        assert await memory.admit(waiting, 100)
+    assert trio.current_time() - started >= QUIET_SECONDS
+
+
+# --- real processes -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def short_residency(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_memory, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(model_memory, "MIN_RESIDENCY_QUERY_SECONDS", 0.05)
+    monkeypatch.setattr(model_memory, "MIN_RESIDENCY_TEXT_SECONDS", 0.3)
+
+
+@asynccontextmanager
+async def models_with_budget(
+    directory: Path, models: float
+) -> AsyncIterator[tuple[ModelOwner, list[ModelHold]]]:
+    """Run an owner of three models inside the block, with RAM for so many of them."""
+    owner = ModelOwner(PATIENT, budget_bytes=int(NEED * models))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(owner.run)
+        files = [fake.write_model(directory / f"model-{number}.gguf") for number in range(3)]
+        yield owner, [owner.hold(LocalModel(path, path.stem), chunk_tokens=400) for path in files]
+        nursery.cancel_scope.cancel()
+
+
+def row(owner: ModelOwner, number: int) -> RunnerStatus:
+    return owner.status()[number]
+
+
+def loaded(owner: ModelOwner) -> list[str]:
+    return [status.model for status in owner.status() if status.pid is not None]
+
+
+@pytest.mark.usefixtures("short_residency")
+async def test_models_within_the_budget_are_loaded_together(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 3.5) as (owner, holds):
+        for hold in holds:
+            await hold.embed("text", "text")
+        assert loaded(owner) == ["model-0", "model-1", "model-2"]
+
+
+@pytest.mark.usefixtures("short_residency")
+async def test_least_recently_used_idle_model_is_evicted(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 2.5) as (owner, holds):
+        await holds[0].embed("text", "text")
+        await holds[1].embed("text", "text")
+        first = row(owner, 0).pid
+        await holds[0].embed("used again", "text")
+        assert (await holds[2].embed("text", "text")).size == fake.DIMS
+        assert loaded(owner) == ["model-0", "model-2"]
+        assert row(owner, 0).pid == first
+        assert (await holds[1].embed("text", "query")).size == fake.DIMS
+        assert len(loaded(owner)) == 2
+        assert row(owner, 1).restarts == 0
+
+
+@pytest.mark.usefixtures("short_residency")
+async def test_processes_never_exceed_the_budget(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+        most = 0
+
+        async def ask(hold: ModelHold) -> None:
+            nonlocal most
+            for number in range(4):
+                assert (await hold.embed(f"text {number}", "text")).size == fake.DIMS
+                most = max(most, len(loaded(owner)))
+
+        with trio.fail_after(60):
             async with trio.open_nursery() as nursery:
-                for text in long:
-                    nursery.start_soon(ask, text)
-            # then each is told so
-            assert ["got no memory when it was to embed a text" in error.message for error in errors] == [
-                True for _ in texts
-            ]
-            # and once there is enough they get their vectors
-            limit.write_text("0")
-            for text in long:
-                assert (await hold.embed(text, "text")).size == 384
-            await wait_until(lambda: only(owner).problem is None)
+                for hold in holds:
+                    nursery.start_soon(ask, hold)
+        assert most == 1
 
-    trio.run(body)
+
+@pytest.mark.usefixtures("short_residency")
+async def test_a_text_waits_while_another_model_embeds_and_says_so(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+        flag = tmp_path / "flag"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(holds[0].embed, f"gate {flag}", "query")
+            await wait_until(lambda: row(owner, 0).state == "ready")
+            nursery.start_soon(holds[1].embed, "text", "text")
+            await wait_until(lambda: row(owner, 1).state == "waiting")
+            assert "waits until others are idle" in str(row(owner, 1).problem)
+            assert loaded(owner) == ["model-0"]
+            flag.touch()
+        assert loaded(owner) == ["model-1"]
+        assert row(owner, 1).problem is None
+
+
+@pytest.mark.usefixtures("short_residency")
+async def test_a_request_that_gets_no_room_in_time_is_told_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunnerSettings, "patience_s", lambda self, kind: 0.5 if kind == "text" else 60.0)
+
+    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+        flag = tmp_path / "flag"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(holds[0].embed, f"gate {flag}", "query")
+            await wait_until(lambda: row(owner, 0).state == "ready")
+            with pytest.raises(DeadlineExceededError, match="waits until others are idle"):
+                await holds[1].embed("text", "text")
+            await wait_until(lambda: row(owner, 1).state == "idle")
+            flag.touch()
+        assert fake.log_of(tmp_path / "model-1.gguf") == []
+
+
+@pytest.mark.usefixtures("short_residency")
+async def test_a_query_gets_the_place_of_a_model_that_indexes_and_the_texts_go_on_later(
+    tmp_path: Path,
+) -> None:
+    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+        flag = tmp_path / "flag"
+        text = f"long {flag}"
+        vectors: list[bytes] = []
+
+        async def index() -> None:
+            vectors.append((await holds[0].embed(text, "text")).tobytes())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(index)
+            await wait_until(lambda: text in fake.log_of(tmp_path / "model-0.gguf"))
+            assert (await holds[1].embed("question", "query")).tobytes() == fake.vector_of("question")
+            flag.touch()
+        assert vectors == [fake.vector_of(text)]
+        assert row(owner, 0).restarts == 0
+
+
+@pytest.mark.usefixtures("short_residency")
+async def test_two_models_with_texts_without_end_take_turns(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 1.5) as (_owner, holds):
+        answered = [0, 0]
+
+        async def index(number: int) -> None:
+            while True:
+                await holds[number].embed(f"text {answered[number]}", "text")
+                answered[number] += 1
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(index, 0)
+            nursery.start_soon(index, 1)
+            starts = [tmp_path / "model-0.gguf", tmp_path / "model-1.gguf"]
+            await wait_until(lambda: all(fake.log_of(path).count("start") >= 2 for path in starts))
+            nursery.cancel_scope.cancel()
+        assert min(answered) > 0
+
+
+@pytest.mark.usefixtures("short_residency")
+async def test_a_model_larger_than_the_budget_is_loaded_alone_and_said_so(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 0.5) as (owner, holds):
+        await holds[0].embed("text", "text")
+        assert "it is loaded alone" in str(row(owner, 0).problem)
+        first = row(owner, 0).pid
+        await holds[1].embed("text", "query")
+        assert loaded(owner) == ["model-1"]
+        assert first is not None
+        assert not is_running(first)
+
+
+@pytest.mark.usefixtures("short_residency")
+async def test_crashed_model_gives_its_ram_back(tmp_path: Path) -> None:
+    async with models_with_budget(tmp_path, 1.5) as (owner, holds):
+        flag = tmp_path / "flag"
+        assert (await holds[0].embed(f"crash-once {flag}", "text")).size == fake.DIMS
+        assert (await holds[1].embed("text", "query")).size == fake.DIMS
+        assert loaded(owner) == ["model-1"]
+
+
+def test_half_of_the_machines_memory_is_taken_where_nothing_is_said() -> None:
+    assert "0 B of" in repr(ModelOwner()._memory)
+    assert ModelOwner()._memory.budget_bytes > 100 << 20

@@ -12,8 +12,8 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.embedding.local.owner import ModelFile, ModelHold, ModelOwner
-from memd.embedding.local.policy import RunnerSettings
+from memd.embedding.local.owner import LocalModel, ModelHold, ModelOwner
+from memd.embedding.local.process import RunnerSettings
 from memd_client.errors import (
     ModelChildError,
     ProviderFailedError,
@@ -21,11 +21,11 @@ from memd_client.errors import (
 )
 from tests.support import fake_model_child as fake
 from tests.support.models import is_running, running_owner, wait_until
-from tests.unit.embedding.owning import HURRIED, PATIENT, only, pid_of, run, starts
+from tests.unit.embedding.owning import HURRIED, PATIENT, held_model, only, pid_of, starts
 
 
-def test_model_is_loaded_when_the_first_text_waits_and_not_before(model: Path) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+async def test_model_is_loaded_when_the_first_text_waits_and_not_before(model: Path) -> None:
+    async with held_model(model) as (owner, hold):
         await trio.testing.wait_all_tasks_blocked()
         assert only(owner).state == "idle"
         assert only(owner).pid is None
@@ -35,12 +35,12 @@ def test_model_is_loaded_when_the_first_text_waits_and_not_before(model: Path) -
         assert only(owner).rss_bytes > 1_000_000
         assert "ready" in repr(owner)
 
-    run(model, test)
-
 
 @pytest.mark.parametrize("kind", ["query", "text"])
-def test_request_is_answered_by_a_fresh_process_when_its_process_is_killed(model: Path, kind: str) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+async def test_request_is_answered_by_a_fresh_process_when_its_process_is_killed(
+    model: Path, kind: str
+) -> None:
+    async with held_model(model) as (owner, hold):
         flag = model.with_name("flag")
 
         async def kill() -> None:
@@ -55,11 +55,9 @@ def test_request_is_answered_by_a_fresh_process_when_its_process_is_killed(model
         assert only(owner).restarts == 1
         assert only(owner).problem is None
 
-    run(model, test)
 
-
-def test_text_that_kills_two_processes_fails_by_name_and_the_next_text_is_embedded(model: Path) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+async def test_text_that_kills_two_processes_fails_by_name_and_the_next_text_is_embedded(model: Path) -> None:
+    async with held_model(model) as (owner, hold):
         with pytest.raises(ModelChildError, match="ended while it was to embed a text"):
             await hold.embed("crash", "text")
         assert fake.log_of(model).count("crash") == 2
@@ -67,11 +65,9 @@ def test_text_that_kills_two_processes_fails_by_name_and_the_next_text_is_embedd
         assert (await hold.embed("harmless", "text")).size == fake.DIMS
         assert only(owner).state == "ready"
 
-    run(model, test)
 
-
-def test_stopped_process_is_killed_at_the_deadline_of_its_request(model: Path) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+async def test_stopped_process_is_killed_at_the_deadline_of_its_request(model: Path) -> None:
+    async with held_model(model, HURRIED) as (owner, hold):
         await hold.embed("warm", "query")
         stopped = pid_of(owner)
         os.kill(stopped, signal.SIGSTOP)
@@ -81,13 +77,11 @@ def test_stopped_process_is_killed_at_the_deadline_of_its_request(model: Path) -
         assert not is_running(stopped)
         assert only(owner).restarts == 1
 
-    run(model, test, HURRIED)
 
-
-def test_deadline_depends_on_who_waits(model: Path) -> None:
+async def test_deadline_depends_on_who_waits(model: Path) -> None:
     settings = RunnerSettings(command=fake.COMMAND, query_timeout_s=0.3, text_timeout_s=20)
 
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+    async with held_model(model, settings) as (owner, hold):
         flag = model.with_name("flag")
         await hold.embed("warm", "text")
 
@@ -102,11 +96,9 @@ def test_deadline_depends_on_who_waits(model: Path) -> None:
         with pytest.raises(ModelChildError, match=r"did not embed a text in 0\.3 s"):
             await hold.embed("hang", "query")
 
-    run(model, test, settings)
 
-
-def test_queries_overtake_texts_and_wait_for_one_at_most(model: Path) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+async def test_queries_overtake_texts_and_wait_for_one_at_most(model: Path) -> None:
+    async with held_model(model) as (owner, hold):
         flag = model.with_name("flag")
         gate = f"gate {flag}"
         async with trio.open_nursery() as nursery:
@@ -121,15 +113,13 @@ def test_queries_overtake_texts_and_wait_for_one_at_most(model: Path) -> None:
             flag.touch()
         assert fake.log_of(model) == ["start", gate, "query 1", "text 1", "text 2"]
 
-    run(model, test)
 
-
-def test_a_query_has_the_text_under_way_given_up_but_not_for_ever(model: Path) -> None:
+async def test_a_query_has_the_text_under_way_given_up_but_not_for_ever(model: Path) -> None:
     manners = RunnerSettings(
         command=fake.COMMAND, query_timeout_s=20, text_timeout_s=20, interruptible_s=0.05
     )
 
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+    async with held_model(model, manners) as (owner, hold):
         flag = model.with_name("flag")
         long = f"long {flag}"
         async with trio.open_nursery() as nursery:
@@ -145,11 +135,9 @@ def test_a_query_has_the_text_under_way_given_up_but_not_for_ever(model: Path) -
         assert fake.log_of(model) == ["start", long, "query", long, "one more"]
         assert only(owner).restarts == 0
 
-    run(model, test, manners)
 
-
-def test_cancelled_requests_leave_the_process_and_the_others_alone(model: Path) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+async def test_cancelled_requests_leave_the_process_and_the_others_alone(model: Path) -> None:
+    async with held_model(model) as (owner, hold):
         flag = model.with_name("flag")
         gate = f"gate {flag}"
         async with trio.open_nursery() as cancelled:
@@ -167,11 +155,9 @@ def test_cancelled_requests_leave_the_process_and_the_others_alone(model: Path) 
         assert only(owner).restarts == 0
         assert starts(model) == 1
 
-    run(model, test)
 
-
-def test_process_killed_while_idle_is_started_again_on_need(model: Path) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+async def test_process_killed_while_idle_is_started_again_on_need(model: Path) -> None:
+    async with held_model(model) as (owner, hold):
         await hold.embed("warm", "text")
         os.kill(pid_of(owner), signal.SIGKILL)
         await wait_until(lambda: only(owner).pid is None)
@@ -179,13 +165,11 @@ def test_process_killed_while_idle_is_started_again_on_need(model: Path) -> None
         assert (await hold.embed("again", "query")).size == fake.DIMS
         assert starts(model) == 2
 
-    run(model, test)
 
-
-def test_idle_process_is_stopped_and_started_again_on_need(model: Path) -> None:
+async def test_idle_process_is_stopped_and_started_again_on_need(model: Path) -> None:
     settings = RunnerSettings(command=fake.COMMAND, keep_alive_s=0.1, query_timeout_s=20)
 
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+    async with held_model(model, settings) as (owner, hold):
         await hold.embed("warm", "text")
         pid = only(owner).pid
         await wait_until(lambda: only(owner).state == "idle" and only(owner).pid is None)
@@ -193,23 +177,19 @@ def test_idle_process_is_stopped_and_started_again_on_need(model: Path) -> None:
         assert (await hold.embed("again", "query")).size == fake.DIMS
         assert only(owner).restarts == 0
 
-    run(model, test, settings)
-
 
 @pytest.mark.parametrize("text", ["refuse"])
-def test_refused_text_fails_alone(model: Path, text: str) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+async def test_refused_text_fails_alone(model: Path, text: str) -> None:
+    async with held_model(model) as (owner, hold):
         with pytest.raises(ProviderFailedError):
             await hold.embed(text, "text")
         assert (await hold.embed("next", "text")).size == fake.DIMS
         assert only(owner).restarts == 0
 
-    run(model, test)
 
-
-def test_last_release_unloads_the_model_and_ends_waiting_requests(model: Path) -> None:
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
-        other = owner.hold(ModelFile(model, "fake"), chunk_tokens=800)
+async def test_last_release_unloads_the_model_and_ends_waiting_requests(model: Path) -> None:
+    async with held_model(model) as (owner, hold):
+        other = owner.hold(LocalModel(model, "fake"), chunk_tokens=800)
         await hold.embed("warm", "text")
         pid = pid_of(owner)
         hold.release()
@@ -229,47 +209,41 @@ def test_last_release_unloads_the_model_and_ends_waiting_requests(model: Path) -
         await wait_until(lambda: not is_running(pid))
         assert owner.status() == []
 
-    run(model, test)
 
-
-def test_no_process_outlives_the_owner(model: Path) -> None:
+async def test_no_process_outlives_the_owner(model: Path) -> None:
     pids = []
 
-    async def test(owner: ModelOwner, hold: ModelHold) -> None:
+    async with held_model(model) as (owner, hold):
         await hold.embed("warm", "text")
         pids.append(pid_of(owner))
 
-    run(model, test)
     assert not is_running(pids[0])
 
 
 def test_stopped_owner_refuses_by_name(model: Path) -> None:
     with pytest.raises(ShuttingDownError):
-        ModelOwner(PATIENT).hold(ModelFile(model, "fake"), chunk_tokens=400)
+        ModelOwner(PATIENT).hold(LocalModel(model, "fake"), chunk_tokens=400)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=30))
-def test_a_model_is_owned_exactly_while_somebody_holds_it(steps: list[tuple[bool, int]]) -> None:
+async def test_a_model_is_owned_exactly_while_somebody_holds_it(steps: list[tuple[bool, int]]) -> None:
     """Whatever the order of claims and releases, released twice or not."""
 
-    async def body() -> None:
-        async with running_owner(PATIENT) as owner:
-            held: dict[str, list[ModelHold]] = {f"model {n}": [] for n in range(3)}
-            released: list[ModelHold] = []
-            for claim, number in steps:
-                name = f"model {number}"
-                if claim:
-                    held[name].append(owner.hold(ModelFile(Path("/nowhere"), name), chunk_tokens=400))
-                elif held[name]:
-                    released.append(held[name].pop())
-                    released[-1].release()
-                if released:
-                    released[0].release()
-                assert [s.model for s in owner.status()] == [name for name in held if held[name]]
-            for name, holds in held.items():
-                for hold in holds:
-                    hold.release()
-                assert name not in [s.model for s in owner.status()]
-
-    trio.run(body)
+    async with running_owner(PATIENT) as owner:
+        held: dict[str, list[ModelHold]] = {f"model {n}": [] for n in range(3)}
+        released: list[ModelHold] = []
+        for claim, number in steps:
+            name = f"model {number}"
+            if claim:
+                held[name].append(owner.hold(LocalModel(Path("/nowhere"), name), chunk_tokens=400))
+            elif held[name]:
+                released.append(held[name].pop())
+                released[-1].release()
+            if released:
+                released[0].release()
+            assert [s.model for s in owner.status()] == [name for name in held if held[name]]
+        for name, holds in held.items():
+            for hold in holds:
+                hold.release()
+            assert name not in [s.model for s in owner.status()]

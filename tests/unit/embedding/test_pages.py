@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.embedding.local.pages import let_go
+from memd.embedding.local.llama import release_pages
 
 PAGES = 256
 CONTENT = b"".join(bytes([number]) * mmap.PAGESIZE for number in range(PAGES))
@@ -42,7 +42,7 @@ def test_no_page_is_held_until_it_is_touched_again(file: Path) -> None:
         assert data[:] == CONTENT
         assert held_bytes(file) == len(CONTENT)
         # when it is let go of
-        assert let_go(str(file)) == len(CONTENT)
+        assert release_pages(str(file)) == len(CONTENT)
         # then none is held, and all are there
         assert held_bytes(file) == 0
         assert data[:] == CONTENT
@@ -52,20 +52,20 @@ def test_a_link_to_the_file_will_do(file: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.gguf"
     link.symlink_to(file)
     with link.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ):
-        assert let_go(str(link)) == len(CONTENT)
+        assert release_pages(str(link)) == len(CONTENT)
 
 
 def test_what_was_written_to_a_mapping_is_kept(file: Path) -> None:
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY) as data:
         data[:4] = b"mine"
-        assert let_go(str(file)) == 0
+        assert release_pages(str(file)) == 0
         assert data[:4] == b"mine"
 
 
 def test_a_file_that_is_not_mapped_is_nothing_to_let_go_of(file: Path) -> None:
-    assert let_go(str(file)) == 0
+    assert release_pages(str(file)) == 0
 
 
 def test_where_nobody_says_what_is_mapped_nothing_is_let_go_of(file: Path, tmp_path: Path) -> None:
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ):
-        assert let_go(str(file), tmp_path / "missing") == 0
+        assert release_pages(str(file), tmp_path / "missing") == 0

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.embedding.local.header import ModelHeader
-from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL
-from memd.embedding.local.space import local_space
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space
 from memd.embedding.prefixes import BY_NAME, NONE, Prefixes, prefixes_of
 
 REPRESENT = "Represent this sentence for searching relevant passages: "

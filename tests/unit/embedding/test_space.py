@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, hub_token, is_hub_offline, parse_reference
-from memd.embedding.local.space import local_space, space_of
+from memd.embedding.local.reference import (
+    DEFAULT_LOCAL_MODEL,
+    hub_token,
+    is_hub_offline,
+    local_space,
+    parse_reference,
+    space_of,
+)
 from memd.embedding.secret import Secret
 from memd.embedding.space import VectorSpace
 from memd_client.errors import ConfigInvalidError

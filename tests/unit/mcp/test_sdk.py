@@ -1,62 +1,37 @@
-"""The SDK without what a server on standard streams has no use for."""
+"""The SDK as an optional dependency."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
-from typing import Any
 
+import pytest
+
+from memd.mcp.sdk import SdkMissingError, load_serve
 from memd_client.installation import Installation
 
-UNUSED = (
-    "uvicorn",
-    "starlette",
-    "httpx._client",
-    "jsonschema.validators",
-    "mcp.client",
-    "mcp.server.fastmcp",
-    "rich",
+
+class Without:
+    """An import finder that a module is missing for."""
+
+    def __init__(self, missing: str) -> None:
+        self._missing = missing
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == self._missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@pytest.mark.parametrize(
+    ("missing", "problem"), [("mcp", "is not installed"), ("mcp.types", "can't be imported")]
 )
+def test_missing_sdk_is_an_error_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, missing: str, problem: str
+) -> None:
+    for name in [name for name in sys.modules if f"{name}.".startswith(("mcp.", "memd.mcp.serving."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Without(missing), *sys.meta_path])
 
-LOAD = "import json, sys; from memd.mcp.sdk import SdkMissingError, load_sdk; "
+    with pytest.raises(SdkMissingError, match=problem) as raised:
+        load_serve()
 
-
-def run(program: str) -> Any:
-    """Return what a program of its own prints as JSON."""
-    ran = subprocess.run(
-        [sys.executable, "-c", LOAD + program], capture_output=True, text=True, check=True, timeout=60
-    )
-    return json.loads(ran.stdout)
-
-
-def test_a_server_imports_no_client_and_no_web_server() -> None:
-    loaded = run("load_sdk(); import memd.mcp.serving; print(json.dumps(sorted(sys.modules)))")
-
-    assert [name for name in loaded if name.startswith(UNUSED)] == []
-    assert "mcp.server.lowlevel.server" in loaded
-
-
-def test_a_deferred_module_is_there_when_it_is_asked_for() -> None:
-    program = "load_sdk(); from mcp.server.lowlevel import server; schema = server.jsonschema; "
-
-    assert run(program + "print(json.dumps(schema.validators.__name__))") == "jsonschema.validators"
-
-
-def test_where_lean_imports_fail_the_whole_sdk_is_imported() -> None:
-    program = (
-        "from memd.mcp import sdk; sdk.DEFERRED = 7; load_sdk(); "
-        "print(json.dumps(['mcp.client' in sys.modules, 'mcp.server.lowlevel.server' in sys.modules]))"
-    )
-
-    assert run(program) == [True, True]
-
-
-def test_without_the_sdk_the_error_says_how_to_get_it() -> None:
-    program = (
-        "from memd.mcp import sdk; sdk.find_spec = lambda name: None\n"
-        "try: load_sdk()\n"
-        "except SdkMissingError as error: print(json.dumps(str(error)))"
-    )
-
-    assert run(program).endswith(f"`{Installation().add_extra('mcp')}`")
+    assert str(raised.value).endswith(f"`{Installation().add_extra('mcp')}`")

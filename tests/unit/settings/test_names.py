@@ -184,6 +184,7 @@ def test_a_key_may_be_text_or_name_a_variable() -> None:
 def test_unknown_keys_and_agents_are_listed_with_their_file() -> None:
     toml = """
     search.quarry = 1
+    search.query.rerank.enabled = true
     facts.colour = 1
     compaction.memoryFlush.reserveTokensFloor = 1
     agents.work.log_level = "debug"
@@ -198,6 +199,7 @@ def test_unknown_keys_and_agents_are_listed_with_their_file() -> None:
         "memd.toml: compaction.memoryFlush.reserveTokensFloor",
         "memd.toml: facts.colour",
         "memd.toml: search.quarry",
+        "memd.toml: search.query.rerank",
         f"{PLUGIN}.search.query.boost",
     )
 

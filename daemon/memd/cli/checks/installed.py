@@ -73,7 +73,7 @@ def check_settings(report: Report) -> list[Finding]:
     unknown = report["config"]["unknown_keys"]
     if unknown:
         text = f"{count(len(unknown), 'key')} without meaning here: {first_of(unknown)}"
-        fix = "Correct them where memory search is meant; docs/configuration.md has all keys."
+        fix = "Correct or remove them; docs/configuration.md has all keys."
         found.append(Finding("settings", "unknown keys", WARNING, text, fix))
     refused = report["config"]["refused_keys"]
     if refused:

@@ -14,8 +14,7 @@ import trio
 from memd.embedding.choose.local_choice import LocalChoice
 from memd.embedding.choose.remote_choice import ModelChoice, RemoteChoice, RemotePlan
 from memd.embedding.local.extra import is_extra_installed
-from memd.embedding.local.owner import ModelOwner
-from memd.embedding.local.provider import LocalProvider
+from memd.embedding.local.owner import LocalProvider, ModelOwner
 from memd.embedding.local.reference import ModelReference, parse_reference
 from memd.embedding.prefixes import Prefixes
 from memd.embedding.provider import EmbeddingProvider

@@ -8,10 +8,15 @@ from pathlib import Path
 
 from memd.embedding.local.extra import extra_missing
 from memd.embedding.local.header import load_fingerprint, load_header
-from memd.embedding.local.owner import ModelFile, ModelOwner
-from memd.embedding.local.provider import LocalProvider
-from memd.embedding.local.reference import AUTO_MODELS, DEFAULT_LOCAL_MODEL, ModelReference, parse_reference
-from memd.embedding.local.space import local_space, space_of
+from memd.embedding.local.owner import LocalModel, LocalProvider, ModelOwner
+from memd.embedding.local.reference import (
+    AUTO_MODELS,
+    DEFAULT_LOCAL_MODEL,
+    ModelReference,
+    local_space,
+    parse_reference,
+    space_of,
+)
 from memd.embedding.prefixes import Prefixes
 from memd.settings.schema import MemorySearch
 from memd_client.errors import ModelMissingError, ProviderUnavailableError
@@ -58,7 +63,7 @@ class LocalChoice:
         is_path = reference.kind == "path"
         return LocalProvider(
             self._models,
-            ModelFile(
+            LocalModel(
                 path,
                 path.name if is_path else reference.shown,
                 fingerprint,

@@ -18,7 +18,7 @@ import httpx
 import structlog
 import trio
 
-from memd.embedding.local.stored import PART_SUFFIX, TAG_SUFFIX
+from memd.embedding.local.model_files import PART_SUFFIX, TAG_SUFFIX
 from memd.embedding.redaction import WINDOW, Redactor, redactor_of
 from memd.embedding.secret import Secret
 from memd.system.state_file import load_whole

@@ -1,8 +1,7 @@
-"""The daemon's downloads: one of a model however many ask for it, tried again by itself where settings want it."""
+"""The daemon's downloads: one of a model for all requests, retried if settings name the model."""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -27,7 +26,7 @@ RETRY_MAX_SECONDS: Final = 1800.0
 """The wait before a failed download is tried again doubles from the first to the last."""
 
 MAX_FAILED: Final = 20
-"""Downloads that failed and that nobody waits for, kept for the status: the latest."""
+"""The latest failed downloads, kept for the status."""
 
 Pull = Callable[[str, Path, "Progress"], Awaitable[Path]]
 
@@ -39,12 +38,12 @@ async def _pull(reference: str, models_dir: Path, progress: Progress) -> Path:
     return await pull_model(reference, models_dir, progress)
 
 
-async def _nobody(reference: str) -> None:
-    """Hear of a finished download."""
+async def _ignore(reference: str) -> None:
+    """Do nothing about a finished download."""
 
 
-class _Try:
-    """One attempt: who listens, and what came of it."""
+class _Attempt:
+    """One attempt: its listeners and its result."""
 
     def __init__(self) -> None:
         self.listeners: list[Progress] = []
@@ -63,16 +62,15 @@ class _Try:
 
 
 class _Download:
-    """A model on its way. `wanted_by_settings`: it goes on, and is tried again, when nobody waits for it."""
+    """A model's download. `wanted_by_settings`: it goes on, and is retried, without a waiting request."""
 
     def __init__(self, wanted: ModelReference, models_dir: Path) -> None:
         self.wanted = wanted
         self.models_dir = models_dir
         self.wanted_by_settings = False
-        self.current: _Try | None = None
-        self.hurry = trio.Event()
+        self.current: _Attempt | None = None
+        self.retry_now = trio.Event()
         self.failures = 0
-        self.retry_at = -math.inf
         self.stage, self.done, self.total = "", 0, 0
         self.error: MemdError | None = None
 
@@ -96,17 +94,15 @@ class Downloads:
     def __init__(
         self,
         *,
-        on_done: Callable[[str], Awaitable[None]] = _nobody,
+        on_done: Callable[[str], Awaitable[None]] = _ignore,
         is_wanted: Callable[[str], bool] = lambda reference: True,
         environ: Mapping[str, str] = os.environ,
         pull: Pull = _pull,
-        pause: Callable[[float], Awaitable[None]] = trio.sleep,
     ) -> None:
         self._on_done = on_done
         self._is_wanted = is_wanted
         self._environ = environ
         self._pull = pull
-        self._pause = pause
         self._downloads: dict[Path, _Download] = {}
         self._nursery: trio.Nursery | None = None
 
@@ -115,9 +111,9 @@ class Downloads:
         return f"<Downloads {'running' if self._nursery else 'stopped'}: {states or 'none'}>"
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Own the downloads until cancelled; what came of them by then is kept for the next start.
+        """Own the downloads until cancelled; their parts are kept for the next start.
 
-        When it fails: a download's failure is told to those who asked and stands in the status.
+        A download's failure goes to its requests and into the status; it never ends this.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -129,11 +125,11 @@ class Downloads:
             self._downloads.clear()
 
     def status(self) -> list[DownloadStatus]:
-        """Return what is under way, what waits for its next try, and what failed; by reference."""
+        """Return what is running, waiting for a retry, or failed; by reference."""
         return sorted((each.status() for each in self._downloads.values()), key=lambda status: status.ref)
 
     def start_nowait(self, reference: str, models_dir: Path) -> bool:
-        """See to it that a model comes, now and, where that fails, again later."""
+        """Download a model that settings name, and retry if that fails; False if it can't be downloaded here."""
         wanted = parse_reference(reference)
         if wanted.kind == "path" or is_hub_offline(self._environ) or not self._is_running():
             return False
@@ -145,16 +141,16 @@ class Downloads:
         return True
 
     async def pull(self, reference: str, models_dir: Path, progress: Progress) -> Path:
-        """Get a model now, joining the download that is under way; return its file.
+        """Get a model now, joining the download under way; return its file.
 
-        Cancellation: the download goes on where others wait for it, or settings name the model.
+        Cancellation: the download goes on if another request waits for it, or settings name the model.
         """
         wanted = parse_reference(reference)
         if not self._is_running():
             raise ShuttingDownError(f"{wanted.shown} can't be downloaded: the daemon is stopping")
         if wanted.kind == "path":
             path = await self._pull(reference, models_dir, progress)
-            await self._tell_done(wanted)
+            await self._report_done(wanted)
             return path
         download = self._of(wanted, models_dir)
         while (ending := download.current) is not None and ending.scope.cancel_called:
@@ -162,7 +158,7 @@ class Downloads:
             download = self._of(wanted, models_dir)
         current = self._join(download)
         current.listeners.append(progress)
-        download.hurry.set()
+        download.retry_now.set()
         try:
             return await current.result()
         finally:
@@ -172,7 +168,7 @@ class Downloads:
                 current.scope.cancel()
 
     async def stop(self, file: Path) -> None:
-        """Stop the download to a file, where there is one, and forget it; who waits gets ShuttingDownError.
+        """Stop the download to a file, if there is one, and forget it; its requests get ShuttingDownError.
 
         Cancellation: it is stopped all the same, a moment later.
         """
@@ -180,7 +176,7 @@ class Downloads:
         if download is None:
             return
         download.wanted_by_settings = False
-        download.hurry.set()
+        download.retry_now.set()
         if download.current is not None:
             download.current.scope.cancel()
             await download.current.over.wait()
@@ -189,50 +185,43 @@ class Downloads:
         return self._nursery is not None and not self._nursery.cancel_scope.cancel_called
 
     def _of(self, wanted: ModelReference, models_dir: Path) -> _Download:
-        """Return the download to the file a reference means, a new one where there is none."""
+        """Return the download to the file a reference means, a new one if there is none."""
         file = wanted.file(models_dir)
         if file not in self._downloads:
             self._downloads[file] = _Download(wanted, models_dir)
         return self._downloads[file]
 
-    def _join(self, download: _Download) -> _Try:
-        """Return the attempt under way, a new one where there is none."""
+    def _join(self, download: _Download) -> _Attempt:
+        """Return the attempt under way, a new one if there is none."""
         if download.current is None:
             assert self._nursery is not None
-            download.current = _Try()
+            download.current = _Attempt()
             self._nursery.start_soon(self._try_once, download, download.current)
         return download.current
 
     async def _keep_trying(self, download: _Download) -> None:
-        """Try until the model is there or nobody wants it any more."""
+        """Retry until the model is there or no settings name it any more."""
         while download.wanted_by_settings:
             current = self._join(download)
             await current.over.wait()
             if current.error is not None and download.wanted_by_settings:
-                await self._wait_for_next(download)
+                await self._wait_for_retry(download)
                 if download.current is None and not self._is_wanted(download.wanted.text):
                     download.wanted_by_settings = False
                     self._forget(download)
 
-    async def _wait_for_next(self, download: _Download) -> None:
-        """Wait until a failed download may be tried again, or somebody asks for it."""
-        wait_s = min(RETRY_FIRST_SECONDS * 2.0 ** min(download.failures - 1, 16), RETRY_MAX_SECONDS)
-        download.hurry = trio.Event()
+    async def _wait_for_retry(self, download: _Download) -> None:
+        """Wait until a failed download may be retried, or a request comes for it."""
+        download.retry_now = trio.Event()
+        with trio.move_on_after(
+            min(RETRY_FIRST_SECONDS * 2.0 ** min(download.failures - 1, 16), RETRY_MAX_SECONDS)
+        ):
+            await download.retry_now.wait()
 
-        async with trio.open_nursery() as nursery:
+    async def _try_once(self, download: _Download, current: _Attempt) -> None:
+        """Make one attempt and publish its result."""
 
-            async def sleep() -> None:
-                await self._pause(wait_s)
-                nursery.cancel_scope.cancel()
-
-            nursery.start_soon(sleep)
-            await download.hurry.wait()
-            nursery.cancel_scope.cancel()
-
-    async def _try_once(self, download: _Download, current: _Try) -> None:
-        """Make one attempt and tell everybody what came of it."""
-
-        def tell(stage: str, done: int, total: int, detail: str) -> None:
+        def report(stage: str, done: int, total: int, detail: str) -> None:
             download.stage, download.done, download.total = stage, done, total
             for listener in current.listeners:
                 listener(stage, done, total, detail)
@@ -240,9 +229,9 @@ class Downloads:
         text = download.wanted.text
         try:
             with current.scope:
-                current.path = await self._pull(text, download.models_dir, tell)
+                current.path = await self._pull(text, download.models_dir, report)
             if current.path is not None:
-                await self._tell_done(download.wanted)
+                await self._report_done(download.wanted)
         except MemdError as error:
             current.error = download.error = error
         except Exception as error:
@@ -253,18 +242,18 @@ class Downloads:
             self._settle(download, current)
             current.over.set()
 
-    async def _tell_done(self, wanted: ModelReference) -> None:
-        """Tell whoever waits for models that one has come; before those who asked for it hear of it."""
+    async def _report_done(self, wanted: ModelReference) -> None:
+        """Call `on_done`, before the requests get the file."""
         try:
             await self._on_done(wanted.text)
         except Exception:
             log.exception("embedding.pulled_model_unused", model=wanted.shown)
 
-    def _settle(self, download: _Download, current: _Try) -> None:
-        """Keep of an attempt what the status and the next one need."""
+    def _settle(self, download: _Download, current: _Attempt) -> None:
+        """Keep what the status and the next attempt need."""
         if current.path is not None:
             download.wanted_by_settings = False
-            download.hurry.set()
+            download.retry_now.set()
         if current.error is None:  # it came, or was stopped
             if not download.wanted_by_settings:
                 self._forget(download)

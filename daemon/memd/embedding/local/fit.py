@@ -1,12 +1,16 @@
-"""What fits: threads and context of a model. Pure."""
+"""What fits this machine: threads, lanes, context and RAM of a model."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Final
 
 MAX_THREADS: Final = 8
 """Beyond this a small embedding model gains nothing, and the machine is the user's."""
+
+CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 
 MAX_LANES: Final = 4
 """Texts side by side at most."""
@@ -72,3 +76,33 @@ def parse_core_list(text: str) -> set[int]:
         first, _, last = part.partition("-")
         numbers.update(range(int(first), int(last or first) + 1))
     return numbers
+
+
+def load_physical_cores() -> int:
+    """Return how many physical cores this process may use; logical ones if the system doesn't say."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    lists = []
+    for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list"):
+        try:
+            lists.append(path.read_text(encoding="ascii"))
+        except OSError:
+            continue  # a core that is switched off
+    return physical_cores(lists, allowed)
+
+
+def load_memory_bytes(limit_file: Path = CGROUP_LIMIT) -> int:
+    """Return the RAM of this machine in bytes, or the limit of its container if that is less."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(memory, int(limit_file.read_text(encoding="ascii")))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return memory
+
+
+def load_rss_bytes(pid: int) -> int:
+    """Return the resident memory of a process in bytes; 0 if it is gone or the system doesn't say."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

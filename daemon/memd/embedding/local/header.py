@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from memd_client.errors import ModelInvalidError, ModelMissingError
 MAGIC: Final = b"GGUF"
 
 HEAD_BYTES: Final = 1024 * 1024
-"""How much is read: the network's facts stand before the vocabulary, in the first few hundred bytes."""
+"""How much is read: the network's facts come before the vocabulary, in the first few hundred bytes."""
 
 SAMPLE_BYTES: Final = 1024 * 1024
 """Length of each of the three places a fingerprint looks at: head, middle, tail."""
@@ -36,19 +35,13 @@ _SCALARS: Final = {
 _STRING: Final = 8
 _ARRAY: Final = 9
 
-RANK_TENSORS: Final = (b"cls.output.weight", b"cls.weight")
-"""Either makes scores: some models have but one of the two layers."""
-
-NAMES_BYTES: Final = 48 * 1024 * 1024
-"""How far the names of tensors are looked for: behind the largest vocabulary, which has some 20 MB."""
-
 _ARCHITECTURE: Final = "general.architecture"
 _LENGTH: Final = ".context_length"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelHeader:
-    """What a GGUF file says of itself. `trained_tokens` is None where it doesn't."""
+    """What a GGUF file says of itself. `trained_tokens` is None if it doesn't."""
 
     architecture: str
     trained_tokens: int | None
@@ -138,25 +131,10 @@ def _parse_facts(head: bytes) -> dict[str, Any]:
     return facts
 
 
-def has_rank_head(path: Path) -> bool:
-    """Return whether a GGUF file has the tensors that make scores.
-
-    llama.cpp doesn't say, and aborts its process over a reranker without them. Their names stand behind the
-    vocabulary, which may be megabytes long.
-    """
-    try:
-        with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            marks = (struct.pack("<Q", len(name)) + name for name in RANK_TENSORS)
-            return any(data.find(mark, 0, NAMES_BYTES) >= 0 for mark in marks)
-    except (OSError, ValueError) as error:  # an empty file can't be mapped
-        raise ModelMissingError(f"the model file {path} can't be read: {error}") from None
-
-
 def load_fingerprint(path: Path) -> str:
-    """Return 16 hex digits that tell a model file from another, wherever it stands.
+    """Return 16 hex digits that identify a model file, wherever it is.
 
-    It covers the size and three samples (head, middle, tail), so it costs a millisecond, not a
-    pass over the whole file.
+    It covers the size and three samples (head, middle, tail), so it takes a millisecond.
     """
     size = load_stamp(path).size
     digest = hashlib.sha256(str(size).encode("ascii"))

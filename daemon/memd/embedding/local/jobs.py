@@ -1,11 +1,10 @@
-"""Texts waiting for a model: queries first, else in the order they came. No I/O."""
+"""Texts waiting for a model: queries first, otherwise in the order they came. No I/O."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, Literal
 
 import numpy as np
@@ -17,18 +16,14 @@ from memd_client.errors import MemdError
 FloatArray = npt.NDArray[np.float32]
 
 Kind = Literal["query", "text"]
-"""What a text is embedded for: a search somebody waits for, or the index."""
+"""What a text is embedded for: a search, or the index."""
 
-
-MOST_CHARACTERS: Final = 1_000_000
-"""Of texts that go together: they are one message."""
+MAX_TOGETHER_CHARACTERS: Final = 1_000_000
+"""Of texts in one request."""
 
 
 class Job:
     """One text on its way through a model."""
-
-    most_tries = 2
-    """A text that was in the child when it died is tried once more: it may be the cause."""
 
     def __init__(self, text: str, kind: Kind) -> None:
         self.text = text
@@ -69,27 +64,6 @@ class Job:
         return self.vector
 
 
-class RankJob(Job):
-    """A question and the texts to be scored for it; its result holds one raw score a text (n,).
-
-    `scores` has those there are so far, by place. The job is tried once: the search that waits has an order without
-    it, and no time for a new process.
-    """
-
-    most_tries = 1
-
-    def __init__(self, question: str, texts: Sequence[str], timeout_s: float) -> None:
-        super().__init__(question, "query")
-        self.texts = texts
-        self.timeout_s = timeout_s
-        self.scores: dict[int, float] = {}
-
-    def first_scores(self) -> FloatArray:
-        """Return the scores of the first texts (m,), up to the first that has none yet."""
-        known = itertools.takewhile(self.scores.__contains__, range(len(self.texts)))
-        return np.array([self.scores[place] for place in known], dtype=np.float32)
-
-
 class JobQueue:
     """Jobs in the order a model takes them."""
 
@@ -115,7 +89,7 @@ class JobQueue:
         self._line(job).appendleft(job)
 
     def next_kind(self) -> Kind | None:
-        """Return what kind of job is taken next, None where nothing waits."""
+        """Return what kind of job is taken next, None if nothing waits."""
         return "query" if self._queries else "text" if self._texts else None
 
     def pop(self) -> Job:
@@ -130,13 +104,13 @@ class JobQueue:
             return jobs
         while self._texts and len(jobs) < most and not self._queries and not goes_alone(self._texts[0]):
             characters += len(self._texts[0].text)
-            if characters > MOST_CHARACTERS:
+            if characters > MAX_TOGETHER_CHARACTERS:
                 break
             jobs.append(self._texts.popleft())
         return jobs
 
     def discard(self, job: Job) -> None:
-        """Forget a job nobody waits for any more; nothing happens where it was taken already."""
+        """Remove a job, if it wasn't taken yet."""
         if job in self._line(job):
             self._line(job).remove(job)
 

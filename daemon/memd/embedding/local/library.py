@@ -1,4 +1,4 @@
-"""Models on disk, seen by those who use them: pulled, listed with their users, removed where nobody needs them."""
+"""The models on disk and the agents that use them: pulled, listed, removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import structlog
 import trio
 
 from memd.embedding.local.downloads import Downloads
-from memd.embedding.local.lock import lock_models
+from memd.embedding.local.model_files import find_removable, load_models, lock_models, remove_model
 from memd.embedding.local.owner import ModelOwner
 from memd.embedding.local.reference import (
     AUTO_MODELS,
@@ -20,7 +20,6 @@ from memd.embedding.local.reference import (
     ModelReference,
     parse_reference,
 )
-from memd.embedding.local.stored import find_removable, load_models, remove_model
 from memd.settings.schema import MemorySearch
 from memd_client.errors import BadParamsError, ConfigInvalidError, DownloadFailedError, IndexIOError
 from memd_client.messages import ModelFile, ModelReply
@@ -79,7 +78,7 @@ class ModelLibrary:
         return ModelReply("", str(self._models_dir), sum(each.size_bytes for each in stored), models)
 
     async def remove(self, reference: str, *, force: bool, progress: Progress) -> ModelReply:
-        """Remove a model, and what came of it where its download broke."""
+        """Remove a model, complete or not."""
         find = partial(find_removable, reference, self._directories())
         files = await trio.to_thread.run_sync(find, limiter=self._disk)
         shown = parse_reference(reference).shown
@@ -100,7 +99,7 @@ class ModelLibrary:
         return ModelReply(shown, str(files[0]), freed)
 
     async def _remove_file(self, file: Path, progress: Progress) -> int:
-        """Remove one file while nobody pulls into its directory; return the bytes freed."""
+        """Remove one file under the lock of its directory; return the bytes freed."""
         remove = partial(remove_model, file, with_sources=file.name == MINILM_FILE)
         with trio.move_on_after(LOCK_SECONDS):
             async with lock_models(file.parent, progress):
@@ -127,11 +126,10 @@ class ModelLibrary:
         names: dict[Path, str] = {}
         for agent, settings in self._settings().items():
             directory = self._directory(settings)
-            for wanted in (_model_of(settings, directory), _reranker_of(settings)):
-                if wanted is not None:
-                    file = wanted.file(directory)
-                    users.setdefault(file, set()).add(agent)
-                    names[file] = wanted.shown
+            if wanted := _model_of(settings, directory):
+                file = wanted.file(directory)
+                users.setdefault(file, set()).add(agent)
+                names[file] = wanted.shown
         return users, names
 
     def is_wanted(self, reference: str) -> bool:
@@ -153,12 +151,3 @@ def _model_of(settings: MemorySearch, directory: Path) -> ModelReference | None:
         return None
     pulled = (each for each in map(parse_reference, AUTO_MODELS) if each.file(directory).is_file())
     return next(pulled, None)
-
-
-def _reranker_of(settings: MemorySearch) -> ModelReference | None:
-    """Return the model that orders an agent's hits, None where none does or its name can't be understood."""
-    rerank = settings.query.rerank
-    try:
-        return parse_reference(rerank.model) if rerank.enabled else None
-    except ConfigInvalidError:
-        return None

@@ -1,4 +1,4 @@
-"""One model child: started, spoken to with deadlines, killed. Whether to try again is not decided here."""
+"""One model child: started, spoken to with deadlines, killed; and the settings it is run with."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import structlog
 import trio
 
 from memd.embedding.local import wire
 from memd.embedding.local.extra import extra_unusable
+from memd.embedding.local.jobs import FloatArray, Kind
 from memd_client.errors import (
     ModelChildError,
     ModelInvalidError,
@@ -26,8 +27,6 @@ from memd_client.errors import (
 )
 
 log = structlog.get_logger(__name__)
-
-FloatArray = npt.NDArray[np.float32]
 
 CHILD_COMMAND: Final = (sys.executable, "-P", "-m", "memd.embedding.local.child")
 """`-P`: the directory the daemon was started in is no place to import from."""
@@ -38,14 +37,11 @@ SPIN_COUNT: Final = "1000"
 """How long a thread of llama.cpp spins for the others before it sleeps. By default it spins for seconds: as soon as
 another process wants a core, a text takes twenty times as long (8 to 374 ms); so it takes 19, and alone 5 % more."""
 
-MOST_TOGETHER: Final = 16
+MAX_TOGETHER: Final = 16
 """Texts of one request."""
 
-MOST_SCORED: Final = 128
-"""Texts of one request to score them: those of one search."""
-
 Outcome = FloatArray | ProviderFailedError | None
-"""What became of a text: its raw vector (dims,), why it can't be embedded, or None where it was given up."""
+"""What became of a text: its raw vector (dims,), why it can't be embedded, or None if it was interrupted."""
 
 STDERR_TAIL_LINES: Final = 20
 """What is kept of llama.cpp's chatter: the last lines name the reason of a failure."""
@@ -72,7 +68,38 @@ REAP_SECONDS: Final = 5.0
 
 READ_BYTES: Final = 65536
 
+BACKOFF_FIRST_SECONDS: Final = 0.5
+BACKOFF_MAX_SECONDS: Final = 30.0
+"""The wait before a restart doubles from the first to the last; an answered text resets it."""
+
 _CLOSED: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerSettings:
+    """Deadlines of a model's process, and how it is run.
+
+    `keep_alive_s` is how long an unused model stays loaded; 0: as long as the daemon runs. `threads` 0: as many as
+    there are physical cores, up to 8. A child that takes longer than `query_timeout_s`, `text_timeout_s` or
+    `load_timeout_s` counts as hung and is killed. A text that queries interrupted for `interruptible_s` is embedded
+    to its end, so that a stream of queries can't starve the index of vectors.
+    """
+
+    keep_alive_s: float = 1800.0
+    threads: int = 0
+    query_timeout_s: float = 2.0
+    text_timeout_s: float = 60.0
+    load_timeout_s: float = 120.0
+    interruptible_s: float = 2.0
+    command: Sequence[str] = CHILD_COMMAND
+
+    def timeout_s(self, kind: Kind) -> float:
+        """Return how long the child may take over one text."""
+        return self.query_timeout_s if kind == "query" else self.text_timeout_s
+
+    def patience_s(self, kind: Kind) -> float:
+        """Return how long a request may wait in all: two loads and tries, a text before it, the back-off."""
+        return 2 * self.load_timeout_s + 2 * self.timeout_s(kind) + self.text_timeout_s + BACKOFF_MAX_SECONDS
 
 
 class ModelProcess:
@@ -86,7 +113,7 @@ class ModelProcess:
         self._popen = popen
         self._stdin, self._stdout, self._stderr = (trio.lowlevel.FdStream(end) for end in ends)
         self._tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
-        self._sender, self._replies = trio.open_memory_channel[wire.Message](2 * MOST_SCORED)
+        self._sender, self._replies = trio.open_memory_channel[wire.Message](2 * MAX_TOGETHER)
         self._requests = 0
         self._interruptible = 0
         self._sending = trio.Lock()
@@ -104,11 +131,10 @@ class ModelProcess:
         *,
         context: int,
         threads: int,
-        ranks: bool = False,
         command: Sequence[str] = CHILD_COMMAND,
         on_gone: Callable[[], None] = lambda: None,
     ) -> ModelProcess:
-        """Start a child; it loads the model by itself, `load` waits for it."""
+        """Start a child, which loads the model; `load` waits for it."""
         child_ends: list[int] = []
         own_ends: list[int] = []
         try:
@@ -119,7 +145,7 @@ class ModelProcess:
             # Not in a worker thread: Linux kills the child when the *thread* that started it ends, and
             # idle worker threads end. It takes a millisecond or two, once a start.
             popen = subprocess.Popen(
-                [*command, str(path), str(context), str(threads), *([wire.RANK] if ranks else [])],
+                [*command, str(path), str(context), str(threads)],
                 stdin=child_ends[0],
                 stdout=child_ends[1],
                 stderr=child_ends[2],
@@ -168,78 +194,44 @@ class ModelProcess:
         self.dims, self.window, self.lanes = dims, window, lanes
 
     async def embed(
-        self, text: str, timeout_s: float, *, interruptible: bool = False, waits: bool = False
-    ) -> FloatArray | None:
-        """Return a text's raw vector (dims,), or None where `interrupt` made the child give it up."""
-        self._requests += 1
-        try:
-            frame = wire.encode({"kind": "embed", "id": self._requests, "text": text, "waits": waits})
-        except wire.WireError as error:
-            raise ProviderFailedError(
-                f"a text of {len(text)} characters can't be embedded: {error}"
-            ) from None
-        self._interruptible = self._requests if interruptible else 0
-        try:
-            outcome = self._outcome(await self._receive(timeout_s, "embed a text", frame), text)
-        finally:
-            self._interruptible = 0
-        if isinstance(outcome, ProviderFailedError):
-            raise outcome
-        return outcome
-
-    async def embed_many(
         self,
         texts: Sequence[str],
         timeout_s: float,
-        told: Callable[[int, Outcome], None],
+        on_outcome: Callable[[int, Outcome], None],
         *,
         interruptible: bool,
-        question: str | None = None,
+        background: bool,
     ) -> None:
-        """Have some texts embedded side by side; tell what became of each as it comes."""
+        """Have some texts embedded: one on all threads, several in parallel.
+
+        `on_outcome` hears of each text by its place as it is done; not of those that `interrupt` left untouched.
+        """
         self._requests += 1
-        request: wire.Message = {"kind": "embed_many", "id": self._requests, "texts": list(texts)}
-        frame = wire.encode(request if question is None else {**request, "question": question})
+        request = {"kind": "embed", "id": self._requests, "texts": list(texts), "background": background}
+        try:
+            frame = wire.encode(request)
+        except wire.WireError as error:
+            characters = sum(map(len, texts))
+            raise ProviderFailedError(
+                f"a text of {characters} characters can't be embedded: {error}"
+            ) from None
         self._interruptible = self._requests if interruptible else 0
         waiting = set(range(len(texts)))
         try:
             while waiting:
                 reply = await self._receive(timeout_s, "embed a text", frame)
                 frame, place = b"", reply.get("place")
-                if place not in waiting:
-                    raise self._broken("answered a question nobody asked")
+                if place not in waiting or reply.get("id") != self._requests:
+                    raise self._broken("sent a reply without a request")
                 waiting.remove(place)
                 outcome = self._outcome(reply, texts[place])
                 if reply["kind"] != "untouched":
-                    told(place, outcome)
+                    on_outcome(place, outcome)
         finally:
             self._interruptible = 0
 
-    async def score(
-        self, question: str, texts: Sequence[str], timeout_s: float, scores: dict[int, float]
-    ) -> bool:
-        """Have some texts scored, the first ones first; return False where `interrupt` made the child give them up."""
-        refused: list[ProviderFailedError] = []
-        for start in range(0, len(texts), MOST_SCORED):
-
-            def tell(place: int, outcome: Outcome, start: int = start) -> None:
-                if isinstance(outcome, ProviderFailedError):
-                    refused.append(outcome)
-                elif outcome is not None:
-                    scores[start + place] = float(outcome[0])
-
-            some = texts[start : start + MOST_SCORED]
-            await self.embed_many(some, timeout_s, tell, interruptible=True, question=question)
-            if refused:
-                raise refused[0]
-            if len(scores) < start + len(some):
-                return False
-        return True
-
     def _outcome(self, reply: wire.Message, text: str) -> Outcome:
         """Return what a reply says became of a text."""
-        if reply.get("id") != self._requests:
-            raise self._broken("answered a question nobody asked")
         if reply["kind"] in ("interrupted", "untouched"):
             return None
         if reply["kind"] == "refused":
@@ -252,11 +244,11 @@ class ModelProcess:
         return np.frombuffer(data, dtype="<f4").astype(np.float32)
 
     async def interrupt(self) -> None:
-        """Have the child give up the text it has, where that may be; whoever waits for it is told."""
+        """Have the child cancel the request under way, if it is interruptible."""
         wanted = self._interruptible
         if not wanted:
             return
-        with contextlib.suppress(OSError, *_CLOSED):  # who waits for the text hears of a dead child
+        with contextlib.suppress(OSError, *_CLOSED):  # `embed` reports a dead child
             async with self._sending:
                 await self._stdin.send_all(wire.encode({"kind": "interrupt", "id": wanted}))
 

@@ -1,4 +1,4 @@
-"""A reference to a model -> which file is wanted, where it belongs, and where it comes from."""
+"""A reference to a model -> which file it means, where it comes from, and the space of its vectors."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
 
+from memd.embedding.local.header import ModelHeader
+from memd.embedding.prefixes import NONE, prefixes_of
 from memd.embedding.secret import Secret
+from memd.embedding.space import VectorSpace
 from memd_client.errors import ConfigInvalidError
 
 MINILM: Final = "minilm"
 MINILM_FILE: Final = "minilm-l6-v2-f16.gguf"
 
 DEFAULT_LOCAL_MODEL: Final = "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
-"""What `provider: "local"` means where no model is named, as in OpenClaw."""
+"""The model of `provider: "local"` if none is named, as in OpenClaw."""
 
 AUTO_MODELS: Final = (MINILM, DEFAULT_LOCAL_MODEL)
-"""What `auto` takes where no model is named and one of these was pulled, in this order."""
+"""What `auto` takes if no model is named and one of these was pulled, in this order."""
 
 HUB: Final = "https://huggingface.co"
 """`HF_ENDPOINT` names a mirror instead, as for the hub's own tools."""
@@ -42,8 +45,8 @@ _HINT: Final = (
 class ModelReference:
     """A wanted model file.
 
-    `text` is the reference, `file_name` the file's name in the models directory (for a path: the path),
-    `url` and `sha256` where it comes from and what it must be, as far as known.
+    `text` is the reference, `file_name` the file's name in the models directory, or the whole path; `url` and
+    `sha256` are its source and checksum, as far as known.
     """
 
     kind: Literal["path", "minilm", "hf", "https"]
@@ -54,7 +57,7 @@ class ModelReference:
 
     @property
     def is_published(self) -> bool:
-        """True where the name alone says which file it is."""
+        """Whether the name alone says which file it is."""
         return self.kind in ("minilm", "hf")
 
     @property
@@ -101,7 +104,7 @@ def hub_token(environ: Mapping[str, str]) -> Secret | None:
 
 
 def is_hub_offline(environ: Mapping[str, str]) -> bool:
-    """Return whether `HF_HUB_OFFLINE` forbids downloads nobody asked for by hand."""
+    """Return whether `HF_HUB_OFFLINE` forbids downloads that no user asked for."""
     return environ.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "on", "yes", "true")
 
 
@@ -133,3 +136,28 @@ def _parse_https(text: str) -> ModelReference:
         url=parts._replace(fragment="").geturl(),
         sha256=checksum[1] if checksum else None,
     )
+
+
+def local_space(
+    reference: str, fingerprint: str | None, header: ModelHeader | None = None, *, prefixed: bool = True
+) -> VectorSpace:
+    """Return the space of a local model.
+
+    `fingerprint` (`header.load_fingerprint`) isn't needed for `minilm` and `hf:`, whose names say which file it is.
+    `header` selects prefixes, as the name does. `prefixed` False is for vectors of texts without prefixes, as those
+    of OpenClaw.
+    """
+    wanted = parse_reference(reference)
+    name = wanted.text if wanted.is_published else PurePath(wanted.file_name).name
+    facts = (header.name, header.architecture) if header is not None else ("", "")
+    prefixes = prefixes_of(name, title=facts[0], architecture=facts[1]) if prefixed else NONE
+    if fingerprint and not wanted.is_published:
+        name = f"{name}#{fingerprint}"
+    return VectorSpace("local", name, prefixes.query, prefixes.document)
+
+
+def space_of(provider: str, model: str) -> str:
+    """Return the id of the space of vectors that another program stored, by its names of provider and model."""
+    if provider == "local" and model:
+        return local_space(model, None, prefixed=False).id
+    return VectorSpace(provider, model).id

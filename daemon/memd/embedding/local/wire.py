@@ -1,13 +1,11 @@
 """Frames between the owner and the model child: a 4-byte big-endian length, then one msgpack map.
 
-Requests: ``{"kind": "embed", "id", "text"}`` (on all threads), ``{"kind": "embed_many", "id", "texts"}`` (side by
-side) and ``{"kind": "interrupt", "id"}`` (give that request up, if it is under way). Replies: ``ready`` (once, after
-loading; its ``lanes`` says how many texts go side by side), ``failed`` (instead of it), and for each text one of
-``vector`` (raw float32 bytes, little-endian), ``refused`` (this text can't be embedded), ``interrupted`` and
-``untouched`` (given up before it was begun). To ``embed_many`` they come in any order, with the ``place`` of the text.
-One request is under way at a time; an interrupt has no reply of its own. A child that ranks gets ``embed_many`` with
-a ``question`` alone: the texts are read with it, and each ``vector`` is one number, more for what is more relevant.
-Of ours the child imports this module, `binding`, `fit`, `lane`, `pair` and `windows`, nothing else, and no numpy.
+Requests: ``{"kind": "embed", "id", "texts", "background"}`` (one text on all threads, several in parallel) and
+``{"kind": "interrupt", "id"}`` (cancel that request if it is under way; it has no reply of its own). Replies:
+``ready`` once after loading, with ``dims``, ``window`` and ``lanes`` (how many texts run in parallel), or ``failed``
+instead; then for each text, in any order and with its ``place``, one of ``vector`` (raw float32 bytes, little-endian),
+``refused`` (this text can't be embedded), ``interrupted`` and ``untouched`` (cancelled before it was begun).
+One request is under way at a time.
 """
 
 from __future__ import annotations
@@ -20,16 +18,13 @@ import msgpack
 HEADER: Final = struct.Struct(">I")
 
 MAX_FRAME_BYTES: Final = 32 * 1024 * 1024
-"""Twice what a client may send at once, so that no legal text is refused here."""
-
-RANK: Final = "rank"
-"""The child's last argument where its model is a reranker."""
+"""Twice what a client may send at once: no valid text is refused here."""
 
 Message = dict[str, Any]
 
 
 class WireError(ValueError):
-    """Bytes that are not a frame: the other end is broken or not ours."""
+    """Bytes that are not a frame."""
 
 
 def encode(message: Message) -> bytes:
@@ -55,7 +50,7 @@ def _decode(body: bytes) -> Message:
 
 
 def _length(header: bytes) -> int:
-    """Return the length a frame's header announces, checked against the limit."""
+    """Return the length a frame's header announces, within the limit."""
     length: int = HEADER.unpack(header)[0]
     if length > MAX_FRAME_BYTES:
         raise WireError(f"a frame announces {length} bytes, more than {MAX_FRAME_BYTES}")

@@ -9,8 +9,7 @@ import pytest
 import structlog.testing
 
 from memd.embedding.choose.choose import Selection
-from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
-from memd.embedding.local.space import local_space
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
 from memd.embedding.remote.catalog import AUTO_ORDER
 from memd.settings.schema import Local, MemorySearch, Remote
 from memd_client.errors import (

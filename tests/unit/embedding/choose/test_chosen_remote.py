@@ -15,8 +15,7 @@ import pytest
 import structlog.testing
 
 from memd.embedding.choose.remote_choice import ModelChoice, RemotePlan
-from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, parse_reference
-from memd.embedding.local.space import local_space
+from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
 from memd.embedding.prefixes import NONE, Prefixes
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN
 from memd.embedding.remote.remote import RemoteProvider

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memd.embedding.local.space import space_of
+from memd.embedding.local.reference import space_of
 from memd.embedding.prefixes import NONE, prefixes_of
 from memd.embedding.provider import BatchLimits
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, limits_of

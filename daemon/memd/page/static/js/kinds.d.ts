@@ -14,7 +14,6 @@ export interface Explain {
   bm25: number | null;
   steps: Record<string, number>;
   chunk_lines: [number, number];
-  rerank?: number;
 }
 
 export interface Hit {

@@ -21,7 +21,7 @@ const FEW = 3;
 
 const STEPS = new Map([
   ["fused", "words and meaning"], ["neighbours", "the passage beside it"], ["days", "a day in the question"],
-  ["decay", "age"], ["exact", "a name in the question"], ["rerank", "the reranker"],
+  ["decay", "age"], ["exact", "a name in the question"],
 ]);
 
 export function searchView() {
@@ -132,7 +132,6 @@ function why(explain) {
     <dl>
       ${pair("nearness of meaning (cosine)", explain.cosine?.toFixed(3) ?? "not found by meaning")}
       ${pair("match of words (BM25)", explain.bm25?.toFixed(2) ?? "not found by words")}
-      ${explain.rerank === undefined ? "" : pair("reranker", explain.rerank.toFixed(3))}
     </dl>
     <div class="steps"><h3 class="quiet small">Its score, step by step</h3>
       ${bars(steps.map(([name, value]) => ({ name: STEPS.get(name) ?? name, value, told: value.toFixed(3) })), 1, (value) => value.toFixed(2))}</div>

@@ -25,7 +25,7 @@ from benchmarks.scale_growth import share_of
 from benchmarks.scale_process import children_of, memory_of
 from tests.support.daemon import DaemonProcess
 from tests.support.node import node
-from tests.support.openclaw_home import plugin_folder
+from tests.support.openclaw import plugin_folder
 
 PASSAGES: Final = 15_000
 CLIENTS: Final = 20

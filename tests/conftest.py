@@ -15,10 +15,36 @@ from hypothesis import settings
 settings.register_profile("usual", max_examples=40, deadline=None)
 settings.register_profile("long", max_examples=400, deadline=None)
 
+SLOWEST = (
+    "interop/test_openclaw_curated.py",
+    "interop/test_page.py",
+    "daemon/test_hostile_settings.py",
+    "interop/test_installed_packages.py",
+    "daemon/test_watching.py",
+    "daemon/test_fresh.py",
+    "daemon/test_fault_matrix.py",
+    "interop/",
+    "daemon/",
+    "retrieval/",
+    "unit/embedding/",
+)
+"""Files that take half a minute and more, then the folders of files that take seconds."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose by what is left out."""
     settings.load_profile("usual" if config.option.markexpr == "not long" else "long")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the slowest files first: one of them at the end would keep a worker busy and leave the other idle."""
+    items.sort(key=lambda item: _place(item.path.relative_to(Path(__file__).parent).as_posix()))
+
+
+def _place(file: str) -> int:
+    """Return when a file is run: by its own place in `SLOWEST`, then by its folder's."""
+    found = (place for place, start in enumerate(SLOWEST) if file.startswith(start))
+    return next(found, len(SLOWEST))
 
 
 @pytest.hookimpl(tryfirst=True)

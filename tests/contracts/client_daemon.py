@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,24 @@ from memd_client.errors import (
     RequestCancelledError,
 )
 from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome, agents_config
 from tests.support.sockets import wait_until
 
 NOTES = 120
 """Of the whole daemon's memory: enough that reading them all again is not over at once."""
+
+
+@contextmanager
+def contract_daemon() -> Iterator[DaemonProcess]:
+    """Run a whole daemon with the notes of the contract, all of them indexed."""
+    with StateHome(agents_config(Path("/nowhere"))) as home:
+        home.note("MEMORY.md", "# Gateway\n\nThe staging gateway listens on port 4711.\n")
+        for number in range(NOTES):
+            home.note(f"memory/note-{number}.md", f"# Note {number}\n\n" + f"Word{number} here.\n" * 40)
+        with DaemonProcess(home) as running:
+            with running.client() as client:
+                client.index()  # on a busy machine a search of a fresh daemon doesn't wait for all of it
+            yield running
 
 
 class DaemonContract:

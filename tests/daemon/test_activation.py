@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from tests.support.daemon import ActivatedDaemon
-from tests.support.homes import StateHome
+from tests.support.homes import KEYWORD_ONLY, StateHome
 
 pytestmark = pytest.mark.skipif(
     shutil.which("systemd-socket-activate") is None, reason="systemd-socket-activate is not installed"
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_the_first_client_starts_the_daemon_and_is_answered() -> None:
-    with StateHome({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}) as home:
+    with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples are red\n")
         with ActivatedDaemon(home) as daemon, daemon.client() as client:
             assert client.search("apples").hits[0].path == "MEMORY.md"

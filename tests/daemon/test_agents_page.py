@@ -16,8 +16,8 @@ import memd_client
 from memd_client import Client
 from tests.support.chat_server import chatting
 from tests.support.daemon import DaemonProcess
-from tests.support.doc_examples import programs
 from tests.support.homes import StateHome
+from tests.support.programs import programs
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 EXAMPLES = programs(PAGE, "python")

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from memd.index.database import WRITER, connect, transaction
 from memd.index.files import load_files, publish_file
 from memd.text.cut.passages import cut_passages
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.homes import StateHome, named_provider
 from tests.support.provider_faults import Fault
 from tests.support.provider_server import ProviderServer, serving
 
@@ -45,17 +44,7 @@ def server() -> Iterator[ProviderServer]:
 
 @pytest.fixture
 def home(server: ProviderServer) -> Iterator[StateHome]:
-    with StateHome() as home:
-        search = {"provider": "acme", "model": server.facts.model, "sync": {"watch": False}}
-        entry: dict[str, Any] = {
-            "baseUrl": server.url,
-            "apiKey": server.key,
-            "api": "openai-completions",
-            "models": [],
-        }
-        home.configure(
-            {"agents": {"defaults": {"memorySearch": search}}, "models": {"providers": {"acme": entry}}}
-        )
+    with StateHome(named_provider(server.url, server.key, server.facts.model)) as home:
         home.note("MEMORY.md", MEMORY)
         home.note("memory/harbour.md", PLAIN)
         yield home

@@ -21,15 +21,13 @@ from memd_client.errors import (
     SocketPathError,
 )
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
-
-NONE: dict[str, Any] = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+from tests.support.homes import KEYWORD_ONLY, StateHome, agents_config
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[tuple[StateHome, Client]]:
     """A memory and a client of its daemon, which live as long as this module's tests."""
-    with StateHome(NONE) as home, DaemonProcess(home) as daemon, daemon.client() as client:
+    with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, daemon.client() as client:
         yield home, client
 
 
@@ -207,7 +205,7 @@ def test_garbage_huge_frames_and_unknown_methods_leave_others_untouched(
 
 
 def test_a_socket_path_that_is_too_long_is_refused_by_name() -> None:
-    with StateHome(NONE) as home:
+    with StateHome(KEYWORD_ONLY) as home:
         long_path = home.root / ("d" * 100) / "memd.sock"
         daemon = DaemonProcess(home, {"MEMD_SOCKET": str(long_path)})
         daemon.start(wait=False)
@@ -237,7 +235,7 @@ def test_a_missing_model_is_said_and_words_still_answer() -> None:
 
 
 def test_a_damaged_index_is_set_aside_and_comes_back() -> None:
-    with StateHome(NONE) as home:
+    with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples\n")
         index = home.state / "memory" / "main.memd.sqlite"
         index.parent.mkdir(parents=True)

@@ -9,7 +9,7 @@ import pytest
 
 from memd_client.messages import AgentStatus
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.provider_errors import DialectName
 from tests.support.provider_server import ProviderServer, serving
 
@@ -49,7 +49,7 @@ def home(server: ProviderServer) -> Iterator[StateHome]:
         for number in range(NOTES):
             home.note(f"memory/{number:04}.md", f"entry {number}: the lamp of pier {number % 17} was lit\n")
         # the texts are all there before anybody embeds: a backlog
-        home.configure({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}})
+        home.configure(KEYWORD_ONLY)
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
             assert client.index().agents[0].chunks == NOTES
         batch = {"enabled": True, "pollIntervalMs": 50}

@@ -9,20 +9,15 @@ from typing import Any
 import pytest
 
 from memd_client import Client
-from tests.contracts.client_daemon import NOTES, DaemonContract
+from tests.contracts.client_daemon import DaemonContract, contract_daemon
 from tests.support.client_shells import AsyncioShell, TrioShell
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
 
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    with StateHome(agents_config(Path("/nowhere"))) as home:
-        home.note("MEMORY.md", "# Gateway\n\nThe staging gateway listens on port 4711.\n")
-        for number in range(NOTES):
-            home.note(f"memory/note-{number}.md", f"# Note {number}\n\n" + f"Word{number} here.\n" * 40)
-        with DaemonProcess(home) as running:
-            yield running
+    with contract_daemon() as running:
+        yield running
 
 
 class TestBlockingClient(DaemonContract):

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.doc_examples import programs
-from tests.support.homes import StateHome
+from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.node import node, run_node
 from tests.support.node_shell import node_client_project
-from tests.support.running_program import running
+from tests.support.programs import programs, running
 from tests.support.tree import DOCS
 
 PYTHON = programs(DOCS / "clients.md", "python")
@@ -42,7 +41,7 @@ NOTE, TEXT = "memory/gateway.md", "The staging gateway listens on port 8443.\n"
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    settings = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+    settings = KEYWORD_ONLY
     with StateHome(settings) as home:
         home.note(NOTE, TEXT)
         with DaemonProcess(home) as daemon:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
-from tests.support.terminal import Terminal
+from tests.support.programs import Terminal
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
-
-WORDS_ONLY = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+from tests.support.homes import KEYWORD_ONLY, StateHome, agents_config
 
 KEY = "sk-canary-0123456789abcdef"
 
@@ -28,7 +26,7 @@ SLOW_IMPORTS = frozenset(
 @pytest.fixture
 def home() -> Iterator[StateHome]:
     """A home with a note, searched by words."""
-    with StateHome(WORDS_ONLY) as made:
+    with StateHome(KEYWORD_ONLY) as made:
         made.note("MEMORY.md", "# Flat\nThe lease ends in June.\n")
         yield made
 
@@ -90,7 +88,7 @@ def test_doctor_asks_a_daemon_that_runs_and_imports_no_engine(daemon: DaemonProc
         "leftovers",
         "clock",
     } <= names
-    assert "memd.cli.checks.place" in imported
+    assert "memd.cli.checks.daemon" in imported
     assert sorted(imported & SLOW_IMPORTS) == []
 
 

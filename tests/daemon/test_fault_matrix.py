@@ -6,8 +6,8 @@ of one of them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from functools import cache
 
 import pytest
@@ -22,6 +22,7 @@ from tests.support.remote_memory import SHORT, USUAL, RemoteMemory, remote_memor
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "compatible")
 DIMS = 48
+UNWATCHED = {"agents": {"defaults": {"memorySearch": {"sync": {"watch": False}}}}}
 DEADLINE_MS = 3000
 SILENT: tuple[FaultKind, ...] = ("hang", "drip")
 """With these every wait is spent to its end, so they are short."""
@@ -177,7 +178,7 @@ async def live_all(servers: list[ProviderServer], kind: FaultKind) -> dict[Diale
     async def live(server: ProviderServer) -> None:
         outcomes[server.dialect] = None
         try:
-            with StateHome({"agents": {"defaults": {"memorySearch": {"sync": {"watch": False}}}}}) as home:
+            with StateHome(UNWATCHED) as home:
                 for note in NOTES.items():
                     home.note(*note)
                 async with remote_memory(home, server, SHORT if kind in SILENT else USUAL) as memory:
@@ -219,10 +220,10 @@ def test_a_fault_costs_no_answer_stores_nothing_wrong_and_passes_by_itself(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_refused_text_is_found_by_its_words_and_listed_and_nothing_else_suffers(
+async def test_a_refused_text_is_found_by_its_words_and_listed_and_nothing_else_suffers(
     dialect: DialectName,
 ) -> None:
-    async def test(memory: RemoteMemory) -> None:
+    async with memory_of(dialect) as memory:
         # given a provider that refuses one text among others
         memory.server.fault = Fault("text_refused", marker="zeppelin")
         await memory.index()
@@ -239,15 +240,12 @@ def test_a_refused_text_is_found_by_its_words_and_listed_and_nothing_else_suffer
         await memory.index()
         assert memory.server.calls == seen
 
-    with serving(dialect, dims=DIMS) as server:
-        trio.run(with_memory, server, test)
-
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_refused_question_is_answered_by_words_and_says_nothing_against_the_provider(
+async def test_a_refused_question_is_answered_by_words_and_says_nothing_against_the_provider(
     dialect: DialectName,
 ) -> None:
-    async def test(memory: RemoteMemory) -> None:
+    async with memory_of(dialect) as memory:
         await memory.index()
         memory.server.fault = Fault("text_refused", marker="vet")
         check_by_words(
@@ -257,13 +255,10 @@ def test_a_refused_question_is_answered_by_words_and_says_nothing_against_the_pr
         reply = await memory.search("the upstream pool", DEADLINE_MS)
         assert (reply.mode, reply.degraded) == ("hybrid", None)
 
-    with serving(dialect, dims=DIMS) as server:
-        trio.run(with_memory, server, test)
-
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_named_pause_is_kept_by_questions_and_texts_alike(dialect: DialectName) -> None:
-    async def test(memory: RemoteMemory) -> None:
+async def test_a_named_pause_is_kept_by_questions_and_texts_alike(dialect: DialectName) -> None:
+    async with memory_of(dialect) as memory:
         await memory.index()
         memory.server.fault = Fault("rate_limited", retry_after=40)
         memory.home.note("memory/2026-03-01.md", "The museum is closed on Mondays.\n")
@@ -283,49 +278,41 @@ def test_a_named_pause_is_kept_by_questions_and_texts_alike(dialect: DialectName
         await memory.index()
         assert await memory.check_stored() == len(NOTES) + 2
 
-    with serving(dialect, dims=DIMS) as server:
-        trio.run(with_memory, server, test)
 
-
-def test_a_model_of_another_size_after_a_restart_is_named_is_asked_little_and_mixes_nothing() -> None:
-    async def test(server: ProviderServer) -> None:
-        with StateHome({"agents": {"defaults": {"memorySearch": {"sync": {"watch": False}}}}}) as home:
-            for note in NOTES.items():
-                home.note(*note)
-            async with remote_memory(home, server) as memory:
+async def test_a_model_of_another_size_after_a_restart_is_named_is_asked_little_and_mixes_nothing() -> None:
+    with serving("compatible", dims=DIMS) as server, StateHome(UNWATCHED) as home:
+        for note in NOTES.items():
+            home.note(*note)
+        async with remote_memory(home, server) as memory:
+            await memory.index()
+        # given a provider behind whose model another one stands since the daemon was stopped
+        server.dims = DIMS // 2
+        async with remote_memory(home, server) as memory:
+            home.note(*NEW_NOTE)
+            seen = server.calls
+            # when a new text comes, and questions
+            for number in range(5):
                 await memory.index()
-            # given a provider behind whose model another one stands since the daemon was stopped
-            server.dims = DIMS // 2
-            async with remote_memory(home, server) as memory:
-                home.note(*NEW_NOTE)
-                seen = server.calls
-                # when a new text comes, and questions
-                for number in range(5):
-                    await memory.index()
-                    reply = await memory.search(f"Sunday harbour {number}", DEADLINE_MS)
-                    check_by_words(reply, NEW_NOTE[0], {"dimensions_changed"})
-                # then it costs a call for each, and not one more
-                assert server.calls - seen <= 10
-                sizes = await memory.agent.index_file.read(
-                    lambda db: db.execute(
-                        "SELECT dims, count(*) FROM embedding_cache GROUP BY dims"
-                    ).fetchall()
-                )
-                assert sizes == [(DIMS, len(NOTES))]
-                # and `index --force` moves everything to the new size
-                memory.clock.move(60)
-                await memory.index(force=True)
-                assert (await memory.search("the harbour", DEADLINE_MS)).mode == "hybrid"
-                assert await memory.check_stored() == len(NOTES) + 1
-
-    with serving("compatible", dims=DIMS) as server:
-        trio.run(test, server)
+                reply = await memory.search(f"Sunday harbour {number}", DEADLINE_MS)
+                check_by_words(reply, NEW_NOTE[0], {"dimensions_changed"})
+            # then it costs a call for each, and not one more
+            assert server.calls - seen <= 10
+            sizes = await memory.agent.index_file.read(
+                lambda db: db.execute("SELECT dims, count(*) FROM embedding_cache GROUP BY dims").fetchall()
+            )
+            assert sizes == [(DIMS, len(NOTES))]
+            # and `index --force` moves everything to the new size
+            memory.clock.move(60)
+            await memory.index(force=True)
+            assert (await memory.search("the harbour", DEADLINE_MS)).mode == "hybrid"
+            assert await memory.check_stored() == len(NOTES) + 1
 
 
-async def with_memory(server: ProviderServer, test: Callable[[RemoteMemory], Awaitable[None]]) -> None:
-    """Run a test with a memory of the notes, the new one among them."""
-    with StateHome({"agents": {"defaults": {"memorySearch": {"sync": {"watch": False}}}}}) as home:
+@asynccontextmanager
+async def memory_of(dialect: DialectName) -> AsyncIterator[RemoteMemory]:
+    """Yield a memory of the notes, the new one among them, with a provider of its own."""
+    with serving(dialect, dims=DIMS) as server, StateHome(UNWATCHED) as home:
         for note in (*NOTES.items(), NEW_NOTE):
             home.note(*note)
         async with remote_memory(home, server) as memory:
-            await test(memory)
+            yield memory

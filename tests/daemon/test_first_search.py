@@ -11,9 +11,7 @@ import pytest
 from memd_client import Client
 from memd_client.errors import AgentUnknownError, PathRefusedError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
-
-KEYWORD_ONLY = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+from tests.support.homes import KEYWORD_ONLY, StateHome, agents_config
 
 Running = tuple[StateHome, DaemonProcess]
 

@@ -12,13 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 
 from memd_client import Client
-from tests.support.answers import differences
 from tests.support.daemon import DaemonProcess
-from tests.support.edits import Edit, EditedMemory, Look, hammer, run_script, scripts
-from tests.support.homes import StateHome
+from tests.support.edits import Edit, EditedMemory, Look, differences, hammer, run_script, scripts
+from tests.support.homes import UNWATCHED, StateHome
 from tests.support.models import minilm_path
-
-UNWATCHED = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}}
 
 PATIENT = "catch_up_ms = 20000\n"
 """A busy machine must not make an answer partial here; what happens then has tests of its own."""

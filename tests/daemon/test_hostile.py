@@ -20,10 +20,8 @@ from memd_client import Client
 from memd_client.errors import all_errors
 from memd_client.messages import REQUESTS
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.sockets import RawClient, wait_until
-
-NONE = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
 
 SEED = 20_260
 
@@ -100,7 +98,7 @@ class Watched:
 @contextmanager
 def watched() -> Iterator[Watched]:
     """Yield a daemon with a few notes and a polite client."""
-    with StateHome(NONE) as home:
+    with StateHome(KEYWORD_ONLY) as home:
         for number in range(30):
             home.note(f"memory/{number}.md", f"# day {number}\nthe cormorant nests on pier {number}\n")
         with DaemonProcess(home) as daemon, daemon.client() as polite:

@@ -15,18 +15,15 @@ import pytest
 
 from memd_client.messages import StatusReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.homes import UNWATCHED, StateHome
 from tests.support.sockets import wait_until
 
-BY_WORDS: dict[str, Any] = {
-    "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}
-}
 GIGABYTE = 1 << 30
 
 
 @pytest.fixture
 def home() -> Iterator[StateHome]:
-    with StateHome(BY_WORDS) as home:
+    with StateHome(UNWATCHED) as home:
         home.note("memory/a.md", "apples are red\n")
         yield home
 

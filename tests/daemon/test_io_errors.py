@@ -16,19 +16,18 @@ from memd_client.errors import (
     MemdError,
 )
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
-from tests.support.io_faults import FailingIO
+from tests.support.homes import UNWATCHED, StateHome
 from tests.support.sockets import wait_until
+from tests.support.system_faults import FailingIO
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD is Linux's")
 
 NOTES = 400
-SETTINGS = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}}
 
 
 @pytest.fixture
 def home() -> Iterator[StateHome]:
-    with StateHome(SETTINGS) as home:
+    with StateHome(UNWATCHED) as home:
         for number in range(NOTES):
             home.note(f"memory/{number:03}.md", f"entry {number} of apples\n\n" + f"word{number} " * 80)
         yield home

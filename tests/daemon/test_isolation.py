@@ -17,7 +17,7 @@ from memd.rpc.param_bounds import MAX_INDEX_PATH_CHARS
 from memd_client import Client
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.homes import KEYWORD_ONLY, UNWATCHED, StateHome, agents_config
 from tests.support.hostile import (
     PREFIXES,
     TOPICS,
@@ -260,7 +260,7 @@ def test_no_path_gives_a_byte_from_outside_an_agents_memory(scene: Scene, client
 
 
 def test_a_folder_swapped_for_a_link_during_requests_gives_nothing_from_outside() -> None:
-    config = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}}
+    config = UNWATCHED
     with StateHome(config) as home:
         for number in range(20):
             home.note(f"memory/sub/{number}.md", f"note {number} on the harbour, written by the agent\n")
@@ -301,7 +301,7 @@ def test_a_folder_swapped_for_a_link_during_requests_gives_nothing_from_outside(
 
 
 def test_what_the_daemon_writes_is_its_users_alone_whatever_the_umask() -> None:
-    with StateHome({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}) as home:
+    with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples\n")
         there = set(home.root.rglob("*")) | {home.root / "daemon.log"}
         before = os.umask(0)

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from memd_client import Client
-from tests.support.answers import eventually
-from tests.support.edits import Edit, EditedMemory
+from tests.support.edits import Edit, EditedMemory, eventually
 from tests.support.homes import StateHome
 from tests.support.models import children_of, minilm_path
 from tests.support.sockets import wait_until

@@ -17,7 +17,7 @@ from mcp import McpError
 
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.mcp_session import RawServer, mcp_session, text_of
 from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
 
@@ -29,7 +29,7 @@ SEARCH: dict[str, Any] = {"name": "memory_search", "arguments": {"query": "gatew
 @pytest.fixture
 def home() -> Iterator[StateHome]:
     """A home with one note."""
-    with StateHome({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}) as home:
+    with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "# Memory\n\nThe gateway listens on 8443.\n")
         yield home
 

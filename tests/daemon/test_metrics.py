@@ -10,9 +10,9 @@ import pytest
 from memd_client.messages import MetricsReply
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
+from tests.support.programs import Terminal
 from tests.support.provider_faults import Fault
 from tests.support.provider_server import serving
-from tests.support.terminal import Terminal
 
 
 @pytest.fixture

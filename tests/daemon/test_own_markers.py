@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,9 +14,9 @@ from memd.importing.provenance import Provenance, with_provenance
 from memd.index.database import connect, wait_for_locks
 from memd_client.blocking import Client
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.homes import StateHome, named_provider
 from tests.support.mcp_session import driven, text_of
-from tests.support.page_visitor import Visitor
+from tests.support.page import Visitor
 from tests.support.provider_server import ProviderServer, serving
 
 CURATED = (
@@ -45,16 +44,7 @@ def server() -> Iterator[ProviderServer]:
 @pytest.fixture(scope="module")
 def daemon(server: ProviderServer) -> Iterator[DaemonProcess]:
     """A daemon whose agent has a file with each kind of marker."""
-    search = {"provider": "acme", "model": server.facts.model, "sync": {"watch": False}}
-    entry: dict[str, Any] = {
-        "baseUrl": server.url,
-        "apiKey": server.key,
-        "api": "openai-completions",
-        "models": [],
-    }
-    with StateHome(
-        {"agents": {"defaults": {"memorySearch": search}}, "models": {"providers": {"acme": entry}}}
-    ) as home:
+    with StateHome(named_provider(server.url, server.key, server.facts.model)) as home:
         home.note("MEMORY.md", CURATED)
         home.note("memory/gauge.md", FOREIGN)
         for path, text in IMPORTED.items():

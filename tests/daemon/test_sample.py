@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from memd.sample import copy_sample, load_questions
+from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.models import minilm_path
@@ -12,29 +16,31 @@ from tests.support.models import minilm_path
 pytestmark = pytest.mark.model
 
 
-def test_every_sample_question_finds_its_note_first() -> None:
+@contextmanager
+def indexed_sample() -> Iterator[Client]:
+    """Yield a client of a daemon that has the sample alone."""
     minilm_path()
     with StateHome() as home:
         (home.state / "openclaw.json").unlink()
         copy_sample(home.state)
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
-            first = {}
-            for question in load_questions():
-                reply = client.search(question.query, agent=question.agent)
-                assert reply.mode == "hybrid"
-                first[question.query] = reply.hits[0].path if reply.hits else ""
-            assert first == {question.query: question.path for question in load_questions()}
+            yield client
+
+
+def test_every_sample_question_finds_its_note_first() -> None:
+    first = {}
+    with indexed_sample() as client:
+        for question in load_questions():
+            reply = client.search(question.query, agent=question.agent)
+            assert reply.mode == "hybrid"
+            first[question.query] = reply.hits[0].path if reply.hits else ""
+    assert first == {question.query: question.path for question in load_questions()}
 
 
 @pytest.mark.long
 def test_nonsense_is_answered_with_nothing() -> None:
-    minilm_path()
-    with StateHome() as home:
-        (home.state / "openclaw.json").unlink()
-        copy_sample(home.state)
-        with DaemonProcess(home) as daemon, daemon.client() as client:
-            client.index()
-            for query in ("zxqv blorp fnord", "qwertyuiop asdfgh"):
-                reply = client.search(query)
-                assert (reply.hits, reply.abstained) == ([], True)
+    with indexed_sample() as client:
+        for query in ("zxqv blorp fnord", "qwertyuiop asdfgh"):
+            reply = client.search(query)
+            assert (reply.hits, reply.abstained) == ([], True)

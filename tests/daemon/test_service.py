@@ -12,14 +12,12 @@ import pytest
 
 from memd.service.install.lock_holder import find_holder
 from tests.support.daemon import ActivatedDaemon, DaemonProcess
-from tests.support.homes import StateHome
-
-NO_MODEL = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+from tests.support.homes import KEYWORD_ONLY, StateHome
 
 
 @pytest.fixture
 def home() -> Iterator[StateHome]:
-    with StateHome(NO_MODEL) as home:
+    with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples are red\n")
         yield home
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
-from tests.support.page_stranger import ask_as_another_user, can_be_another_user
-from tests.support.page_visitor import Visitor, read_all
+from tests.support.page import Visitor, ask_as_another_user, can_be_another_user, read_all
 from tests.support.sockets import wait_until
 
 

@@ -16,8 +16,7 @@ import pytest
 
 from memd_client import Client
 from memd_client.errors import AgentUnknownError, MemdError
-from tests.support.disks import fill_up, small_disk
-from tests.support.homes import StateHome
+from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.mcp_session import GREETED, HELLO
 from tests.support.standard_error import (
     CLOSED,
@@ -27,6 +26,7 @@ from tests.support.standard_error import (
     full_terminal,
     mcp_server,
 )
+from tests.support.system_faults import fill_up, small_disk
 
 READY_S = 60.0
 EXIT_S = 20.0
@@ -38,7 +38,7 @@ REQUESTS = 1500
 
 @pytest.fixture
 def home() -> Iterator[StateHome]:
-    settings = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+    settings = KEYWORD_ONLY
     with StateHome(settings) as made:
         made.note("MEMORY.md", "# Lease\n\nThe lease ends in May.\n")
         (made.root / "memd.toml").write_text('log_level = "debug"\n')

@@ -1,8 +1,10 @@
-"""Storage that fails under a running daemon: it is noticed, nothing wrong is answered, and it passes by itself."""
+"""Disks, indexes and descriptors that fail under a daemon: it answers, says why, and heals."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ import apsw
 import pytest
 
 from memd_client import Client
+from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
-from tests.support.disks import fill_up, remount, small_disk
-from tests.support.homes import StateHome
+from tests.support.homes import UNWATCHED, StateHome
 from tests.support.sockets import wait_until
+from tests.support.system_faults import fill_up, remount, small_disk
 
 NOTES = 60
 
@@ -239,3 +242,119 @@ def test_an_agent_on_a_read_only_disk_says_so_and_is_served_once_it_can_be_writt
             remount(disk, "rw")
             wait_until(lambda: problems(client) == [])
             check_whole(client)
+
+
+def spoil(index: Path) -> None:
+    """Overwrite everything in an index behind its first page."""
+    size = index.stat().st_size
+    with index.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 4096))
+    for log in (index.with_name(index.name + "-wal"),):
+        log.write_bytes(b"")
+
+
+def test_an_index_that_is_damaged_while_it_is_open_is_set_aside_and_rebuilt() -> None:
+    with StateHome(UNWATCHED) as home:
+        for number in range(200):
+            home.note(f"memory/{number:03d}.md", f"entry {number} about apples\n\n" + f"word{number} " * 300)
+        index = home.state / "memory" / "main.memd.sqlite"
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            before = client.status().agents[0].chunks
+            client.vacuum()  # what is still in the log would go with it, and nothing in the file be damaged
+
+            spoil(index)
+            for number in range(200):  # pages that are in memory still answer; others are met sooner or later
+                client.search(f"word{number}")
+            wait_until(lambda: "agent.reopened" in {event["event"] for event in daemon.events()})
+
+            done = daemon.wait_for(lambda status: status.agents[0].chunks == before)
+            assert done.agents[0].files == 200
+            assert client.search("word77").hits[0].path == "memory/077.md"
+            assert len(list(index.parent.glob("main.memd.sqlite.corrupt-*"))) == 1
+
+
+def test_an_agent_that_could_not_be_opened_is_opened_once_it_can_be() -> None:
+    with StateHome(UNWATCHED) as home:
+        home.note("memory/a.md", "apples are red\n")
+        index = home.state / "memory" / "main.memd.sqlite"
+        index.mkdir(parents=True)
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            with pytest.raises(MemdError) as caught:
+                client.search("apples")
+            assert caught.value.code == "index_io"
+            assert [problem.code for problem in client.status().agents[0].problems] == ["index_io"]
+
+            index.rmdir()
+
+            wait_until(lambda: not client.status().agents[0].problems)
+            assert client.search("apples").hits
+
+
+SETTINGS = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watchDebounceMs": 50}}}}}
+
+
+def open_beside_index(pid: int) -> int:
+    """Return how many descriptors a process holds beside those of an index, whose readers come and go."""
+    held = []
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            held.append(os.readlink(f"/proc/{pid}/fd/{number}"))
+    return sum(".sqlite" not in path for path in held)
+
+
+def exhaust(pid: int) -> tuple[int, int]:
+    """Let a process open nothing more, and return its limits as they were."""
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, hard))
+    return soft, hard
+
+
+def warm(client: Client) -> None:
+    """Have the daemon open all it needs for a search."""
+    for _ in range(8):
+        assert client.search("cormorant").hits
+
+
+def test_without_descriptors_searches_answer_and_nothing_is_forgotten() -> None:
+    with StateHome(SETTINGS) as home:
+        home.note("MEMORY.md", "the cormorant nests on the pier\n")
+        gone = home.note("memory/gone.md", "a cormorant that flew away\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            warm(client)
+            pid = client.status().pid
+            # when: the process can't open a folder any more, and a file goes
+            limits = exhaust(pid)
+            gone.unlink()
+            try:
+                reply = client.search("cormorant")
+                # then: words answer, what is gone is not among them, and the reply says what is wrong
+                assert [hit.path for hit in reply.hits] == ["MEMORY.md"]
+                assert reply.degraded is not None
+                assert "Too many open files" in reply.degraded.reason
+                assert "LimitNOFILE" in reply.degraded.hint
+            finally:
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+            # when: it may again
+            home.note("memory/new.md", "the heron came back\n")
+            healed = client.search("heron cormorant")
+            # then
+            assert healed.degraded is None
+            assert {hit.path for hit in healed.hits} == {"MEMORY.md", "memory/new.md"}
+
+
+@pytest.mark.long
+def test_many_files_do_not_cost_descriptors() -> None:
+    with StateHome(SETTINGS) as home:
+        home.note("memory/a.md", "the cormorant nests on the pier\n")
+        with DaemonProcess(home) as daemon, daemon.client() as client:
+            client.index()
+            warm(client)
+            before = open_beside_index(client.status().pid)
+            for number in range(2000):
+                home.note(f"memory/many/{number}.md", "one more\n")
+            client.index()
+            warm(client)
+            assert abs(open_beside_index(client.status().pid) - before) <= 4

@@ -1,4 +1,4 @@
-"""With the watcher, notes are indexed without a search asking for them."""
+"""Changes on disk reach the index without a search, in any tree of folders and whatever the clock does."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
+from memd.system.clock import wall_clock_ms
 from memd_client import Client
 from memd_client.messages import AgentStatus
-from tests.support.answers import SOON_S, differences, eventually
 from tests.support.daemon import DaemonProcess
-from tests.support.edits import Edit, EditedMemory, Look, scripts
-from tests.support.homes import StateHome, agents_config
+from tests.support.edits import SOON_S, Edit, EditedMemory, Look, differences, eventually, scripts
+from tests.support.homes import KEYWORD_ONLY, UNWATCHED, StateHome, agents_config
+from tests.support.system_faults import WallTime
 
 SYNC = {"watch": True, "watchDebounceMs": 50, "onSearch": False}
 """Searches bring nothing in here: what they find, the watcher brought."""
@@ -282,3 +284,123 @@ def test_without_an_inotify_instance_left_files_are_polled_and_status_says_so(
             wait_indexed(daemon, 0)
             home.note("memory/c.md", "three\n")
             wait_indexed(daemon, 1)
+
+
+DEPTH = 1500
+
+
+@pytest.fixture
+def home() -> Iterator[StateHome]:
+    with StateHome(KEYWORD_ONLY) as made:
+        made.note("MEMORY.md", "# Lease\n\nThe lease ends in May.\n")
+        yield made
+        subprocess.run(["rm", "-rf", str(made.workspace())], check=True)  # Python's own way is recursive
+
+
+@contextmanager
+def nested(folder: Path) -> Iterator[int]:
+    """Nest folders and give a descriptor of the deepest."""
+    folder.mkdir(exist_ok=True)
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(DEPTH):
+        os.mkdir("nested", dir_fd=here)
+        there = os.open("nested", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = there
+    try:
+        yield here
+    finally:
+        os.close(here)
+
+
+def write(folder: int, text: str) -> None:
+    note = os.open("note.md", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600, dir_fd=folder)
+    os.write(note, text.encode())
+    os.close(note)
+
+
+def test_a_note_below_fifteen_hundred_folders_is_found_and_followed(home: StateHome) -> None:
+    with (
+        nested(home.workspace() / "memory") as deepest,
+        DaemonProcess(home) as daemon,
+        daemon.client(timeout_s=60) as client,
+    ):
+        write(deepest, "The harbour opens at six.\n")
+        daemon.wait_for(lambda status: status.agents[0].files == 2)
+        [hit] = client.search("harbour").hits
+        assert len(hit.path) > os.pathconf("/", "PC_PATH_MAX")
+
+        write(deepest, "The bakery opens at five.\n")
+
+        assert [found.path for found in client.search("bakery", deadline_ms=20_000).hits] == [hit.path]
+        assert client.search("harbour", deadline_ms=20_000).hits == []
+        assert client.get(hit.path).text == "The bakery opens at five.\n"
+        assert [found.path for found in client.search("lease").hits] == ["MEMORY.md"]
+        assert not [event for event in daemon.events() if event.get("level") == "error"]
+
+
+YEAR_S = 365 * 86_400
+
+MOST_SEARCHES = 300
+"""More than the quickest daemon answers within the time that kernels stamp files by."""
+
+
+def finds(client: Client, word: str) -> bool:
+    """Return whether a search finds a word; the reply must not say that anything has waited for less than nothing."""
+    reply = client.search(word)
+    assert reply.pending.oldest_ms >= 0
+    return any(word in hit.snippet for hit in reply.hits)
+
+
+@pytest.mark.parametrize("settings", [KEYWORD_ONLY, UNWATCHED], ids=["watched", "unwatched"])
+def test_the_daemon_finds_new_edits_at_once_whatever_the_clock_does(settings: dict[str, object]) -> None:
+    with StateHome(settings) as home:
+        wall = WallTime(home.root)
+        home.note("memory/old.md", "the harpsichord was tuned")
+        with DaemonProcess(home, wall.environ) as daemon, daemon.client() as client:
+            assert finds(client, "harpsichord")
+            # when the clock goes back by a year, back to the truth, ahead by a year, to 1970 and back
+            for number, ahead_s in enumerate((-YEAR_S, 0, YEAR_S, 60 - wall_clock_ms() // 1000, 0)):
+                wall.set(ahead_s)
+                word = f"marzipan{number}"
+                home.note(f"memory/new-{number}.md", f"we bought {word}")
+                home.note("memory/old.md", f"the harpsichord was tuned, said {word}s")
+                # then what was edited is found at once, the old file anew and the new one
+                assert finds(client, word)
+                assert finds(client, f"{word}s")
+                agent = client.status().agents[0]
+                assert agent.files_pending == 0
+                assert agent.oldest_pending_ms >= 0
+                assert agent.last_sync_ms is not None
+                assert agent.last_sync_ms <= wall_clock_ms() + (ahead_s + 60) * 1000
+            assert client.status().uptime_ms < 120_000
+            assert not [event for event in daemon.events() if event.get("level") in ("error", "critical")]
+
+
+def test_files_from_the_future_are_not_read_again_at_each_search() -> None:
+    with StateHome(UNWATCHED) as home:
+        wall = WallTime(home.root)
+        for number in range(5):
+            home.note(f"memory/{number}.md", f"note {number} of the marzipan")
+        wall.set(-YEAR_S)
+        # given a daemon whose clock is a year behind the files' times
+        with DaemonProcess(home, wall.environ) as daemon, daemon.client() as client:
+            # when it has read each of them twice, later than kernels stamp files by the same time
+            counts = [same(client)]
+            while len(counts) < 2 or counts[-1] > counts[-2]:
+                assert finds(client, "marzipan")
+                counts.append(same(client))
+                assert len(counts) < MOST_SEARCHES, "they are read again and again"
+            for _ in range(3):
+                assert finds(client, "marzipan")
+            # then it leaves them alone, until one changes
+            assert same(client) == counts[-1]
+            home.note("memory/3.md", "note 3 of the nougat")
+            assert finds(client, "nougat")
+
+
+def same(client: Client) -> float:
+    """Return how many files were read again though they were what the index held."""
+    figures = {figure.name: figure for figure in client.metrics().metrics}
+    samples = figures["memd_files_taken_total"].samples
+    return sum(sample.value for sample in samples if sample.labels.get("outcome") == "same")

@@ -20,7 +20,7 @@ STOPWATCHES: Final = frozenset({"perf_counter", "process_time", "thread_time"})
 ALLOWED: Final = {
     "support/growth.py": "compares the work for two sizes, with a wide margin, on one machine in one run",
     "daemon/test_soak.py": "says when the soak's phases begin; what it compares is memory over time",
-    "unit/benchmarks/peers/test_child.py": "the measuring of processor time is what it tests",
+    "unit/benchmarks/peers/test_server.py": "the measuring of processor time is what it tests",
     "unit/embedding/test_owner.py": "a lower bound: a hung process is not killed before its deadline",
     "unit/sync/watch/test_watcher.py": "the time that passed bounds a count: slower machines may count more",
 }

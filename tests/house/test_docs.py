@@ -23,7 +23,7 @@ from memd.settings.reference import VARIABLES
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd_client import messages, reports
 from memd_client.messages import REQUESTS
-from tests.support.doc_examples import examples
+from tests.support.programs import examples
 from tests.support.scripts import load_script
 from tests.support.tree import ROOT, modules
 

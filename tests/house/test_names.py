@@ -56,8 +56,10 @@ def test_a_request_has_its_name_everywhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_a_module_a_section_and_a_test(name: str) -> None:
-    assert (DAEMON / "cli" / f"{name}.py").is_file()
-    assert (ROOT / "tests" / "unit" / "cli" / f"test_{name}.py").is_file()
+    module, _, attribute = COMMANDS[name].partition(":")
+    tests = [path.read_text() for path in (ROOT / "tests" / "unit" / "cli").glob("test_*.py")]
+    assert attribute in (DAEMON / "cli" / f"{module}.py").read_text()
+    assert any(f'memctl("{name}"' in text or f'["{name}"' in text or f'"{name}",' in text for text in tests)
     assert re.search(rf"^## memctl {name}\b", (DOCS / "cli.md").read_text(), re.MULTILINE)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from tests.support.tree import ROOT, relative, tracked_files
+from tests.support.tree import ROOT, project_files, relative
 
 NODE = ROOT / "client" / "node"
 PLUGIN = ROOT / "client" / "openclaw-plugin"
@@ -60,7 +60,7 @@ def test_a_command_that_installs_a_strangers_package_is_recognized(command: str,
 
 def test_no_text_names_a_strangers_package_as_something_to_install() -> None:
     found = {}
-    for path in tracked_files():
+    for path in project_files():
         match = INSTALLS_A_STRANGER.search(path.read_bytes().decode("utf-8", "replace"))
         if match:
             found[relative(path)] = match[0]
@@ -110,7 +110,7 @@ def test_the_daemons_releases_hold_the_page_the_sample_and_the_service() -> None
         names = {each.distribution_path for each in builder.recurse_included_files()}
         tracked = {
             path.relative_to(ROOT / "daemon").as_posix()
-            for path in tracked_files()
+            for path in project_files()
             if path.is_relative_to(ROOT / "daemon" / "memd")
         }
         assert names >= tracked

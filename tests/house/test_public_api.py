@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tree import modules, shown
+from tests.support.tree import modules, relative
 
 
 def _undocumented(path: Path) -> list[str]:
@@ -36,6 +36,6 @@ def _without_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassD
     return missing
 
 
-@pytest.mark.parametrize("path", modules(), ids=shown)
+@pytest.mark.parametrize("path", modules(), ids=relative)
 def test_public_names_have_docstrings(path: Path) -> None:
     assert _undocumented(path) == []

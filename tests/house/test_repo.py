@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.support.tree import ROOT, shown, tracked_files
+from tests.support.tree import ROOT, project_files, relative
 
 REGISTRY_HOSTS = re.compile(
     "|".join(("py" + r"pi\.org", "python" + r"hosted", "npm" + r"js\.org", "deb" + r"\.debian"))
@@ -14,15 +14,15 @@ MACHINE_PATHS = re.compile("|".join((r"/wor" + r"k/(?:main|shared|steering)", "/
 
 def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
     found = []
-    for path in tracked_files():
+    for path in project_files():
         text = path.read_bytes().decode("utf-8", "replace")
         if REGISTRY_HOSTS.search(text) or MACHINE_PATHS.search(text):
-            found.append(shown(path))
+            found.append(relative(path))
     assert found == []
 
 
 def test_no_lock_file_is_tracked() -> None:
-    assert [shown(path) for path in tracked_files() if path.name == "uv.lock"] == []
+    assert [relative(path) for path in project_files() if path.name == "uv.lock"] == []
 
 
 def test_requirements_are_pinned_with_hashes_and_name_no_index() -> None:
@@ -45,8 +45,8 @@ def test_ci_calls_the_test_command_and_nothing_else() -> None:
 
 def test_only_the_support_starts_processes() -> None:
     offenders = [
-        shown(path)
-        for path in tracked_files()
+        relative(path)
+        for path in project_files()
         if path.suffix == ".py"
         and "tests" in path.parts
         and "support" not in path.parts

@@ -25,7 +25,7 @@ from tests.support.packages import (
     installed,
     wheels,
 )
-from tests.support.page_visitor import Visitor
+from tests.support.page import Visitor
 from tests.support.tree import ROOT
 
 pytestmark = pytest.mark.long

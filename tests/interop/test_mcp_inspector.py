@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.mcp_session import COMMAND
 from tests.support.node import installed, run_node
 
@@ -21,7 +21,7 @@ INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
     """A daemon with a note."""
-    with StateHome({"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}) as home:
+    with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "# Memory\n\nThe staging gateway listens on 8443.\n")
         with DaemonProcess(home) as process:
             yield process

@@ -19,7 +19,7 @@ from memd_client.errors import ConnectionLostError, DaemonStartError, DaemonUnre
 from memd_client.messages import REQUESTS
 from memd_client.wire import from_wire
 from tests.contracts.client import ClientContract
-from tests.contracts.client_daemon import NOTES, DaemonContract
+from tests.contracts.client_daemon import DaemonContract, contract_daemon
 from tests.contracts.client_streams import StreamContract
 from tests.support.daemon import DaemonProcess
 from tests.support.frames import PARAMS, params_of, recorded_daemon
@@ -40,15 +40,8 @@ class TestNodeClient(ClientContract, StreamContract):
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    """A whole daemon with notes."""
-    with StateHome(agents_config(Path("/nowhere"))) as home:
-        home.note("MEMORY.md", "# Gateway\n\nThe staging gateway listens on port 4711.\n")
-        for number in range(NOTES):
-            home.note(f"memory/note-{number}.md", f"# Note {number}\n\n" + f"Word{number} here.\n" * 40)
-        with DaemonProcess(home) as running:
-            with running.client() as client:
-                client.index()  # on a busy machine a search of a fresh daemon doesn't wait for all of it
-            yield running
+    with contract_daemon() as running:
+        yield running
 
 
 class TestNodeClientOfAWholeDaemon(DaemonContract):

@@ -12,7 +12,7 @@ import pytest
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.node import npm_install, run_node
-from tests.support.openclaw_home import NODE_CLIENT, PLUGIN, OpenClawHome, plugin_folder, settings
+from tests.support.openclaw import NODE_CLIENT, PLUGIN, OpenClawHome, plugin_folder, settings
 
 pytestmark = pytest.mark.long
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
-from tests.support.openclaw_home import OpenClawHome, openclaw, plugin_folder
+from tests.support.openclaw import OpenClawHome, openclaw, plugin_folder
 from tests.support.tree import ROOT
 
 SCRIPT = ROOT / "tests" / "support" / "openclaw_curated.mjs"

@@ -23,9 +23,17 @@ import pytest
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
-from tests.support.openclaw_gateway import CHAT_COMPLETIONS, OpenClawGateway
-from tests.support.openclaw_home import PLUGIN, OpenClawHome, plugin_folder, settings
-from tests.support.openclaw_model import ModelServer, Say, modelling
+from tests.support.openclaw import (
+    CHAT_COMPLETIONS,
+    PLUGIN,
+    ModelServer,
+    OpenClawGateway,
+    OpenClawHome,
+    Say,
+    modelling,
+    plugin_folder,
+    settings,
+)
 from tests.support.openclaw_workspaces import (
     CASES,
     NOTE,

@@ -13,9 +13,17 @@ import pytest
 
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
-from tests.support.openclaw_gateway import OpenClawGateway
-from tests.support.openclaw_home import OpenClawHome, plugin_folder, settings
-from tests.support.openclaw_model import Call, Conversation, ModelServer, Say, modelling
+from tests.support.openclaw import (
+    Call,
+    Conversation,
+    ModelServer,
+    OpenClawGateway,
+    OpenClawHome,
+    Say,
+    modelling,
+    plugin_folder,
+    settings,
+)
 
 pytestmark = pytest.mark.long
 

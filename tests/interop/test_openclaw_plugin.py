@@ -17,9 +17,18 @@ import pytest
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 from tests.support.node import installed, run_node
-from tests.support.openclaw_gateway import OpenClawGateway
-from tests.support.openclaw_home import PLUGIN, OpenClawHome, plugin_folder, settings
-from tests.support.openclaw_model import Call, Conversation, ModelServer, Say, modelling
+from tests.support.openclaw import (
+    PLUGIN,
+    Call,
+    Conversation,
+    ModelServer,
+    OpenClawGateway,
+    OpenClawHome,
+    Say,
+    modelling,
+    plugin_folder,
+    settings,
+)
 
 NOTE = "# 2026-03-04\n\nThe staging gateway listens on port 8443.\n\nLunch was soup.\n"
 CURATED = "# Facts\n\nReviews are on Thursdays.\n"

@@ -16,10 +16,10 @@ from memd.settings.fields import settings_of
 from memd.settings.memd_toml import MemdToml
 from memd.settings.names import DEFAULTS, REFUSED_AGENT, REFUSED_DEFAULTS, is_refused, life_settings
 from memd.settings.schema import MemorySearch
-from tests.support.doc_examples import examples
 from tests.support.homes import StateHome
-from tests.support.openclaw_home import OpenClawHome, plugin_folder, settings
+from tests.support.openclaw import OpenClawHome, plugin_folder, settings
 from tests.support.own_settings import SAMPLES, nested
+from tests.support.programs import examples
 
 EXAMPLES = [*examples("json5")]
 

@@ -65,14 +65,6 @@ def choose_agent(page: Page, agent: str) -> None:
     )
 
 
-def go_to_entry(page: Page, number: int) -> None:
-    """Go to an entry of the tab's history, as the browser's buttons do."""
-    page.send(
-        "Page.navigateToHistoryEntry",
-        {"entryId": page.send("Page.getNavigationHistory")["entries"][number]["id"]},
-    )
-
-
 def test_reload_and_bookmark_show_the_same_agent_view_and_file(
     browser: Browser, daemon: DaemonProcess
 ) -> None:

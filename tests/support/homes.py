@@ -10,6 +10,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+KEYWORD_ONLY: dict[str, Any] = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+UNWATCHED: dict[str, Any] = {
+    "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}
+}
+"""Settings of one agent: keyword search, with file events and without."""
+
+
+def named_provider(url: str, key: str | None, model: str) -> dict[str, Any]:
+    """Return settings whose embedding provider `acme` is an entry of `models.providers`."""
+    search = {"provider": "acme", "model": model, "sync": {"watch": False}}
+    entry: dict[str, Any] = {"baseUrl": url, "apiKey": key, "api": "openai-completions", "models": []}
+    return {"agents": {"defaults": {"memorySearch": search}}, "models": {"providers": {"acme": entry}}}
+
 
 class StateHome:
     """A state directory under a short path (a socket's path may be 107 bytes long at most)."""

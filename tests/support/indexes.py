@@ -5,18 +5,22 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import trio
 from numpy.typing import NDArray
 
 from memd.index import chunks_vec
-from memd.index.cache import SpaceKey, set_active_space, store_vectors
+from memd.index.cache import SpaceKey, set_active_space, store_vectors, trim
+from memd.index.connection import IndexFile
 from memd.index.database import WRITER, Database, connect, transaction
-from memd.index.files import FileRow, Published, publish_file
+from memd.index.files import FileRow, Published, forget_file, publish_file
 from memd.index.keyword import Scope
 from memd.index.schema import migrate
 from memd.index.snapshot import ParallelReader, Snapshot, take_snapshot
@@ -32,6 +36,8 @@ from memd.text.cut.chunking import Chunk
 from memd.text.cut.passages import cut_passages
 from memd_client.messages import Hit
 
+DIMS = 16
+
 SPACE = SpaceKey("local", "tiny", "space-a")
 EXTENSION = VectorExtension()
 EXTENSION.load()
@@ -41,6 +47,41 @@ TODAY = datetime.date(2026, 11, 20)
 
 TODAY_MS = 1_795_176_000_000
 """Noon of that day."""
+
+
+def write_for_ever(path: Path, seed: int, committed: Connection) -> None:
+    """Change the index, sending a number after each commit, until killed."""
+    trio.run(_write, path, seed, committed)
+
+
+async def _write(path: Path, seed: int, committed: Connection) -> None:
+    index = await IndexFile.open(path, extension=EXTENSION, clock=lambda: 1, space_of=lambda a, b: a + b)
+    pick = random.Random(seed)
+    count = 0
+    while True:
+        await index.write(lambda db: _change(db, pick))
+        count += 1
+        committed.send(count)
+
+
+def _change(db: Database, pick: random.Random) -> None:
+    """Make one change: a file with new chunks and some vectors, a file gone, or a trim."""
+    path = f"memory/{pick.randrange(12)}.md"
+    kind = pick.random()
+    if kind < 0.15:
+        forget_file(db, path)
+        return
+    if kind < 0.2:
+        trim(db, 10)
+        return
+    texts = [f"text {pick.randrange(400)} " + "word " * 150 for _ in range(pick.randrange(1, 25))]
+    publish_file(db, file_row(path), [chunk(text, line) for line, text in enumerate(texts, 1)], 1)
+    if kind < 0.8:
+        different = sorted(set(texts))
+        rows = unit(np.random.default_rng(pick.randrange(9_999)).standard_normal((len(different), DIMS)))
+        store_vectors(
+            db, SpaceKey(SPACE.provider, SPACE.model, SPACE.id), [hash_of(t) for t in different], rows, 1
+        )
 
 
 def hash_of(text: str) -> str:

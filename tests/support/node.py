@@ -74,8 +74,8 @@ def node() -> Path:
 def installed(*packages: str) -> Path:
     """Return a folder whose `node_modules` holds these packages; skip where npm can't get them."""
     key = hashlib.sha256("\n".join(sorted(packages)).encode()).hexdigest()[:12]
-    root = _cache() / f"{re.sub(r'[^a-z0-9]+', '-', packages[0].lower()).strip('-')}-{key}"
-    with _alone(root):
+    root = npm_cache() / f"{re.sub(r'[^a-z0-9]+', '-', packages[0].lower()).strip('-')}-{key}"
+    with locked(root):
         if not (root / DONE).exists():
             shutil.rmtree(root, ignore_errors=True)
             root.mkdir(parents=True)
@@ -155,7 +155,8 @@ def npm_install(where: Path, packages: Sequence[str | Path]) -> None:
         pytest.skip(_missing[names])
 
 
-def _cache() -> Path:
+def npm_cache() -> Path:
+    """Return the folder that keeps npm's packages between runs."""
     given = os.environ.get("MEMD_TEST_CACHE")
     if given:
         return Path(given)
@@ -163,7 +164,7 @@ def _cache() -> Path:
 
 
 @contextmanager
-def _alone(root: Path) -> Iterator[None]:
+def locked(root: Path) -> Iterator[None]:
     """Let other test runs wait while one installs into a folder."""
     root.parent.mkdir(parents=True, exist_ok=True)
     with root.with_suffix(".lock").open("w") as lock:

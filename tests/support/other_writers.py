@@ -146,11 +146,6 @@ class OtherProgram:
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
-    @property
-    def is_writing(self) -> bool:
-        """Whether it still runs."""
-        return self._process.poll() is None
-
     def finish(self) -> Done:
         """Wait until it has written everything, and return what it did."""
         out, _ = self._process.communicate(timeout=300)

@@ -1,10 +1,13 @@
-"""A daemon that follows a script: what a client does about one that is odd, or tells what none tells yet."""
+"""A daemon whose replies a test scripts, and processes that start one."""
 
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +82,24 @@ class ScriptedPeer:
 def answer_hello(connection: socket.socket) -> None:
     """Answer the greeting of a connection, and nothing more."""
     ScriptedPeer(connection).greet()
+
+
+CODE = (
+    "import sys; from memd_client import discovery; discovery._take_turn(discovery._open_turn(sys.argv[1]));"
+    "print('mine', flush=True); sys.stdin.read()"
+)
+
+
+@contextmanager
+def starter_at(socket: Path) -> Iterator[None]:
+    """Have another process's turn to start the daemon inside the block; it is killed at its end."""
+    starter = subprocess.Popen(
+        [sys.executable, "-c", CODE, str(socket)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert starter.stdout
+        assert starter.stdout.readline() == b"mine\n"
+        yield
+    finally:
+        starter.kill()
+        starter.communicate()

@@ -16,6 +16,7 @@ def load_script(name: str) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # as an import does; a data class looks its module up
     if spec.origin is not None and (folder := str(Path(spec.origin).parent)) not in sys.path:
         sys.path.append(folder)  # as for a program: scripts import each other
     spec.loader.exec_module(module)

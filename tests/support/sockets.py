@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import trio
+from trio.testing import MockClock
 
 from memd.rpc.call import DaemonFacts, Memory
 from memd.rpc.limits import Limits
@@ -37,8 +38,15 @@ def short_directory() -> Iterator[Path]:
 class ServerThread:
     """The real server over a memory, in a thread of its own; a context manager."""
 
-    def __init__(self, path: Path, memory: Memory | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        memory: Memory | None = None,
+        limits: Limits | None = None,
+        clock: MockClock | None = None,
+    ) -> None:
         self.path = path
+        self._clock = clock
         self.memory: Any = memory or FakeMemory()
         self.facts = DaemonFacts(
             version="9.9", started=time.monotonic(), socket=str(path), limits=limits or Limits(drain_s=0.2)
@@ -60,7 +68,7 @@ class ServerThread:
 
     def _run(self) -> None:
         try:
-            trio.run(self._main)
+            trio.run(self._main, clock=self._clock)
         except BaseException as error:  # noqa: BLE001 - raised again in the test's thread
             self._failure = error
         finally:
@@ -70,8 +78,12 @@ class ServerThread:
         self._token = trio.lowlevel.current_trio_token()
         with self._scope:
             async with trio.open_nursery() as nursery:
-                await nursery.start(serve, self.path, self.memory, self.facts)
+                await self.start(nursery)
                 self._ready.set()
+
+    async def start(self, nursery: trio.Nursery) -> None:
+        """Start all that serves clients."""
+        await nursery.start(serve, self.path, self.memory, self.facts)
 
     def stop(self) -> None:
         """Stop as on SIGTERM and wait for the end. Idempotent."""

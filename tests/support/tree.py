@@ -67,23 +67,6 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def module_name(path: Path) -> str:
-    """Return the dotted name of a module of either distribution."""
-    below = path.relative_to(path.parents[len(path.relative_to(ROOT).parts) - 2])
-    parts = [*below.parts[:-1], below.stem]
-    return ".".join(parts if parts[-1] != "__init__" else parts[:-1])
-
-
-def tracked_files() -> tuple[Path, ...]:
-    """Return every file of the project; another name for `project_files`."""
-    return project_files()
-
-
 def modules() -> tuple[Path, ...]:
     """Return every Python file of both distributions."""
     return python_files(DAEMON, CLIENT)
-
-
-def shown(path: Path) -> str:
-    """Return a path as a message names it; another name for `relative`."""
-    return relative(path)

@@ -1,46 +1,65 @@
-"""`memctl completion`: what a shell needs to complete commands, options, agents and models."""
+"""Names that a shell completes: agents, models and facts, if a running daemon tells them at once."""
 
 from __future__ import annotations
 
-import click
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
-from memd.cli.connect import Session
-from memd.cli.groups import CommandWithArguments
-from memd.cli.options import Choice, examples
-
-VARIABLE = "_MEMCTL_COMPLETE"
-"""What the script sets when it asks `memctl` for completions, by click's rule."""
-
-
-@click.command(
-    "completion",
-    cls=CommandWithArguments,
-    short_help="Print the script that completes commands in your shell.",
-    epilog=examples(
-        "memctl completion bash >> ~/.bashrc",
-        "memctl completion zsh >> ~/.zshrc",
-        "memctl completion fish > ~/.config/fish/completions/memctl.fish",
-    ),
-)
-@click.argument("shell", metavar="SHELL", type=Choice(["bash", "zsh", "fish"]))
-@click.pass_obj
-def command(session: Session, shell: str) -> None:
-    """Print the script that completes `memctl` in a SHELL: bash, zsh or fish.
-
-    Put it where the shell reads it when it starts, as below, and open a new one. Bash must be 4.4 or later (macOS
-    has an older one), zsh needs `compinit` before it. Ids of agents and facts, and names of models, are completed
-    where the daemon runs; none is started for that.
-    """
-    session.output.text(script(shell))
+if TYPE_CHECKING:
+    from memd_client import Client
+    from memd_client.facts import FactRow
 
 
-def script(shell: str) -> str:
-    """Return the script for a shell: `bash`, `zsh` or `fish`."""
-    from click.shell_completion import ShellComplete, get_completion_class
+T = TypeVar("T")
 
-    from memd.cli.main import root
+DEADLINE_S = 0.2
+"""How long the daemon may take to name agents or models: somebody holds the tab key."""
 
-    kind = get_completion_class(shell)
-    assert kind is not None
-    # Not the class's own `source`: bash's runs a shell to ask for its version, and that one isn't the reader's.
-    return ShellComplete.source(kind(root, {}, "memctl", VARIABLE))
+
+def agent_ids(incomplete: str) -> list[str]:
+    """Return the agents whose ids begin so; none where no daemon answers at once."""
+    return _starting(incomplete, _ask(lambda client: [each.agent for each in client.status().agents]))
+
+
+def model_refs(incomplete: str) -> list[str]:
+    """Return the models on disk whose names begin so; none where no daemon answers at once."""
+    return _starting(
+        incomplete, _ask(lambda client: [each.ref for each in client.model(action="list").models])
+    )
+
+
+def fact_rows(incomplete: str, agent: str | None) -> list[FactRow]:
+    """Return the newest facts whose ids begin so; none if no daemon answers at once."""
+    rows = _ask(lambda client: client.facts(agent=agent).facts)
+    return [each for each in rows if each.id.startswith(incomplete)]
+
+
+def _starting(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Return the names that begin so, in order."""
+    return sorted({name for name in names if name.startswith(incomplete)})
+
+
+def _ask(what: Callable[[Client], list[T]]) -> list[T]:
+    """Return what a daemon that runs says within the deadline; nothing at all where anything is in the way."""
+    named: list[list[T]] = []
+
+    def ask() -> None:
+        from memd.service.install.lock_holder import find_holder
+        from memd_client import Client
+        from memd_client.discovery import socket_path
+        from memd_client.errors import MemdError
+
+        try:
+            socket = socket_path()
+            if not find_holder(socket):  # a connection alone would have systemd start one
+                return
+            with Client(socket, timeout_s=DEADLINE_S, connect_timeout_s=DEADLINE_S) as client:
+                named.append(what(client))
+        except (MemdError, OSError):
+            return
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(DEADLINE_S)
+    return named[0] if named else []

@@ -5,104 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memd.cli.output import Output, standard_output
 
 if TYPE_CHECKING:
-    from memd_client.messages import (
-        GetReply,
-        IndexReply,
-        MetricsReply,
-        ModelReply,
-        Progress,
-        ResetReply,
-        SearchAgentsReply,
-        SearchReply,
-        StatusReply,
-        VacuumReply,
-    )
+    from memd_client import Client
 
 WATCH_TIMEOUT_S = 5.0
 """How long somebody who watches waits for an answer before the daemon counts as away."""
-
-
-class MemoryClient(Protocol):
-    """The part of `memd_client.Client` that commands use; its deadlines are the client's own."""
-
-    def status(self, agent: str | None = None, *, deep: bool = False) -> StatusReply:
-        """Return how the daemon and its agents are."""
-
-    def metrics(self) -> MetricsReply:
-        """Return everything the daemon counts."""
-
-    def search(
-        self,
-        query: str,
-        *,
-        agent: str | None = None,
-        max_results: int | None = None,
-        min_score: float | None = None,
-        sources: Sequence[str] | None = None,
-        path: str | None = None,
-        explain: bool = False,
-    ) -> SearchReply:
-        """Return hits and how they were found."""
-
-    def search_agents(
-        self,
-        query: str,
-        *,
-        max_results: int | None = None,
-        min_score: float | None = None,
-        sources: Sequence[str] | None = None,
-        path: str | None = None,
-        explain: bool = False,
-    ) -> SearchAgentsReply:
-        """Return the hits of all agents, and how each agent was searched."""
-
-    def get(
-        self, path: str, *, agent: str | None = None, from_line: int = 1, lines: int | None = None
-    ) -> GetReply:
-        """Return lines of a file of memory."""
-
-    def index(
-        self,
-        agent: str | None = None,
-        *,
-        force: bool = False,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> IndexReply:
-        """Bring the index up to date."""
-
-    def reset(
-        self,
-        agent: str | None = None,
-        *,
-        vectors: bool = False,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> ResetReply:
-        """Drop the index and build it anew."""
-
-    def vacuum(
-        self, agent: str | None = None, *, on_progress: Callable[[Progress], None] | None = None
-    ) -> VacuumReply:
-        """Make the index small."""
-
-    def model(
-        self,
-        ref: str = "",
-        *,
-        action: str = "pull",
-        force: bool = False,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> ModelReply:
-        """Make a model ready on disk, list all, or remove one."""
-
-    def close(self) -> None:
-        """End the conversation."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +31,14 @@ class Session:
         has_memory: Returns whether this user has set up a memory.
     """
 
-    open_client: Callable[[], MemoryClient]
+    open_client: Callable[[], Client]
     output: Output
     now_ms: Callable[[], int]
-    open_watcher: Callable[[], MemoryClient] | None = None
+    open_watcher: Callable[[], Client] | None = None
     has_memory: Callable[[], bool] = lambda: True
 
     @contextlib.contextmanager
-    def client(self) -> Iterator[MemoryClient]:
+    def client(self) -> Iterator[Client]:
         """Return a client that is closed when the block ends."""
         client = self.open_client()
         try:
@@ -133,7 +47,7 @@ class Session:
             client.close()
 
     @contextlib.contextmanager
-    def watcher(self) -> Iterator[MemoryClient]:
+    def watcher(self) -> Iterator[Client]:
         """Return a client for asking again and again; a daemon that somebody stopped stays stopped."""
         client = (self.open_watcher or self.open_client)()
         try:
@@ -142,14 +56,14 @@ class Session:
             client.close()
 
 
-def open_client() -> MemoryClient:
+def open_client() -> Client:
     """Return a client to this user's daemon, which is started where none runs and MEMD_AUTOSTART isn't 0."""
     from memd_client import Client
 
     return Client(autostart=os.environ.get("MEMD_AUTOSTART") != "0")
 
 
-def open_watcher() -> MemoryClient:
+def open_watcher() -> Client:
     """Return a client to this user's daemon, where one runs."""
     from memd_client import Client
 
@@ -158,8 +72,6 @@ def open_watcher() -> MemoryClient:
 
 def has_memory() -> bool:
     """Return whether this user has OpenClaw, notes in memd's own place, or a `memd.toml`."""
-    from pathlib import Path
-
     from memd.system.state_dirs import find_openclaw, own_state_dir
     from memd_client.discovery import home_directory
     from memd_client.errors import MemdError
@@ -175,6 +87,18 @@ def has_memory() -> bool:
     from memd.settings.paths import daemon_config_file
 
     return daemon_config_file().exists()
+
+
+def offer_sample(session: Session) -> None:
+    """Say how to get a memory, if none is set up on this machine."""
+    if session.has_memory():
+        return
+    from memd.system.state_dirs import own_state_dir
+    from memd_client.discovery import home_directory
+
+    notes = own_state_dir(os.environ, Path(home_directory())) / "workspace" / "memory"
+    session.output.note("no OpenClaw and no notes here; to try searches on a sample memory: memctl sample")
+    session.output.note(f"Markdown notes of your own go into {notes}, or name their folder in memd.toml")
 
 
 def real_session() -> Session:

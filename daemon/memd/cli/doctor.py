@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
+from memd.cli.arguments import examples, json_option
+from memd.cli.checks.installation import OK, WARNING, WRONG, Finding
 from memd.cli.connect import Session
-from memd.cli.lines import BLANK, Line, line, shortenable
-from memd.cli.options import examples, json_option
-from memd.cli.wording import count
+from memd.cli.lines import BLANK, Line, count, line, shortenable
 
 if TYPE_CHECKING:
-    from memd.cli.checks.place import Place
+    from memd.cli.checks.daemon import Place
 
 MARKS = {OK: ("✓", "good"), WARNING: ("!", "warn"), WRONG: ("✗", "bad")}
 PLAIN_MARKS = {OK: "ok", WARNING: "!", WRONG: "x"}
@@ -85,11 +84,18 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
     Every part has a deadline, so that a disk, a daemon or a library that hangs is a finding like any other. The daemon
     makes the report on the installation if it can: its modules are loaded, a process for it needs 0.5 s of CPU.
     """
-    from memd.cli.checks.installed import check_folders, check_leftovers, check_programs, check_settings
-    from memd.cli.checks.machine import check_clock, check_descriptors, check_watches
-    from memd.cli.checks.memory import check_memory
-    from memd.cli.checks.place import check_config_socket, within
-    from memd.cli.checks.unit import check_service
+    from memd.cli.checks.agents import check_memory
+    from memd.cli.checks.daemon import check_config_socket, within
+    from memd.cli.checks.installation import (
+        check_clock,
+        check_descriptors,
+        check_folders,
+        check_leftovers,
+        check_programs,
+        check_service,
+        check_settings,
+        check_watches,
+    )
 
     socket, place = _look_at_place(environ)
     report, findings = (place.report, []) if place.report else _ask_engine("settings")
@@ -118,14 +124,14 @@ def examine(environ: Mapping[str, str], home: Path, now_ms: int) -> list[Finding
 
 def _ask_engine(what: str) -> tuple[dict[str, Any], list[Finding]]:
     """Return the report a process of its own makes; see `ask_engine`, which imports what only it needs."""
-    from memd.cli.checks.engine import ask_engine
+    from memd.cli.checks.installation import ask_engine
 
     return ask_engine(what)
 
 
 def _look_at_place(environ: Mapping[str, str]) -> tuple[str, Place]:
     """Return where the socket is, empty where it can't be anywhere, and how the daemon there is."""
-    from memd.cli.checks.place import Place, check_place, within
+    from memd.cli.checks.daemon import Place, check_place, within
     from memd_client.discovery import socket_path
     from memd_client.errors import SocketPathError
 

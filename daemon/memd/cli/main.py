@@ -9,43 +9,44 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from memd.cli.connect import Session, real_session
-from memd.cli.groups import CommandGroup
-from memd.cli.options import examples
+from memd.cli.arguments import Choice, CommandGroup, CommandWithArguments, examples, utf8
+from memd.cli.connect import Session, offer_sample, real_session
 from memd.cli.output import OutputFailedError, ReaderGoneError
 from memd.system.descriptors import open_missing_descriptors
 from memd_client.errors import MemdError
 
 EXIT_OK = 0
 EXIT_ERROR = 1
-EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 """128 and the number of SIGINT, as shells have it."""
 
-COMMANDS = (
-    "status",
-    "search",
-    "get",
-    "note",
-    "agents",
-    "index",
-    "reset",
-    "vacuum",
-    "facts",
-    "show",
-    "import",
-    "sample",
-    "model",
-    "service",
-    "mcp",
-    "doctor",
-    "top",
-    "metrics",
-    "logs",
-    "completion",
-    "help",
-)
-"""Commands in the order of the help; each is the attribute `command` of the module of its name."""
+COMMANDS = {
+    "status": "status:status",
+    "search": "search:command",
+    "get": "notes:get",
+    "note": "notes:note",
+    "agents": "status:agents",
+    "index": "indexing:index",
+    "reset": "indexing:reset",
+    "vacuum": "indexing:vacuum",
+    "facts": "facts:command",
+    "show": "show:command",
+    "import": "memory_import:command",
+    "sample": "sample:command",
+    "model": "model:command",
+    "service": "service:command",
+    "mcp": "mcp:command",
+    "doctor": "doctor:command",
+    "top": "top:command",
+    "metrics": "metrics:command",
+    "logs": "logs:command",
+    "completion": "main:completion",
+    "help": "main:help_command",
+}
+"""Where each command is defined, as a module and its attribute."""
+
+VARIABLE = "_MEMCTL_COMPLETE"
+"""What the script sets when it asks `memctl` for completions, by click's rule."""
 
 GROUPS = {
     "Search": ("search", "get", "show", "agents"),
@@ -73,7 +74,8 @@ class LazyGroup(CommandGroup):
         """Return the command of a name, or None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"memd.cli.{cmd_name}").command
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        command = getattr(importlib.import_module(f"memd.cli.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
 
@@ -103,10 +105,71 @@ def root(ctx: click.Context, version: bool, sample: bool) -> None:
 
         enter_sample()
     if ctx.invoked_subcommand is None:
-        from memd.cli.no_memory import offer_sample
-
         session.output.text(ctx.get_help() + "\n")
         offer_sample(session)
+
+
+def _complete_commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the commands below those already on the line."""
+    words = ctx.params.get(str(param.name)) or ()
+    try:
+        group = find_command(ctx.find_root(), words).command
+    except click.UsageError:
+        return []
+    names = group.list_commands(ctx) if isinstance(group, click.Group) else []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+@click.command("help", epilog=examples("memctl help", "memctl help search", "memctl help facts add"))
+@click.argument("words", nargs=-1, type=utf8, metavar="[COMMAND]...", shell_complete=_complete_commands)
+@click.pass_context
+def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
+    """Show the help of a command."""
+    session: Session = ctx.obj
+    session.output.text(find_command(ctx.find_root(), words).get_help() + "\n")
+
+
+def find_command(root: click.Context, words: Sequence[str]) -> click.Context:
+    """Return the context of the command that words name, one below the other."""
+    context = root
+    for word in words:
+        group = context.command
+        if not isinstance(group, CommandGroup):
+            raise click.UsageError(f"`{context.command_path}` has no command {word!r}.", context)
+        context = click.Context(group.require_command(context, word), context, word)
+    return context
+
+
+@click.command(
+    "completion",
+    cls=CommandWithArguments,
+    short_help="Print the script that completes commands in your shell.",
+    epilog=examples(
+        "memctl completion bash >> ~/.bashrc",
+        "memctl completion zsh >> ~/.zshrc",
+        "memctl completion fish > ~/.config/fish/completions/memctl.fish",
+    ),
+)
+@click.argument("shell", metavar="SHELL", type=Choice(["bash", "zsh", "fish"]))
+@click.pass_obj
+def completion(session: Session, shell: str) -> None:
+    """Print the script that completes `memctl` in a SHELL: bash, zsh or fish.
+
+    Put it where the shell reads it when it starts, as below, and open a new one. Bash must be 4.4 or later (macOS
+    has an older one), zsh needs `compinit` before it. Ids of agents and facts, and names of models, are completed
+    where the daemon runs; none is started for that.
+    """
+    session.output.text(script(shell))
+
+
+def script(shell: str) -> str:
+    """Return the script for a shell: `bash`, `zsh` or `fish`."""
+    from click.shell_completion import ShellComplete, get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    # Not the class's own `source`: bash's runs a shell to ask for its version, and that one isn't the reader's.
+    return ShellComplete.source(kind(root, {}, "memctl", VARIABLE))
 
 
 def _version() -> str:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import click
 
+from memd.cli.arguments import Choice, CommandGroup, agent_option, examples, utf8
 from memd.cli.connect import Session
-from memd.cli.groups import CommandGroup
-from memd.cli.options import Choice, agent_option, examples, utf8
-from memd.cli.wording import stamp
+from memd.cli.lines import stamp
 from memd.mcp.client_files import CLIENTS, McpClient
 from memd_client.discovery import home_directory
 

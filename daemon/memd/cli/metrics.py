@@ -1,18 +1,177 @@
-"""`memctl metrics`: everything the daemon counts, in Prometheus' text format."""
+"""`memctl metrics`: everything the daemon counts, in Prometheus' text format, and what happened between two looks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import click
 
+from memd.cli.arguments import examples, json_option
 from memd.cli.connect import Session
-from memd.cli.options import examples, json_option
+from memd.system.metrics import quantile
 
 if TYPE_CHECKING:
     from memd_client.messages import Metric, MetricsReply
+
+
+@dataclass(frozen=True)
+class RequestFigures:
+    """Requests of one method: how many a second, failed ones, and how long they took."""
+
+    method: str
+    per_s: float
+    count: int
+    errors: int
+    p50_ms: float
+    p95_ms: float
+
+
+@dataclass(frozen=True)
+class AgentFigures:
+    """One agent: searches, and what its index lacks."""
+
+    agent: str
+    searches_per_s: float
+    searches: int
+    files: int
+    chunks: int
+    files_pending: int
+    chunks_pending: int
+
+
+@dataclass(frozen=True)
+class ModelFigures:
+    """One local model."""
+
+    model: str
+    state: str
+    queued: int
+    rss_bytes: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The daemon between two looks, or since its start where there was one look only."""
+
+    version: str
+    pid: int
+    uptime_ms: int
+    seconds: float
+    requests_per_s: float
+    connections: int
+    rss_bytes: int
+    cpu_percent: float
+    texts_queued: int
+    requests: list[RequestFigures] = field(default_factory=list)
+    agents: list[AgentFigures] = field(default_factory=list)
+    models: list[ModelFigures] = field(default_factory=list)
+
+
+def between(earlier: MetricsReply | None, later: MetricsReply) -> Figures:
+    """Return what happened between two looks."""
+    first = _Look(earlier if earlier is not None and _is_same_run(earlier, later) else None)
+    second = _Look(later)
+    seconds = max(0.001, (later.uptime_ms - first.uptime_ms) / 1000)
+    requests = list(_requests(first, second, seconds))
+    models = [
+        ModelFigures(
+            model,
+            state,
+            int(second.value("memd_model_queue", model=model)),
+            int(second.value("memd_model_resident_bytes", model=model)),
+        )
+        for model, state in second.pairs("memd_model_state", "model", "state")
+    ]
+    cpu_s = second.value("memd_cpu_seconds_total") - first.value("memd_cpu_seconds_total")
+    return Figures(
+        version=later.version,
+        pid=later.pid,
+        uptime_ms=later.uptime_ms,
+        seconds=round(seconds, 3),
+        requests_per_s=round(sum(row.count for row in requests) / seconds, 3),
+        connections=int(second.value("memd_connections")),
+        rss_bytes=int(second.value("memd_resident_bytes")),
+        cpu_percent=round(100 * cpu_s / seconds, 1),
+        texts_queued=sum(row.queued for row in models),
+        requests=requests,
+        agents=list(_agents(first, second, seconds)),
+        models=models,
+    )
+
+
+def _is_same_run(earlier: MetricsReply, later: MetricsReply) -> bool:
+    """Tell whether two looks were at one run of the daemon."""
+    return earlier.pid == later.pid and earlier.uptime_ms <= later.uptime_ms
+
+
+class _Look:
+    """One reply, by name and labels; none is a daemon that has just begun."""
+
+    def __init__(self, reply: MetricsReply | None) -> None:
+        self.uptime_ms = reply.uptime_ms if reply is not None else 0
+        self.bounds = reply.bounds if reply is not None else []
+        metrics = reply.metrics if reply is not None else []
+        self._samples = {each.name: [(s.labels, s.value) for s in each.samples] for each in metrics}
+        self._counts = {
+            (each.name, *h.labels.values()): h.counts for each in metrics for h in each.histograms
+        }
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return the sum of all figures of a name with these labels."""
+        return sum(value for found, value in self._samples.get(name, ()) if labels.items() <= found.items())
+
+    def pairs(self, name: str, first: str, second: str) -> list[tuple[str, str]]:
+        """Return the values of two labels of a name."""
+        return [(labels[first], labels[second]) for labels, _ in self._samples.get(name, ())]
+
+    def values_of(self, name: str, label: str) -> list[str]:
+        """Return the values a label has, each once."""
+        return list(dict.fromkeys(labels[label] for labels, _ in self._samples.get(name, ())))
+
+    def counts(self, *key: str) -> list[int]:
+        """Return a histogram's buckets."""
+        return self._counts.get(key, [])
+
+
+def _requests(first: _Look, second: _Look, seconds: float) -> Iterator[RequestFigures]:
+    """Return each method that was asked for since the start, the busiest first."""
+    rows = []
+    name = "memd_requests_total"
+    for method in second.values_of(name, "method"):
+        count = second.value(name, method=method) - first.value(name, method=method)
+        fine = second.value(name, method=method, code="ok") - first.value(name, method=method, code="ok")
+        before = first.counts("memd_request_seconds", method)
+        counts = list(second.counts("memd_request_seconds", method))
+        for place, earlier in enumerate(before):
+            counts[place] -= earlier
+        p50, p95 = (1000 * quantile(second.bounds, counts, share) for share in (0.5, 0.95))
+        rows.append(
+            RequestFigures(
+                method, round(count / seconds, 3), int(count), int(count - fine), round(p50, 3), round(p95, 3)
+            )
+        )
+    return iter(sorted(rows, key=lambda row: (-row.count, row.method)))
+
+
+def _agents(first: _Look, second: _Look, seconds: float) -> Iterator[AgentFigures]:
+    """Return each agent, the busiest first."""
+    rows = []
+    for agent in second.values_of("memd_agent_up", "agent"):
+        searches = second.value("memd_searches_total", agent=agent)
+        new = searches - first.value("memd_searches_total", agent=agent)
+        files, chunks, files_pending, chunks_pending = (
+            int(second.value(f"memd_agent_{what}", agent=agent))
+            for what in ("files", "chunks", "files_pending", "chunks_pending")
+        )
+        rows.append(
+            AgentFigures(
+                agent, round(new / seconds, 3), int(searches), files, chunks, files_pending, chunks_pending
+            )
+        )
+    return iter(sorted(rows, key=lambda row: (-row.searches_per_s, row.agent)))
 
 
 @click.command(
@@ -33,9 +192,7 @@ def command(session: Session, as_json: bool) -> None:
     with session.client() as client:
         reply = client.metrics()
     if as_json:
-        from memd_client.wire import to_wire
-
-        session.output.document(to_wire(reply))
+        session.output.reply(reply)
     else:
         session.output.text(exposition(reply))
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from memd.cli.connect import MemoryClient, Session
-from memd.cli.groups import CommandGroup
-from memd.cli.options import MAX_MODEL_REF_CHARS, at_most, examples, json_option
+from memd.cli.arguments import MAX_MODEL_REF_CHARS, CommandGroup, at_most, examples, json_option
+from memd.cli.connect import Session
+from memd.cli.lines import size
 from memd.cli.progress import of_agent
-from memd.cli.wording import size
 from memd.system.nearest_name import did_you_mean
 from memd_client.errors import MemdError, ModelMissingError, PathRefusedError
+
+if TYPE_CHECKING:
+    from memd_client import Client
 
 MINILM = "minilm"
 """The one model that has a short name."""
@@ -49,7 +52,7 @@ def pull(session: Session, ref: str, as_json: bool) -> None:
     ):
         reply = client.model(wanted, on_progress=show)
     if as_json:
-        _print_json(session, reply)
+        session.output.reply(reply)
     else:
         session.output.text(reply.path + "\n")
 
@@ -62,7 +65,7 @@ def list_models(session: Session, as_json: bool) -> None:
     with session.client() as client:
         reply = client.model(action="list")
     if as_json:
-        _print_json(session, reply)
+        session.output.reply(reply)
     elif reply.models:
         rows = [
             (
@@ -80,7 +83,7 @@ def list_models(session: Session, as_json: bool) -> None:
 
 def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return models on disk for the shell to complete."""
-    from memd.cli.known_names import model_refs
+    from memd.cli.completion import model_refs
 
     return model_refs(incomplete)
 
@@ -109,13 +112,13 @@ def remove(session: Session, ref: str, force: bool, as_json: bool) -> None:
     ):
         reply = client.model(wanted, action="remove", force=force, on_progress=show)
     if as_json:
-        _print_json(session, reply)
+        session.output.reply(reply)
     else:
         session.output.text(f"removed {reply.path}, {size(reply.size_bytes)}\n")
 
 
 @contextlib.contextmanager
-def _suggestion(client: MemoryClient, ref: str) -> Iterator[None]:
+def _suggestion(client: Client, ref: str) -> Iterator[None]:
     """Add to an error about a model the name that was probably meant."""
     try:
         yield
@@ -125,13 +128,6 @@ def _suggestion(client: MemoryClient, ref: str) -> Iterator[None]:
             known = [each.ref for each in client.model(action="list").models]
         error.message += did_you_mean(ref, [MINILM, *known])
         raise
-
-
-def _print_json(session: Session, reply: object) -> None:
-    """Print a reply field by field."""
-    from memd_client.wire import to_wire
-
-    session.output.document(to_wire(reply))
 
 
 def _absolute(ref: str, *, is_path: bool) -> str:

@@ -1,6 +1,6 @@
 """The only place that prints: plain text for a pipe, colour and wrapping for a terminal, JSON on request.
 
-rich is imported where a terminal is written to and nowhere else: a pipe must not wait for it.
+rich is imported only if a terminal is written to: a pipe must not wait for it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import io
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from memd.cli.lines import Line, Piece, line
-from memd.cli.tables import shorten_middle, table_lines
-from memd.cli.wording import cells, printable
+from memd.cli.lines import DOT, Line, Piece, cells, dotted, line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +23,120 @@ if TYPE_CHECKING:
 
     from memd.cli.progress import SplitDetail
     from memd_client.messages import Progress
+
+
+GAP = 2
+"""Columns between two cells."""
+
+MIN_PATH_WIDTH = 16
+"""Columns a shortened path keeps in a table: `/home/…/notes.md` names the place and the file."""
+
+ELLIPSIS = "…"
+
+_WORDS = re.compile(r"(?<!\d)\s+")
+"""Between words; a number and its unit are one."""
+
+
+def shorten_middle(text: str, width: int) -> str:
+    """Return text of at most `width` columns; a longer one has `…` in its middle, and more of its end is kept."""
+    if cells(text) <= width:
+        return text
+    begin = _first_cells(text, (width - 1) // 3)
+    end = _first_cells(text[::-1], width - 1 - cells(begin))[::-1]
+    return begin + ELLIPSIS + end
+
+
+def _first_cells(text: str, width: int) -> str:
+    """Return the beginning of a text that takes at most so many columns."""
+    taken = 0
+    for place, char in enumerate(text):
+        taken += cells(char)
+        if taken > width:
+            return text[:place]
+    return text
+
+
+def table_lines(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, shorten: Collection[str] = ()
+) -> list[Line]:
+    """Return a table as lines of at most `width` columns: the first column is a name, the others are figures."""
+    grid = [[printable(cell, "") for cell in each] for each in rows]
+    widths = _fitting_widths(heads, grid, width, shorten)
+    if widths is None:
+        return [each for row in grid for each in _block(heads, row, width)]
+    lines = [line((text, "heads")) for text in _grid_row(heads, widths)]
+    for row in grid:
+        lines += [line(text) for text in _grid_row(row, widths)]
+    return lines
+
+
+def _fitting_widths(
+    heads: Sequence[str], grid: Sequence[Sequence[str]], width: int, shorten: Collection[str]
+) -> list[int] | None:
+    """Return the columns' widths; None if the table doesn't fit.
+
+    Columns that may be shortened give way first, down to `MIN_PATH_WIDTH`, then the widest, down to its longest word.
+    """
+    columns = [[head, *(row[place] for row in grid)] for place, head in enumerate(heads)]
+    widths = [max(map(cells, column)) for column in columns]
+    least = [max(cells(word) for cell in column for word in _WORDS.split(cell)) for column in columns]
+    for place, head in enumerate(heads):
+        if head in shorten:
+            least[place] = min(least[place], max(MIN_PATH_WIDTH, cells(head)))
+    room = width - GAP * (len(heads) - 1)
+    if sum(least) > room:
+        return None
+    while sum(widths) > room:
+        wider = [place for place in range(len(widths)) if widths[place] > least[place]]
+        widths[max(wider, key=lambda place: (heads[place] in shorten, widths[place]))] -= 1
+    return widths
+
+
+def _grid_row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Return a row as lines of text: the first cell on its left, the others on their right."""
+    wrapped = [_wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
+    height = max(map(len, wrapped))
+    texts = []
+    for number in range(height):
+        parts = [part[number] if number < len(part) else "" for part in wrapped]
+        gaps = [" " * (width - cells(part)) for part, width in zip(parts, widths, strict=True)]
+        filled = [parts[0] + gaps[0], *(gap + part for gap, part in zip(gaps[1:], parts[1:], strict=True))]
+        texts.append((" " * GAP).join(filled).rstrip())
+    return texts
+
+
+def _wrap(cell: str, width: int) -> list[str]:
+    """Return a cell's lines, wrapped between words; a word that is wider is shortened."""
+    if cells(cell) <= width:
+        return [cell]
+    lines = [""]
+    for word in _WORDS.split(cell):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if cells(joined) <= width:
+            lines[-1] = joined
+        elif lines[-1]:
+            lines.append(shorten_middle(word, width))
+        else:
+            lines[-1] = shorten_middle(word, width)
+    return lines
+
+
+def _block(heads: Sequence[str], row: Sequence[str], width: int) -> list[Line]:
+    """Return a row of a table that doesn't fit: its name, and below it every other cell with its head."""
+    room = width - GAP
+    name = shorten_middle(row[0], width - cells(heads[0]) - 1)
+    lines = [line((f"{heads[0]} ", "label"), (name, "title"))]
+    parts: list[str] = []
+    for head, cell in zip(heads[1:], row[1:], strict=True):
+        if not cell:
+            continue
+        part = " ".join([head, *(shorten_middle(word, room) for word in cell.split())])
+        if parts and cells(DOT.join([*parts, part])) > room:
+            lines.append(Line(dotted(*parts), GAP))
+            parts = []
+        parts.append(part)
+    return [*lines, Line(dotted(*parts), GAP)]
+
 
 STYLES = {
     "title": "bold",
@@ -110,10 +223,8 @@ class Stream:
         self, heads: Sequence[str], rows: Sequence[Sequence[str]], shorten: Collection[str] = ()
     ) -> None:
         """Print a table: the first column is a name, the others are figures; see `tables.table_lines`."""
-        if self.terminal:
-            self.lines(table_lines(heads, rows, self.console.width, shorten))
-        else:
-            self.write(_plain_table(heads, rows))
+        width = self.console.width if self.terminal else sys.maxsize
+        self.lines(table_lines(heads, rows, width, shorten))
 
     def write(self, text: str) -> None:
         """Write text as it is."""
@@ -202,6 +313,12 @@ class Output:
         indent = 2 if self.out.terminal else None
         self.out.write(json.dumps(_finite(value), indent=indent, allow_nan=False) + "\n")
 
+    def reply(self, reply: object) -> None:
+        """Print a reply of the daemon field by field, as `document` does."""
+        from memd_client.wire import to_wire
+
+        self.document(to_wire(reply))
+
     def text(self, text: str) -> None:
         """Print text unchanged; a terminal gets it made harmless and ended with a newline."""
         if not self.out.terminal:
@@ -266,19 +383,6 @@ def _styled(pieces: Iterable[Piece]) -> Text:
     for piece in pieces:
         text.append(_text_of(piece), "" if isinstance(piece, str) else STYLES[piece[1]])
     return text
-
-
-def _plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table as text with columns two spaces apart."""
-    grid = [[printable(cell, "") for cell in each] for each in (heads, *rows)]
-    widths = [max(cells(each[place]) for each in grid) for place in range(len(heads))]
-    return "".join("  ".join(_fitted(each, widths)).rstrip() + "\n" for each in grid)
-
-
-def _fitted(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Return a row's cells filled up to their widths: the first on its right, the others on their left."""
-    gaps = [" " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)]
-    return [row[0] + gaps[0], *(gap + cell for gap, cell in zip(gaps[1:], row[1:], strict=True))]
 
 
 def _finite(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memd.cli.wording import printable, size
+from memd.cli.lines import printable, size
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from memd.cli.arguments import examples
 from memd.cli.connect import Session
-from memd.cli.index import print_reply
+from memd.cli.indexing import print_reply
 from memd.cli.lines import BLANK, Line, line, row
-from memd.cli.options import examples
 from memd.cli.progress import agent_first
 from memd_client.errors import IndexIOError
 

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memd.cli.connect import Session
-from memd.cli.highlight import marked, pattern_for
-from memd.cli.lines import (
-    BLANK,
-    Line,
-    Piece,
-    dotted,
-    embedder,
-    fallback_pieces,
-    filling_pieces,
-    line,
-    since,
-)
-from memd.cli.options import (
+from memd.cli.arguments import (
     ALL_AGENTS,
     MAX_PATH_CHARS,
     MAX_RESULTS,
@@ -29,23 +18,180 @@ from memd.cli.options import (
     at_most,
     examples,
     json_option,
+    search_text,
     utf8,
 )
-from memd.cli.searched_agents import summary_lines, with_options
-from memd.cli.texts import search_text
-from memd.cli.wording import count, span
+from memd.cli.connect import Session, offer_sample
+from memd.cli.lines import (
+    BLANK,
+    Line,
+    Piece,
+    count,
+    dotted,
+    embedder,
+    fallback_pieces,
+    filling_pieces,
+    line,
+    since,
+    span,
+)
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Sequence
 
-    from memd.cli.connect import MemoryClient
     from memd.cli.output import Output
-    from memd_client.messages import Degraded, Hit, SearchAgentsReply, SearchReply
+    from memd_client import Client
+    from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply
+
+
+_STOP_WORDS = """
+a an and are as at be but by did do does for from had has have how i if in is it its me my not of on or our so
+that the their them then there they this to was we were what when where which who why will with you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Marked they would only be noise, so they are marked only where a question has no other word."""
+
+WORD = re.compile(r"[^\W_]+")
+WIDE = re.compile(
+    "[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
+)
+"""Runs of scripts written without spaces: Thai, Hangul, kana, Han."""
+
+ENDINGS = ("ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "e", "y")
+MIN_STEM = 4
+"""Letters that are left of a word at least: shorter stems match too much."""
+
+
+def pattern_for(query: str) -> re.Pattern[str] | None:
+    """Return what finds the words of a question in a text, in any inflection; None where it has no words."""
+    wide = WIDE.findall(query)
+    words = [word.casefold() for word in WORD.findall(WIDE.sub(" ", query))]
+    telling = [word for word in words if word not in STOP_WORDS] or words
+    parts = [re.escape(piece) for run in wide for piece in _pairs(run)]
+    parts += [rf"(?<![^\W_]){re.escape(_stem(word))}[^\W_]*" for word in telling if len(word) > 2]
+    parts += [rf"(?<![^\W_]){re.escape(word)}(?![^\W_])" for word in telling if len(word) <= 2]
+    if not parts:
+        return None
+    longest_first = sorted(set(parts), key=lambda part: (-len(part), part))
+    return re.compile("|".join(longest_first), re.IGNORECASE)
+
+
+def marked(text: str, pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
+    """Return a text in pieces, those that match marked."""
+    if pattern is None:
+        return (text,)
+    pieces: list[Piece] = []
+    end = 0
+    for match in pattern.finditer(text):
+        pieces += [text[end : match.start()], (match.group(), "match")]
+        end = match.end()
+    pieces.append(text[end:])
+    return tuple(piece for piece in pieces if piece)
+
+
+def _pairs(run: str) -> list[str]:
+    """Return the overlapping pairs of a run, or the run itself where it is shorter than three."""
+    return [run] if len(run) < 3 else [run[place : place + 2] for place in range(len(run) - 1)]
+
+
+def _stem(word: str) -> str:
+    """Return a word without its ending, where enough of it is left."""
+    if any(char.isdigit() for char in word):
+        return word
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
+            return word[: -len(ending)]
+    return word
+
 
 SNIPPET_INDENT = 2
 BECAUSE = "because: "
 BECAUSE_INDENT = SNIPPET_INDENT + len(BECAUSE)
+
+Notice = tuple[str, tuple[Piece, ...], str]
+"""A label, what it says, and a hint or nothing."""
+
+
+def summary_lines(reply: SearchAgentsReply, now_ms: int) -> list[Line]:
+    """Return how many hits and agents there are, how the agents were searched, and what is missing."""
+    searched = [row for row in reply.agents if row.error is None]
+    how = {(row.mode, _embedder_of(row)) for row in searched}
+    mode, embedder_name = next(iter(how)) if len(how) == 1 else ("", "")
+    lines = [
+        line(
+            *dotted(
+                (count(len(reply.hits), "hit"), "title"),
+                f"{count(len(searched), 'agent')} searched",
+                mode,
+                span(reply.took_ms),
+                embedder_name,
+            )
+        )
+    ]
+    notices: dict[Notice, list[str]] = {}
+    for row in reply.agents:
+        if row.empty is not None and not reply.hits:
+            notices.setdefault(("no hits", (row.empty.message,), with_options(row.empty.hint)), []).append(
+                row.agent
+            )
+        for notice in _agent_notices(row, now_ms, with_mode=len(how) > 1):
+            notices.setdefault(notice, []).append(row.agent)
+    for (label, pieces, hint), agents in notices.items():
+        lines += _notice_lines(label, (*_whose(agents, reply.agents), *pieces), hint)
+    return lines
+
+
+def with_options(hint: str) -> str:
+    """Return a hint of the daemon with the command line's name of a parameter."""
+    return hint.replace("min_score", "--min-score")
+
+
+def _whose(agents: Sequence[str], rows: Sequence[SearchedAgent]) -> tuple[Piece, ...]:
+    """Return the names that stand before a notice; none if it is about all agents."""
+    return () if len(agents) == len(rows) > 1 else ((f"{', '.join(agents)}: ", "title"),)
+
+
+def _agent_notices(row: SearchedAgent, now_ms: int, *, with_mode: bool) -> Iterator[Notice]:
+    """Return what is to be said of one agent's search."""
+    if row.error is not None:
+        yield "error", (f"{row.error.message} ({row.error.code})",), row.error.hint
+        return
+    if with_mode:
+        yield "mode", dotted(row.mode, _embedder_of(row)), ""
+    yield from _notices(row, now_ms)
+
+
+def _notices(found: SearchReply | SearchedAgent, now_ms: int, *, with_age: bool = False) -> Iterator[Notice]:
+    """Return what a search lacks; with the age of the oldest change if wanted."""
+    if found.fallback is not None:
+        yield "fallback", fallback_pieces(found.fallback, _embedder_of(found), now_ms), ""
+    if found.degraded is not None:
+        degraded = found.degraded
+        yield "degraded", (degraded.reason, (since(degraded, now_ms), "quiet")), degraded.hint
+    if found.partial:
+        yield "partial", ("time was up before everything was looked at",), ""
+    if found.pending is not None:
+        pending = found.pending
+        waiting = dotted(
+            f"{count(pending.files, 'changed file')} not read yet" if pending.files else None,
+            f"{count(pending.chunks, 'chunk')} still without a vector" if pending.chunks else None,
+            (f"the oldest for {span(pending.oldest_ms)}", "quiet")
+            if with_age and pending.oldest_ms
+            else None,
+        )
+        if waiting:
+            yield "pending", waiting, ""
+
+
+def _notice_lines(label: str, pieces: Iterable[Piece], hint: str) -> list[Line]:
+    lines = [line((f"{label}: ", "warn"), *pieces)]
+    return [*lines, line(("try: ", "label"), hint, indent=SNIPPET_INDENT)] if hint else lines
+
+
+def _embedder_of(found: SearchReply | SearchedAgent) -> str:
+    """Return whose vectors were compared; empty if keywords alone answered."""
+    return "" if found.mode == "keyword" else embedder(found.provider, found.model)
 
 
 @click.command(
@@ -109,9 +255,7 @@ def command(
     with session.client() as client:
         reply = _search(client, session.output, question, agent, limits)
     if as_json:
-        from memd_client.wire import to_wire
-
-        session.output.document(to_wire(reply))
+        session.output.reply(reply)
         return
     from memd_client.messages import SearchAgentsReply
 
@@ -120,13 +264,11 @@ def command(
     else:
         session.output.lines(search_lines(reply, question, session.now_ms()))
     if not reply.hits:
-        from memd.cli.no_memory import offer_sample
-
         offer_sample(session)
 
 
 def _search(
-    client: MemoryClient, output: Output, question: str, agent: str | None, limits: dict[str, Any]
+    client: Client, output: Output, question: str, agent: str | None, limits: dict[str, Any]
 ) -> SearchReply | SearchAgentsReply:
     """Return what the daemon finds in an agent's memory, or in that of all."""
     if agent != ALL_AGENTS:
@@ -152,7 +294,11 @@ def search_lines(reply: SearchReply, query: str, now_ms: int) -> list[Line]:
                 *dotted(*(f"{name.removesuffix('_ms')} {span(ms)}" for name, ms in reply.timings.items())),
             )
         )
-    lines.extend(_notices(reply, now_ms))
+    for notice in _notices(reply, now_ms, with_age=True):
+        lines += _notice_lines(*notice)
+    if reply.filling is not None:
+        filling = filling_pieces(reply.filling, reply.space, _embedder_of(reply))
+        lines.append(line(("filling: ", "label"), *filling))
     return lines
 
 
@@ -197,41 +343,5 @@ def _summary(reply: SearchReply) -> tuple[Piece, ...]:
         (count(len(reply.hits), "hit"), "title"),
         reply.mode,
         span(reply.took_ms),
-        _by_whom(reply),
+        _embedder_of(reply),
     )
-
-
-def _by_whom(reply: SearchReply) -> str:
-    """Return whose vectors were compared; empty where words alone answered."""
-    return "" if reply.mode == "keyword" else embedder(reply.provider, reply.model)
-
-
-def _notices(reply: SearchReply, now_ms: int) -> list[Line]:
-    """Return what the answer lacks, and the way out."""
-    lines: list[Line] = []
-    if reply.fallback is not None:
-        lines.append(line(("fallback: ", "warn"), *fallback_pieces(reply.fallback, _by_whom(reply), now_ms)))
-    if reply.degraded is not None:
-        lines.extend(_degraded_lines(reply.degraded, now_ms))
-    if reply.partial:
-        lines.append(line(("partial: ", "warn"), "time was up before everything was looked at"))
-    waiting = dotted(
-        f"{count(reply.pending.files, 'changed file')} not read yet" if reply.pending.files else None,
-        f"{count(reply.pending.chunks, 'chunk')} still without a vector" if reply.pending.chunks else None,
-        (f"the oldest for {span(reply.pending.oldest_ms)}", "quiet") if reply.pending.oldest_ms else None,
-    )
-    if waiting:
-        lines.append(line(("pending: ", "warn"), *waiting))
-    if reply.filling is not None:
-        lines.append(
-            line(("filling: ", "label"), *filling_pieces(reply.filling, reply.space, _by_whom(reply)))
-        )
-    return lines
-
-
-def _degraded_lines(degraded: Degraded, now_ms: int) -> list[Line]:
-    """Return why the search was less than the whole, since when, and the way out."""
-    lines = [line(("degraded: ", "warn"), degraded.reason, (since(degraded, now_ms), "quiet"))]
-    if degraded.hint:
-        lines.append(line(("try: ", "label"), degraded.hint, indent=SNIPPET_INDENT))
-    return lines

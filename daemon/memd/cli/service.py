@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from memd.cli.arguments import MAX_LOG_LINES, CommandGroup, examples, json_option
 from memd.cli.connect import Session
-from memd.cli.groups import CommandGroup
 from memd.cli.lines import dotted, row
-from memd.cli.options import MAX_LOG_LINES, examples, json_option
 from memd_client.discovery import log_path, socket_path
 from memd_client.errors import ServiceUnavailableError
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import webbrowser
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 import click
 
-from memd.cli.connect import MemoryClient, Session
-from memd.cli.options import agent_option, examples
+from memd.cli.arguments import agent_option, examples
+from memd.cli.connect import Session
 
 if TYPE_CHECKING:
-    from memd_client.messages import ShowReply
+    pass
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 """One of these is set where a browser can be opened; without a screen Python would run one in the terminal."""
-
-
-class ShowClient(MemoryClient, Protocol):
-    """The part of `memd_client.Client` that opens the page."""
-
-    def show(self, agent: str | None = None) -> ShowReply:
-        """Return where the page is."""
 
 
 @click.command("show", epilog=examples("memctl show", "memctl show --agent main --no-browser"))
@@ -37,7 +30,7 @@ def command(session: Session, agent: str | None, no_browser: bool) -> None:
     whoever opens it first gets the page. With --agent it shows that agent and no other.
     """
     with session.client() as client:
-        reply = cast(ShowClient, client).show(agent)
+        reply = client.show(agent)
     session.output.text(f"{reply.url}\n")
     opened = not no_browser and open_browser(reply.url)
     said = "Opened in your browser" if opened else "Open it in a browser of this machine"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memd.cli.connect import MemoryClient, Session
-from memd.cli.figures import Figures, between
-from memd.cli.lines import BLANK, Line, dotted, line, row
-from memd.cli.options import examples
+from memd.cli.arguments import examples
+from memd.cli.connect import Session
+from memd.cli.lines import BLANK, Line, count, dotted, line, row, size, span
+from memd.cli.metrics import Figures, between
 from memd.cli.watching import watch
-from memd.cli.wording import count, size, span
 
 if TYPE_CHECKING:
     from memd.cli.output import Output
+    from memd_client import Client
     from memd_client.messages import MetricsReply
 
 EVERY_S = 1.0
@@ -57,7 +57,7 @@ class Painter:
     def __init__(self) -> None:
         self._earlier: MetricsReply | None = None
 
-    def paint(self, client: MemoryClient, output: Output) -> None:
+    def paint(self, client: Client, output: Output) -> None:
         """Look, and print what happened since the look before."""
         later = client.metrics()
         show(between(self._earlier, later), output)

@@ -10,13 +10,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from memd.cli.connect import MemoryClient, Session
+from memd.cli.connect import Session
 from memd.cli.lines import BLANK, line
 from memd.cli.output import Output, Stream
 from memd_client.errors import MemdError
 
-Paint = Callable[[MemoryClient, Output], None]
+if TYPE_CHECKING:
+    from memd_client import Client
+
+Paint = Callable[["Client", Output], None]
 """Asks the client and prints what is to be seen."""
 
 Wait = Callable[[float], bool]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from memd.cli.connect import Session
 from memd.cli.main import run
 from memd.cli.output import Output, Stream
+from memd_client import Client
 from memd_client.errors import MemdError
 from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryRecallReply, MemoryStoreReply
 from memd_client.messages import (
@@ -171,12 +172,12 @@ def memctl(
     out, err = io.StringIO(), io.StringIO()
     opened = 0
 
-    def open_client() -> FakeClient:
+    def open_client() -> Client:
         nonlocal opened
         opened += 1
         if refused is not None:
             raise refused
-        return client
+        return cast(Client, client)
 
     streams = [Stream(file, terminal=terminal, colour=colour, width=width) for file in (out, err)]
     session = Session(

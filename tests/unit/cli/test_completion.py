@@ -1,4 +1,4 @@
-"""`memctl completion`: scripts a shell takes, and names from the daemon only where it answers at once."""
+"""Completion in shells, and `memctl help`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,60 @@ from typing import Any
 import click
 import pytest
 
-from memd.cli import get, search
-from memd.cli.known_names import agent_ids, model_refs
+from memd.cli import notes, search
+from memd.cli.completion import agent_ids, model_refs
+from memd.cli.main import root
 from memd_client.errors import DaemonUnreachableError
 from memd_client.facts import FactRow, FactsReply
 from memd_client.messages import ModelFile, ModelReply
 from tests.unit.cli.stage import MAIN, memctl, status_of
+
+
+def command_lines(context: click.Context, above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return the words of every command below a group."""
+    lines = [above]
+    group = context.command
+    if isinstance(group, click.Group):
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            lines += command_lines(click.Context(command, context, name), (*above, name))
+    return lines
+
+
+LINES = command_lines(click.Context(root))
+
+
+def test_commands_of_all_levels_are_tried() -> None:
+    assert {(), ("search",), ("facts",), ("facts", "add"), ("help",)} <= set(LINES)
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_help_of_a_command_is_what_its_option_prints(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    memctl(*words, "--help")
+    printed = capsys.readouterr().out
+    ran = memctl("help", *words)
+
+    assert (ran.code, ran.err, ran.opened) == (0, "", 0)
+    assert ran.out == printed
+    assert f"Usage: memctl {' '.join(words)}" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["serch"], "No such command 'serch'. Did you mean 'search'?", "memctl --help"),
+        (["facts", "ad"], "No such command 'ad'. Did you mean 'add'?", "memctl facts --help"),
+        (["search", "lease"], "`memctl search` has no command 'lease'.", "memctl search --help"),
+    ],
+)
+def test_help_of_an_unknown_command_is_a_wrong_call(words: list[str], message: str, hint: str) -> None:
+    ran = memctl("help", *words)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"error: {message}\n  try: {hint}\n  code: usage\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -93,7 +141,7 @@ def test_all_is_completed_as_the_agent_of_a_search_alone(runs: Any) -> None:
         ["all"],
         ["main"],
     ]
-    assert completed(get.command, "") == ["main"]
+    assert completed(notes.get, "") == ["main"]
 
 
 def test_without_a_daemon_nothing_is_completed_and_none_is_started(

@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 
-from memd.cli.checks.finding import OK, WARNING, WRONG, Finding
-from memd.cli.checks.installed import check_folders, check_leftovers, check_programs, check_settings
-from memd.cli.checks.machine import check_clock
-from memd.cli.checks.memory import check_memory
+from memd.cli.checks.agents import check_memory
+from memd.cli.checks.installation import (
+    OK,
+    WARNING,
+    WRONG,
+    Finding,
+    check_clock,
+    check_folders,
+    check_leftovers,
+    check_programs,
+    check_settings,
+)
 from memd.cli.doctor import finding_lines
 from memd_client.errors import DaemonStartError
 from memd_client.messages import AccountStatus, Check, Degraded, DownloadStatus, Problem, Skipped

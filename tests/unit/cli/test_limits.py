@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memd.cli import options, texts
+from memd.cli import arguments
 from memd.lifecycle.notes.daily import MOST_BYTES, day_of, is_key
 from memd.rpc.checks import MAX_RESULTS
 from memd.rpc.methods import search
@@ -74,7 +74,7 @@ def test_a_text_may_be_as_long_as_the_daemon_takes_it(text: Text) -> None:
 
 
 def test_a_note_is_measured_in_the_daemons_bytes() -> None:
-    assert options.MAX_NOTE_BYTES == MOST_BYTES
+    assert arguments.MAX_NOTE_BYTES == MOST_BYTES
     assert asked(["note", "{}"], "é" * (MOST_BYTES // 2)).code == 0
     assert asked(["note", "{}"], "é" * (MOST_BYTES // 2 + 1)).opened == 0
 
@@ -92,7 +92,7 @@ def test_a_key_is_one_for_both(value: str) -> None:
 
 
 def test_the_range_of_results_is_the_daemons() -> None:
-    assert options.MAX_RESULTS == MAX_RESULTS
+    assert arguments.MAX_RESULTS == MAX_RESULTS
 
 
 NUMBERS = [
@@ -161,5 +161,5 @@ def test_a_query_with_nothing_to_find_is_refused(query: str, reason: str) -> Non
 
 @pytest.mark.parametrize("query", ["x", "日", "C++", "§ 5", "😀", "$"])
 def test_a_query_with_something_to_find_is_sent(query: str) -> None:
-    assert texts.search_text([query]) == query
+    assert arguments.search_text([query]) == query
     assert memctl("search", query, search=found()).opened == 1

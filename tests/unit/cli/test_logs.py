@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.cli.log_records import Record, parse_journal, parse_line, record_lines
-from memd.cli.log_sources import FileLog, JournalLog, find_log
+from memd.cli.logs import FileLog, JournalLog, Record, find_log, parse_journal, parse_record, record_lines
 from memd.service.logfile import LogStream
 from memd_client.errors import LogUnavailableError
 from tests.unit.cli.stage import memctl
@@ -31,7 +30,7 @@ def everything(_: Record) -> bool:
 
 def shown(text: str) -> list[str]:
     """Return a line of the log as it is worded for a reader in Greenwich."""
-    lines = record_lines(parse_line(text), lambda moment: moment.astimezone(UTC))
+    lines = record_lines(parse_record(text), lambda moment: moment.astimezone(UTC))
     return [
         "|".join(
             piece if isinstance(piece, str) else piece[0]
@@ -64,7 +63,7 @@ def test_a_traceback_stands_below_its_event() -> None:
     "text", ["Traceback (most recent call last):", "[1, 2]", '{"event": 3}', "{", "[" * 100_000]
 )
 def test_a_line_that_is_no_event_is_shown_as_it_is_at_every_level(text: str) -> None:
-    record = parse_line(text)
+    record = parse_record(text)
 
     assert shown(text) == [text]
     assert record.is_at_least("error")
@@ -74,7 +73,7 @@ def test_a_line_that_is_no_event_is_shown_as_it_is_at_every_level(text: str) -> 
 def test_a_level_leaves_out_what_is_less_serious() -> None:
     levels = ["debug", "info", "warning", "error", "critical"]
 
-    wanted = [level for level in levels if parse_line(event("x", level)).is_at_least("warning")]
+    wanted = [level for level in levels if parse_record(event("x", level)).is_at_least("warning")]
 
     assert wanted == ["warning", "error", "critical"]
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from memd.cli.figures import AgentFigures, Figures, ModelFigures, RequestFigures, between
+from memd.cli.metrics import AgentFigures, Figures, ModelFigures, RequestFigures, between
 from tests.unit.cli.figure_maker import figures
 from tests.unit.cli.stage import memctl
 

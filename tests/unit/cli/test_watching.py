@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,6 +15,7 @@ from memd.cli.connect import Session, open_watcher
 from memd.cli.output import Output, Stream
 from memd.cli.top import Painter
 from memd.cli.watching import was_q_pressed, watch
+from memd_client import Client
 from memd_client.errors import AgentUnknownError, DaemonUnreachableError, MemdError
 from memd_client.messages import MetricsReply
 from tests.unit.cli.figure_maker import figures
@@ -42,9 +44,8 @@ def watched(first: FakeClient, then: FakeClient, looks: int, seen: list[str]) ->
     """Watch `top` for some looks; what each wait finds on the screen goes to `seen`."""
     screen = io.StringIO()
     streams = [Stream(screen, terminal=True, colour=False, width=80) for _ in range(2)]
-    session = Session(
-        lambda: first, Output(streams[0], streams[1], lambda: 0.0), lambda: NOW_MS, lambda: then
-    )
+    output = Output(streams[0], streams[1], lambda: 0.0)
+    session = Session(lambda: cast(Client, first), output, lambda: NOW_MS, lambda: cast(Client, then))
     place = 0
 
     def wait(seconds: float) -> bool:
@@ -106,8 +107,9 @@ def test_ctrl_c_gives_the_terminal_back_and_is_told_by_the_exit_code() -> None:
 
     screen = io.StringIO()
     stream = Stream(screen, terminal=True, colour=False, width=80)
+    output = Output(stream, stream, lambda: 0.0)
     session = Session(
-        lambda: Script(figures(1)), Output(stream, stream, lambda: 0.0), lambda: NOW_MS, Interrupted
+        lambda: cast(Client, Script(figures(1))), output, lambda: NOW_MS, lambda: cast(Client, Interrupted())
     )
 
     with pytest.raises(KeyboardInterrupt):

@@ -219,38 +219,38 @@ def test_what_a_block_raises_comes_out_as_it_is(server: ServerThread) -> None:
         trio.run(fail_inside, trio_client.Client(server.path), ZeroDivisionError())
 
 
-def test_under_trio_no_cancellation_from_outside_takes_the_place_of_an_exception(
+async def fail_in_a_cancelled_block(path: Path) -> None:
+    with trio.CancelScope() as scope:
+        async with trio_client.Client(path) as client:
+            await client.hello()
+            scope.cancel()
+            raise ZeroDivisionError
+
+
+async def test_under_trio_no_cancellation_from_outside_takes_the_place_of_an_exception(
     server: ServerThread,
 ) -> None:
-    async def main() -> None:
-        with trio.CancelScope() as scope:
-            async with trio_client.Client(server.path) as client:
-                await client.hello()
-                scope.cancel()
-                raise ZeroDivisionError
-
     with pytest.raises(ZeroDivisionError):
-        trio.run(main)
+        await fail_in_a_cancelled_block(server.path)
 
 
-def test_under_trio_a_cancelled_block_ends_and_what_it_cleans_up_may_still_ask(server: ServerThread) -> None:
+async def test_under_trio_a_cancelled_block_ends_and_what_it_cleans_up_may_still_ask(
+    server: ServerThread,
+) -> None:
     seen: list[str] = []
 
-    async def main() -> None:
-        with trio.CancelScope() as scope:
-            async with trio_client.Client(server.path) as client:
-                await client.hello()
-                scope.cancel()
-                try:
-                    await client.search("wait")
-                finally:
-                    with trio.CancelScope(shield=True):
-                        seen.append((await client.search("last words")).hits[0].snippet)
-        assert scope.cancelled_caught
-
-    trio.run(main)
+    with trio.CancelScope() as scope:
+        async with trio_client.Client(server.path) as client:
+            await client.hello()
+            scope.cancel()
+            try:
+                await client.search("wait")
+            finally:
+                with trio.CancelScope(shield=True):
+                    seen.append((await client.search("last words")).hits[0].snippet)
+    assert scope.cancelled_caught
     assert seen == ["last words"]
-    server.wait_until(lambda: server.facts.connections() == 0)
+    await trio.to_thread.run_sync(server.wait_until, lambda: server.facts.connections() == 0)
 
 
 def test_under_asyncio_a_timeout_of_the_callers_own_stops_the_request(server: ServerThread) -> None:

@@ -1,14 +1,18 @@
-"""The blocking client: the contract of all clients, and what threads, signals and forks add to it."""
+"""The blocking client: the contract of all clients, retries, and hints on errors."""
 
 from __future__ import annotations
 
+import copy
+import inspect
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,19 +20,27 @@ from typing import Any
 import pytest
 
 from memd.rpc.limits import Limits
+from memd_client import life_requests, requests
+from memd_client.ask import LONG_SILENCE_S, REPLY_S, Ask
+from memd_client.async_methods import AsyncMethods
 from memd_client.blocking import Client
 from memd_client.errors import (
+    AgentUnknownError,
     BadParamsError,
     ConnectionLostError,
+    DaemonUnreachableError,
     DeadlineExceededError,
     FrameInvalidError,
     FrameTooBigError,
+    IdleTimeoutError,
     MemdError,
     SocketPathError,
     TooManyConnectionsError,
     TooManyRequestsError,
 )
 from memd_client.framing import FrameDecoder, encode_frame
+from memd_client.messages import REQUESTS, EmbedParams, EmbedReply
+from memd_client.methods import Methods
 from tests.contracts.client import ClientContract
 from tests.contracts.client_streams import StreamContract
 from tests.support.scripted_daemon import ScriptedDaemon, answer_hello
@@ -327,3 +339,119 @@ def test_importing_the_client_loads_no_event_loop() -> None:
         "importlib.metadata",
     }
     assert names & heavy == set()
+
+
+def raised_again(error: MemdError) -> MemdError:
+    """Return an error that was caught and raised twice."""
+    for _ in range(2):
+        try:
+            raise error
+        except MemdError as caught:
+            error = caught
+    return error
+
+
+@pytest.mark.parametrize(
+    "passed_on",
+    [
+        raised_again,
+        copy.copy,
+        copy.deepcopy,
+        lambda error: pickle.loads(pickle.dumps(error)),
+        lambda error: MemdError.from_wire(error.to_wire()),
+    ],
+    ids=["raised again", "copied", "deeply copied", "pickled", "sent"],
+)
+def test_an_error_passed_on_shows_its_own_hint_once(passed_on: Callable[[MemdError], MemdError]) -> None:
+    error = passed_on(AgentUnknownError("there is no agent anna", hint="Known agents: main."))
+
+    shown = "".join(traceback.format_exception(error))
+
+    assert type(error) is AgentUnknownError
+    assert shown.count("hint: ") == 1
+    assert shown.endswith("there is no agent anna\nhint: Known agents: main.\n")
+    assert str(error) == "there is no agent anna"
+
+
+def test_an_uncaught_error_ends_a_program_with_its_hint() -> None:
+    script = "from memd_client import Client; Client('/tmp/memd-none/s').search('kettle')"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == f"hint: {DaemonUnreachableError.hint}"
+    assert "kettle" not in ended.stderr.splitlines()[-2]
+
+
+BUILDERS = {
+    name: found
+    for module in (requests, life_requests)
+    for name, found in vars(module).items()
+    if inspect.isfunction(found) and name in REQUESTS
+}
+
+
+def test_every_request_can_be_built_and_is_a_method_of_every_client() -> None:
+    names = set(REQUESTS) - {"cancel", "subscribe"}  # both are said by what a client does with a request
+
+    assert names - BUILDERS.keys() == set()
+    assert names - set(dir(Methods)) == set()
+    assert names - set(dir(AsyncMethods)) == set()
+
+
+@pytest.mark.parametrize("name", sorted(BUILDERS))
+def test_a_request_bears_its_own_name_and_the_types_of_the_protocol(name: str) -> None:
+    build = BUILDERS[name]
+    needed = {
+        parameter.name: "x" if parameter.annotation == "str" else ()
+        for parameter in inspect.signature(build).parameters.values()
+        if parameter.default is inspect.Parameter.empty
+    }
+    ask = build(**needed)
+
+    assert ask.method == name
+    assert (type(ask.params), ask.reply) == REQUESTS[name]
+    assert repr(ask) == f"<Ask {name}>"
+
+
+def test_the_clients_agent_is_filled_in_where_none_is_named() -> None:
+    assert requests.search("x").wire("mine")["agent"] == "mine"
+    assert requests.search("x", agent="other").wire("mine")["agent"] == "other"
+    assert requests.search("x", agent="").wire("mine")["agent"] == "mine"
+    assert requests.search("x").wire(None)["agent"] is None
+    assert requests.status().wire("mine")["agent"] is None
+    assert requests.subscribe().wire("mine")["agent"] is None
+    assert requests.metrics().wire("mine") == {}
+
+
+def test_patience_fits_the_request() -> None:
+    assert requests.get("a").wait_s(30) == 30
+    assert requests.search("x", deadline_ms=60_000).wait_s(30) == 60 + REPLY_S
+    assert requests.search("x", deadline_ms=10).wait_s(30) == 30
+    assert requests.index().wait_s(30) == LONG_SILENCE_S
+    assert requests.index().wait_s(1000) == 1000
+    assert requests.subscribe().wait_s(30) is None
+    assert all(build.wait_s(None) is None for build in (requests.hello(), requests.index()))
+
+
+@pytest.mark.parametrize(
+    ("error", "repeatable", "once"),
+    [
+        (ConnectionLostError("x"), True, False),
+        (ConnectionLostError("x", data={"sent": False}), True, True),
+        (IdleTimeoutError("x"), True, True),
+        (DeadlineExceededError("x"), False, False),
+        (MemdError("x"), False, False),
+    ],
+)
+def test_only_a_lost_connection_is_a_reason_to_send_again(
+    error: MemdError, repeatable: bool, once: bool
+) -> None:
+    params = EmbedParams(texts=[])
+    assert Ask("embed", params, EmbedReply).may_repeat(error) is repeatable
+    assert Ask("embed", params, EmbedReply, repeatable=False).may_repeat(error) is once
+
+
+@pytest.mark.parametrize("result", [{}, {"hits": [3]}, {"hits": 3}, {"hits": None}, {"pending": "x"}])
+def test_a_reply_that_lacks_something_is_named(result: Any) -> None:
+    with pytest.raises(FrameInvalidError, match="reply to search"):
+        requests.search("x").typed(result)

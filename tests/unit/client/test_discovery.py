@@ -29,8 +29,8 @@ from memd_client.errors import DaemonStartError, SocketPathError
 from memd_client.installation import Installation
 from memd_client.link import Link
 from memd_client.unix_socket import open_socket
+from tests.support.scripted_daemon import starter_at
 from tests.support.sockets import short_directory, wait_until
-from tests.support.starter import starter_at
 
 STUB = [sys.executable, "-m", "tests.support.stub_daemon"]
 

@@ -1,6 +1,12 @@
-"""Frames: whole values out of any bytes, and every wrong byte named."""
+"""Frames, and records as values of the wire."""
+
+from __future__ import annotations
 
 import contextlib
+import dataclasses
+from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgpack
 import pytest
@@ -9,6 +15,9 @@ from hypothesis import strategies as st
 
 from memd_client.errors import BadParamsError, FrameInvalidError, FrameTooBigError
 from memd_client.framing import HEADER_BYTES, MAX_FRAME_BYTES, FrameDecoder, encode_frame
+from memd_client.messages import REQUESTS
+from memd_client.record import field, record
+from memd_client.wire import from_wire, to_wire
 
 scalars = (
     st.none()
@@ -149,3 +158,95 @@ def test_a_decoder_says_whether_a_frame_is_begun() -> None:
         begun.append(decoder.waiting_bytes > 0)
 
     assert begun == [False, True, False]
+
+
+PLAIN: dict[type[Any], Any] = {str: "text", int: 3, float: 1.5, bool: True, bytes: b"\x00", dict: {"a": 1}}
+
+
+def example_of(kind: Any) -> Any:
+    """Return a value of a type, with one of everything inside it."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return example_of(next(each for each in inner if each is not NoneType))
+    if origin is list:
+        return [example_of(inner[0])]
+    if origin is dict:
+        return {example_of(inner[0]): example_of(inner[1])}
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{field.name: example_of(hints[field.name]) for field in fields(kind)})
+    return PLAIN.get(kind, "text")
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_reply_is_the_same_after_the_wire(name: str) -> None:
+    _, reply = REQUESTS[name]
+    example = example_of(reply)
+    assert from_wire(reply, to_wire(example)) == example
+
+
+@record
+class Made:
+    """A record."""
+
+    name: str
+    size: int = 3
+    rows: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The same as a dataclass."""
+
+    name: str
+    size: int = 3
+    rows: list[str] = dataclasses.field(default_factory=list)
+
+
+texts = st.text(max_size=5)
+arguments = st.one_of(
+    st.tuples(texts),
+    st.tuples(texts, st.integers()),
+    st.tuples(texts, st.integers(), st.lists(texts, max_size=2)),
+)
+
+
+@given(arguments, st.dictionaries(st.sampled_from(["name", "size", "rows", "other"]), st.none(), max_size=3))
+def test_it_is_made_and_shown_as_a_dataclass_is(values: tuple[object, ...], named: dict[str, None]) -> None:
+    def outcome(kind: type) -> object:
+        try:
+            made = kind(*values, **named)
+        except TypeError:
+            return TypeError
+        return repr(made).partition("(")[2], [getattr(made, each.name) for each in fields(made)]
+
+    assert outcome(Made) == outcome(Plain)
+
+
+def test_equal_values_make_equal_records_of_one_kind() -> None:
+    assert Made("a", rows=["x"]) == Made("a", 3, ["x"])
+    assert Made("a") != Made("b")
+    other: object = Plain("a")
+    assert Made("a") != other
+
+
+def test_every_record_has_a_list_of_its_own() -> None:
+    assert Made("a").rows is not Made("a").rows
+
+
+def test_a_copy_differs_in_what_is_named() -> None:
+    assert replace(Made("a", 4), size=5) == Made("a", 5)
+
+
+def test_a_record_is_never_changed() -> None:
+    made = Made("a")
+    with pytest.raises(FrozenInstanceError):
+        made.size = 4  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        del made.size
+    assert made.size == 3
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(TypeError, match="needs name"):
+        Made()  # type: ignore[call-arg]

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from memd.index.database import Database
-from tests.support.index_writer import write_for_ever
-from tests.support.indexes import broken_rules
+from tests.support.indexes import broken_rules, write_for_ever
 from tests.support.open_indexes import open_and_close
 
 ROUNDS = 6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.page.page_limits import PageLimits
-from tests.support.page_thread import PageThread
+from tests.support.page import PageThread
 from tests.support.sockets import short_directory
 
 

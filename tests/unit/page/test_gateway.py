@@ -10,8 +10,7 @@ import pytest
 
 from memd.page.gateway import OFFERED, without_others
 from memd_client.messages import REQUESTS
-from tests.support.page_thread import PageThread
-from tests.support.page_visitor import Visitor
+from tests.support.page import PageThread, Visitor
 from tests.support.sockets import short_directory
 
 

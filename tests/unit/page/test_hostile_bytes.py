@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.page_thread import PageThread
-from tests.support.page_visitor import Visitor
+from tests.support.page import PageThread, Visitor
 from tests.support.sockets import short_directory
 
 METHODS = [b"GET ", b"POST ", b"CONNECT ", b"OPTIONS * ", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]

@@ -17,8 +17,7 @@ from memd.page.server import PageServer
 from memd.system.events import EVENTS
 from memd_client import Client
 from memd_client.errors import AgentUnknownError, PageUnavailableError, ShuttingDownError
-from tests.support.page_thread import PageThread
-from tests.support.page_visitor import Visitor, read_all
+from tests.support.page import PageThread, Visitor, read_all
 from tests.support.sockets import short_directory
 
 

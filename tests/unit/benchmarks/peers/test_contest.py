@@ -1,17 +1,22 @@
-"""A contest of sides: a peer that fails is named and left out, memd's own failure is everybody's."""
+"""Rounds against peers: the order of turns, the notes, and the table of what came of them."""
 
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
 import pytest
 
+from benchmarks.part import Figure
 from benchmarks.peers.child import ChildError
 from benchmarks.peers.contest import Contest
+from benchmarks.peers.notes import PLANTED, make_questions, planted_name, write_notes
 from benchmarks.peers.rounds import find_planted
+from benchmarks.peers.server import QUESTION_CHARACTERS
 from benchmarks.peers.side import Answer, Indexed, ShellAnswer
+from benchmarks.peers.table import side_figures
 
 
 class ScriptedSide:
@@ -94,3 +99,62 @@ def test_without_memd_there_is_no_contest(moment: str) -> None:
 def test_a_planted_note_counts_by_its_name_wherever_a_side_says_it_is() -> None:
     paths = ["memory/planted-ferry.md", "/tmp/x/memory/planted-rent.md", "memory/note-0001.md"]
     assert find_planted(ScriptedSide(paths=paths)) == 2
+
+
+def figures(rounds: list[dict[str, float]], bar: float | None = None) -> dict[str, Figure]:
+    made = side_figures("k", "searching", "ms", rounds, float, bar)
+    return {figure.key: figure for figure in made}
+
+
+def test_a_ratio_is_taken_within_each_round() -> None:
+    # given a machine that was ten times slower in the second round
+    found = figures([{"memd": 2, "peer": 20}, {"memd": 20, "peer": 200}, {"memd": 2, "peer": 24}], bar=5)
+    # then the ratio didn't change, though the times did
+    assert found["k.peer.times"].value == 10
+    assert (found["k.peer.times"].low, found["k.peer.times"].high) == (10, 12)
+    assert (found["k.memd"].value, found["k.memd"].high) == (2, 20)
+
+
+def test_a_bar_is_missed_below_it() -> None:
+    assert figures([{"memd": 2, "peer": 20}], bar=5)["k.peer.times"].holds is True
+    assert figures([{"memd": 2, "peer": 8}], bar=5)["k.peer.times"].holds is False
+    assert figures([{"memd": 2, "peer": 8}])["k.peer.times"].holds is None
+
+
+def test_a_peer_that_dropped_out_is_judged_by_the_rounds_it_was_in() -> None:
+    # given a peer that is in the first round only
+    found = figures([{"memd": 2, "peer": 20}, {"memd": 4}])
+    # then its figures are that round's
+    assert found["k.peer"].value == 20
+    assert found["k.peer.times"].value == 10
+    assert found["k.memd"].value == 3
+
+
+def test_the_same_chance_writes_the_same_notes(tmp_path: Path) -> None:
+    # given two folders
+    sizes = [write_notes(tmp_path / name, 15, random.Random(3)) for name in ("one", "other")]
+    # then they hold the same
+    texts = [
+        {path.name: path.read_text() for path in (tmp_path / name).iterdir()} for name in ("one", "other")
+    ]
+    assert texts[0] == texts[1]
+    assert sizes[0] == sizes[1] > 15_000
+
+
+def test_every_planted_note_is_there_and_too_long_for_a_question(tmp_path: Path) -> None:
+    # when notes are written
+    write_notes(tmp_path / "notes", 15, random.Random(3))
+    # then each planted one says its sentence, and has more characters than a question may
+    for name, (says, _) in PLANTED.items():
+        text = (tmp_path / "notes" / planted_name(name)).read_text()
+        assert says in text
+        assert len(text) > QUESTION_CHARACTERS
+
+
+def test_questions_differ_and_are_short_enough_to_be_taken_for_questions(tmp_path: Path) -> None:
+    write_notes(tmp_path / "notes", 60, random.Random(3))
+    questions = make_questions(tmp_path / "notes", 400, random.Random(3)) + [
+        question for _, question in PLANTED.values()
+    ]
+    assert len(set(questions)) == 420
+    assert max(map(len, questions)) <= QUESTION_CHARACTERS

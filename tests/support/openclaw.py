@@ -1,0 +1,411 @@
+"""OpenClaw itself in a throwaway home, with our plugin installed from a folder; skipped where npm can't get it.
+
+OpenClaw and its Node come from npm into the cache of `tests.support.node`, once (`benchmarks.peers.install` does it).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import pytest
+
+from benchmarks.peers.install import OpenClawPackage, PeerMissingError, install_openclaw
+from tests.support.homes import StateHome
+from tests.support.node import locked, npm_cache
+from tests.support.provider_dialects import Asked
+from tests.support.provider_errors import Reply
+from tests.support.provider_wire import listening
+from tests.support.tree import ROOT
+
+MODEL: Final = "scripted"
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """The model answers, and its turn is over."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The model calls a tool, and is asked again with what that returned."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What the model was sent."""
+
+    system: str
+    prompt: str
+    tools: tuple[str, ...]
+    results: tuple[str, ...] = ()
+
+
+Script = Callable[[Conversation], Say | Call]
+
+
+class ModelServer:
+    """One server. `asked` holds every conversation it was sent, oldest first."""
+
+    def __init__(self, script: Script) -> None:
+        self.closing = threading.Event()
+        self.asked: list[Conversation] = []
+        self.url = ""
+        self._script = script
+
+    def answer(self, asked: Asked) -> tuple[Reply, None]:
+        """Return what the script makes of a request, as a stream of events."""
+        if not asked.path.endswith("/chat/completions"):
+            return Reply(404, b"{}", {"Content-Type": "application/json"}), None
+        conversation = _read(json.loads(asked.body))
+        self.asked.append(conversation)
+        body = _stream(self._script(conversation), len(self.asked))
+        return Reply(200, body, {"Content-Type": "text/event-stream"}), None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Collects what the messages of a request say."""
+
+    system: list[str] = field(default_factory=list)
+    prompt: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Take one message in."""
+        text = _text(message.get("content"))
+        match message.get("role"):
+            case "system" | "developer":
+                self.system.append(text)
+            case "user":
+                self.prompt.append(text)
+            case "tool":
+                self.results.append(text)
+
+
+@contextmanager
+def modelling(script: Script) -> Iterator[ModelServer]:
+    """Give a server of a model that follows a script."""
+    server = ModelServer(script)
+    with listening(server) as url:
+        server.url = url
+        yield server
+
+
+def _read(body: dict[str, Any]) -> Conversation:
+    reader = _Reader()
+    for message in body["messages"]:
+        reader.take(message)
+    tools = tuple(tool["function"]["name"] for tool in body.get("tools", []))
+    return Conversation("\n".join(reader.system), "\n".join(reader.prompt), tools, tuple(reader.results))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content)
+    return str(content or "")
+
+
+def _stream(act: Say | Call, number: int) -> bytes:
+    """Return a whole reply as server-sent events."""
+    if isinstance(act, Say):
+        delta: dict[str, Any] = {"role": "assistant", "content": act.text}
+        reason = "stop"
+    else:
+        function = {"name": act.tool, "arguments": json.dumps(act.arguments)}
+        call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
+        delta = {"role": "assistant", "content": None, "tool_calls": [call]}
+        reason = "tool_calls"
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    chunks = [
+        _chunk(number, [{"index": 0, "delta": delta, "finish_reason": None}]),
+        _chunk(number, [{"index": 0, "delta": {}, "finish_reason": reason}]),
+        _chunk(number, [], usage=usage),
+    ]
+    return b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks) + b"data: [DONE]\n\n"
+
+
+def _chunk(number: int, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    head = {
+        "id": f"chat_{number}",
+        "object": "chat.completion.chunk",
+        "created": 1_795_000_000,
+        "model": MODEL,
+    }
+    return {**head, "choices": choices, **more}
+
+
+PLUGIN: Final = ROOT / "client" / "openclaw-plugin"
+NODE_CLIENT: Final = ROOT / "client" / "node"
+
+RUN_S: Final = 180.0
+"""A command on a busy machine; an agent's turn takes ten seconds or so, most of them OpenClaw's start."""
+
+INSTALL_S: Final = 300.0
+
+
+RECORD: Final = """
+import { readdir } from "node:fs/promises";
+const dist = process.argv[2];
+const name = (await readdir(dist)).find((file) => /^memory-artifact-provenance-.*\\.mjs$/.test(file));
+const module = await import(`${dist}/${name}`);
+const record = Object.values(module).find((member) => member.name === "recordMemoryArtifactWriteProvenance");
+for (const [workspaceDir, relativePath, originClass] of JSON.parse(process.argv[3])) {
+  const text = { contentBefore: "", contentAfter: "written by a tool", observedAt: Date.now() };
+  await record({ workspaceDir, relativePath, originClass, ...text });
+}
+process.exit(0);
+"""
+"""Has OpenClaw's own function record who wrote files, as its file tools do."""
+
+
+@functools.cache
+def openclaw() -> OpenClawPackage:
+    """Return OpenClaw and its Node; skip where npm can't get them."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed, which would get OpenClaw")
+    cache = npm_cache()
+    try:
+        with locked(cache / "openclaw"):
+            return install_openclaw(cache)
+    except PeerMissingError as missing:
+        pytest.skip(f"OpenClaw can't be had: {missing}")
+
+
+def plugin_folder(where: Path) -> Path:
+    """Return a copy of the plugin as it is after `npm install` in the checkout; skip where npm can't."""
+    for source in (NODE_CLIENT, PLUGIN):
+        shutil.copytree(source, where / source.name, ignore=shutil.ignore_patterns("node_modules"))
+    folder = where / PLUGIN.name
+    command = ["npm", "install", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        pytest.skip(f"npm can't install the plugin's dependency: {error}")
+    if done.returncode != 0:
+        pytest.skip(f"npm can't install the plugin's dependency: {done.stderr.strip()[-300:]}")
+    return folder
+
+
+class OpenClawHome:
+    """OpenClaw on the state directory of a `StateHome`: what a user types, and what comes of it."""
+
+    def __init__(self, home: StateHome) -> None:
+        self.home = home
+        self._package = openclaw()
+
+    def run(self, *arguments: str, ok: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command, and return what came of it."""
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.home.root,
+            env=self.environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+        )
+        assert not ok or done.returncode == 0, f"{arguments}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return done
+
+    def node(self, *arguments: str | Path) -> str:
+        """Run a script by OpenClaw's Node in its surroundings, and return what it printed."""
+        command = [self._package.node, *arguments]
+        done = subprocess.run(
+            command,
+            cwd=self.home.root,
+            env=self.environ(),
+            capture_output=True,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    @property
+    def package(self) -> Path:
+        """The folder of OpenClaw's package."""
+        return self._package.package
+
+    def json(self, *arguments: str) -> Any:
+        """Run a command that answers in JSON."""
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+    def install(self, folder: Path) -> None:
+        """Install our plugin."""
+        self.run("plugins", "install", str(folder), "--force", "--accept-capabilities")
+
+    def turn(self, message: str, session: str = "agent:main:main", *, local: bool = True) -> str:
+        """Run one turn of an agent, and return what it said."""
+        where = ["--local"] if local else []
+        reply = self.json("agent", *where, "--session-key", session, "--message", message)
+        payloads = (reply if local else reply["result"])["payloads"]
+        return "\n".join(payload["text"] for payload in payloads)
+
+    def record_origins(self, agent: str, origins: Mapping[str, str]) -> None:
+        """Have OpenClaw record who wrote files of an agent's workspace."""
+        workspace = str(self.home.workspace(agent))
+        rows = [(workspace, path, origin) for path, origin in origins.items()]
+        script = self.home.root / "record.mjs"
+        script.write_text(RECORD)
+        self.node(script, self.package / "dist", json.dumps(rows))
+
+    def change(self, change: Mapping[str, Any]) -> None:
+        """Merge a change into the settings."""
+        path = self.home.state / "openclaw.json"
+        path.write_text(json.dumps(_merged(json.loads(path.read_text()), change)))
+
+    def command(self, *arguments: str) -> list[str | Path]:
+        """Return a command line of `openclaw`."""
+        node, package = self._package
+        return [node, package / "openclaw.mjs", *arguments]
+
+    def environ(self) -> dict[str, str]:
+        """Return variables of its own, none of the tester's accounts among them."""
+        return {
+            **self.home.environ(),
+            "PATH": f"{self._package.node.parent}:{os.environ['PATH']}",
+            "HOME": str(self.home.root),
+            "TMPDIR": str(self.home.root),
+            "LANG": "C.UTF-8",
+            "NO_COLOR": "1",
+        }
+
+
+def settings(model_url: str) -> dict[str, Any]:
+    """Return settings with one model on loopback, and an agent that is searched by words."""
+    model = {
+        "id": MODEL,
+        "name": "Scripted",
+        "reasoning": False,
+        "input": ["text"],
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+        "contextWindow": 120_000,
+        "maxTokens": 8_192,
+    }
+    provider = {
+        "baseUrl": f"{model_url}/v1",
+        "apiKey": "loopback",
+        "api": "openai-completions",
+        "models": [model],
+    }
+    return {
+        "gateway": {"mode": "local"},
+        "models": {"mode": "merge", "providers": {"loopback": provider}},
+        "agents": {"defaults": {"model": {"primary": f"loopback/{MODEL}"}, "skipBootstrap": True}},
+        "memory": {"search": {"provider": "none"}},
+    }
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if not isinstance(old, dict) or not isinstance(new, Mapping):
+        return new
+    return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+
+
+START_S = 120.0
+"""It takes a quarter of a minute, and several times that on a busy machine."""
+
+STOP_S = 30.0
+
+CHAT_COMPLETIONS = {"gateway": {"http": {"endpoints": {"chatCompletions": {"enabled": True}}}}}
+"""Settings that let a gateway run turns over HTTP: a third of a second each, without a program's start."""
+
+
+class OpenClawGateway:
+    """A running gateway; ended with its block."""
+
+    def __init__(self, claw: OpenClawHome) -> None:
+        self._claw = claw
+        self._log = claw.home.root / "gateway.log"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port: int = probe.getsockname()[1]
+        self._token = secrets.token_hex(16)
+        auth = {"mode": "token", "token": self._token}
+        claw.change({"gateway": {"mode": "local", "port": self._port, "auth": auth}})
+
+    def __enter__(self) -> OpenClawGateway:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._claw.command("gateway", "run"),
+                cwd=self._claw.home.root,
+                env=self._claw.environ(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            self._wait_ready()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+        if error is not None:
+            print(self.log()[-4000:])
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call one of its methods, and return what it answers."""
+        return self._claw.json("gateway", "call", method, "--params", json.dumps(params))
+
+    def turn(self, message: str, agent: str = "main") -> None:
+        """Run one turn of an agent in a new session; needs the settings of `CHAT_COMPLETIONS`."""
+        body = {"model": f"openclaw/{agent}", "messages": [{"role": "user", "content": message}]}
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self._port}/v1/chat/completions",
+            json.dumps(body).encode(),
+            {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=RUN_S) as reply:
+            assert json.load(reply)["choices"][0]["finish_reason"] == "stop"
+
+    def log(self) -> str:
+        """Return what it logged."""
+        return self._log.read_text(errors="replace")
+
+    def _wait_ready(self) -> None:
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            assert self._process.poll() is None, f"the gateway ended:\n{self.log()[-4000:]}"
+            try:
+                socket.create_connection(("127.0.0.1", self._port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError(f"the gateway isn't ready:\n{self.log()[-4000:]}")
+
+    def _stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,153 @@
+"""Programs that tests run: the examples of pages, programs that print lines, and commands on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from tests.support.daemon import DaemonProcess
+from tests.support.tree import ROOT
+
+PATIENCE_S: Final = 30.0
+"""How long a program may take for what is expected of it."""
+
+PAUSE_S: Final = 0.2
+"""How long to wait for a line before its cause is repeated."""
+
+
+class RunningProgram:
+    """A program that runs."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self._process = process
+        self._output = process.stdout
+
+    def line_after(self, cause: Callable[[], None]) -> str:
+        """Return the first line it prints; what brings it about is repeated, as the program may not listen yet."""
+        until = time.monotonic() + PATIENCE_S
+        while not select.select([self._output], [], [], PAUSE_S)[0]:
+            assert time.monotonic() < until, "the program printed nothing"
+            cause()
+        return self._output.readline()
+
+    def ended_by(self, number: signal.Signals) -> str:
+        """Send a signal, wait until the program ended well, and return the rest of what it printed."""
+        self._process.send_signal(number)
+        rest, _ = self._process.communicate(timeout=PATIENCE_S)
+        assert self._process.returncode == 0
+        return rest
+
+
+@contextmanager
+def running(command: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Iterator[RunningProgram]:
+    """Run a program until the block ends."""
+    with subprocess.Popen(
+        command, cwd=cwd, env={**os.environ, **environ}, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield RunningProgram(process)
+        finally:
+            process.kill()
+
+
+PAGES: Final = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "client").glob("*/README.md")),
+)
+
+BLOCK: Final = re.compile(r"^[ ]*```(\w+)\n(.*?)^[ ]*```$", re.DOTALL | re.MULTILINE)
+
+FOREIGN: Final = ("mcp_servers",)
+"""What blocks of other programs' settings hold."""
+
+
+def examples(language: str) -> Iterator[tuple[Path, str]]:
+    """Yield the page and the text of every example in a language, other programs' settings left out."""
+    for page in PAGES:
+        for found in BLOCK.finditer(page.read_text("utf-8")):
+            if found[1] == language and not any(word in found[2] for word in FOREIGN):
+                yield page, found[2]
+
+
+def programs(page: Path, language: str) -> dict[str, str]:
+    """Return the programs of a page by name; the blocks without a name are pieces that run in none."""
+    blocks = re.findall(
+        rf"```{language}\n(?:#|//) example: (\w+)\n(.*?)```", page.read_text("utf-8"), re.DOTALL
+    )
+    return dict(blocks)
+
+
+SEEN_S = 20.0
+"""How long something may take to be seen on a busy machine; it usually takes a second."""
+
+
+class Terminal:
+    """`memctl` on a terminal of its own; a context manager."""
+
+    def __init__(self, daemon: DaemonProcess, *arguments: str) -> None:
+        self._environ = {**os.environ, **daemon.home.environ(), "TERM": "xterm", "NO_COLOR": "1"}
+        self._arguments = arguments
+        self.text = ""
+
+    def __enter__(self) -> Terminal:
+        self._pid, self._screen = pty.fork()
+        if self._pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a run in the background of a shell has it ignored
+            code = "from memd.cli.main import main; main()"
+            os.execve(sys.executable, [sys.executable, "-c", code, *self._arguments], self._environ)
+        fcntl.ioctl(self._screen, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        os.close(self._screen)
+
+    def press(self, key: bytes) -> None:
+        """Press a key."""
+        os.write(self._screen, key)
+
+    def wait_for(self, wanted: str) -> None:
+        """Wait until something new on the terminal has these words; what came before is forgotten."""
+        self.text = ""
+        until = time.monotonic() + SEEN_S
+        while wanted not in self.text:
+            assert time.monotonic() < until, f"{wanted!r} did not come: {self.text[-2000:]!r}"
+            self._read()
+
+    def wait_end(self) -> int:
+        """Read to the end and return the exit code."""
+        until = time.monotonic() + SEEN_S
+        with contextlib.suppress(OSError):
+            while self._read():
+                assert time.monotonic() < until, f"it did not end: {self.text[-2000:]!r}"
+        _, status = os.waitpid(self._pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+    def _read(self) -> bool:
+        """Read what is there within a second; return whether more may come."""
+        if select.select([self._screen], [], [], 1.0)[0]:
+            data = os.read(self._screen, 65536)
+            self.text += data.decode(errors="replace")
+            return bool(data)
+        return True

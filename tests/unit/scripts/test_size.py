@@ -1,0 +1,62 @@
+"""The counts of `scripts/size`: lines of code, layers, and the modules and frames of a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.scripts import load_script
+from tests.support.tree import ROOT
+
+SIZE = load_script("size")
+
+SOURCE = '''\
+"""A module."""
+
+# a comment
+LIMIT = 3  # counts
+"""What a constant is."""
+
+
+def ask(text: str) -> str:
+    """Return an answer,
+
+    on three lines.
+    """
+    return """two
+lines"""
+'''
+
+
+def test_lines_of_code_are_those_without_blanks_comments_and_docstrings() -> None:
+    assert SIZE.count_code_lines(SOURCE) == 4
+
+
+def test_size_of_a_folder_is_the_sum_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for name in ("a.py", "below/b.py", "c.txt"):
+        (tmp_path / name).write_text(SOURCE)
+
+    assert SIZE.measure_sources(tmp_path) == SIZE.SourceSize(2, 2 * len(SOURCE.splitlines()), 8)
+
+
+def test_layers_are_those_of_the_contract() -> None:
+    layers = SIZE.import_layers((ROOT / "pyproject.toml").read_text())
+
+    assert (layers[0], layers[-1]) == ("__main__", "system")
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"), [("memd", True), ("memd.search", True), ("memd_client.wire", False)]
+)
+def test_a_module_is_in_its_package_alone(module: str, expected: bool) -> None:
+    assert SIZE.is_in(module, "memd") is expected
+
+
+def test_a_traced_search_passes_from_the_connection_to_the_ranking(short_path: Path) -> None:
+    path = SIZE.trace_search(short_path)
+
+    assert {"memd.rpc.connection", "memd.search.service"} <= path.modules
+    assert path.frames[0].startswith("memd.rpc.")
+    assert not any(each.startswith("memd.search.rank") for each in path.frames)

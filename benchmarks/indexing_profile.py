@@ -53,8 +53,8 @@ SPACE: Final = SpaceKey("local", "near-free", "a" * 64)
 
 STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (sources, "read_file", "reading and hashing the file"),
-    (cut, "cut_passages", "cutting passages"),
-    (files, "likenesses", "likeness"),
+    (cut, "cut_chunks", "cutting passages"),
+    (files, "simhashes", "likeness"),
     (keyword, "extra_words", "stems and names"),
     (files, "insert_words_of_file", "FTS5 insert"),
     (files, "_insert_chunks", "rows insert"),

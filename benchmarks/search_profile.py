@@ -57,7 +57,7 @@ STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (order, "locate", "locations of candidates"),
     (order, "chunks_by_id", "rows of hits"),
     (order, "_fuse_normalized", "fusion and neighbours"),
-    (order, "find_held", "exact terms"),
+    (order, "exact_match_counts", "exact terms"),
     (find, "rank", "other ranking"),
     (find, "judge", "relevance"),
     (snippets, "load_regions", "surroundings of hits"),

@@ -31,8 +31,7 @@ from memd.embedding.remote.catalog import KNOWN
 from memd.embedding.remote.endpoint import Endpoint
 from memd.embedding.remote.http import Http
 from memd.embedding.secret import Secret
-from memd.text.cut.chunking import embedded_text
-from memd.text.cut.passages import cut_passages
+from memd.text.cut.chunking import cut_chunks, embedded_text
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, agents_config
 from tests.support.remotes import MovableClock, provider_over
@@ -167,7 +166,7 @@ def provider_cost(corpus: Path, url: str) -> Cost:
         dict.fromkeys(
             embedded_text(chunk.text.rstrip(), chunk.context)
             for path in sorted(corpus.rglob("*.md"))
-            for chunk in cut_passages(path.read_text(), path.relative_to(corpus).as_posix())
+            for chunk in cut_chunks(path.read_text(), path.relative_to(corpus).as_posix())
         )
     )
     trio.run(embed_all, texts[:1], url)
@@ -202,7 +201,7 @@ async def embed_all(texts: Sequence[str], url: str) -> None:
 
 def cut_for_seeds(content: str, path: str) -> Iterator[SeedsChunk]:
     """Yield our passages as the early design's chunks."""
-    for chunk in cut_passages(content, path):
+    for chunk in cut_chunks(content, path):
         yield SeedsChunk(path, chunk.start_line, chunk.end_line, chunk.text)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memd.lifecycle.facts.capture import category_of, judge_text
-from memd.lifecycle.facts.injection import is_injection
+from memd.lifecycle.facts.capture import category_of, is_injection, judge_text
 from tests.conformance.cases import recorded
 
 MOST_CHARS = 500

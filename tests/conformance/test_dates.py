@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from memd.text.query.dates import date_in_path, is_evergreen
+from memd.text.query.dates import date_in_path
 from tests.conformance.cases import recorded
 
 SLUG = re.compile(r"(?:^|/)memory/(\d{4}-\d{2}-\d{2})-[^/]+\.md$")
@@ -13,12 +13,9 @@ SLUG = re.compile(r"(?:^|/)memory/(\d{4}-\d{2}-\d{2})-[^/]+\.md$")
 
 
 @recorded("dates", "path")
-def test_dates_and_evergreens_are_as_recorded(case: dict[str, Any]) -> None:
-    expected = (case["date"], case["evergreen"])
+def test_dates_are_as_recorded(case: dict[str, Any]) -> None:
     slug = SLUG.search(case["path"])
-    if slug is not None:
-        expected = (slug[1], False)
 
     day = date_in_path(case["path"])
 
-    assert (day.isoformat() if day else None, is_evergreen(case["path"])) == expected
+    assert (day.isoformat() if day else None) == (case["date"] if slug is None else slug[1])

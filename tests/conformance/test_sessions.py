@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from memd.text.transcripts.messages import flatten_transcript
 from tests.conformance.cases import recorded
+from tests.support.flattening import flatten_transcript
 
 
 @recorded("sessions", "name")

@@ -12,7 +12,7 @@ import pytest
 
 from memd.index.database import WRITER, connect, transaction
 from memd.index.files import load_files, publish_file
-from memd.text.cut.passages import cut_passages
+from memd.text.cut.chunking import cut_chunks
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome, named_provider
 from tests.support.provider_faults import Fault
@@ -173,7 +173,7 @@ def test_an_index_of_an_earlier_version_is_chunked_again_and_only_new_texts_are_
             inode=stat.st_ino,
             indexed_at=stat.st_mtime_ns // 1_000_000 + 60_000,
         )
-        publish_file(db, row, cut_passages(MEMORY, "MEMORY.md"), 1)
+        publish_file(db, row, cut_chunks(MEMORY, "MEMORY.md"), 1)
         db.execute("DELETE FROM meta WHERE key LIKE 'annotations%'")
     db.close()
     assert "marmalade" in texts_in(index)

@@ -32,8 +32,7 @@ from memd.search.find import SearchResult, find
 from memd.search.query import Limits, QueryVector, parse_query
 from memd.search.query import Query as SearchQuery
 from memd.settings.schema import Query
-from memd.text.cut.chunking import Chunk
-from memd.text.cut.passages import cut_passages
+from memd.text.cut.chunking import Chunk, cut_chunks
 from memd_client.messages import Hit
 
 DIMS = 16
@@ -123,7 +122,7 @@ def publish_note(
     path: str,
     text: str,
     source: str = "memory",
-    cut: Callable[[str, str], list[Chunk]] = cut_passages,
+    cut: Callable[[str, str], list[Chunk]] = cut_chunks,
 ) -> list[Chunk]:
     """Publish a whole note, cut as the daemon cuts it, and return its chunks."""
     chunks = cut(text, path)

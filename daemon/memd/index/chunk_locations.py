@@ -85,7 +85,7 @@ class ChunkLocations:
         files: (n,), the number of each chunk's file.
         lines, end_lines: (n,), the first and the last line of each, from 1.
         starts, ends: (n,), the first character of each and the one after its last; equal if unknown.
-        likeness: (n,), see `memd.text.cut.likeness`.
+        likeness: (n,), see `memd.text.cut.simhash`.
         texts: (n,), a number of each chunk's text: copies have the same.
     """
 

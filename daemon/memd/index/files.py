@@ -21,7 +21,7 @@ from memd.index.meta import active_space, bump_generation
 from memd.index.meta import generation as generation
 from memd.index.numbers import pack_ids, pack_json, unpack_ids
 from memd.text.cut.chunking import Chunk
-from memd.text.cut.likeness import likenesses
+from memd.text.cut.simhash import simhashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ChunkRow(msgspec.Struct, array_like=True, gc=False):
     Some hundred are read in every search: msgspec makes them out of SQLite's JSON in a tenth of what a dataclass takes.
 
     `start_char` and `end_char` are where its text is in the file's, the end not belonging to it (both 0 where that
-    isn't known); `likeness` tells how alike two texts are (`memd.text.cut.likeness`, 0 where it isn't known).
+    isn't known); `likeness` tells how alike two texts are (`memd.text.cut.simhash`, 0 where it isn't known).
     """
 
     id: int
@@ -245,7 +245,7 @@ def _insert_chunks(db: Database, row: FileRow, chunks: Sequence[Chunk], now_ms: 
     if not chunks:
         return
     first = get_int(db, "SELECT coalesce(max(id), 0) + 1 FROM chunks")
-    numbers = likenesses([chunk.text for chunk in chunks])
+    numbers = simhashes([chunk.text for chunk in chunks])
     db.executemany(
         """INSERT INTO chunks (id, path, source, start_line, end_line, start_char, end_char, hash, likeness,
            updated_at, context, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",

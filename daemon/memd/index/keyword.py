@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from memd.index.database import Database, get_int
 from memd.index.numbers import pack_ids, unpack_ids, unpack_scores
-from memd.text.cut.passages import name_words
-from memd.text.extra import extra_words
+from memd.text.cut.chunking import name_words
 from memd.text.language.spelling import index_text
+from memd.text.query.identifiers import extra_words
 
 Bindings: TypeAlias = dict[str, str | int | float | bytes]
 """Named values of a statement."""

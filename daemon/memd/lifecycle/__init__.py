@@ -1,1 +1,1 @@
-"""An agent's life: the tools it is given, what it is told at its start, what it writes down, and what it recalls."""
+"""An agent's lifecycle: its tools, the start of its sessions, its notes, its flushes and its facts."""

@@ -1,4 +1,4 @@
-"""What an agent's life is lived with: its memory, as this room sees it."""
+"""One agent's memory, as the lifecycle package uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Host(Protocol):
 
     @property
     def agent_id(self) -> str:
-        """Whose memory this is."""
+        """The agent's id."""
 
     @property
     def config(self) -> AgentConfig:
@@ -25,7 +25,7 @@ class Host(Protocol):
         """How much of its files is indexed."""
 
     async def search(self, params: SearchParams) -> SearchReply:
-        """Find what answers a question."""
+        """Answer a search."""
 
     async def get(self, params: GetParams) -> GetReply:
         """Read lines of an allowed file."""
@@ -34,10 +34,10 @@ class Host(Protocol):
         """Turn texts into vectors."""
 
     async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
-        """Keep a vector somebody else made of a text by a model; say whether it is one of this agent's model."""
+        """Keep a vector the caller made of a text; return whether this agent's model made it."""
 
     def session_started(self, session_key: str) -> bool:
-        """Have a sync run for a session that starts, once for each key; say whether one was asked for."""
+        """Request a sync for a session that starts, once for each key; return whether it was requested."""
 
     def compaction_done(self) -> bool:
-        """Have a sync run soon; say whether one was asked for."""
+        """Request a sync; return whether it was requested."""

@@ -1,4 +1,4 @@
-"""Every agent's life, put together when it is first asked for."""
+"""The lifecycle of every agent, built at its first use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from memd.lifecycle.tools.tools import Tools
 from memd.system.clock import Clock, wall_clock_ms
 
 Complete = Callable[[Host, str], Awaitable[str]]
-"""Takes an agent and a prompt; returns what the chat model of its settings says."""
+"""Returns the answer of an agent's chat model to a prompt."""
 
 
 class Hosts(Protocol):
-    """Who the agents are."""
+    """The agents of a daemon."""
 
     @property
     def state_dir(self) -> Path:
@@ -33,7 +33,7 @@ class Hosts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentLifecycle:
-    """One agent's life: each part knows the agent's memory and nothing of the others."""
+    """The parts of one agent's lifecycle; they know the agent's memory and nothing of each other."""
 
     host: Host
     tools: Tools
@@ -44,27 +44,26 @@ class AgentLifecycle:
 
 
 class LifecycleRegistry:
-    """All agents' lives. What they remember between requests, they have on disk: they may be made anew."""
+    """The lifecycles of all agents. Their state is on disk, so they can be rebuilt at any time."""
 
     def __init__(self, clock: Clock = wall_clock_ms, complete: Complete | None = None) -> None:
         self._clock = clock
         self._complete = complete
-        self._lives: dict[tuple[str, Path], AgentLifecycle] = {}
+        self._lifecycles: dict[tuple[str, Path], AgentLifecycle] = {}
 
     def __repr__(self) -> str:
-        return f"<Lives of {len(self._lives)} agents>"
+        return f"<LifecycleRegistry of {len(self._lifecycles)} agents>"
 
     def of(self, hosts: Hosts, agent_id: str | None) -> AgentLifecycle:
-        """Return an agent's life."""
+        """Return an agent's lifecycle."""
         host = hosts.agent(agent_id)
         key = host.agent_id, hosts.state_dir
-        known = self._lives.get(key)
+        known = self._lifecycles.get(key)
         if known is None or known.host is not host:
-            known = self._lives[key] = self._begin(host, hosts.state_dir)
+            known = self._lifecycles[key] = self._build(host, hosts.state_dir)
         return known
 
-    def _begin(self, host: Host, state_dir: Path) -> AgentLifecycle:
-        """Put an agent's life together."""
+    def _build(self, host: Host, state_dir: Path) -> AgentLifecycle:
         clock, complete = self._clock, self._complete
         facts = Facts(host, clock)
         ask = None if complete is None else lambda prompt: complete(host, prompt)

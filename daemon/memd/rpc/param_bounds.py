@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memd.lifecycle.flush.state import MOST_KEY_CHARS
+from memd.lifecycle.flush.flushes import MOST_KEY_CHARS
 from memd.lifecycle.notes.daily import MOST_BYTES as MAX_NOTE_ENTRY_BYTES
 from memd.rpc.checks import wrong
 from memd.search.query import MAX_QUERY_CHARS

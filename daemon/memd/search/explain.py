@@ -12,7 +12,7 @@ from memd.search.rank.fusion import Ranked
 from memd.search.rank.order import Ranking
 from memd.search.relevance import WeighedTerm, weigh_terms
 from memd.system.cancellation import check_cancelled
-from memd.text.query.exact import count_held
+from memd.text.query.exact import exact_match_count
 
 STEPS = {
     "neighbours": "the passage beside it was found as well",
@@ -51,7 +51,7 @@ def explain_hits(
         check_cancelled()
         key = int(item.id)
         row = ranking.rows[key]
-        exact = [name for name in query.exact_terms if count_held([name], where)]
+        exact = [name for name in query.exact_terms if exact_match_count([name], where)]
         steps = {name: round(scores.get(key, 0.0), 6) for name, scores in ranking.scores.items()}
         explained.append(
             {

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from memd.index.keyword import Scope
 from memd.settings.schema import Query as QuerySettings
 from memd.text.query.days.find import DaySpan, find_days
+from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MatchPlan, plan_match
-from memd.text.query.literals import find_literals
 
 MAX_QUERY_CHARS = 8_000
 """Longest query. A query asks about notes; a whole note is not one."""

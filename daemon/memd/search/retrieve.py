@@ -19,7 +19,7 @@ from memd.index.keyword import Scope, count_chunks, holding
 from memd.index.matches import Matches, MatchRow, MatchStatement, match_statement, read_matches
 from memd.index.snapshot import Database, Snapshot
 from memd.search.query import Query
-from memd.text.query.literals import is_unfindable
+from memd.text.query.exact import is_unfindable
 
 CANDIDATES = 100
 """Candidates of each kind. It never depends on how many results are wanted, so that the first k of k+1 results are the

@@ -11,7 +11,7 @@ import trio
 
 from memd.sync.disk.discover import Discovery
 from memd.sync.text.text_sync import TextSync
-from memd.text.query.near_paths import find_near_paths, folders_of
+from memd.text.query.typos import find_near_paths, folders_of
 from memd_client.errors import MemdError
 from memd_client.messages import EmptyResult, SearchParams, SearchReply, Skipped
 

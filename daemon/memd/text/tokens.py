@@ -41,7 +41,7 @@ _FOLDED = bytes(
     ord(chr(code).lower()) if code < 128 and (chr(code).isalnum() or chr(code) == "_") else ord(" ")
     for code in range(256)
 )
-"""For each byte of a text in ASCII what it is in a word in lower case: a blank, where it is no part of one."""
+"""For each byte of a text in ASCII what it is in a word in lower case: a blank, if it is no part of one."""
 
 _WIDE = re.compile(f"[{WIDE_CLASS}]")
 _WIDE_RUN = re.compile(f"[{WIDE_CLASS}]+")

@@ -16,8 +16,8 @@ from memd.index.files import count_all, forget_file, publish_file
 from memd.index.meta import find_meta, set_meta
 from memd_client.errors import DeadlineExceededError, IndexClosedError, IndexIOError, MemdError
 from tests.support.indexes import EXTENSION, chunk, file_row
-from tests.support.indexes import run_with_index as run
 from tests.support.open_indexes import endless, open_index
+from tests.support.open_indexes import run_with_index as run
 
 
 def put(value: str) -> Callable[[Database], None]:

@@ -12,8 +12,8 @@ from memd.index.connection import IndexFile
 from memd.index.database import Database
 from memd.index.meta import find_meta, set_meta
 from memd_client.errors import DeadlineExceededError, IndexClosedError
-from tests.support.indexes import run_with_index as run
 from tests.support.open_indexes import endless
+from tests.support.open_indexes import run_with_index as run
 
 
 def test_both_go_on_at_the_same_time_on_connections_of_their_own(tmp_path: Path) -> None:

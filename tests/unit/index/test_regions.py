@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from memd.index.database import Database
 from memd.index.files import ChunkRow, chunks_by_id
 from memd.index.regions import load_regions
-from memd.text.cut.chunking import Chunk, chunk_text
-from memd.text.cut.passages import cut_passages
+from memd.text.cut.chunking import Chunk, chunk_text, cut_chunks
 from memd.text.cut.windows import Region
 from tests.support.indexes import chunk_ids, new_index, publish, publish_note
 
 PATH = "memory/a.md"
-CUTS = [cut_passages, lambda text, _: chunk_text(text, 20, 5), lambda text, _: chunk_text(text, 20, 0)]
+CUTS = [cut_chunks, lambda text, _: chunk_text(text, 20, 5), lambda text, _: chunk_text(text, 20, 0)]
 
 
 def row_of(db: Database, text: str) -> ChunkRow:

@@ -9,8 +9,8 @@ import pytest
 from memd.index.database import READER, WRITER, Database, connect
 from memd.index.schema import migrate
 from memd.index.vocabulary import load_vocabulary, near_words, stem_of, stemmed_languages
-from memd.text.extra import extra_words
-from memd.text.query.keywords import index_text
+from memd.text.language.spelling import index_text
+from memd.text.query.identifiers import extra_words
 
 TEXTS = (
     "The watchdog restarts Kubernetes, agreeing with the receiver.",

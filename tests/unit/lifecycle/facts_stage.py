@@ -95,10 +95,7 @@ class Stage:
         self.file = workspace / PATH
 
     def run(self, ask: Callable[[], Awaitable[T]]) -> T:
-        async def main() -> T:
-            return await ask()
-
-        return trio.run(main)
+        return trio.run(ask)
 
     def store(self, text: str, **params: Any) -> MemoryStoreReply:
         return self.run(lambda: self.facts.store(MemoryStoreParams(text, **params)))

@@ -10,7 +10,7 @@ from typing import Any, cast
 import trio
 
 from memd.lifecycle.notes.notes import Notes
-from memd.lifecycle.notes.slug_model import Complete
+from memd.lifecycle.notes.slug import Complete
 from memd.rpc.methods import session_ended
 from memd.settings.agents import AgentConfig
 from memd.settings.lifecycle import Life

@@ -14,7 +14,7 @@ import pytest
 
 from memd.lifecycle.facts.files import FactFiles
 from memd.lifecycle.facts.lines import PATH, Fact, read
-from memd.lifecycle.notes.parts import append_part
+from memd.lifecycle.files.writing import append_part
 from memd.settings.schema import DaemonSettings
 from memd.sync.disk.capacity import limits_of
 from memd_client.errors import MemdError

@@ -7,7 +7,7 @@ import pytest
 from memd.index.annotations import store_annotations
 from memd.index.database import Database, transaction
 from memd.text.cut.annotations import find_annotated, hide_annotations
-from memd.text.cut.passages import cut_passages
+from memd.text.cut.chunking import cut_chunks
 from memd_client.messages import Hit
 from tests.support.indexes import asked, new_index, publish_note, search
 
@@ -28,7 +28,7 @@ def write(db: Database, path: str, text: str) -> None:
     """Publish a note as a sync does."""
     entries = find_annotated(text, path)
     breaks = {line for entry in entries for line in (entry.start_line, entry.end_line + 1)}
-    publish_note(db, path, hide_annotations(text), cut=lambda note, name: cut_passages(note, name, breaks))
+    publish_note(db, path, hide_annotations(text), cut=lambda note, name: cut_chunks(note, name, breaks))
     with transaction(db):
         store_annotations(db, path, entries)
 

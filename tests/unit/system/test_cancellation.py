@@ -22,7 +22,7 @@ from memd.search.service import DEADLINE_SLACK_S, SearchService
 from memd.system.cancellation import WorkCancelledError, cancelled_by, check_cancelled
 from memd.text.cut.snippets import cut_snippet
 from memd.text.query.days.find import find_days
-from memd.text.query.exact import find_held
+from memd.text.query.exact import exact_match_counts
 from memd.text.query.keywords import plan_match
 from memd.text.query.typos import Vocabulary, similar_words
 from memd_client.errors import DeadlineExceededError
@@ -45,7 +45,7 @@ def near_duplicates() -> Any:
 WORK: dict[str, Callable[[], Any]] = {
     "query": lambda: plan_match("when does the lease end"),
     "days": lambda: find_days("last week", datetime.date(2026, 5, 8)),
-    "names": lambda: find_held(["lease"], {1: "lease", 2: "lease"}),
+    "names": lambda: exact_match_counts(["lease"], {1: "lease", 2: "lease"}),
     "typos": lambda: similar_words("lesae", Vocabulary("lease\nleast", [1, 1]), 3),
     "snippet": lambda: cut_snippet("one line\n" * 100, 1, ["line"]),
     "diversity": lambda: rerank_mmr(

@@ -13,8 +13,8 @@ import pytest
 
 from memd.search.query import MAX_QUERY_CHARS
 from memd.text.query.days.find import find_days
+from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MOST_PHRASES, MOST_TERMS, plan_match
-from memd.text.query.literals import find_literals
 from memd.text.query.terms import MOST_TOKENS
 
 TODAY = datetime.date(2026, 5, 8)

@@ -1,46 +1,93 @@
-"""Which messages of a conversation hold something worth keeping, and of what kind it is: rules, no model.
+"""Which messages of a conversation hold a fact worth keeping, and of what category it is: rules, no model. Pure.
 
-Pure. What is kept by itself must be the user's own words, short, and about the user; whatever reads like a document,
-an order to the model or a secret stays out. A wrong refusal costs little: the agent can still store it when told to.
+What is captured must be the user's own words, short, and about the user. What reads like a document, an order to the
+model or a secret is refused. A wrong refusal costs little: the agent can still store the fact when asked to. No list of
+phrases recognizes every order: what is captured is shown to models as quoted data (tools.untrusted).
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
-from memd.lifecycle.facts.capture_words import (
-    ABOUT,
-    ALWAYS,
-    CALLED,
-    CONTACT,
-    DECIDE,
-    FLEETING,
-    NEED,
-    PREFER,
-    REMEMBER,
-    STATE,
-    fold,
-    pattern,
-)
-from memd.lifecycle.facts.injection import is_injection
+from memd.text.data_files import read_sections
 from memd.text.redact.secrets import redact
 from memd.text.tokens import is_wide
 from memd.text.transcripts.scaffolding import without_scaffolding
 
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+
+def fold(text: str) -> str:
+    """Return a text as the patterns expect it."""
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold().replace("’", "'")))
+    return unicodedata.normalize("NFC", bare).replace("ł", "l")
+
+
+@cache
+def _pattern(*sections: str) -> re.Pattern[str]:
+    """Return one pattern for folded text that any row of some sections of `capture.txt` fulfils."""
+    rows = _capture_rows()
+    return re.compile("|".join(f"(?:{fold(row)})" for each in sections for row in rows[each]), re.DOTALL)
+
+
+@cache
+def _capture_rows() -> dict[str, list[str]]:
+    return read_sections(Path(__file__).with_name("capture.txt"))
+
+
+_MOST_INJECTION_CHARS = 20_000
+"""Characters looked at; longer texts are not captured anyway."""
+
+_LOOKALIKES = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u03bf\u03b1\u03b5\u03b9\u03c1\u03c5"
+    "\u043a\u043c\u0442\u0432\u043d",
+    "aeopcyxijsdoaeipukmtbh",
+)
+"""Cyrillic and Greek letters that are drawn like Latin ones."""
+
+
+@cache
+def _order() -> re.Pattern[str]:
+    """Return one pattern of all orders of `injection.txt`; it takes some milliseconds to compile."""
+    sections = read_sections(Path(__file__).with_name("injection.txt"))
+    rows = [row.replace("GAP", ".{0,40}?") for rows in sections.values() for row in rows]
+    return re.compile("|".join(f"(?:{row})" for row in rows), re.MULTILINE | re.DOTALL)
+
+
+def is_injection(text: str) -> bool:
+    """Return whether a text reads like orders to a model."""
+    plain, composed = _plain(text[:_MOST_INJECTION_CHARS])
+    return any(_order().search(each) is not None for each in {plain, composed, plain.translate(_LOOKALIKES)})
+
+
+def _plain(text: str) -> tuple[str, str]:
+    """Return a text in small letters with single spaces: without accents, and with them."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    shown = "".join(
+        each for each in folded if unicodedata.category(each) not in ("Cf", "Mn") or each == "\u3099"
+    )
+    shown = re.sub(r"[^\S\n]+", " ", shown)
+    bare = unicodedata.normalize("NFKD", shown)
+    without = "".join(each for each in bare if not unicodedata.combining(each)).replace("ł", "l")
+    return without, shown
+
+
 LEAST_CHARS = 10
-"""Shorter messages are answers, not facts. A letter of a script that writes a word with one or two counts twice."""
+"""Shorter messages are answers, not facts; wide characters count twice."""
 
 MOST_EMOJI = 3
 
 MOST_READ_CHARS = 100_000
-"""What is looked at of one message before anything else is asked: far above what may be captured."""
+"""Characters of one message that are read: far more than may be captured."""
 
 MOST_TELLING_CHARS = 1_000
-"""Characters that tell the category: a fact says what it is about at its beginning."""
+"""Characters that decide the category: a fact begins with its subject."""
 
 _EMOJI = re.compile("[\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff\u2600-\u27bf]")
 _BLOCK = re.compile(
@@ -54,14 +101,8 @@ _QUESTION = ("?", "？", "؟")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What becomes of a message.
-
-    Attributes:
-        text: What would be kept of it.
-        category: Of what kind that is.
-        reason: Why it isn't kept; "" where it is.
-    """
+class CaptureDecision:
+    """What would be kept of a message, its category, and why it isn't kept ("" if it is)."""
 
     text: str
     category: str = "other"
@@ -69,43 +110,42 @@ class Verdict:
 
     @property
     def captured(self) -> bool:
-        """Whether it is worth keeping."""
         return not self.reason
 
 
 @lru_cache(maxsize=4_096)
 def category_of(text: str) -> str:
-    """Return of what kind a text is: preference, decision, entity, fact or other."""
+    """Return the category of a text: preference, decision, entity, fact or other."""
     folded = fold(text[:MOST_TELLING_CHARS])
     kinds = (
-        ("preference", pattern(PREFER)),
-        ("decision", pattern(DECIDE)),
-        ("entity", pattern(CALLED, CONTACT)),
-        ("fact", pattern(ABOUT, STATE)),
+        ("preference", _pattern("prefer")),
+        ("decision", _pattern("decide")),
+        ("entity", _pattern("called", "contact")),
+        ("fact", _pattern("about", "state")),
     )
     return next((name for name, known in kinds if known.search(folded)), "other")
 
 
-def judge_message(message: Mapping[str, Any], most_chars: int) -> Verdict:
-    """Return what becomes of a message of a conversation."""
+def judge_message(message: Mapping[str, Any], most_chars: int) -> CaptureDecision:
+    """Return the verdict on a message of a conversation."""
     if message.get("role") != "user":
-        return Verdict("", reason="role")
+        return CaptureDecision("", reason="role")
     said = _text_of(message.get("content"))
     if said is None:
-        return Verdict("", reason="not_text")
+        return CaptureDecision("", reason="not_text")
     return judge_text(said, most_chars)
 
 
-def judge_text(text: str, most_chars: int) -> Verdict:
-    """Return what becomes of a text the user wrote."""
+def judge_text(text: str, most_chars: int) -> CaptureDecision:
+    """Return the verdict on a text the user wrote."""
     said = without_scaffolding(text[:MOST_READ_CHARS], "user") if text.strip() else ""
     if text.strip() and not said:
-        return Verdict("", reason="scaffolding")
-    return Verdict(said, category_of(said[: most_chars + 1]), _reason_against(said, most_chars))
+        return CaptureDecision("", reason="scaffolding")
+    return CaptureDecision(said, category_of(said[: most_chars + 1]), _reason_against(said, most_chars))
 
 
 def _reason_against(said: str, most_chars: int) -> str:
-    """Return why a text isn't kept, "" where it is; cheap questions first, and none of long texts."""
+    """Return why a text isn't kept, "" if it is; cheap questions first, and none of long texts."""
     if _columns(said[:LEAST_CHARS]) < LEAST_CHARS:
         return "too_short"
     if len(said) > most_chars:
@@ -123,10 +163,10 @@ def _reason_against(said: str, most_chars: int) -> str:
     if redact(said)[1]:
         return "secret"
     folded = fold(said)
-    if said.rstrip().endswith(_QUESTION) and not pattern(REMEMBER).search(folded):
+    if said.rstrip().endswith(_QUESTION) and not _pattern("remember").search(folded):
         return "question"
-    trigger = pattern(REMEMBER, PREFER, DECIDE, CONTACT, ABOUT, ALWAYS, NEED)
-    return "" if trigger.search(pattern(FLEETING).sub(" ", folded)) else "no_trigger"
+    trigger = _pattern("remember", "prefer", "decide", "contact", "about", "always", "need")
+    return "" if trigger.search(_pattern("fleeting").sub(" ", folded)) else "no_trigger"
 
 
 def _is_document(said: str) -> bool:
@@ -136,12 +176,11 @@ def _is_document(said: str) -> bool:
 
 
 def _columns(text: str) -> int:
-    """Return how much a text says by its length."""
+    """Return the length of a text; wide characters count twice."""
     return sum(2 if is_wide(character) else 1 for character in text)
 
 
 def _text_of(content: Any) -> str | None:
-    """Return the text of a message's content; None where it has none."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list | tuple):

@@ -1,7 +1,7 @@
-"""An agent's facts: stored, recalled, forgotten, brought to a prompt, captured from what the user says.
+"""An agent's facts: stored, recalled, forgotten, added to a prompt, captured from what the user says.
 
-They stand in one Markdown file of the agent's workspace, a line each, so that people read and edit them, searches find
-them, and nothing is lost with an index. What is kept in memory can be had again from that file at any time.
+They are lines of a Markdown file in the agent's workspace: people read and edit them, searches find them, and nothing
+is lost with an index.
 """
 
 from __future__ import annotations
@@ -15,10 +15,17 @@ import structlog
 import trio
 
 from memd.lifecycle.facts import lines as fact_lines
-from memd.lifecycle.facts.capture import Verdict, category_of, judge_message
+from memd.lifecycle.facts.capture import CaptureDecision, category_of, judge_message
 from memd.lifecycle.facts.files import FactFiles
 from memd.lifecycle.facts.lines import Fact, one_line
-from memd.lifecycle.facts.search import FactSearch, Found, Scored, clearly_meant, newest_first, twin_in
+from memd.lifecycle.facts.search import (
+    FactMatches,
+    FactSearch,
+    ScoredFact,
+    clearly_meant,
+    newest_first,
+    twin_in,
+)
 from memd.lifecycle.host import Host
 from memd.lifecycle.tools.untrusted import block
 from memd.system.clock import Clock
@@ -51,7 +58,7 @@ MOST_CANDIDATES, LEAST_CANDIDATE_SCORE = 5, 0.3
 """What a query that names nothing for certain is answered with."""
 
 MOST_CAPTURED = 3
-"""Facts captured from one conversation's messages: the rest is told to the agent by the user, or not at all."""
+"""Facts captured from the messages of one call."""
 
 MOST_QUERY_CHARS = 2_000
 """Characters of a question or prompt that are looked at: what it is about stands at its beginning."""
@@ -103,7 +110,7 @@ class Facts:
         facts = await self._load()
         query = params.query[:MOST_QUERY_CHARS].strip()
         if not query:
-            listed = [Scored(fact, 0.0) for fact in newest_first(facts)[: params.limit]]
+            listed = [ScoredFact(fact, 0.0) for fact in newest_first(facts)[: params.limit]]
             return MemoryRecallReply(self._host.agent_id, _rows(listed), "none", len(facts))
         found = await self._search.find(query, facts)
         near = [each for each in found.facts if each.score >= params.min_score][: params.limit]
@@ -115,10 +122,10 @@ class Facts:
         """Return a page of all facts, newest first."""
         facts = newest_first(await self._load())
         page = facts[params.offset : params.offset + params.limit]
-        return FactsReply(self._host.agent_id, _rows([Scored(fact, 0.0) for fact in page]), len(facts))
+        return FactsReply(self._host.agent_id, _rows([ScoredFact(fact, 0.0) for fact in page]), len(facts))
 
     async def edit(self, params: MemoryEditParams) -> MemoryEditReply:
-        """Let a fact say something else where it stands, unless another one says that already."""
+        """Change the text of a fact in its line, unless another fact says the same."""
         self._require_enabled()
         if not re.search(r"\w", one_line(params.text)):
             raise BadParamsError("memory_edit: `text` holds no word", data={"field": "text"})
@@ -139,7 +146,7 @@ class Facts:
         )
 
     async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
-        """Remove one fact: the one of an id, or the one a query means beyond doubt; else tell the candidates."""
+        """Remove the fact of an id, or the one a query clearly means; else return candidates."""
         if params.id:
             return MemoryForgetReply(self._host.agent_id, await self._remove(params.id))
         facts = await self._load()
@@ -210,36 +217,33 @@ class Facts:
         EVENTS.publish("fact", self._host.agent_id, state="stored", id=fact.id)
         return self._reply(stored, found)
 
-    async def _remove(self, fact_id: str, scored: Scored | None = None) -> FactRow | None:
-        """Take a fact's line out of the file and return the fact; None where it isn't there."""
+    async def _remove(self, fact_id: str, scored: ScoredFact | None = None) -> FactRow | None:
+        """Take a fact's line out of the file and return the fact; None if it isn't there."""
         self._require_enabled()
         async with self._turn:
             gone = await trio.to_thread.run_sync(self._files.remove, fact_id)
         if gone is None:
             return None
         EVENTS.publish("fact", self._host.agent_id, state="forgotten", id=fact_id)
-        return _row(Scored(gone, 1.0 if scored is None else scored.score))
+        return _row(ScoredFact(gone, 1.0 if scored is None else scored.score))
 
     async def _load(self) -> list[Fact]:
-        """Return all facts as the files hold them now."""
         self._require_enabled()
         return await trio.to_thread.run_sync(self._files.load)
 
     @property
     def _files(self) -> FactFiles:
-        """Their files, by the settings as they are now."""
         return FactFiles(self._host.config.workspace, self._host.limits)
 
     def _reply(
         self,
         fact: Fact,
-        found: Found | None = None,
+        found: FactMatches | None = None,
         *,
         compared: str = "",
         twin: Fact | None = None,
         similarity: float | None = None,
     ) -> MemoryStoreReply:
-        """Return what became of a fact that was to be stored."""
         return MemoryStoreReply(
             agent=self._host.agent_id,
             id=fact.id,
@@ -259,18 +263,15 @@ class Facts:
             raise MemoryDisabledError(f"memory search is off for agent {self._host.agent_id}")
 
 
-def _judge_all(messages: Sequence[dict[str, object]], most_chars: int) -> list[Verdict]:
-    """Return what becomes of each message."""
+def _judge_all(messages: Sequence[dict[str, object]], most_chars: int) -> list[CaptureDecision]:
     return [judge_message(message, most_chars) for message in messages]
 
 
-def _rows(scored: Sequence[Scored]) -> list[FactRow]:
-    """Return facts as replies carry them."""
+def _rows(scored: Sequence[ScoredFact]) -> list[FactRow]:
     return [_row(each) for each in scored]
 
 
-def _row(each: Scored) -> FactRow:
-    """Return a fact as replies carry it."""
+def _row(each: ScoredFact) -> FactRow:
     fact = each.fact
     score = round(each.score, 4)
     return FactRow(

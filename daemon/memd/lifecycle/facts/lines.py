@@ -17,13 +17,13 @@ from hashlib import sha256
 from itertools import chain, count
 
 from memd.lifecycle.facts.capture import category_of
-from memd_client.facts import CATEGORIES as CATEGORIES
+from memd_client.facts import CATEGORIES
 
 PATH = "memory/facts.md"
 """Where an agent's facts are, below its workspace: ordinary memory, found by searches like any other note."""
 
 TITLE = "# Facts\n\n"
-"""How the file begins where it is made."""
+"""The beginning of a new file."""
 
 DEFAULT_IMPORTANCE = 0.7
 
@@ -37,7 +37,7 @@ LAST_MS = 253_402_300_799_999
 """The last millisecond that has a date of four digits in its year."""
 
 NAME_CHARS = 4
-"""Letters by which two forms of one name are told to be the same."""
+"""Letters that two forms of one name have in common."""
 
 _BULLET = re.compile(r"[ \t]*[-*+][ \t]+(?P<text>\S.*)")
 _RULE = re.compile(r"([-*_][ \t]*){3,}")
@@ -58,7 +58,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing remembered. `created_ms` is None where nobody wrote it down; `line` is 0 outside of a file.
+    """One thing remembered. `created_ms` is None if the line has no time; `line` is 0 outside of a file.
 
     `path` is the part of the facts it stands in.
     """
@@ -115,7 +115,7 @@ def _has_name_beyond(text: str, others: Collection[str]) -> bool:
 
 
 def new_id(now_ms: int) -> str:
-    """Return an id that nobody has, and that sorts by time (a ULID)."""
+    """Return a new id that sorts by time (a ULID)."""
     number = (min(max(now_ms, 0), 2**48 - 1) << 80) | secrets.randbits(80)
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
@@ -162,7 +162,7 @@ def has_comment(line: str) -> bool:
 
 @lru_cache(maxsize=LINES_KEPT)
 def _fact_in(line: str) -> Fact | None:
-    """Return the fact of a line, None where it is no bullet; what it doesn't say, or says wrongly, is the default."""
+    """Return the fact of a line, None if it is no bullet; what it doesn't say, or says wrongly, is the default."""
     bullet = _BULLET.match(line)
     if bullet is None or _RULE.fullmatch(line.strip()):
         return None
@@ -192,7 +192,6 @@ def _free_id(wanted: str, seen: Container[str]) -> str:
 
 
 def _id_of(text: str) -> str:
-    """Return the id of a fact that was written by hand."""
     return "text-" + sha256(text.encode()).hexdigest()[:16]
 
 
@@ -218,7 +217,7 @@ def _moment(value: str) -> int | None:
 
 
 def _stamp(created_ms: int) -> str:
-    """Return a moment as people write it, in UTC; milliseconds where there are any."""
+    """Return a moment as people write it, in UTC; milliseconds if there are any."""
     moment = datetime.fromtimestamp(created_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{moment}.{created_ms % 1000:03d}Z" if created_ms % 1000 else f"{moment}Z"
 
@@ -231,5 +230,4 @@ def _escape(text: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Return a text as it was before `_escape`."""
     return re.sub(r"&(lt|gt|amp);", lambda sign: {"lt": "<", "gt": ">", "amp": "&"}[sign[1]], text)

@@ -41,20 +41,20 @@ BATCH = 64
 """Facts embedded by one request."""
 
 MOST_IN_RECALL = 192
-"""Facts embedded while somebody waits for a recall; the others are compared by words until a later one."""
+"""Facts embedded while a recall waits; the others are compared by words until a later recall."""
 
 RECALL_S = 4.0
-"""How long a recall waits for vectors. A prompt waits behind it: words are better than a silence."""
+"""How long a recall waits for vectors; a prompt waits for the recall."""
 
 STORE_S = 20.0
-"""The same for a fact that is stored: nobody waits for it, and each of them knows more of the others."""
+"""The same for a fact that is stored: no prompt waits for it."""
 
 Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """A fact and how near it is, from 0 to 1. `cosine` is None where it has no vector."""
+class ScoredFact:
+    """A fact and how near it is, from 0 to 1. `cosine` is None if it has no vector."""
 
     fact: Fact
     score: float
@@ -62,13 +62,13 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FactMatches:
     """All facts, nearest first.
 
     `compared` is `vectors` or `words`, then with the code of the `reason`; `unread` facts had no vector yet.
     """
 
-    facts: list[Scored]
+    facts: list[ScoredFact]
     compared: str
     unread: int = 0
     reason: str = ""
@@ -90,17 +90,17 @@ class FactSearch:
         self._vectors: dict[bytes, Vector] = {}
         self._space = ("", "", 0)
 
-    async def find(self, query: str, facts: Sequence[Fact]) -> Found:
+    async def find(self, query: str, facts: Sequence[Fact]) -> FactMatches:
         """Return facts by how near they are to a question; by words where vectors fail or take too long.
 
         Cancellation leaves the vectors that were had until then in memory.
         """
         if not facts:
-            return Found([], "words")
+            return FactMatches([], "words")
         target, reason = await self._prepare(query, "query", facts, MOST_IN_RECALL, RECALL_S)
         return await self._compare(query, target, facts, reason)
 
-    async def find_alike(self, text: str, facts: Sequence[Fact]) -> Found:
+    async def find_alike(self, text: str, facts: Sequence[Fact]) -> FactMatches:
         """Return facts by how much they say the same as a new one; as `find` does, with more patience."""
         target, reason = await self._prepare(text, "document", facts, MOST_VECTORS, STORE_S)
         found = await self._compare(text, target, facts, reason)
@@ -122,7 +122,9 @@ class FactSearch:
             return target, ""
         return target, DeadlineExceededError.code
 
-    async def _compare(self, query: str, target: _Target | None, facts: Sequence[Fact], reason: str) -> Found:
+    async def _compare(
+        self, query: str, target: _Target | None, facts: Sequence[Fact], reason: str
+    ) -> FactMatches:
         """Return all facts with their scores; in a thread, since many of them take a while."""
         fits = target is not None and target.space == self._space
         known = self._known(facts) if fits else {}
@@ -130,7 +132,7 @@ class FactSearch:
         unread = len(facts) - len(known) if by_vectors else 0
         vector = target.vector if target is not None else None
         scored = await trio.to_thread.run_sync(rank, query, facts, vector, known)
-        return Found(scored, "vectors" if by_vectors else "words", unread, reason)
+        return FactMatches(scored, "vectors" if by_vectors else "words", unread, reason)
 
     async def _target(self, text: str, kind: str) -> _Target:
         """Return the vector of what is compared with the facts."""
@@ -167,14 +169,13 @@ class FactSearch:
         return rows.reshape(count, reply.dims).astype(np.float32)
 
     def _known(self, facts: Sequence[Fact]) -> dict[str, Vector]:
-        """Return the vectors there are, by the fact's id."""
         vectors = {fact.id: self._vectors.get(_key(fact.text)) for fact in facts}
         return {fact_id: vector for fact_id, vector in vectors.items() if vector is not None}
 
 
 def rank(
     query: str, facts: Sequence[Fact], target: Vector | None, known: Mapping[str, Vector]
-) -> list[Scored]:
+) -> list[ScoredFact]:
     """Return all facts with their scores, best first; the more important of two equal ones first."""
     words, form = telling_words(query), normal_form(query)
     scored = []
@@ -182,23 +183,23 @@ def rank(
         vector = known.get(fact.id)
         cosine = None if vector is None or target is None else float(np.dot(vector, target))
         shared = 1.0 if form == normal_form(fact.text) else overlap(words, telling_words(fact.text))
-        scored.append(Scored(fact, score_of(cosine, shared), cosine))
+        scored.append(ScoredFact(fact, score_of(cosine, shared), cosine))
     scored.sort(
         key=lambda each: (round(each.score, 4), each.fact.importance, each.fact.position), reverse=True
     )
     return scored
 
 
-def clearly_meant(found: Found) -> Scored | None:
-    """Return the fact a query means beyond doubt; None where there is any."""
+def clearly_meant(found: FactMatches) -> ScoredFact | None:
+    """Return the fact a query clearly means; None if in doubt."""
     if not found.facts or found.facts[0].score < SURE_SCORE:
         return None
     ahead = len(found.facts) == 1 or found.facts[0].score - found.facts[1].score > SURE_AHEAD
     return found.facts[0] if ahead else None
 
 
-def twin_in(text: str, found: Found) -> Scored | None:
-    """Return the fact that says what a new one says; None where none does."""
+def twin_in(text: str, found: FactMatches) -> ScoredFact | None:
+    """Return the fact that says what a new one says; None if none does."""
     for each in sorted(found.facts, key=lambda fact: fact.cosine or 0.0, reverse=True):
         near = (each.cosine or 0.0) > ALIKE and not says_otherwise(text, each.fact.text)
         if near or (each.score >= 1.0 and normal_form(text) == normal_form(each.fact.text)):
@@ -246,5 +247,4 @@ def _root(word: str) -> str:
 
 
 def _key(text: str) -> bytes:
-    """Return what a text's vector is kept by."""
     return sha256(text.encode("utf-8", "replace")).digest()

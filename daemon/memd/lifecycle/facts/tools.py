@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from memd.lifecycle.tools.arguments import Run, Wrong, wrong
-from memd.lifecycle.tools.definitions import FORGET, RECALL, STORE, Tool
+from memd.lifecycle.tools.arguments import InvalidCall, RunTool, invalid_call
+from memd.lifecycle.tools.definitions import FORGET, RECALL, STORE, ToolDefinition
 from memd_client.errors import BadParamsError
 from memd_client.facts import (
     FactRow,
@@ -29,13 +29,13 @@ class FactKeeper(Protocol):
         """Find facts."""
 
     async def forget(self, params: MemoryForgetParams) -> MemoryForgetReply:
-        """Remove the fact that is meant, where that is clear."""
+        """Remove the fact that is meant, if that is clear."""
 
 
-def fact_tools(facts: FactKeeper) -> Mapping[str, Run]:
+def fact_tools(facts: FactKeeper) -> Mapping[str, RunTool]:
     """Return what runs the tools of facts, by name."""
 
-    async def store(arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
+    async def store(arguments: dict[str, Any]) -> dict[str, Any] | InvalidCall:
         try:
             reply = await facts.store(MemoryStoreParams(**arguments))
         except BadParamsError as error:
@@ -45,7 +45,7 @@ def fact_tools(facts: FactKeeper) -> Mapping[str, Run]:
             answer |= {"duplicate_of": reply.duplicate_of, "duplicate_text": reply.duplicate_text}
         return answer
 
-    async def recall(arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
+    async def recall(arguments: dict[str, Any]) -> dict[str, Any] | InvalidCall:
         try:
             reply = await facts.recall(MemoryRecallParams(**arguments))
         except BadParamsError as error:
@@ -55,9 +55,9 @@ def fact_tools(facts: FactKeeper) -> Mapping[str, Run]:
             answer["reason"] = _no_facts(reply.total)
         return answer
 
-    async def forget(arguments: dict[str, Any]) -> dict[str, Any] | Wrong:
+    async def forget(arguments: dict[str, Any]) -> dict[str, Any] | InvalidCall:
         if len(arguments) != 1:
-            return wrong(FORGET, "memory_forget: give `id` or `query`, one of them")
+            return invalid_call(FORGET, "memory_forget: give `id` or `query`, one of them")
         try:
             reply = await facts.forget(MemoryForgetParams(**arguments))
         except BadParamsError as error:
@@ -71,7 +71,6 @@ def fact_tools(facts: FactKeeper) -> Mapping[str, Run]:
 
 
 def _row(fact: FactRow) -> dict[str, Any]:
-    """Return a fact as a model sees it."""
     return {
         "id": fact.id,
         "text": fact.text,
@@ -84,12 +83,10 @@ def _row(fact: FactRow) -> dict[str, Any]:
 
 
 def _no_facts(total: int) -> str:
-    """Return why none of an agent's facts is in an answer."""
     if not total:
         return "No facts are stored."
     return "The 1 stored fact is not near." if total == 1 else f"None of the {total} stored facts is near."
 
 
-def _not_taken(tool: Tool, error: BadParamsError) -> Wrong:
-    """Return why the facts don't take what a model wrote."""
-    return wrong(tool, error.message)
+def _not_taken(tool: ToolDefinition, error: BadParamsError) -> InvalidCall:
+    return invalid_call(tool, error.message)

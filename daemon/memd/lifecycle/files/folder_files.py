@@ -24,13 +24,13 @@ GRACE_S = 0.02
 """How long after a replacement the replaced file is looked at: a program may have been about to open it."""
 
 QUIET_S = 0.1
-"""The same when the system cannot say who has a file open: so long it must stay as it is."""
+"""The same if the system cannot say which process has a file open: so long it must stay unchanged."""
 
 FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Every file is opened with these."""
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """A file as a stat describes it: another write or another file makes it differ."""
 
     mode: int
@@ -40,7 +40,7 @@ class State(NamedTuple):
     ctime_ns: int
 
 
-def state_of(folder: int, name: str) -> State | None:
+def state_of(folder: int, name: str) -> FileState | None:
     """Return the state of a name in an open folder; None when there is none."""
     try:
         return _state(os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -48,7 +48,7 @@ def state_of(folder: int, name: str) -> State | None:
         return None
 
 
-def open_plain(folder: int, name: str, path: str) -> tuple[int, State]:
+def open_plain(folder: int, name: str, path: str) -> tuple[int, FileState]:
     """Return a reading descriptor of a plain file, which the caller closes, and its state."""
     handle = open_below(folder, name, os.O_RDONLY | FLAGS)
     facts = os.fstat(handle)
@@ -153,7 +153,7 @@ def _wait_unchanged(handle: int, path: str) -> None:
             raise busy(path)
 
 
-def _state(facts: os.stat_result) -> State:
-    return State(
+def _state(facts: os.stat_result) -> FileState:
+    return FileState(
         stat.S_IMODE(facts.st_mode), facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
     )

@@ -1,9 +1,9 @@
 """Writing into an agent's Markdown: whole or not at all, by descriptors, and never over what another program wrote.
 
 Every name below the root is opened below the descriptor of the folder before it, and none may be a link. Writers of
-one folder take turns by a lock on the folder itself, so that many processes of memd lose nothing; people and agents
-write without it. So appending never rewrites, a change is put into place by `replacing`, and both look whether they
-stand before they return.
+one folder are serialized by a lock on the folder itself, so that many processes of memd lose nothing; people and agents
+write without it. So appending never rewrites, a change is put into place by `replacing`, and both check that their text
+is in the file before they return. A note that is full continues in a next file: `facts.md`, `facts-2.md`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,9 +30,9 @@ from memd.lifecycle.files.folder_files import (
     write_new,
 )
 from memd.lifecycle.files.replacing import replace_text
-from memd.sync.disk.capacity import Room
+from memd.sync.disk.capacity import Room, SourceLimits, find_room
 from memd.sync.disk.read import whole_lines
-from memd.sync.disk.safe_open import FOLDER_MODE, LinkOnTheWayError, open_below, open_folder
+from memd.sync.disk.safe_open import FOLDER_MODE, LinkOnTheWayError, open_below, open_folder, open_listing
 from memd_client.errors import FileUnreadableError, NoteUnwritableError, PathRefusedError
 
 LOCK_S = 10.0
@@ -49,8 +50,8 @@ AMPLE = Room(LIMIT_BYTES, 1, LIMIT_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """Where something was appended: its first and last line, from 1; both 0 where nothing was.
+class AppendResult:
+    """Where something was appended: its first and last line, from 1; both 0 if nothing was.
 
     `moved` is how many lines further down that is than the file led to expect: another program wrote just before.
     """
@@ -62,7 +63,7 @@ class Written:
 
 
 def read(root: Path, path: str, limit_bytes: int = LIMIT_BYTES, *, cut: bool = False) -> str | None:
-    """Return the text of a file, or None where there is none."""
+    """Return the text of a file, or None if there is none."""
     with _errors(path, FileUnreadableError):
         try:
             with _folder(root, path, make=False) as (folder, name):
@@ -75,7 +76,7 @@ def read(root: Path, path: str, limit_bytes: int = LIMIT_BYTES, *, cut: bool = F
         return decode(data, path)
 
 
-def append(root: Path, path: str, make: Callable[[str], str], room: Room = AMPLE) -> Written | None:
+def append(root: Path, path: str, make: Callable[[str], str], room: Room = AMPLE) -> AppendResult | None:
     """Append to a file, making it and its folders where they are missing."""
     with _errors(path, NoteUnwritableError), _folder(root, path, make=True) as (folder, name), _lock(folder):
         most_bytes = min(room.file_bytes, LIMIT_BYTES)
@@ -85,7 +86,7 @@ def append(root: Path, path: str, make: Callable[[str], str], room: Room = AMPLE
                 return None
             text = make(decode(held, path))
             if not text:
-                return Written(path)
+                return AppendResult(path)
             lead = "\n" if held and not held.endswith(b"\n") else ""
             data = _with_line_ends(lead + text, held).encode()
             if held and len(held) + len(data) > most_bytes:
@@ -131,7 +132,6 @@ def _read_in(folder: int, name: str, path: str, most_bytes: int | None) -> bytes
 
 
 def _with_line_ends(text: str, held: bytes) -> str:
-    """Return a text with the line ends of a file that ends all its lines with CR LF."""
     count = held.count(b"\r\n")
     return text.replace("\n", "\r\n") if count and count == held.count(b"\n") else text
 
@@ -159,7 +159,7 @@ def _append_in(folder: int, name: str, data: bytes) -> int:
 
 def _find_appended(
     folder: int, name: str, path: str, held: bytes, data: bytes, offset: int
-) -> Written | None:
+) -> AppendResult | None:
     """Return where what was appended stands; None when another program has written over it."""
     try:
         now = _read_in(folder, name, path, None)
@@ -178,7 +178,7 @@ def _find_appended(
     blank = len(found) - len(found.lstrip(b"\r\n"))
     start = now.count(b"\n", 0, offset + blank) + 1
     expected = held.count(b"\n") + 1 + data[: len(data) - len(data.lstrip(b"\r\n"))].count(b"\n")
-    return Written(path, start, start + data.strip(b"\r\n").count(b"\n"), start - expected)
+    return AppendResult(path, start, start + data.strip(b"\r\n").count(b"\n"), start - expected)
 
 
 def _separate(folder: int, name: str, path: str, data: bytes) -> None:
@@ -194,7 +194,7 @@ def _separate(folder: int, name: str, path: str, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _folder(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
-    """Give the descriptor of the folder a path lies in, and the last name; folders are made where that is wanted."""
+    """Give the descriptor of the folder a path lies in, and the last name; folders are made if that is wanted."""
     *folders, name = path.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in (*folders, name)):
         raise PathRefusedError(f"{path[:200]!r} is not a path below the workspace", data={"path": path[:200]})
@@ -209,7 +209,6 @@ def _folder(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
 
 @contextlib.contextmanager
 def _lock(folder: int) -> Iterator[None]:
-    """Hold the lock of an open folder inside the block."""
     until = time.monotonic() + LOCK_S
     while True:
         try:
@@ -245,3 +244,51 @@ def _errors(path: str, kind: type[FileUnreadableError] | type[NoteUnwritableErro
             ) from None
         reason = error.strerror or type(error).__name__
         raise kind(f"{path[:200]}: {reason}", data={"path": path[:200]}) from None
+
+
+MOST_PARTS = 1_000
+"""Files a note may continue in: more than an agent's limits allow."""
+
+Make = Callable[[str, str], str]
+"""Takes a part's path and what it holds ("" when it is missing); returns what to append, "" for nothing."""
+
+
+def part_path(path: str, number: int) -> str:
+    """Return the path of a part of a note, from 1; the first is the note itself."""
+    return path if number == 1 else f"{path.removesuffix('.md')}-{number}.md"
+
+
+def find_parts(root: Path, paths: Sequence[str]) -> list[str]:
+    """Return the parts there are of some notes of one folder, in the order of the notes and their numbers
+    (blocking).
+    """
+    folder = paths[0].rpartition("/")[0]
+    start = str(root).rstrip("/")
+    try:
+        with open_listing(start, f"{start}/{folder}") as entries:
+            names = {f"{folder}/{entry.name}" for entry in entries}
+    except (FileNotFoundError, NotADirectoryError, LinkOnTheWayError):
+        return []  # what reads or writes the note itself says what is wrong
+    return [part for path in paths for part in _parts_among(names, path)]
+
+
+def append_part(root: Path, path: str, make: Make, limits: SourceLimits) -> AppendResult:
+    """Append to the last part of a note, or to a new one when that is full (blocking)."""
+    parts = find_parts(root, [path])
+    last = parts[-1] if parts else path
+    number = next(each for each in range(1, MOST_PARTS + 1) if part_path(path, each) == last)
+    room = find_room(root, limits)
+    for each in range(number, MOST_PARTS + 1):
+        part = part_path(path, each)
+        written = append(root, part, lambda held, part=part: make(part, held), room)  # type: ignore[misc]
+        if written is not None:
+            return written
+    raise NoteUnwritableError(f"{path} has {MOST_PARTS} parts", data={"path": path})
+
+
+def _parts_among(names: set[str], path: str) -> list[str]:
+    """Return the names that are parts of a note, by number."""
+    pattern = re.compile(rf"{re.escape(path.removesuffix('.md'))}-([1-9][0-9]{{0,2}})\.md")
+    numbers = sorted(int(match[1]) for name in names if (match := pattern.fullmatch(name)))
+    first = [path] if path in names else []
+    return first + [part_path(path, number) for number in numbers if number > 1]

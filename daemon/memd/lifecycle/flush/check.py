@@ -1,13 +1,16 @@
-"""Whether a session is so near compaction that what should last has to be written down first.
+"""Whether a session is so near compaction that memory has to be written first, and the prompts of that turn. Pure.
 
-Pure: figures in, a decision with its reason out.
+Prompts of the settings say what a user wants written down; the rules that keep memory whole, and the word that keeps
+the turn silent, are always added.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
+from memd.lifecycle.notes.daily import local_time, note_path
 from memd.lifecycle.notes.session_kinds import Kind
 from memd.settings.lifecycle import Flush
 
@@ -36,20 +39,7 @@ DUE: frozenset[str] = frozenset({"tokens", "transcript_size"})
 
 @dataclass(frozen=True, slots=True)
 class SessionFigures:
-    """How a session stands. None is what isn't known.
-
-    Attributes:
-        total_tokens: What its context holds.
-        context_window: What it can hold.
-        compaction_count: How often it was compacted.
-        flushed_at_compaction: The count at which it was last flushed.
-        next_input_tokens: What the coming turn adds.
-        transcript_bytes: The size of its transcript.
-        kind: What kind of session it is.
-        cli_provider: Whether its model is behind a command line of its own.
-        workspace_access: What its sandbox allows.
-        has_workspace: Whether there is a folder.
-    """
+    """The state of a session; None is unknown. `flushed_at_compaction` is the count at which it was last flushed."""
 
     total_tokens: int | None
     context_window: int | None
@@ -64,7 +54,7 @@ class SessionFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class FlushDecision:
     """Whether to flush, why (a code of `REASONS`), and from how many tokens on it is due; 0: never for tokens."""
 
     run: bool
@@ -77,21 +67,20 @@ class Decision:
         return REASONS[self.reason]
 
 
-def decide(settings: Flush, figures: SessionFigures) -> Decision:
+def decide(settings: Flush, figures: SessionFigures) -> FlushDecision:
     """Return whether a session is to be flushed now."""
     threshold = _threshold(settings, figures.context_window)
     reason = _against(settings, figures) or _by_size(settings, figures) or _by_tokens(figures, threshold)
-    return Decision(reason in DUE, reason, threshold)
+    return FlushDecision(reason in DUE, reason, threshold)
 
 
 def _threshold(settings: Flush, context_window: int | None) -> int:
-    """Return from how many tokens on a flush is due, 0 for never."""
     kept_free = settings.reserve_tokens_floor + settings.soft_threshold_tokens
     return max(0, (context_window or 0) - kept_free)
 
 
 def _against(settings: Flush, figures: SessionFigures) -> str:
-    """Return why there is no flush whatever the figures say, "" where nothing is against one."""
+    """Return why there is no flush whatever the figures say, "" if nothing is against one."""
     against = {
         "off": not settings.enabled,
         "heartbeat": figures.kind == "heartbeat",
@@ -110,7 +99,6 @@ def _by_size(settings: Flush, figures: SessionFigures) -> str:
 
 
 def _by_tokens(figures: SessionFigures, threshold: int) -> str:
-    """Return what the number of tokens says."""
     if not figures.total_tokens or figures.total_tokens < 0:
         return "tokens_unknown"
     if not figures.context_window or figures.context_window < 0:
@@ -119,3 +107,74 @@ def _by_tokens(figures: SessionFigures, threshold: int) -> str:
         return "window_too_small"
     projected = figures.total_tokens + max(0, figures.next_input_tokens)
     return "tokens" if projected >= threshold else "below_threshold"
+
+
+SILENT = "NO_REPLY"
+"""What an agent answers where its user shall see nothing."""
+
+DATE = "YYYY-MM-DD"
+"""Stands for the user's date in prompts."""
+
+_TIME = "Current time:"
+
+_PROMPT = (
+    "This conversation is about to be compacted: what isn't written down now may be lost. Write down what should "
+    "outlast it, in short entries that can be understood by themselves: decisions and their reasons, preferences, "
+    "facts about people and projects, open tasks. Leave out small talk, secrets and what memory holds already."
+)
+
+_SYSTEM = (
+    "A silent turn of housekeeping before the context is compacted. Use it to save memories that should last, and "
+    "nothing else: don't go on with the user's task."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FlushPrompts:
+    """Both prompts, and the note they speak of, relative to the workspace."""
+
+    system: str
+    user: str
+    path: str
+
+
+def flush_prompts(settings: Flush, now_ms: int, time_zone: str | None) -> FlushPrompts:
+    """Return the prompts of the turn."""
+    moment = local_time(now_ms, time_zone)
+    date = moment.date().isoformat()
+    path = note_path(moment.date())
+    rules = (
+        f"Write to `{path}` only, making it where it is missing. Append below what it holds; never overwrite or "
+        "shorten it. Don't edit MEMORY.md, USER.md, AGENTS.md, SOUL.md, TOOLS.md or any other file at the top of the "
+        "workspace."
+    )
+    user = _with_date(settings.prompt, _PROMPT, date)
+    system = _with_date(settings.system_prompt, _SYSTEM, date)
+    silent = _with_silence(f"{user}\n\n{rules}")
+    return FlushPrompts(_with_silence(f"{system}\n\n{rules}"), _timed(silent, told_time(moment)), path)
+
+
+def _with_date(configured: str | None, usual: str, date: str) -> str:
+    """Return a prompt of the settings, or ours if there is none, with the date in it."""
+    return ((configured or "").strip() or usual).replace(DATE, date)
+
+
+def _with_silence(prompt: str) -> str:
+    """Return a prompt that tells how to answer nothing."""
+    if SILENT in prompt:
+        return prompt
+    rule = f"If there is nothing to store, or once it is stored, reply with {SILENT} alone: the user sees none of this."
+    return f"{prompt}\n\n{rule}"
+
+
+def _timed(prompt: str, time: str) -> str:
+    """Return a prompt that tells the time, once."""
+    return prompt if _TIME in prompt else f"{prompt}\n\n{_TIME} {time}"
+
+
+def told_time(moment: datetime) -> str:
+    """Return a moment for a reader: `2026-01-16 14:30 (Europe/Prague, UTC+01:00)`."""
+    shift = f"{moment:%z}"
+    offset = "UTC" if shift == "+0000" else f"UTC{shift[:3]}:{shift[3:5]}"
+    zone = getattr(moment.tzinfo, "key", offset)
+    return f"{moment:%Y-%m-%d %H:%M} ({offset if zone in (offset, 'UTC') else f'{zone}, {offset}'})"

@@ -1,21 +1,29 @@
-"""An agent's flushes: asked for when a session nears compaction, recorded when done, counted by cycle."""
+"""An agent's flushes: requested when a session nears compaction, recorded when done, counted by cycle.
+
+The record is a small JSON file beside the index. It outlives restarts: a flush that was done is not requested again.
+Losing the file costs one more flush a session.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+import msgspec
+import structlog
 import trio
 
-from memd.lifecycle.flush.check import Access, SessionFigures, decide
-from memd.lifecycle.flush.prompts import flush_prompts
-from memd.lifecycle.flush.state import Cycle, FlushState
+from memd.lifecycle.flush.check import Access, SessionFigures, decide, flush_prompts
 from memd.lifecycle.host import Host
 from memd.lifecycle.notes.session_kinds import settle_kind
 from memd.system.clock import Clock
 from memd.system.events import EVENTS
+from memd.system.state_file import NotRegularFileError, load_whole, replace_whole
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import (
     CompactionDoneParams,
@@ -25,6 +33,122 @@ from memd_client.sessions import (
     FlushDoneParams,
     FlushDoneReply,
 )
+
+log = structlog.get_logger(__name__)
+
+MOST_SESSIONS = 1_000
+"""Sessions remembered; beyond them, those that said nothing for the longest time are forgotten."""
+
+MOST_KEY_CHARS = 512
+"""The longest key or id of a session. Those of OpenClaw have about fifty characters."""
+
+MOST_BYTES = 16_000_000
+"""A larger file is not ours: a session takes about 200 bytes, and 15,000 with the strangest key and id there can be."""
+
+FORMAT = 1
+
+ASIDE = ".corrupt"
+"""Ends the name of a file that could not be understood; the newest one stays."""
+
+
+class Cycle(msgspec.Struct, frozen=True):
+    """How often a session was compacted, and at which of these counts it was last flushed."""
+
+    compactions: int = 0
+    flushed_at: int | None = None
+    session_id: str = ""
+
+    def count(self, given: int | None) -> int:
+        """Return the caller's number of compactions, or the recorded one if the caller gives none."""
+        return self.compactions if given is None else given
+
+
+class _File(msgspec.Struct):
+    """What the file holds; sessions by their key, the one that said something last at the end."""
+
+    format: int
+    sessions: dict[str, Cycle]
+
+
+_decode = msgspec.json.Decoder(_File, strict=True).decode
+
+
+class FlushState:
+    """The cycles of one agent's sessions. Not for two threads at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._sessions: OrderedDict[str, Cycle] | None = None
+
+    def __repr__(self) -> str:
+        known = "not read" if self._sessions is None else f"{len(self._sessions)} sessions"
+        return f"<FlushState {self.path.name}: {known}>"
+
+    def find(self, session_key: str, session_id: str = "") -> Cycle:
+        """Return how a session stands; one that isn't known begins."""
+        cycle = self._known().get(session_key, Cycle())
+        if session_id and cycle.session_id and session_id != cycle.session_id:
+            return Cycle(session_id=session_id)
+        return cycle
+
+    def keep(self, session_key: str, cycle: Cycle) -> None:
+        """Remember how a session stands, on disk too if that can be written."""
+        known = self._known()
+        known[session_key] = cycle
+        known.move_to_end(session_key)
+        while len(known) > MOST_SESSIONS:
+            known.popitem(last=False)
+        self._write()
+
+    def forget(self, session_key: str) -> None:
+        """Forget a session: the next one of its key has no record."""
+        if self._known().pop(session_key, None) is not None:
+            self._write()
+
+    def _known(self) -> OrderedDict[str, Cycle]:
+        """Return what is remembered, read from the file the first time."""
+        if self._sessions is None:
+            self._sessions = OrderedDict(self._read())
+        return self._sessions
+
+    def _read(self) -> dict[str, Cycle]:
+        """Return what the file holds; nothing if there is none or it can't be understood."""
+        try:
+            held = _decode(load_whole(self.path, MOST_BYTES, through_link=False))
+            if held.format != FORMAT:
+                raise ValueError("it has another format")
+            return dict(list(held.sessions.items())[-MOST_SESSIONS:])
+        except FileNotFoundError:
+            pass
+        except NotRegularFileError as error:
+            self._set_aside(error)
+        except OSError as error:
+            log.warning("lifecycle.flush_state_unread", file=str(self.path), reason=_reason(error))
+        except (ValueError, msgspec.MsgspecError, RecursionError) as error:
+            self._set_aside(error)
+        return {}
+
+    def _set_aside(self, error: Exception) -> None:
+        """Rename a file that can't be understood, and say so."""
+        aside = self.path.with_name(self.path.name + ASIDE)
+        with contextlib.suppress(OSError):
+            os.replace(self.path, aside)
+        log.warning("lifecycle.flush_state_set_aside", file=str(self.path), reason=_reason(error))
+
+    def _write(self) -> None:
+        """Replace the file whole; where that fails, what is remembered stays in memory until the next time."""
+        try:
+            replace_whole(self.path, msgspec.json.encode(_File(FORMAT, dict(self._known()))))
+        except OSError as error:
+            log.warning("lifecycle.flush_state_unwritten", file=str(self.path), reason=_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    """Return why, without what the file holds."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return "it is damaged" if isinstance(error, msgspec.MsgspecError) else str(error)
+
 
 T = TypeVar("T")
 
@@ -48,7 +172,7 @@ class Flushes:
         return f"<Flushes {self._host.agent_id}: {self._state!r}>"
 
     async def check(self, params: FlushCheckParams) -> FlushCheckReply:
-        """Return whether a session is to be flushed now, with what its agent is to be told.
+        """Return whether a session is to be flushed now, with the prompts of that turn.
 
         Cancellation: nothing is changed by a check.
         """
@@ -76,19 +200,9 @@ class Flushes:
         )
         if not decision.run:
             return reply
-        self._tell("due", params.session_key, count)
+        self._publish("due", params.session_key, count)
         prompts = flush_prompts(config.life.flush, self._clock(), config.life.time_zone)
-        return FlushCheckReply(
-            config.id,
-            run=True,
-            reason=decision.reason,
-            message=decision.message,
-            threshold_tokens=decision.threshold_tokens,
-            compaction_count=count,
-            system_prompt=prompts.system,
-            prompt=prompts.user,
-            path=prompts.path,
-        )
+        return replace(reply, system_prompt=prompts.system, prompt=prompts.user, path=prompts.path)
 
     async def done(self, params: FlushDoneParams) -> FlushDoneReply:
         """Record that a session was flushed in this cycle, and have what it wrote brought in.
@@ -103,7 +217,7 @@ class Flushes:
             return count
 
         count = await self._with_state(record)
-        self._tell("done", params.session_key, count)
+        self._publish("done", params.session_key, count)
         return FlushDoneReply(self._host.agent_id, self._sync(), count)
 
     async def compaction_done(self, params: CompactionDoneParams) -> CompactionDoneReply:
@@ -120,7 +234,7 @@ class Flushes:
             return count
 
         count = await self._with_state(count_up) if params.session_key else 0
-        self._tell("compacted", params.session_key, count)
+        self._publish("compacted", params.session_key, count)
         return CompactionDoneReply(self._host.agent_id, self._host.compaction_done(), count)
 
     async def forget(self, session_key: str) -> None:
@@ -135,12 +249,11 @@ class Flushes:
                 self._state = FlushState(path)
             return await trio.to_thread.run_sync(use, self._state)
 
-    def _tell(self, state: str, session_key: str, count: int) -> None:
-        """Tell those who listen."""
+    def _publish(self, state: str, session_key: str, count: int) -> None:
         EVENTS.publish("flush", self._host.agent_id, state=state, session_key=session_key, cycle=count)
 
     def _sync(self) -> bool:
-        """Have a sync run; say whether one was asked for. An agent without search is flushed too."""
+        """Request a sync; return whether it was requested. An agent without search is flushed too."""
         try:
             return self._host.compaction_done()
         except MemoryDisabledError:

@@ -26,7 +26,7 @@ _COMMENT = re.compile(r" {0,3}<!--")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DailyEntry:
     """What to append to a note for an entry (empty: it stands there already), and the entry's lines, from 1."""
 
     added: str
@@ -42,7 +42,7 @@ def local_time(now_ms: int, time_zone: str | None) -> datetime:
 
 
 def day_of(text: str) -> date | None:
-    """Return the day a text spells as YYYY-MM-DD, or None where there is no such day."""
+    """Return the day a text spells as YYYY-MM-DD, or None if there is no such day."""
     if _DATE.fullmatch(text) is None:
         return None
     try:
@@ -75,7 +75,7 @@ def clean_entry(text: str) -> str:
     return _closed(_FORGED.sub(r"<\\!--", text))
 
 
-def entry_for(held: str, day: date, text: str, key: str | None) -> Entry:
+def entry_for(held: str, day: date, text: str, key: str | None) -> DailyEntry:
     """Return what to append to a day's note for an entry."""
     known = None if key is None else known_entry(held, text, key)
     if known is not None:
@@ -88,13 +88,13 @@ def entry_for(held: str, day: date, text: str, key: str | None) -> Entry:
         gap = ""
     start = (held + lead + gap).count("\n") + 1
     added = f"{gap}{text}\n" + ("" if key is None else f"{_mark(key)}\n")
-    return Entry(added, start, start + text.count("\n"))
+    return DailyEntry(added, start, start + text.count("\n"))
 
 
-def known_entry(held: str, text: str, key: str) -> Entry | None:
+def known_entry(held: str, text: str, key: str) -> DailyEntry | None:
     """Return the entry of a key that a note holds already; None when it has none."""
     known = _find_marked(held, _mark(key), text)
-    return None if known is None else Entry("", *known)
+    return None if known is None else DailyEntry("", *known)
 
 
 def around(today: date) -> list[date]:

@@ -7,19 +7,19 @@ Files here are `memory/YYYY-MM-DD.md` and `memory/YYYY-MM-DD-<slug>.md`, no othe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import structlog
 import trio
 
 from memd.lifecycle.files import writing
+from memd.lifecycle.files.writing import append_part, find_parts
 from memd.lifecycle.host import Host
 from memd.lifecycle.notes.daily import (
-    Entry,
+    DailyEntry,
     around,
     clean_entry,
     entry_for,
@@ -27,11 +27,16 @@ from memd.lifecycle.notes.daily import (
     local_time,
     note_path,
 )
-from memd.lifecycle.notes.parts import append_part, find_parts
-from memd.lifecycle.notes.session_messages import Ended, Said, name_in_folder, read_ended, transcripts_of
-from memd.lifecycle.notes.session_note import body_of, note_text
-from memd.lifecycle.notes.slug import clean_slug, numbered, slug_of_talk, slug_of_time
-from memd.lifecycle.notes.slug_model import Complete, SlugModel
+from memd.lifecycle.notes.session_note import (
+    EndedSession,
+    TalkMessage,
+    body_of,
+    name_in_folder,
+    note_text,
+    read_ended,
+    transcripts_of,
+)
+from memd.lifecycle.notes.slug import Complete, SlugModel, clean_slug, numbered, slug_of_talk, slug_of_time
 from memd.sync.disk.capacity import SourceLimits, find_room
 from memd.sync.transcripts.agent_sessions import AgentSessions
 from memd.system.clock import Clock
@@ -41,8 +46,6 @@ from memd_client.errors import FileUnreadableError, MemdError, MemoryDisabledErr
 from memd_client.notes import AppendNoteParams, AppendNoteReply, SessionEndedParams, SessionEndedReply
 
 log = structlog.get_logger(__name__)
-
-T = TypeVar("T")
 
 LARGEST_TRANSCRIPT = 64 * 1024 * 1024
 """A session beyond this leaves no note: one in OpenClaw's database is read whole for its last words."""
@@ -75,7 +78,7 @@ class Notes:
             return self._no_note("off")
         if kind_of_key(params.session_key) is not None:
             return self._no_note("no_transcript")  # scheduled jobs, subagents and heartbeats are no memory
-        ended = await _in_thread(lambda: self._find_ended(params, settings.messages))
+        ended = await trio.to_thread.run_sync(lambda: self._find_ended(params, settings.messages))
         if ended is None:
             return self._no_note("no_transcript")
         if not ended.messages:
@@ -91,7 +94,9 @@ class Notes:
             messages=ended.messages,
         )
         workspace, limits = self._host.config.workspace, self._host.limits
-        path, slug, is_new = await _in_thread(lambda: _create(workspace, moment.date(), slug, text, limits))
+        path, slug, is_new = await trio.to_thread.run_sync(
+            lambda: _create(workspace, moment.date(), slug, text, limits)
+        )
         if is_new:
             log.info("lifecycle.session_noted", agent=self._host.agent_id, path=path, messages=count)
             EVENTS.publish("note", self._host.agent_id, state="session", path=path)
@@ -108,7 +113,7 @@ class Notes:
         today = self._now().date()
         days = around(today) if day is None else [day]
         work = partial(self._append_entry, clean_entry(params.text), params.key, days)
-        path, entry, moved = await _in_thread(work)
+        path, entry, moved = await trio.to_thread.run_sync(work)
         if entry.added:
             EVENTS.publish("note", self._host.agent_id, state="entry", path=path)
             self._bring_in()
@@ -116,10 +121,10 @@ class Notes:
             self._host.agent_id, path, entry.start_line + moved, entry.end_line + moved, bool(entry.added)
         )
 
-    def _append_entry(self, text: str, key: str | None, days: Sequence[date]) -> tuple[str, Entry, int]:
+    def _append_entry(self, text: str, key: str | None, days: Sequence[date]) -> tuple[str, DailyEntry, int]:
         """Append an entry to the first day's note, unless a note of one of the days has its key (blocking)."""
         root, limits = self._host.config.workspace, self._host.limits
-        first, place = note_path(days[0]), ("", Entry("", 0, 0))
+        first, place = note_path(days[0]), ("", DailyEntry("", 0, 0))
 
         def make(path: str, held: str) -> str:
             nonlocal place
@@ -138,8 +143,7 @@ class Notes:
         written = append_part(root, first, make, limits)
         return *place, written.moved
 
-    def _find_ended(self, params: SessionEndedParams, most: int) -> Ended | None:
-        """Return the end of the session that ended. Blocks for as long as the disk does."""
+    def _find_ended(self, params: SessionEndedParams, most: int) -> EndedSession | None:
         name = None if not params.transcript else name_in_folder(self._folder, params.transcript)
         try:
             wanted = transcripts_of(self._sessions.find().found, name, params.session_id)
@@ -149,7 +153,7 @@ class Notes:
             self._sessions.close()  # sessions end seldom; it opens again by itself
 
     async def _slug_for(
-        self, given: str | None, messages: tuple[Said, ...], moment: datetime
+        self, given: str | None, messages: tuple[TalkMessage, ...], moment: datetime
     ) -> tuple[str, str]:
         """Return a note's slug and what it comes from."""
         if slug := clean_slug(given or ""):
@@ -157,7 +161,7 @@ class Notes:
         wanted = self._model is not None and self._host.config.life.session_note.slug_model
         if self._model is not None and wanted and (slug := await self._model.ask(messages)):
             return slug, "model"
-        if slug := await _in_thread(lambda: slug_of_talk(messages)):
+        if slug := await trio.to_thread.run_sync(lambda: slug_of_talk(messages)):
             return slug, "words"
         return slug_of_time(moment), "time"
 
@@ -165,7 +169,6 @@ class Notes:
         return SessionEndedReply(self._host.agent_id, "", 0, "", "", reason)
 
     def _now(self) -> datetime:
-        """Return the moment by the user's clock."""
         return local_time(self._clock(), self._host.config.life.time_zone)
 
     def _bring_in(self) -> None:
@@ -207,9 +210,3 @@ def _text_of(root: Path, path: str, most_bytes: int) -> str:
     with contextlib.suppress(MemdError):
         return writing.read(root, path, most_bytes, cut=True) or ""
     return ""
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Do what blocks in a thread."""
-    do: Awaitable[T] = trio.to_thread.run_sync(work)
-    return await do

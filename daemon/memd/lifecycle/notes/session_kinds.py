@@ -1,9 +1,10 @@
-"""What kind of session a key names: whose talk it is decides what it may see to begin with."""
+"""What kind of session a key names: it decides what the session may see, and whether replies cite memory."""
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
+from memd.settings.lifecycle import Citations
 from memd.text.transcripts.messages import kind_of_key
 
 Kind = Literal["main", "direct", "group", "channel", "subagent", "cron", "heartbeat"]
@@ -28,7 +29,7 @@ _BACKGROUND: dict[str, Kind] = {
 
 
 def kind_of_session(session_key: str, agent_id: str) -> Kind:
-    """Return what kind of session a key names; `direct` where it doesn't say."""
+    """Return what kind of session a key names; `direct` if it doesn't say."""
     background = kind_of_key(session_key)
     if background is not None:
         return _BACKGROUND.get(background, "subagent")
@@ -45,7 +46,7 @@ def kind_of_session(session_key: str, agent_id: str) -> Kind:
 
 
 def settle_kind(given: str | None, session_key: str, agent_id: str) -> Kind:
-    """Return the kind a caller names, or the key's where it names none.
+    """Return the kind a caller names, or the key's if it names none.
 
     A caller who takes a group's key for the main session is not believed: what is private stays private.
     """
@@ -54,3 +55,11 @@ def settle_kind(given: str | None, session_key: str, agent_id: str) -> Kind:
     if named is None or (named == "main" and of_key not in ("main", "direct")):
         return of_key
     return named
+
+
+CITATION_MODES: tuple[Citations, ...] = ("auto", "on", "off")
+
+
+def wants_citations(mode: Citations, kind: Kind) -> bool:
+    """Return whether places are named."""
+    return mode == "on" or (mode == "auto" and kind not in SHARED)

@@ -1,15 +1,220 @@
-"""The note a session leaves: a header, and what was said last, one line a message whatever was said.
+"""The note of a session that ended: which transcript it was, its last messages, and the note made of them.
 
-Everything here was written by others. A message is one line that begins with who said it, so that none of it can
-be a heading, a list, a fence or front matter; markup in it stays text, and what can't be seen is left out.
+Everything here was written by users and models. A message is one line that begins with its role, so it cannot be a
+heading, a list, a fence or front matter; markup in it stays text, and unseen characters are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
 
-from memd.lifecycle.notes.session_messages import Said, one_line
+from memd.sync.disk.discover import Found
+from memd.sync.disk.read import FileText, Reset
+from memd.sync.disk.safe_open import open_unlinked
+from memd.sync.transcripts.jsonl import find_session_id
+from memd.sync.transcripts.session_source import PREFIX, path_of
+from memd.sync.transcripts.talk import Talk
+from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
+
+MOST_TRIED = 6
+"""How many transcripts are looked into for talk: right after `/new` the newest is often the one just begun."""
+
+_TOPIC = "-topic-"
+_RESET = ".jsonl.reset."
+_DELETED = ".jsonl.deleted."
+_END_BYTES = 256 * 1024
+"""Of a file's end that is read at first: the last messages are there, unless tools printed a lot between them."""
+
+_NO_PLAIN_FILE = (".sqlite", ".zst")
+"""How the places of transcripts end that are read whole: a database's, and what was compressed."""
+
+_LOOKED_AT = 2_000
+"""Characters of a message in which something must be to be seen."""
+
+_ROLES = (("User: ", "user"), ("Assistant: ", "assistant"))
+_COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:[@:\s]|\Z)")
+"""A command of the chat (`/new`, `/model gpt`), which is no talk; a path such as `/etc/hosts` is none."""
+
+_JOINERS = "\u200c\u200d"
+"""Unseen, and yet letters of Persian or emoji need them."""
+
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
+"""Where markup could begin. With a space behind it none does, whatever stands before it."""
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+"""Kinds of characters that show nothing, or turn round what is shown."""
+
+
+class TalkMessage(NamedTuple):
+    """One message: `user` or `assistant`, and its text as one line without secrets."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSession:
+    """A session that is over: its id and its last messages, which may be none."""
+
+    session_id: str
+    messages: tuple[TalkMessage, ...]
+
+
+def name_in_folder(folder: Path, transcript: str) -> str:
+    """Return the name of a transcript that lies right in a folder. Blocks for as long as the disk does.
+
+    Nothing is opened by the path itself: only the name is used further on.
+    """
+    shown = transcript[:200]
+    above, _, name = transcript.rpartition("/")
+    if "\0" in transcript or find_session_id(name) is None:
+        raise PathRefusedError(f"{shown!r} is no transcript by its name", hint=_HINT, data={"path": shown})
+    if above and (".." in above.split("/") or not _is_same(above, folder)):
+        raise PathRefusedError(
+            f"{shown!r} is not in this agent's folder of sessions", hint=_HINT, data={"path": shown}
+        )
+    return name
+
+
+_HINT = "Name a transcript right in the agent's folder `sessions`, or its session id."
+
+
+def transcripts_of(found: Mapping[str, Found], name: str | None, session_id: str | None) -> list[Found]:
+    """Return the transcripts a session may be in, the likeliest first."""
+    wanted: list[Found] = []
+    if name is not None:
+        wanted += [found[path] for path in (PREFIX + name,) if path in found]
+        wanted += _newest(found, f"{PREFIX}{name}.reset.")
+    for each in dict.fromkeys(filter(None, (find_session_id(name or ""), session_id))):
+        wanted += [found[path] for path in (path_of(each),) if path in found]
+        for behind in (_TOPIC, _RESET):
+            wanted += _newest(found, PREFIX + each + behind)
+    if name is None and not session_id:
+        wanted = _newest(found, PREFIX)
+    return list(dict.fromkeys(wanted))[:MOST_TRIED]
+
+
+def conversation_in(talk: str, resets: Sequence[Reset], *, goes_on: bool) -> str:
+    """Return the lines of the conversation that ended."""
+    if not resets:
+        return talk
+    lines = talk.split("\n") if talk else []
+    before = resets[:-1] if goes_on else resets
+    first = before[-1].first_line if before else 1
+    end = resets[-1].end_line if goes_on else len(lines) + 1
+    return "\n".join(lines[first - 1 : end - 1])
+
+
+def last_said(talk: str, most: int) -> tuple[TalkMessage, ...]:
+    """Return the last messages of a transcript, commands of the chat left out."""
+    said: list[TalkMessage] = []
+    for line in reversed(talk.split("\n")):
+        if len(said) == most:
+            break
+        for opening, role in _ROLES:
+            text = line.removeprefix(opening)
+            if text != line and not (role == "user" and _COMMAND.match(text)) and one_line(text[:_LOOKED_AT]):
+                said.append(TalkMessage(role, text))
+    return tuple(reversed(said))
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line in which nothing is hidden and nothing is markup."""
+    shown = "".join(letter if _is_shown(letter) else _instead(letter) for letter in text)
+    return _MARKUP.sub("< ", " ".join(shown.split()))
+
+
+def read_ended(
+    wanted: list[Found], load: Callable[[Found], FileText], most: int, *, goes_on: bool = False
+) -> EndedSession | None:
+    """Return the end of the first transcript that has messages (blocking)."""
+    ended: EndedSession | None = None
+    for found in wanted:
+        try:
+            is_file = not found.location.endswith(_NO_PLAIN_FILE)
+            if is_file:
+                messages = _read_end(found, most, goes_on=goes_on)
+            else:
+                file = load(found)
+                messages = last_said(conversation_in(file.text, file.resets, goes_on=goes_on), most)
+        except FileMissingError:
+            continue
+        session_id = find_session_id(found.path.removeprefix(PREFIX)) or ""
+        if messages:
+            return EndedSession(session_id, messages)
+        ended = ended or EndedSession(session_id, ())
+    return ended
+
+
+def _read_end(found: Found, most: int, *, goes_on: bool) -> tuple[TalkMessage, ...]:
+    """Return the last messages of a conversation in a file, reading no more of the file's end than it takes."""
+    try:
+        with os.fdopen(open_unlinked(found.location), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                raise FileUnreadableError(f"{found.path} is not a file", data={"path": found.path})
+            room = _END_BYTES
+            while True:
+                start = max(0, facts.st_size - room)
+                talk = _talk_in(os.pread(file.fileno(), room, start), is_whole=start == 0)
+                said = last_said(conversation_in(talk.text, talk.resets, goes_on=goes_on), most)
+                has_begun = len(talk.resets) > goes_on or (len(said) == most and len(talk.resets) == goes_on)
+                if start == 0 or has_begun:
+                    return said
+                room *= 4
+    except FileNotFoundError:
+        raise FileMissingError(f"{found.path} is gone", data={"path": found.path}) from None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise FileUnreadableError(
+            f"{found.path} can't be read: {why}", data={"path": found.path, "reason": "os"}
+        ) from None
+
+
+def _talk_in(data: bytes, *, is_whole: bool) -> Talk:
+    """Return the talk in the end of a transcript, without a first line that is cut."""
+    lines = data.split(b"\n")
+    records: list[tuple[int, str]] = []
+    for number, line in enumerate(lines if is_whole else lines[1:]):
+        with contextlib.suppress(UnicodeDecodeError):
+            records.append((number, line.decode()))
+    return Talk().with_records(records)
+
+
+def _newest(found: Mapping[str, Found], beginning: str) -> list[Found]:
+    """Return the transcripts whose path begins like this, the one written last first; none the user deleted."""
+    wanted = [each for path, each in found.items() if path.startswith(beginning) and _DELETED not in path]
+    return sorted(wanted, key=lambda each: (each.mtime_ns, each.path), reverse=True)
+
+
+def _is_same(above: str, folder: Path) -> bool:
+    if Path(above) == folder:
+        return True
+    try:
+        return os.path.samestat(os.stat(above), os.stat(folder))
+    except OSError:
+        return False
+
+
+def _is_shown(letter: str) -> bool:
+    """Return whether a character is one to be seen, or needed by those that are."""
+    return letter in _JOINERS or unicodedata.category(letter) not in _HIDDEN
+
+
+def _instead(letter: str) -> str:
+    """Return what stands for a character that isn't shown: a space for what parts words, else nothing."""
+    category = unicodedata.category(letter)
+    return "\ufffd" if category == "Cs" else " " if category in ("Cc", "Zl", "Zp") else ""
+
 
 MESSAGE_CHARACTERS, NOTE_CHARACTERS = 2_000, 24_000
 """What is kept of one message, and of all of them."""
@@ -29,7 +234,7 @@ def note_text(
     session_key: str,
     session_id: str,
     source: str | None,
-    messages: Sequence[Said],
+    messages: Sequence[TalkMessage],
 ) -> tuple[str, int]:
     """Return a note and how many messages are in it."""
     lines = _said_lines(messages)
@@ -61,8 +266,8 @@ def body_of(note: str) -> str:
     return note.partition("\n")[2]
 
 
-def _said_lines(messages: Sequence[Said]) -> list[str]:
-    """Return a line for each message, the last ones where there isn't room for all."""
+def _said_lines(messages: Sequence[TalkMessage]) -> list[str]:
+    """Return a line for each message, the last ones if there isn't room for all."""
     lines: list[str] = []
     room = NOTE_CHARACTERS
     for message in reversed(messages):

@@ -1,7 +1,4 @@
-"""A model's arguments, read with patience; what can't be taken is told so that the next call is right.
-
-Pure.
-"""
+"""The arguments of a model's call, read leniently; an error says what a valid call is. Pure."""
 
 from __future__ import annotations
 
@@ -12,28 +9,22 @@ from typing import Any
 
 import msgspec
 
-from memd.lifecycle.files.visible import on_one_line
-from memd.lifecycle.tools.definitions import TOOLS, Tool
+from memd.lifecycle.tools.definitions import TOOLS, ToolDefinition
+from memd.lifecycle.tools.untrusted import on_one_line
 from memd.search.query import MAX_QUERY_CHARS
 
 MOST_ECHO_CHARS = 60
 """What a model wrote is cut here where an answer repeats it."""
 
-Run = Callable[[dict[str, Any]], Awaitable["dict[str, Any] | Wrong"]]
-"""Carries out a call: arguments that fit the tool's definition -> its result, or why there is none."""
+RunTool = Callable[[dict[str, Any]], Awaitable["dict[str, Any] | InvalidCall"]]
+"""Carries out a call with valid arguments."""
 
 _KINDS = {"string": "text", "integer": "a whole number", "number": "a number"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
-    """Why a call can't be carried out.
-
-    Attributes:
-        error: What is wrong with it.
-        expected: What would be right.
-        example: Arguments that would be, or a whole call where the tool is unknown.
-    """
+class InvalidCall:
+    """Why a call is invalid, what a valid one is, and an example: its arguments, or a call if the tool is unknown."""
 
     error: str
     expected: str
@@ -44,38 +35,38 @@ class Wrong:
         return {"error": self.error, "expected": self.expected, "example": dict(self.example)}
 
 
-def read_arguments(tool: Tool, written: object) -> dict[str, Any] | Wrong:
+def read_arguments(tool: ToolDefinition, written: object) -> dict[str, Any] | InvalidCall:
     """Return a call's arguments by name, each of its type and in its range."""
     read = _as_map(written)
     if read is None:
-        return wrong(tool, f"{tool.name}: the arguments are not a JSON object")
+        return invalid_call(tool, f"{tool.name}: the arguments are not a JSON object")
     taken: dict[str, Any] = {}
     for name, value in read.items():
         facts = tool.properties.get(name) if isinstance(name, str) else None
         if facts is None:
-            return wrong(tool, f"{tool.name} has no argument {quoted(name)}")
+            return invalid_call(tool, f"{tool.name} has no argument {quoted(name)}")
         if value is None:
             continue
         fitting, problem = _fit(value, facts)
         if problem:
-            return wrong(tool, f"{tool.name}: `{name}` {problem}")
+            return invalid_call(tool, f"{tool.name}: `{name}` {problem}")
         taken[name] = fitting
     for name in tool.required:
         if name not in taken:
-            return wrong(tool, f"{tool.name}: `{name}` is missing")
+            return invalid_call(tool, f"{tool.name}: `{name}` is missing")
     return taken
 
 
-def wrong(tool: Tool, error: str, expected: str = "") -> Wrong:
-    """Return why a call of a tool can't be carried out, with what would be right."""
-    return Wrong(error, expected or _expected(tool), tool.example)
+def invalid_call(tool: ToolDefinition, error: str, expected: str = "") -> InvalidCall:
+    """Return the error of an invalid call of a tool."""
+    return InvalidCall(error, expected or _expected(tool), tool.example)
 
 
-def unknown_tool(name: str, available: list[str]) -> Wrong:
-    """Return the answer to a call of a tool that isn't there."""
+def unknown_tool(name: str, available: list[str]) -> InvalidCall:
+    """Return the error of a call of an unknown tool."""
     example = {"name": available[0], "arguments": TOOLS[available[0]].example} if available else {}
     expected = f"one of {', '.join(available)}" if available else "no memory tool is available here"
-    return Wrong(f"there is no tool {quoted(name)}", expected, example)
+    return InvalidCall(f"there is no tool {quoted(name)}", expected, example)
 
 
 def quoted(value: object) -> str:
@@ -84,7 +75,6 @@ def quoted(value: object) -> str:
 
 
 def _as_map(written: object) -> Mapping[Any, Any] | None:
-    """Return arguments as a map, or None where they are something else."""
     if isinstance(written, str | bytes):
         if not written.strip():
             return {}
@@ -97,8 +87,7 @@ def _as_map(written: object) -> Mapping[Any, Any] | None:
     return written if isinstance(written, Mapping) else None
 
 
-def _expected(tool: Tool) -> str:
-    """Return a tool's arguments in a sentence."""
+def _expected(tool: ToolDefinition) -> str:
     return "an object of " + "; ".join(
         f"{name}: {_described(facts)}{'' if name in tool.required else ', optional'}"
         for name, facts in tool.properties.items()
@@ -106,7 +95,6 @@ def _expected(tool: Tool) -> str:
 
 
 def _described(facts: Mapping[str, Any]) -> str:
-    """Return what an argument may be, in a few words."""
     if "enum" in facts:
         return "one of " + ", ".join(facts["enum"])
     low, high = facts.get("minimum"), facts.get("maximum")
@@ -118,7 +106,7 @@ def _described(facts: Mapping[str, Any]) -> str:
 
 
 def _fit(value: object, facts: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return a value as its argument's type, and why it can't be where it can't."""
+    """Return a value as its argument's type, or why it is invalid."""
     fitting: Any = value
     if facts["type"] == "string":
         if isinstance(value, str) and len(value) > MAX_QUERY_CHARS:

@@ -1,20 +1,106 @@
-"""What a session begins with: memory brought up to date, and the notes an agent would otherwise have to look for."""
+"""What a session begins with: a sync, and the notes an agent would otherwise have to look for."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
 
 import trio
 
-from memd.lifecycle.files.visible import show_unseen
 from memd.lifecycle.host import Host
 from memd.lifecycle.notes.daily import local_time
-from memd.lifecycle.notes.session_kinds import settle_kind
-from memd.lifecycle.tools.startup_files import StartFile, read_start_files
+from memd.lifecycle.notes.session_kinds import Kind, settle_kind
+from memd.lifecycle.tools.untrusted import show_unseen
+from memd.sync.disk.safe_open import open_file, open_listing
 from memd.system.clock import Clock
+from memd.text.cut.annotations import hide_annotations
 from memd_client.sessions import ContextFile, SessionStartedParams, SessionStartedReply
+
+PRIVATE_FILES = ("MEMORY.md", "memory.md", "USER.md")
+"""For the main session alone: what stands in them is the user's own."""
+
+FOLDER = "memory"
+
+WITH_NOTES: frozenset[Kind] = frozenset({"main", "direct", "group", "channel"})
+"""Sessions that begin with the daily notes: those with a person."""
+
+MOST_NOTES = 50
+"""Notes of a day that are looked at: each session may leave one."""
+
+MOST_BYTES = 16 * 1_048_576
+"""A larger file is no memory, as for the index."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartFile:
+    """A file and all its text without comments for programs; lines end with a newline alone."""
+
+    path: str
+    text: str
+
+
+def read_start_files(workspace: Path, kind: Kind, today: date) -> Iterator[StartFile]:
+    """Yield the files a session of a kind begins with, those that matter most first."""
+    root = str(workspace)
+    seen: set[tuple[int, int]] = set()
+    for path in _wanted(root, kind, today):
+        try:
+            text = _read(root, path, seen)
+        except (OSError, UnicodeDecodeError):
+            continue
+        if text and text.strip():
+            yield StartFile(path, hide_annotations(text.replace("\r\n", "\n")))
+
+
+def _wanted(root: str, kind: Kind, today: date) -> Iterator[str]:
+    """Yield paths below the workspace, which may be missing: what is private, then the later day first."""
+    if kind == "main":
+        yield from PRIVATE_FILES
+    if kind not in WITH_NOTES:
+        return
+    try:
+        with open_listing(root, f"{root.rstrip('/')}/{FOLDER}") as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(".md"))
+    except OSError:
+        return
+    for day in _last_days(today):
+        of_day = [name for name in names if name.startswith(f"{day}-")][:MOST_NOTES]
+        yield from (f"{FOLDER}/{name}" for name in (f"{day}.md", *of_day) if _is_plain(name))
+
+
+def _last_days(today: date) -> Iterator[str]:
+    yield today.isoformat()
+    if today > date.min:
+        yield (today - timedelta(days=1)).isoformat()
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a file's name can be shown and sent: UTF-8, on one line."""
+    return name.isprintable()
+
+
+def _read(root: str, path: str, seen: set[tuple[int, int]]) -> str | None:
+    """Return a file's text, None if it is no file or was read under another name."""
+    handle = open_file(root, f"{root.rstrip('/')}/{path}")
+    try:
+        facts = os.fstat(handle)
+        identity = (facts.st_dev, facts.st_ino)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_BYTES or identity in seen:
+            return None
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(MOST_BYTES + 1)
+    finally:
+        os.close(handle)
+    if len(data) > MOST_BYTES or b"\0" in data:
+        return None
+    seen.add(identity)
+    return data.decode("utf-8-sig")
+
 
 THREADS = 2
 """Threads of one agent that read such files: more sessions than that don't begin at once."""
@@ -26,7 +112,7 @@ HEADING = (
 )
 
 MOST_UNREAD_NAMES = 10
-"""Of notes there was no room for, so many are named; the search finds the others."""
+"""Notes beyond the limit that are named; a search finds the others."""
 
 _TAG = "memory-file"
 _LIKE_A_TAG = re.compile(rf"<(?=\s*/?\s*{_TAG})", re.IGNORECASE)
@@ -114,5 +200,4 @@ def _cut(text: str, limit: int) -> tuple[str, int]:
 
 
 def _in_tag(path: str) -> str:
-    """Return a path that stays within its quotes."""
     return path.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

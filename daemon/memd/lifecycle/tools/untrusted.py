@@ -1,8 +1,8 @@
-"""Remembered text as a block of a prompt that it can't leave, and that says what it is: data, never orders.
+"""Remembered text made safe for prompts and models: unseen characters are spelled out, a block cannot be left. Pure.
 
-Pure. What stands in memory was written by users, by agents and by whatever they once read; a line of it may try to
-close the block and go on as somebody else. So every character with a meaning in markup, and every one that shows
-nothing or breaks a line, goes in as its number or its name.
+What is in memory was written by users, by agents and by what they once read; a line of it may try to close its block
+and continue as another speaker. So every character with a meaning in markup, and every one that shows nothing or
+breaks a line, becomes its number or its name.
 """
 
 from __future__ import annotations
@@ -10,6 +10,35 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+
+_UNSEEN = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls, but tab and newline
+    "\u200b\u200e\u200f\u061c\u2060-\u2064\ufeff"  # zero width, direction marks, invisible signs
+    "\u2028\u2029"  # line and paragraph separators
+    "\u202a-\u202e\u2066-\u206f"  # overrides, embeddings and isolates of direction, and what they replaced
+    "\ufff9-\ufffb"  # annotations
+    "\ud800-\udfff"  # halves of pairs, which cannot be encoded
+    "\U000e0000-\U000e007f"  # tags: whole sentences can be hidden in them
+    "]"
+)
+
+
+def show_unseen(text: str) -> str:
+    r"""Return a text with unseen characters written as `\u202e`; its lines and words stay as they are."""
+    return _UNSEEN.sub(_written_out, text.replace("\r\n", "\n"))
+
+
+def on_one_line(text: str, limit: int) -> str:
+    """Return a text as one line without unseen characters, cut visibly."""
+    line = show_unseen(text).replace("\n", "\\n").replace("\t", " ")
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _written_out(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
 
 ROW_CHARS = 600
 """Characters of one row before it is cut: a fact is a sentence, and a block must not crowd a prompt out."""
@@ -43,7 +72,6 @@ def escape(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    """Return a character as it may stand in a block."""
     if character in _NAMED:
         return _NAMED[character]
     if character.isascii():

@@ -41,8 +41,7 @@ from memd.search.rank.stages import (
 )
 from memd.search.retrieve import Candidates
 from memd.settings.schema import Hybrid
-from memd.text.query.exact import find_held
-from memd.text.query.literals import is_whole
+from memd.text.query.exact import exact_match_counts, is_whole
 
 MMR_PLACES = 50
 """How many places maximal marginal relevance fills: more cost time and change nothing that is shown."""
@@ -353,7 +352,7 @@ def _exact_matches(
         read = ids
     matches: dict[str | int, int] = {}
     paths, numbers = locations.paths(), locations.files.tolist()
-    by_file = find_held(names, paths) if len(read) < len(ids) else {}
+    by_file = exact_match_counts(names, paths) if len(read) < len(ids) else {}
     if by_file:
         matches = {
             key: by_file[number] for key, number in zip(ids, numbers, strict=True) if number in by_file
@@ -361,7 +360,7 @@ def _exact_matches(
     if read:
         known = texts.load(read)
         path_of = {key: paths[number] for key, number in zip(ids, numbers, strict=True)}
-        matches |= find_held(names, {key: f"{path_of[key]}\n{known.get(key, '')}" for key in read})
+        matches |= exact_match_counts(names, {key: f"{path_of[key]}\n{known.get(key, '')}" for key in read})
     return matches
 
 

@@ -17,7 +17,7 @@ from memd.sync.disk.discover import NO_DESCRIPTOR, Discovery, Found
 from memd.sync.disk.rules import describe_refusal, is_memory_path
 from memd.sync.disk.safe_open import LinkOnTheWayError, NoWayDownError, open_file
 from memd.system import units
-from memd.text.query.near_paths import find_near_paths
+from memd.text.query.typos import find_near_paths
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError, PathRefusedError
 
 READ_TRIES = 3

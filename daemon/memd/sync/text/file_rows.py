@@ -24,13 +24,12 @@ from memd.sync.sources import Sources
 from memd.system.clock import Clock
 from memd.system.metrics import METER
 from memd.text.cut.annotations import AnnotatedEntry, find_annotated, hide_annotations
-from memd.text.cut.chunking import Chunk, chunk_between
-from memd.text.cut.passages import cut_passages
+from memd.text.cut.chunking import Chunk, chunk_between, cut_chunks
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import Skipped
 
 PASSAGES = "passages 1"
-"""Our cut. Its number counts the versions of `memd.text.cut.passages`: with another one all files are cut again."""
+"""Our cut. Its number counts the versions of `memd.text.cut.chunking`: with another one all files are cut again."""
 
 
 class ChunkingScheme(NamedTuple):
@@ -48,7 +47,7 @@ def choose_scheme(chunking: Chunking, remembered: str | None) -> ChunkingScheme:
     if remembered is not None and remembered.startswith(ADOPTED):
         tokens, overlap = remembered.split()[1:]
         return _by_size(remembered, int(tokens), int(overlap))
-    return ChunkingScheme(PASSAGES, cut_passages)
+    return ChunkingScheme(PASSAGES, cut_chunks)
 
 
 def cut_conversations(

@@ -1,31 +1,109 @@
-"""Comments that annotate an entry of a note.
+"""HTML comments that annotate notes (`<!-- trigger: a; b -->`), and the markers memd itself writes. Pure.
 
-`<!-- trigger: a; b -->`, `<!-- importance: 8 -->`, `<!-- project: key -->`.
-They are read as OpenClaw 2026.9's own memory reads them. An entry is a list item that starts a line with `- `, with all
-lines up to the next such item or heading; else a heading with the text under it. Comments are hidden from what is
-indexed, together with memd's own (`memd.text.cut.own_markers`); annotated entries are chunks of their own.
+`<!-- trigger: a; b -->`, `<!-- importance: 8 -->` and `<!-- project: key -->` are read as OpenClaw 2026.9 reads them.
+An entry is a list item that starts a line with `- `, with all lines up to the next such item or heading; else a
+heading with the text under it. Annotated entries are chunks of their own. Comments are hidden from what is indexed,
+together with the markers of memd: a fact's id (`memd.lifecycle.facts.lines`), the key of an appended entry
+(`memd.lifecycle.notes.daily`), and the origin of an imported file (`memd.importing.provenance`), the latter a comment
+of YAML in a file that begins with frontmatter. Other comments are text of the note.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from memd.text.cut.markers import SPACE, hide_markers, marker_pattern, scan_markers
-from memd.text.cut.own_markers import OWN_MARKER, hide_provenance_key
+from memd.text.language.spelling import SPACES
+
+_CLOSING = "-->"
+_LINE_END = re.compile(r"[\r\n]")
+_CUT = "\0"
+"""Placeholder for a marker while lines are tidied; no note contains it, since a file with NUL bytes is refused."""
+
+
+class Marker(NamedTuple):
+    """A marker in a text: where it starts and ends, its name in lower case, its value without outer white space.
+
+    The name is empty if the pattern of the openings has no group for it.
+    """
+
+    start: int
+    end: int
+    name: str
+    value: str
+
+
+def marker_pattern(*names: str) -> re.Pattern[str]:
+    """Return the pattern of the openings of markers, in any case: `<!-- name:`."""
+    return re.compile(rf"<!--[{SPACES}]*({'|'.join(names)})[{SPACES}]*:", re.ASCII | re.IGNORECASE)
+
+
+def scan_markers(text: str, opening: re.Pattern[str], *, within_line: bool = False) -> Iterator[Marker]:
+    """Yield the markers of a text in their order; one without an end is none."""
+    at, closing, line_end = 0, -1, -1
+    while (match := opening.search(text, at)) is not None:
+        start = match.end()
+        if closing < start and (closing := text.find(_CLOSING, start)) < 0:
+            return
+        if within_line and line_end < start:
+            end = _LINE_END.search(text, start)
+            line_end = len(text) if end is None else end.start()
+        if within_line and line_end < closing:
+            at = start
+            continue
+        at = closing + len(_CLOSING)
+        yield Marker(match.start(), at, (match[1] or "").lower(), text[start:closing].strip(SPACES))
+
+
+def hide_markers(text: str, opening: re.Pattern[str]) -> str:
+    """Return a text without its markers; every line keeps its number.
+
+    Blanks that a marker leaves at the end of its line go with it. A line of markers alone becomes empty.
+    """
+    if "<!--" not in text:
+        return text
+    parts, at = [], 0
+    for marker in scan_markers(text, opening, within_line=True):
+        parts += [text[at : marker.start], _CUT, "\n" * text.count("\n", marker.start, marker.end)]
+        at = marker.end
+    if not parts:
+        return text
+    lines = "".join([*parts, text[at:]]).split("\n")
+    return "\n".join(_without_cuts(line) if _CUT in line else line for line in lines)
+
+
+def _without_cuts(line: str) -> str:
+    """Return a line without the placeholders of markers, and without the blanks before one at its end."""
+    body = line.rstrip(f" \t\r{_CUT}")
+    if _CUT in line[len(body) :]:
+        line = body + "\r" * line.endswith("\r")
+    return line.replace(_CUT, "")
+
+
+_OWN_MARKER: Final = re.compile(
+    rf"<!--[{SPACES}]*(?:memd:key=|memd-import[{SPACES}]*\{{|fact[{SPACES}]+(?:id|importance|category|created)=)",
+    re.ASCII | re.IGNORECASE,
+)
+"""The opening of an HTML comment that memd wrote."""
+
+_PROVENANCE_KEY = re.compile(r"(\ufeff?---[ \t]*\r?\n)# memd-import \{[^\r\n]*\}")
+
+
+def hide_provenance_key(text: str) -> str:
+    """Return a note whose frontmatter does not say where the note was imported from; that line is empty then."""
+    found = _PROVENANCE_KEY.match(text)
+    return text if found is None else found[1] + text[found.end() :]
+
 
 CURATED_FILES: Final = frozenset({"MEMORY.md", "memory.md", "USER.md"})
 """Files whose triggers and importance count. Projects count in every note but `USER.md`."""
 
-MIN_IMPORTANCE: Final = 1
-MAX_IMPORTANCE: Final = 10
-
 _ANNOTATION = marker_pattern("trigger", "importance", "project")
-_HIDDEN = re.compile(f"{_ANNOTATION.pattern}|{OWN_MARKER.pattern}", _ANNOTATION.flags)
+_HIDDEN = re.compile(f"{_ANNOTATION.pattern}|{_OWN_MARKER.pattern}", _ANNOTATION.flags)
 _PROJECT = marker_pattern("project")
-_HEADING = re.compile(rf"#{{1,6}}(?:[{SPACE}]|\Z)")
+_HEADING = re.compile(rf"#{{1,6}}(?:[{SPACES}]|\Z)")
 _TRIGGER_END = re.compile(r"[,;]")
 _NOT_IN_A_KEY = re.compile(r"[\r\n<>]")
 _IMPORTANCE = re.compile(r"0*([1-9]|10)", re.ASCII)
@@ -33,13 +111,9 @@ _IMPORTANCE = re.compile(r"0*([1-9]|10)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What the comments of one entry say.
+    """What the comments of one entry say: importance (1 to 10), trigger phrases and project keys (none: all projects).
 
-    Attributes:
-        importance: From 1 to 10, the highest of those given; None if none is.
-        triggers: Phrases that call the entry up.
-        projects: Keys of the projects the entry is about; none means all.
-        is_invalid: A project comment can't be read: the entry is never shown, since it may be about another project.
+    An entry with an unreadable project comment `is_invalid`: it is never shown, as it may be about another project.
     """
 
     importance: int | None = None
@@ -54,7 +128,7 @@ class Annotations:
 _NO_ANNOTATIONS = Annotations()
 
 
-class Entry(NamedTuple):
+class NoteEntry(NamedTuple):
     """Lines of a note that belong together, from 1, both inclusive; a list item or a section."""
 
     start_line: int
@@ -75,13 +149,14 @@ def hide_annotations(text: str) -> str:
     return hide_markers(hide_provenance_key(text), _HIDDEN)
 
 
-def split_entries(text: str) -> list[Entry]:
+def split_entries(text: str) -> list[NoteEntry]:
     """Return the entries of a note, in order; together they hold every line."""
     lines = text.split("\n")
     starts = [at for at, line in enumerate(lines) if at == 0 or _starts_entry(line)]
     ends = [*starts[1:], len(lines)]
     return [
-        Entry(start + 1, end, lines[start].startswith("- ")) for start, end in zip(starts, ends, strict=True)
+        NoteEntry(start + 1, end, lines[start].startswith("- "))
+        for start, end in zip(starts, ends, strict=True)
     ]
 
 
@@ -121,11 +196,11 @@ def _read_recall(lines: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
     importance: int | None = None
     triggers: dict[str, None] = {}
     for line in lines:
-        if not line.rstrip(SPACE).endswith("-->"):
+        if not line.rstrip(SPACES).endswith("-->"):
             continue
         for marker in scan_markers(line, _ANNOTATION):
             if marker.name == "trigger":
-                phrases = [phrase.strip(SPACE) for phrase in _TRIGGER_END.split(marker.value)]
+                phrases = [phrase.strip(SPACES) for phrase in _TRIGGER_END.split(marker.value)]
                 triggers |= dict.fromkeys(filter(None, phrases))
             elif marker.name == "importance" and (number := _IMPORTANCE.fullmatch(marker.value)):
                 importance = max(importance or 0, int(number[1]))
@@ -146,7 +221,7 @@ def _read_projects(text: str) -> tuple[tuple[str, ...], bool]:
 
 def project_key(value: str) -> str | None:
     """Return the canonical key of a project; None if the value is no key."""
-    key = value.strip(SPACE)
+    key = value.strip(SPACES)
     if not key or _NOT_IN_A_KEY.search(key):
         return None
     host, slash, rest = key.partition("/")

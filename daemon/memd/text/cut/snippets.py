@@ -77,7 +77,6 @@ def has_words(text: str, words: Sequence[str]) -> bool:
 
 
 def _best_window(text: str, spots: list[_Spot], limit: int) -> tuple[int, int]:
-    """Return where the best window starts and ends."""
     units = list(_units(text, limit))
     windows = list(_windows(units, limit))
     if not spots:
@@ -178,7 +177,6 @@ def _places(folded: str, word: str) -> Iterator[tuple[int, int]]:
 
 
 def _fits(tail: str, stem: str, *, tails: bool) -> bool:
-    """Return whether a word of a text is a form of the one looked for."""
     if not tails or not tail:
         return not tail
     if len(stem) >= LONG_STEM:

@@ -1,4 +1,4 @@
-"""What is shown of a passage: its lines, and those around it that fit and are worth most."""
+"""What is shown of a chunk: its lines, and those around it that fit and are worth most."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from memd.text.cut.passages import HEADING
+from memd.text.cut.chunking import HEADING
 
 Line: TypeAlias = tuple[int, int]
 """Where a line starts and ends, in characters of a region's text; the line end is not its."""
@@ -44,7 +44,7 @@ def grow_window(
     worths: Sequence[Worth],
     shown: Sequence[tuple[int, int]] = (),
 ) -> Window:
-    """Return the window around a passage: whole lines are added on the side worth more, as long as they fit.
+    """Return the window around a chunk: whole lines are added on the side worth more, as long as they fit.
 
     A window ends at a heading, and begins with the one it stands under at most: what is beyond is another subject.
     """
@@ -71,7 +71,7 @@ def grow_window(
 
 
 def _lines_of(text: str, first: int, end: int) -> tuple[Line, Line]:
-    """Return the first and the last line of a passage that hold a word; where none does, the last one twice."""
+    """Return the first and the last line of a chunk that hold a word; if none does, the last one twice."""
     start = first + 1 if text[first : first + 1] == "\n" else text.rfind("\n", 0, first) + 1
     low = _line_from(text, start)
     high = _line_from(text, text.rfind("\n", 0, max(end - 1, start)) + 1)
@@ -83,7 +83,6 @@ def _lines_of(text: str, first: int, end: int) -> tuple[Line, Line]:
 
 
 def _line_from(text: str, start: int) -> Line:
-    """Return the line that starts at a place."""
     end = text.find("\n", start)
     return start, len(text) if end < 0 else end
 
@@ -109,12 +108,10 @@ def _below(text: str, line: Line) -> Line | None:
 
 
 def _is_heading(text: str, line: Line) -> bool:
-    """Return whether a line is a heading."""
     return HEADING.match(text, line[0], line[1]) is not None
 
 
 def _is_in(line: Line, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a line lies in one of some spans."""
     return any(start <= line[0] and line[1] <= end for start, end in spans)
 
 

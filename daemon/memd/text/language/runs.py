@@ -1,7 +1,7 @@
 """What to look up a run of Chinese, Japanese, Korean or Thai by.
 
 The index keeps each of their letters as a word, so any run can be asked for as a phrase. Without a dictionary
-nobody knows where a word ends: what a question's grammar leaves over is asked in pairs, and whole as well, so that
+the end of a word is unknown: what a query's grammar leaves over is asked in pairs, and whole as well, so that
 a text with the whole of it outweighs one with scattered pairs.
 """
 
@@ -61,13 +61,12 @@ def run_terms(run: str, *, japanese: bool) -> list[RunTerm]:
 
 
 def run_pairs(run: str) -> list[RunTerm]:
-    """Return a run whole and in pairs, grammar or not: for a question that is nothing else."""
+    """Return a run whole and in pairs, grammar or not: for a query that is nothing else."""
     pairs: list[RunTerm] = [(pair, (pair,)) for pair in (run[at : at + 2] for at in range(len(run) - 1))]
     return [(run, (run,)), *pairs] if len(run) > 2 else [(run, (run,))]
 
 
 def _part_terms(run: str, *, japanese: bool) -> list[RunTerm]:
-    """Return the terms of a run, script by script."""
     terms: list[RunTerm] = []
     pieces = list(_SCRIPT_RUN.finditer(run))
     for place, piece in enumerate(pieces):
@@ -141,7 +140,7 @@ def _katakana_term(text: str) -> RunTerm:
 
 
 def _pieces(word: str, longest: int = 3) -> tuple[str, ...]:
-    """Return a word and, where it is long and may be a compound, every three neighbours of it."""
+    """Return a word and, if it is long and may be a compound, every three neighbours of it."""
     return (word, *(word[at : at + 3] for at in range(len(word) - 2))) if len(word) > longest else (word,)
 
 

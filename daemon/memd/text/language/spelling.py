@@ -1,4 +1,4 @@
-"""One spelling for letters that have several, on both sides of a search."""
+"""One spelling for letters that have several, on both sides of a search; and what counts as white space."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from functools import lru_cache
 import numpy as np
 
 from memd.text.tokens import CJK_CLASS, is_cjk
+
+SPACES = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""Every whitespace character, for `str.strip`."""
+
+WHITESPACE = "\\t\\n\\v\\f\\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+"""The same as the inside of a character class."""
+
 
 _CJK_RUN = re.compile(f"[{CJK_CLASS}]+")
 _WIDE_FORMS = re.compile("[\uff00-\uffef]+")

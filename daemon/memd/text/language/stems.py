@@ -13,10 +13,12 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Set
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from memd.text.data_files import read_sections
 from memd.text.language.spelling import letters_beyond_ascii, one_spelling
-from memd.text.language.stopwords import KOREAN_ENDINGS, TELLING_WORDS, WORDS_OF
+from memd.text.language.stopwords import FREQUENT_WORDS, KOREAN_ENDINGS, WORDS_OF
 
 MARK = "ǀ"
 """Ends a stem in the index: a letter to FTS5, in use by no language that is written with its stems, and after it
@@ -68,16 +70,13 @@ _SCRIPTS = {
     "ar": frozenset(map(chr, range(0x600, 0x700))),
 }
 
+_TABLES = read_sections(Path(__file__).with_suffix(".txt"))
+
 _LANGUAGES_OF_WORD: dict[str, tuple[str, ...]] = {}
 for _language in ("en", *LATIN):
-    for _word in WORDS_OF[_language] | set(TELLING_WORDS.get(_language, "").split()):
+    for _word in WORDS_OF[_language] | set(FREQUENT_WORDS.get(_language, ())):
         _LANGUAGES_OF_WORD[_word] = (*_LANGUAGES_OF_WORD.get(_word, ()), _language)
-_ENGLISH_TOO = frozenset(
-    """
-    also am as bin come con come del den des door dos due fin go hem her hier los men met mia no over par per pod
-    pour pro sans sin son sur tan ten ton too van vi want war we week yes
-    """.split()
-)
+_ENGLISH_TOO = frozenset(" ".join(_TABLES["english-too"]).split())
 _TELLING = frozenset(
     word
     for word, languages in _LANGUAGES_OF_WORD.items()
@@ -94,31 +93,12 @@ _KIN = 0.6
 _OWN_WORDS = 4
 """Grammar words of no other language that prove one, whatever else a text holds."""
 
-_LONG_PARTICLES = tuple(
-    """
-    에서부터 으로부터 로부터 이라는 이라고 에게서 한테서 에서 에게 한테 까지 부터 처럼 보다 마다 밖에 조차 마저
-    이나 이랑 하고 께서
-    """.split()
-)
+_LONG_PARTICLES = tuple(" ".join(_TABLES["particles-ko"]).split())
 _AFTER_FINAL = frozenset("은이을과")
 _AFTER_VOWEL = frozenset("는가를와랑")
 
-# Words as common as `go`, `write` and `child` are left out: three forms of one word would outweigh the others asked.
-_IRREGULAR = """
-bite bit bitten|blow blew blown|break broke broken|burn burnt|buy bought|catch caught|choose chose chosen|
-deal dealt|dig dug|draw drew drawn|dream dreamt|drink drank drunk|drive drove driven|eat ate eaten|feed fed|
-fight fought|fly flew flown|forget forgot forgotten|forgive forgave forgiven|freeze froze frozen|
-grow grew grown|hang hung|hide hid hidden|learn learnt|lend lent|overcome overcame|ride rode ridden|
-ring rang rung|rise rose risen|seek sought|sell sold|send sent|shake shook shaken|shoot shot|
-shrink shrank shrunk|sing sang sung|sink sank sunk|sleep slept|spend spent|spin spun|steal stole stolen|
-stick stuck|strike struck|swear swore sworn|swim swam swum|teach taught|tear tore torn|throw threw thrown|
-understand understood|wake woke woken|wear wore worn|withdraw withdrew withdrawn|foot feet|goose geese|
-half halves|index indices|knife knives|leaf leaves|matrix matrices|mouse mice|shelf shelves|thief thieves|
-tooth teeth|wife wives|wolf wolves|analysis analyses|crisis crises|criterion criteria|hypothesis hypotheses|
-phenomenon phenomena
-"""
 _FORMS: dict[str, tuple[str, ...]] = {}
-for _group in "".join(_IRREGULAR.split("\n")).split("|"):
+for _group in "; ".join(_TABLES["irregular-en"]).split("; "):
     _all = tuple(_group.split())
     for _each in _all:
         _FORMS[_each] = tuple(form for form in _all if form != _each)
@@ -160,8 +140,8 @@ def languages_of_text(words: Set[str], text: str) -> tuple[str, ...]:
     return (*found, *_other_scripts(letters, _LETTERS_OF_WORDS))
 
 
-def languages_of_question(words: Collection[str], text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the languages a question may be in: whose grammar to leave out, and by which to stem."""
+def languages_of_query(words: Collection[str], text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the languages a query may be in: whose grammar to leave out, and by which to stem."""
     distinct = frozenset(words)
     scores, hits, _ = _score(sorted(distinct & _LANGUAGES_OF_WORD.keys()))
     letters = defaultdict[str, float](float)
@@ -218,7 +198,7 @@ def stem_words(text: str, languages: Collection[str]) -> list[str]:
 
 
 def korean_stem(word: str) -> str:
-    """Return a Korean word without the particles and verb endings hung on it, the word itself where none is."""
+    """Return a Korean word without the particles and verb endings hung on it, the word itself if none is."""
     for ending in KOREAN_ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 2 - (len(ending) > 2):
             return _without_particle(word.removesuffix(ending))
@@ -231,7 +211,7 @@ def korean_stem(word: str) -> str:
 def _without_particle(word: str) -> str:
     """Return a Korean word without one particle.
 
-    Some particles stand after a syllable with a final consonant and others after one without; where it doesn't
+    Some particles stand after a syllable with a final consonant and others after one without; if it doesn't
     fit the letter is the word's own (마을).
     """
     for particle in _LONG_PARTICLES:

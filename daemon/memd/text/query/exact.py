@@ -1,4 +1,4 @@
-"""Whether a text holds a very name: `POL-358`, and not `POL-3580`."""
+"""Exact matches: what a query asks for letter by letter, and whether a text holds a name: `POL-358`, not `POL-3580`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,61 @@ from functools import lru_cache
 
 from memd.system.cancellation import check_cancelled
 from memd.text.tokens import is_cjk
+
+MOST_WORDS = 8
+"""Words of the longest query that is looked for as a whole: notes do not repeat longer ones."""
+
+MOST_CHARACTERS = 120
+
+_CODE = re.compile(r"[\^$\\{}\[\]|*<>=@~`%+]|::|\(\?|&&|\.\*|[(]\)")
+_SIGN_FIRST = re.compile(r"[-.:/#@$%&^*|~=+!]+\w")
+_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")  # what SQLite cannot take, or UTF-8 cannot spell
+_PLAIN = re.compile("[A-Za-z0-9 ]+")
+_PROSE_END = ".,;:?!…\"'”’»"
+_PROSE_START = "\"'“‘«"
+
+
+def find_literals(query: str) -> tuple[str, ...]:
+    """Return what of a query is meant letter by letter."""
+    whole = _whole(query)
+    words = whole.split(" ")
+    found = []
+    if 1 < len(words) <= MOST_WORDS and len(whole) <= MOST_CHARACTERS:
+        found.append(whole)
+    for word in words:
+        bare = word.lstrip(_PROSE_START).rstrip(_PROSE_END)
+        if bare.startswith("(") and bare.endswith(")") and "(" not in bare[1:]:
+            bare = bare[1:-1]
+        if word.startswith(":") and word.endswith(":") and len(word) > 2:
+            bare = word
+        if is_code(bare):
+            found.append(bare)
+    return tuple(dict.fromkeys(each for each in found if each))
+
+
+def is_whole(literal: str, query: str) -> bool:
+    """Return whether a literal is a query as it stands, and all of it words any keyword index knows: no text without
+    all of them holds it.
+    """
+    return _PLAIN.fullmatch(literal) is not None and literal == _whole(query)
+
+
+def _whole(query: str) -> str:
+    """Return a query without what ends it, each gap one blank."""
+    return " ".join(_UNSPEAKABLE.sub(" ", query).split()).strip(_PROSE_END)
+
+
+def is_code(word: str) -> bool:
+    """Return whether a word has signs that words don't have, at least one letter or digit, or is signs alone."""
+    if len(word) < 2 or len(word) > MOST_CHARACTERS:
+        return False
+    return _CODE.search(word) is not None or _SIGN_FIRST.match(word) is not None
+
+
+def is_unfindable(literal: str) -> bool:
+    """Return whether the keyword index can't tell a literal from its words: it has signs."""
+    return re.search(r"[^\w\s]", literal) is not None
+
 
 ALONE = 2
 """What a name that stands alone counts."""
@@ -19,7 +74,7 @@ _JOINTS = frozenset("-./:@_+#~\\")
 _GAP = re.compile(r"\s+")
 
 
-def count_held(names: Sequence[str], text: str) -> int:
+def exact_match_count(names: Sequence[str], text: str) -> int:
     """Return how well a text holds some names: `ALONE` or `AS_PART` for each it holds, whatever its case."""
     folded = _fold(text)
     # Looking for a plain string is ten times as fast as anything else, and most texts don't hold it.
@@ -28,14 +83,14 @@ def count_held(names: Sequence[str], text: str) -> int:
     )
 
 
-def find_held(names: Sequence[str], texts: Mapping[int, str]) -> dict[str | int, int]:
-    """Return how well each of many texts holds some names, as `count_held` counts; texts that hold none are left
+def exact_match_counts(names: Sequence[str], texts: Mapping[int, str]) -> dict[str | int, int]:
+    """Return how well each of many texts holds some names, as `exact_match_count` counts; texts that hold none are left
     out.
     """
-    told = _pieces_of(tuple(names))
+    wanted = _pieces_of(tuple(names))
     # All texts at once: most names stand in none of them, and one look at 100,000 characters tells.
     whole = _fold("\0".join(texts.values()))
-    if not any(longest in whole for _, _, longest in told):
+    if not any(longest in whole for _, _, longest in wanted):
         return {}
     parts = whole.split("\0")
     if len(parts) != len(texts):  # a text holds the separator itself
@@ -44,7 +99,7 @@ def find_held(names: Sequence[str], texts: Mapping[int, str]) -> dict[str | int,
     for key, folded in zip(texts, parts, strict=True):
         check_cancelled()
         count = 0
-        for name, words, longest in told:
+        for name, words, longest in wanted:
             if longest in folded and all(word in folded for word in words):
                 count += _holds(name, words, folded)
         if count:
@@ -60,7 +115,7 @@ def _pieces_of(names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...], str]]
 
 
 def _holds(name: str, words: tuple[str, ...], folded: str) -> int:
-    """Return what a name in a text counts, both case-folded; 0 where it isn't there."""
+    """Return what a name in a text counts, both case-folded; 0 if it isn't there."""
     best = 0
     for start, end in _places(words, folded):
         if _is_part(name, folded, start, end):
@@ -90,7 +145,7 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Return what finds some words with blanks between them.
 
     What may stand beside them is looked at by hand: a pattern that knows the letters of all scripts takes
-    milliseconds to compile, and every question has another one.
+    milliseconds to compile, and every query has another one.
     """
     return re.compile(r"\s+".join(map(re.escape, words)))
 

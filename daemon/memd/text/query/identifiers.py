@@ -1,15 +1,16 @@
-"""Names that programs and people give to things: `retryBackoffMs`, `retry_backoff_ms`, `POL-358`, `C++`.
+"""Names of things: `retryBackoffMs`, `retry_backoff_ms`, `POL-358`, `C++`, and their index entries.
 
-To FTS5 a word is letters and digits between signs: it keeps `retryBackoffMs` whole, tears `retry_backoff_ms` and
-sees `C` in `C++`. What makes the spellings of a name find each other is indexed beside the text, and asked for.
+To FTS5 a word is letters and digits between signs: it keeps `retryBackoffMs` whole, splits `retry_backoff_ms` and
+sees `C` in `C++`. What makes the spellings of a name find each other is indexed with the text, and queried.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
+from memd.text.language.stems import language_mark, languages_of_text, speaking_for_languages, stem_words
 from memd.text.language.stopwords import WORDS_OF
 from memd.text.tokens import CJK_CLASS
 
@@ -89,7 +90,7 @@ def phone_numbers(text: str) -> list[str]:
 
 
 def short_hashes(word: str) -> list[str]:
-    """Return what a commit's hash is shortened to where it is mentioned; nothing for what is no hash."""
+    """Return the usual short forms of a commit's hash; none for other words."""
     if _HASH.fullmatch(word.lower()) is None:
         return []
     return [word[:length] for length in _SHORT_HASHES if length < len(word)]
@@ -153,7 +154,6 @@ def _joined_names(word: str) -> tuple[str, ...]:
 
 
 def _symbol_word(match: re.Match[str]) -> Iterator[str]:
-    """Yield the words for one name with signs."""
     if match["plus"]:
         name = match["plus"].lower()
         yield name + "plusplus"
@@ -194,7 +194,7 @@ def quoted_phrases(text: str) -> list[str]:
 
 
 def exact_names(text: str) -> list[str]:
-    """Return the names in a question that a text holds letter by letter or not at all."""
+    """Return the names in a query that a text holds letter by letter or not at all."""
     found = [
         (match.start(), match[0].strip())
         for match in _SYMBOL.finditer(text)
@@ -224,3 +224,26 @@ def _is_exact(name: str) -> bool:
     if any(letter.isdigit() for letter in name):
         return _MEASURE.fullmatch(name) is None
     return bool(camel_parts(name))
+
+
+def extra_words(texts: Sequence[str]) -> list[str]:
+    """Return what else the index keeps for each of some texts, beside what `index_text` returns.
+
+    Texts of one file share most of their words, and most words say nothing here: which do is found out once for all.
+    """
+    words_of = [text.split() for text in texts]
+    distinct = set[str]().union(*words_of)
+    named = may_be_named(distinct)
+    speaking = speaking_for_languages(distinct)
+    extras = []
+    for text, words in zip(texts, words_of, strict=True):
+        names = dict.fromkeys([word for word in words if word in named] if named else ())
+        # Telephone numbers are of several words, which need not be names.
+        extra = index_names(text, names) if names or "+" in text else []
+        if not text.isascii() or (speaking and not speaking.isdisjoint(words)):
+            languages = languages_of_text(set(text.lower().split()), text)
+            if languages:
+                extra += map(language_mark, languages)
+                extra += stem_words(text.lower(), languages)
+        extras.append(" ".join(extra))
+    return extras

@@ -1,8 +1,7 @@
-"""A question to words worth searching, in every script.
+"""A query to words worth searching, in every script.
 
-Two families live here. `strict_query` and `content_keywords` are the reference's readings of a query, pinned
-by conformance. `plan_match` is ours: what the index is really asked. What it asks for is what `index_text` and
-`extra_words` have written, so whatever one side does to a word the other does too.
+`content_keywords` is the reference's reading of a query, pinned by conformance. `plan_match` asks the index for what
+`index_text` and `extra_words` have written: whatever one side does to a word, the other does too.
 """
 
 from __future__ import annotations
@@ -13,33 +12,20 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memd.text.language.spaces import WHITESPACE
-from memd.text.language.spelling import index_text, spaced, without_wide_forms
+from memd.text.language.spelling import WHITESPACE, without_wide_forms
 from memd.text.language.stopwords import KOREAN_PARTICLES, KOREAN_WORDS, REFERENCE_WORDS
 from memd.text.query.identifiers import exact_names, quoted_phrases
-from memd.text.query.terms import Question, Term, phrase_term
-
-__all__ = [
-    "MOST_TERMS",
-    "MatchPlan",
-    "Term",
-    "any_query",
-    "content_keywords",
-    "index_text",
-    "plan_match",
-    "spaced",
-    "strict_query",
-]
+from memd.text.query.terms import QueryTerms, Term, phrase_term
 
 MOST_TERMS = 64
-"""Most terms of one MATCH expression. A longer question is a pasted text: its first words find its subject, and
+"""Most terms of one MATCH expression. A longer query is a pasted text: its first words find its subject, and
 each further term costs every search."""
 
 MOST_PHRASES = 320
 """Phrases of one MATCH expression: a term has several, its forms and its pieces. FTS5 looks up each."""
 
 MOST_CHARACTERS = 2000
-"""How much of a question is read for its terms: more than `MOST_TERMS` take."""
+"""How much of a query is read for its terms: more than `MOST_TERMS` take."""
 
 # What MATCH cannot take (NUL ends the expression early) or UTF-8 cannot spell.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
@@ -54,13 +40,13 @@ _REFERENCE_JAPANESE = re.compile(r"[a-z0-9_]+|[\u30a0-\u30ff]+|[\u4e00-\u9fff]+|
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """What to ask the index for one question.
+    """What to ask the index for one query.
 
     Attributes:
-        strict: Wants every word that is not mere grammar. Ready for MATCH; None where there is nothing to ask.
-        any: Wants at least one word that carries meaning, likewise.
+        strict: The MATCH expression for every word that is not grammar; None if there is none.
+        any: The MATCH expression for at least one such word; None if there is none.
         words: What a snippet should show, in lower case.
-        exact: Names, dates and quoted phrases of the question in its own spelling: a text that holds one, whatever
+        exact: Names, dates and quoted phrases of the query in its own spelling: a text that holds one, whatever
             its case, is meant.
         terms: What `any` is made of.
     """
@@ -73,12 +59,12 @@ class MatchPlan:
 
 
 def plan_match(raw: str, stemmed: Collection[str] | None = None) -> MatchPlan:
-    """Return how to search for a question."""
+    """Return how to search for a query."""
     speakable = _UNSPEAKABLE.sub(" ", raw[:MOST_CHARACTERS])
     text = without_wide_forms(speakable)
-    question = Question(text, stemmed)
-    pieces = question.pieces()
-    telling = [piece for piece in pieces if piece.terms] or question.grammar(pieces)
+    query = QueryTerms(text, stemmed)
+    pieces = query.pieces()
+    telling = [piece for piece in pieces if piece.terms] or query.grammar(pieces)
     phrases = [phrase_term(phrase) for phrase in quoted_phrases(text) if len(_TOKEN.findall(phrase)) > 1]
     terms = _affordable(_distinct_terms([*phrases, *(term for piece in telling for term in piece.terms)]))
     strict = " AND ".join(piece.strict for piece in telling) if len(telling) <= MOST_TERMS else ""
@@ -91,23 +77,11 @@ def plan_match(raw: str, stemmed: Collection[str] | None = None) -> MatchPlan:
     )
 
 
-def any_query(keywords: Sequence[str]) -> str | None:
-    """Return the FTS5 expression that any of some words fulfils."""
-    speakable = [_UNSPEAKABLE.sub(" ", word).replace('"', '""') for word in keywords]
-    return " OR ".join(f'"{word}"' for word in speakable if word.strip()) or None
-
-
-def strict_query(raw: str) -> str | None:
-    """Return the FTS5 expression that wants every token of a query, as the reference builds it."""
-    tokens = _TOKEN.findall(raw)
-    return " AND ".join(f'"{token}"' for token in tokens) or None
-
-
 def content_keywords(raw: str) -> list[str]:
     """Return the words of a conversational query that carry meaning, as the reference picks them."""
     segments = "".join(" " if _is_separator(each) else each for each in raw.lower()).split(" ")
     words = [word for segment in segments if segment for word in _reference_words(segment)]
-    return _distinct(word for word in words if word not in REFERENCE_WORDS and _is_keyword(word))
+    return list(dict.fromkeys(word for word in words if word not in REFERENCE_WORDS and _is_keyword(word)))
 
 
 def _distinct_terms(terms: Iterable[Term]) -> list[Term]:
@@ -130,16 +104,7 @@ def _affordable(terms: Sequence[Term]) -> list[Term]:
 
 
 def _count_phrases(match: str) -> int:
-    """Return how many phrases a MATCH expression has."""
     return match.count('"') // 2
-
-
-def _distinct(words: Iterable[str]) -> list[str]:
-    """Return words in order of appearance, each once whatever its case."""
-    seen: dict[str, str] = {}
-    for word in words:
-        seen.setdefault(word.lower(), word)
-    return list(seen.values())
 
 
 def _is_separator(character: str) -> bool:
@@ -165,7 +130,6 @@ def _reference_words(segment: str) -> list[str]:
 
 
 def _pairs(characters: Sequence[str]) -> list[str]:
-    """Return every two neighbours joined."""
     return [one + other for one, other in pairwise(characters)]
 
 

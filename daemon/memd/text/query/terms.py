@@ -1,4 +1,4 @@
-"""What a question asks for, piece by piece."""
+"""What a query asks for, piece by piece."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from memd.system.cancellation import check_cancelled
 from memd.text.language.runs import has_kana, run_pairs, run_terms
 from memd.text.language.spelling import index_text
-from memd.text.language.stems import MARK, languages_of_question, other_forms, stem_words
+from memd.text.language.stems import MARK, languages_of_query, other_forms, stem_words
 from memd.text.language.stopwords import WORDS_OF
 from memd.text.query.identifiers import (
     camel_parts,
@@ -26,20 +26,20 @@ from memd.text.query.identifiers import (
 from memd.text.tokens import CJK_CLASS
 
 MOST_JOINED = 5
-"""Words of the longest question whose neighbours are also asked written together (`data base`): each asked for costs
-the search a little, and long questions find their texts without."""
+"""Words of the longest query whose neighbours are also asked written together (`data base`): each asked for costs
+the search a little, and long queries find their texts without."""
 
 COMPOUND_FROM = 6
 """Letters from which a word is also looked for at the beginning of longer ones."""
 
 LONGEST_TITLE = 8
-"""Words of the longest question of grammar alone that may be a title: The Who, To be or not to be."""
+"""Words of the longest query of grammar alone that may be a title: The Who, To be or not to be."""
 
 MOST_PHRASES = 64
 """Phrases of one term, and parts of one run: a run of 2,000 letters has as many pairs, each costing every search."""
 
 MOST_RUN_TERMS = 4 * MOST_PHRASES
-"""Terms of one run that are looked at; of those that are left, distinct ones, a question has fewer."""
+"""Terms of one run that are looked at; of those that are left, distinct ones, a query has fewer."""
 
 MOST_TOKENS = 64
 """Words of one phrase, of CJK letters: the first of a longer phrase tell a text as well as all do."""
@@ -70,13 +70,7 @@ _CJK_RUN = re.compile(f"[{CJK_CLASS}]+")
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing a question asks for.
-
-    Attributes:
-        word: As asked.
-        match: Its MATCH expression: the word, or another form or spelling of it.
-        shown: What of it a snippet should show, in lower case.
-    """
+    """A word of a query, the MATCH expression of all its forms, and what a snippet shows of it, in lower case."""
 
     word: str
     match: str
@@ -85,14 +79,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A word, name or run of a question.
+    """A word, name or CJK run of a query and its place.
 
-    Attributes:
-        text: As asked.
-        strict: The expression that wants all of it.
-        terms: What finds any of it; none where it is grammar.
-        start: Where it begins in the question.
-        end: Where it ends.
+    `strict` is the expression that wants all of it, `terms` find any of it; grammar has none.
     """
 
     text: str
@@ -102,15 +91,15 @@ class Piece:
     end: int
 
 
-class Question:
-    """Reads one question; its languages decide what is grammar and which stems are asked."""
+class QueryTerms:
+    """Reads one query; its languages decide what is grammar and which stems are asked."""
 
     def __init__(self, text: str, stemmed: Collection[str] | None = None) -> None:
-        """Find out the question's languages."""
+        """Find out the query's languages."""
         self._text = text
         self._japanese = has_kana(text)
         words = [word.lower() for word in _LETTERS_ONLY.findall(text) if len(word) > 1]
-        grammar, languages = languages_of_question(words, text)
+        grammar, languages = languages_of_query(words, text)
         self._stemmed = [each for each in languages if stemmed is None or each in stemmed]
         self._english = "en" in grammar
         self._grammar = _grammar_words(grammar)
@@ -118,7 +107,7 @@ class Question:
         self._known = len(languages) < _SOME_LANGUAGES
 
     def pieces(self) -> list[Piece]:
-        """Return the question's pieces in order."""
+        """Return the query's pieces in order."""
         pieces = []
         text = self._text
         for start, end, words in find_symbols(text):
@@ -134,7 +123,7 @@ class Question:
         return self._with_neighbours(pieces)
 
     def grammar(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """Return the pieces of a question that is grammar alone, with terms: each word, and all as one phrase."""
+        """Return the pieces of a query that is grammar alone, with terms: each word, and all as one phrase."""
         asked = []
         for piece in pieces:
             if _CJK_RUN.fullmatch(piece.text):
@@ -188,7 +177,7 @@ class Question:
             return ()
         parts = camel_parts(word)
         stems = [] if parts else stem_words(lower, self._stemmed)
-        # `Go` amid a question is a name and no form of `gone`.
+        # `Go` amid a query is a name and no form of `gone`.
         forms = other_forms(lower) if self._english and (word == lower or self._text.startswith(word)) else ()
         match = _any_of([word, *forms, *([" ".join(parts)] if parts else []), *short_hashes(word), *stems])
         if is_hash(word):
@@ -243,7 +232,6 @@ class Question:
 
 @lru_cache(maxsize=64)
 def _grammar_words(languages: tuple[str, ...]) -> frozenset[str]:
-    """Return the grammar words of some languages."""
     return frozenset[str]().union(*(WORDS_OF[each] for each in languages))
 
 
@@ -253,7 +241,6 @@ def phrase_term(words: str) -> Term:
 
 
 def _run_term(word: str, phrases: Sequence[str]) -> Term:
-    """Return the term of a word of CJK."""
     phrases = phrases[:MOST_PHRASES]
     return Term(
         word, _any_of(phrases), (phrases[0].lower(), *(word for word in phrases[1:] if len(word) > 1))
@@ -275,5 +262,4 @@ def _phrase(words: str) -> str:
 
 
 def _any_of(phrases: Iterable[str]) -> str:
-    """Return the expression that any of some phrases fulfils."""
     return " OR ".join(islice(dict.fromkeys(map(_phrase, phrases)), MOST_PHRASES))

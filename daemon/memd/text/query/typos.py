@@ -1,14 +1,16 @@
-"""Words that a misspelled one may have been meant as.
+"""Words and paths that a misspelled one may have been meant as. Pure.
 
-Looked for only where a word of a question occurs nowhere. Comparing it with every word of a memory letter by letter
-would take longer than the search itself, so each word's letters are kept as the bits of a number: words that differ
-in more bits than typing errors can cause are left out in one step, and few remain to be compared.
+A word is looked up only if it occurs nowhere in the index. Each word's letters are kept as the bits of a number: words
+that differ in more bits than typing errors can cause are left out in one step, and few remain to be compared.
 """
 
 from __future__ import annotations
 
+import heapq
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +99,6 @@ def similar_words(word: str, vocabulary: Vocabulary, limit: int, errors: int | N
 
 
 def _bits_of(word: str) -> np.uint64:
-    """Return the letters of a word as bits."""
     bits = 0
     for letter in word:
         bits |= 1 << (ord(letter) & 63)
@@ -123,3 +124,51 @@ def _distance(one: str, other: str, most: int) -> int:
         if min(row) > most and (not before or min(before) > most):
             return most + 1
     return row[-1]
+
+
+MAX_COMPARED = 200
+"""Paths compared letter by letter: those that begin most like the path asked for."""
+
+MAX_PATH_CHARS = 500
+"""Of a longer path the beginning is compared."""
+
+MIN_LIKENESS = 0.7
+"""Share of two paths' letters that has to be equal, in order."""
+
+
+def find_near_paths(path: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Return known paths that are near to one, the nearest first."""
+    wanted = _plain(path[:MAX_PATH_CHARS])
+    if not wanted:
+        return []
+    name = posixpath.basename(wanted)
+    ranked = []
+    for each in heapq.nlargest(MAX_COMPARED, known, key=lambda one: _shared_start(wanted, one.casefold())):
+        plain = _plain(each)
+        has_name = posixpath.basename(plain) == name
+        likeness = SequenceMatcher(None, wanted, plain).ratio()
+        if has_name or likeness >= MIN_LIKENESS:
+            ranked.append((not has_name, -likeness, each))
+    return [each for _, _, each in sorted(ranked)[:limit]]
+
+
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """Return the folders on the way to files, each with a `/` at its end."""
+    folders: set[str] = set()
+    for path in paths:
+        at = path.rfind("/")
+        while at > 0 and (folder := path[: at + 1]) not in folders:
+            folders.add(folder)
+            at = path.rfind("/", 0, at)
+    return folders
+
+
+def _shared_start(one: str, other: str) -> int:
+    return next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(other)
+    )
+
+
+def _plain(path: str) -> str:
+    """Return a path in lower case without `.` and empty parts, or a `/` at an end."""
+    return posixpath.normpath(path.strip().casefold()).strip("/.") if path.strip() else ""

@@ -1,22 +1,150 @@
-"""Keys, tokens and passwords out of a text before it is indexed: what isn't in the index can't leak from it.
+"""Cut keys, tokens and passwords out of a text before it is indexed.
 
-A table of our own, not a library. The ones there are (detect-secrets was looked at) scan files or repositories,
-find lines to report instead of the places to cut, and bring an HTTP client, a YAML parser and plug-ins along;
-what is needed here is one pure function over a string whose rules stand on a few screens.
-
-Rules of the table: a row has the shape its vendor documents, tried only where its anchor stands, so a text
-without secrets costs some substring searches. A try gives up within a bounded number of characters or takes all
-it has seen: the whole is linear in the text, whoever wrote it. What merely looks random (hashes, UUIDs, base64)
-stays, unless a name before it says that it is a secret.
+`secrets.txt` has the kinds of secrets with a documented shape; each is tried only at its anchors. Other secrets are
+recognized by the name before them (`api_key=...`, `password: ...`). A try ends within a bounded number of characters
+or takes all it has seen, so the work is linear in the text. What merely looks random (hashes, UUIDs, base64) stays,
+unless a name before it says that it is a secret.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from memd.text.redact.named_secrets import MARK, is_mixed, is_written_out, redact_named
+from memd.text.data_files import read_sections
+
+MARK = "[redacted:"
+"""How what stands in a secret's place begins; its kind and a bracket follow."""
+
+_NAMES = (
+    *("key", "token", "secret", "credential", "authorization"),
+    *("password", "passwd", "passphrase", "passcode", "pwd", "密码", "口令", "パスワード", "비밀번호"),
+)
+"""Names in lower case. A bare `key` is none: see `_KEY_OF`."""
+
+_KEY_OF = re.compile(
+    r"(?:api|app|secret|access|private|account|auth|encryption|signing|master|license|service)[ _-]?$"
+)
+"""What a key must be of to be a secret; primary, session and cache keys aren't."""
+
+_NAME = re.compile("|".join(_NAMES))
+
+_TOKENS = ("key", "token", "secret", "credential", "authorization")
+"""Names of what machines made: it looks random. All others are passwords, which people make."""
+
+_VALUE = re.compile(
+    r"""(?:s|[ _-]?(?:id|value))?(?:\\?["'`*]){0,3}
+        (?P<apart>\s{0,3}(?:=>|:=|[:=：])\s{0,3}|\s(?:is|was|are)\s|[是为は는]\s?|\s)
+        (?:\\?["'`*]){0,3}(?:(?:bearer|basic|token|bot)\s{1,3})?
+        (?P<secret>[^\s"'`<>\\]{6,256})""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MOST = 256
+"""Characters of a value that are looked at."""
+
+_REST = re.compile(r"""[^\s"'`<>\\]*""")
+_FLAG = re.compile(r"(?:^|\s)--[a-z-]{0,24}$")
+"""Only a command's option may be parted from its value by nothing but a space."""
+
+_PLACEHOLDER = re.compile(
+    r"\[redacted|[<*{%…]|\$\{|\$[A-Za-z_]+$|x{4,}|\.{3}|your[-_]|(?:process\.)?env\b", re.IGNORECASE
+)
+_CALL = re.compile(r"[A-Za-z_][\w.]*+[(\[]")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_PART = re.compile(r"[A-Za-z]*\d{0,2}|\d{0,8}|v\d+")
+_BETWEEN_PARTS = re.compile(r"[-_./:@#,+]")
+_NEXT_PARAMETER = re.compile(r"&[\w.-]+=")
+_NO_PASSWORDS = frozenset({"1password", "lastpass", "bitwarden", "string", "undefined", "required"})
+_SIGN = re.compile(r"[!@#$%^&*+=?~](?!$)")
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d_]")
+_QUOTES = ("'", '"', "`")
+_CLOSING = ".,:;!?)]}|，。；）"
+
+
+def redact_named(text: str) -> tuple[str, int]:
+    """Return a text without what a name calls a secret, if it may be one."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # one Turkish letter becomes two
+        lowered = text.replace("\u0130", "i").lower()
+    if not any(name in lowered for name in _NAMES):
+        return text, 0
+    kept: list[str] = []
+    done = count = 0
+    for name in _NAME.finditer(lowered):
+        if name.start() < done or (
+            name[0] == "key" and not _KEY_OF.search(lowered[max(0, name.start() - 12) : name.start()])
+        ):
+            continue
+        match = _VALUE.match(text, name.end())
+        if match is None or (
+            match["apart"].isspace() and not _FLAG.search(lowered[max(0, name.start() - 32) : name.start()])
+        ):
+            continue
+        start, end = match.span("secret")
+        value = _NEXT_PARAMETER.split(match["secret"], maxsplit=1)[0]
+        if text[end : end + 1] not in _QUOTES:
+            value = value.rstrip(_CLOSING)
+        kind = "secret" if name[0] in _TOKENS else "password"
+        if may_be_token(value) if kind == "secret" else may_be_password(value):
+            kept.append(f"{text[done:start]}{MARK}{kind}]")
+            count += 1
+            done = start + len(value)
+            if end - start == _MOST:
+                done = _end_of_run(text, end)
+    return ("".join(kept) + text[done:] if count else text), count
+
+
+def is_mixed(secret: str) -> bool:
+    """Return whether letters and digits both occur."""
+    return _DIGIT.search(secret) is not None and _LETTER.search(secret) is not None
+
+
+def is_written_out(secret: str) -> bool:
+    """Return whether something stands there that is no placeholder, variable, call, address or path."""
+    return not (
+        _PLACEHOLDER.match(secret)
+        or _CALL.match(secret)
+        or "://" in secret
+        or secret.startswith(("/", "./", "~/", "../"))
+    )
+
+
+def may_be_password(value: str) -> bool:
+    """Return whether a value may be a password: not a word, not a placeholder, not code."""
+    if len(value) < 6 or not is_written_out(value) or value.lower() in _NO_PASSWORDS:
+        return False
+    if value.isdigit():
+        return True
+    return is_mixed(value) or (_LETTER.search(value) is not None and _SIGN.search(value) is not None)
+
+
+def may_be_token(value: str) -> bool:
+    """Return whether a value may be a key or token: long, of letters and digits, and not made of words."""
+    if len(value) < 8 or not is_mixed(value) or not is_written_out(value) or _DATE.match(value):
+        return False
+    if all(_PART.fullmatch(part) for part in _BETWEEN_PARTS.split(value)):
+        return False
+    if len(value) < 16 and sum(c.isdigit() for c in value) < 3:
+        return False
+    return _entropy(value) >= 2.5
+
+
+def _end_of_run(text: str, start: int) -> int:
+    """Return where a value ends that is longer than what was looked at."""
+    rest = _REST.match(text, start)
+    return rest.end() if rest is not None else start
+
+
+def _entropy(value: str) -> float:
+    """Return how many bits a character of a value carries by itself."""
+    length = len(value)
+    return -sum(n / length * math.log2(n / length) for n in Counter(value).values())
+
 
 _SHORTEST = 10
 """No text shorter than this, with what names it, holds a secret."""
@@ -31,161 +159,46 @@ _LOOK_BACK = 32
 """Characters before an anchor that may belong to the secret."""
 
 
-def _anything(secret: str) -> bool:
-    """Return that a shape alone tells a secret."""
-    return True
-
-
 def _is_dense(secret: str) -> bool:
-    """Return whether a part of a hyphened word is too long for a word: keys are, names of packages aren't."""
+    """Return whether a part of a hyphenated word is too long for a word: keys are, names of packages aren't."""
     return any(len(part) >= 16 for part in re.split("[-_]", secret))
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
-    """One row: how a kind of secret is told.
-
-    Attributes:
-        name: What is written in its place.
-        anchors: Literals of which one stands in every such secret.
-        shape: What it looks like from the anchor on; the group `secret`, where there is one, is what is cut out.
-        plausible: Says of what was found whether it is one.
-        before: What it looks like up to the anchor, where that belongs to it; ends with `$`.
-    """
+class _Secret:
+    """A kind of secret: a row of `secrets.txt`."""
 
     name: str
     anchors: tuple[str, ...]
     shape: re.Pattern[str]
-    plausible: Callable[[str], bool] = _anything
-    before: re.Pattern[str] | None = None
+    before: re.Pattern[str] | None
+    is_plausible: Callable[[str], bool] | None
 
 
-def _row(
-    name: str,
-    anchors: str,
-    rest: str,
-    plausible: Callable[[str], bool] = _anything,
-    *,
-    before: str = "",
-    apart_from: str = "A-Za-z0-9",
-) -> Secret:
-    """Return a row for secrets that begin with one of some literals."""
+def _read_row(row: str) -> _Secret:
+    name, anchors, rest, *options = re.split(" {2,}", row)
+    named = dict(each.split("=", 1) for each in options if "=" in each)
     words = tuple(anchors.split())
-    first = "|".join(map(re.escape, words))
-    apart = f"(?<![{apart_from}])" if apart_from else ""
-    if before:
-        return Secret(
-            name, words, re.compile(f"(?:{first}){rest}"), plausible, re.compile(f"{apart}{before}$")
-        )
-    return Secret(name, words, re.compile(f"{apart}(?:{first}){rest}"), plausible)
+    apart = named.get("apart", "A-Za-z0-9")
+    start = f"(?<![{apart}])" if apart else ""
+    first = f"(?:{'|'.join(map(re.escape, words))}){rest}"
+    before = re.compile(f"{start}{named['before']}$") if "before" in named else None
+    shape = re.compile(first if before else start + first)
+    return _Secret(
+        name, words, shape, before, next((_CHECKS[each] for each in options if each in _CHECKS), None)
+    )
 
 
-_W = "[A-Za-z0-9_-]"
-_AN = "[A-Za-z0-9]"
-
-APART = (
-    _row(
-        "url-password",
-        "://",
-        r"[^\s/:@\"'<>]{0,128}:(?P<secret>[^\s/@\"'<>]{2,256})@",
-        is_written_out,
-        apart_from="",
-    ),
-    _row(
-        "authorization",
-        "uthorization",
-        r"""\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?(?:(?i:bearer|basic|token|bot|apikey)\s{1,3})(?P<secret>[^\s"'<>,;\\]{8,})""",
-        is_written_out,
-        apart_from="",
-    ),
-    _row(
-        "bearer-token", "earer Basic", r"\s{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{16,})", is_mixed, apart_from=""
-    ),
-)
-"""Rows whose secrets may be short, or stand apart from their anchor."""
-
-TABLE = (
-    *APART,
-    _row("anthropic-key", "sk-ant-", f"{_W}{{16,}}"),
-    _row("openai-key", "sk-", f"{_W}{{20,}}", _is_dense),
-    _row("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", f"{_AN}{{30,}}"),
-    _row("github-token", "github_pat_", "[A-Za-z0-9_]{22,}"),
-    _row(
-        "gitlab-token",
-        "glpat- gldt- glrt- glcbt- glptt- glft- gloas- glsoat- glagent-",
-        "[.A-Za-z0-9_-]{20,}",
-    ),
-    _row("aws-key-id", "AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    _row("google-key", "AIza", f"{_W}{{35,}}"),
-    _row("google-token", "ya29. GOCSPX-", f"{_W}{{20,}}"),
-    _row("google-token", "1//0", f"{_W}{{30,}}"),
-    _row(
-        "slack-token",
-        "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-",
-        "[.A-Za-z0-9%-]{10,}",
-    ),
-    _row(
-        "slack-webhook",
-        "hooks.slack.com/",
-        f"(?P<secret>(?:services|workflows|triggers)/{_W}+/[A-Za-z0-9/_-]{{10,}})",
-    ),
-    _row("discord-webhook", "/api/webhooks/", rf"(?P<secret>\d{{10,25}}/{_W}{{30,}})", apart_from=""),
-    _row("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ whsec_", "[A-Za-z0-9+/=]{10,}"),
-    _row("sendgrid-key", "SG.", rf"{_W}{{16,40}}\.{_W}{{16,}}"),
-    _row("twilio-key", "SK AC", "[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _row("npm-token", "npm_", f"{_AN}{{30,}}"),
-    _row("pypi-token", "pypi-AgE", f"{_W}{{16,}}"),
-    _row("huggingface-token", "hf_ api_org_", f"{_AN}{{30,}}"),
-    _row("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", "[a-f0-9]{40,}"),
-    _row("telegram-token", ":AA", f"{_W}{{33}}(?!{_W})", before=r"\d{6,12}"),
-    _row(
-        "discord-token",
-        ".",
-        rf"{_W}{{6,7}}\.{_W}{{27,}}",
-        is_mixed,
-        before=f"[MNO]{_W}{{22,28}}",
-        apart_from="A-Za-z0-9._-",
-    ),
-    _row(
-        "azure-secret",
-        "7Q~ 8Q~",
-        "[A-Za-z0-9_.~-]{31,}",
-        before="[A-Za-z0-9_.~-]{3}",
-        apart_from="A-Za-z0-9_.~-",
-    ),
-    _row(
-        "azure-key",
-        "AccountKey= SharedAccessKey= &sig= ?sig=",
-        "(?P<secret>[A-Za-z0-9+/%]{30,}={0,2})",
-        apart_from="",
-    ),
-    _row("jwt", "eyJ", rf"{_W}{{8,}}\.{_W}{{8,}}\.[A-Za-z0-9_.-]{{8,}}", apart_from="A-Za-z0-9._-"),
-    _row("vault-token", "hvs. hvb. hvr.", f"{_W}{{20,}}"),
-    _row("shopify-token", "shpat_ shpca_ shppa_ shpss_", "[a-fA-F0-9]{32,}"),
-    _row("groq-key", "gsk_", f"{_AN}{{30,}}"),
-    _row("xai-key", "xai-", f"{_W}{{40,}}", _is_dense),
-    _row("perplexity-key", "pplx-", f"{_AN}{{30,}}"),
-    _row("replicate-token", "r8_", f"{_AN}{{30,}}"),
-    _row("tavily-key", "tvly-", f"{_W}{{20,}}", _is_dense),
-    _row("notion-token", "ntn_ secret_", f"{_AN}{{40,}}"),
-    _row("linear-key", "lin_api_ lin_oauth_", f"{_AN}{{30,}}"),
-    _row("figma-token", "figd_", f"{_W}{{30,}}"),
-    _row("databricks-token", "dapi", "[a-f0-9]{32}(?![A-Za-z0-9])"),
-    _row("grafana-token", "glsa_ glc_", "[A-Za-z0-9_+/=]{30,}"),
-    _row("sentry-token", "sntrys_ sntryu_", "[A-Za-z0-9_+/=-]{30,}"),
-    _row("rubygems-key", "rubygems_", "[a-f0-9]{40,}"),
-    _row("netlify-token", "nfp_", f"{_AN}{{30,}}"),
-    _row("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa.", "[.A-Za-z0-9_-]{30,}"),
-    _row("tailscale-key", "tskey-", f"{_W}{{20,}}"),
-    _row("supabase-token", "sbp_", "[a-f0-9]{40,}"),
-    _row("postman-key", "PMAK-", "[a-f0-9-]{40,}"),
-    _row("mailgun-key", "key-", "[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _row("1password-token", "ops_eyJ", "[A-Za-z0-9_=-]{30,}"),
-    _row("age-key", "AGE-SECRET-KEY-1", "[A-Z0-9]{50,}"),
-)
-
-_ANCHORED = tuple((anchor, row) for row in TABLE for anchor in row.anchors)
-_ANCHORED_APART = tuple((anchor, row) for row in APART for anchor in row.anchors)
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "dense": _is_dense,
+    "mixed": is_mixed,
+    "written-out": is_written_out,
+}
+_TABLE = read_sections(Path(__file__).with_suffix(".txt"))
+_APART = tuple(map(_read_row, _TABLE["apart"]))
+SECRET_KINDS = (*_APART, *map(_read_row, _TABLE["whole"]))
+_ANCHORED_APART = [(anchor, row) for row in _APART for anchor in row.anchors]
+_ANCHORED = [(anchor, row) for row in SECRET_KINDS for anchor in row.anchors]
 
 _KEY_BEGIN = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d{1,4}"
@@ -227,7 +240,7 @@ def _redact_once(text: str) -> tuple[str, int]:
     return text, count + found
 
 
-def _redact_anchored(text: str, anchor: str, row: Secret) -> tuple[str, int]:
+def _redact_anchored(text: str, anchor: str, row: _Secret) -> tuple[str, int]:
     """Return a text without the secrets of one row at one of its anchors, and how many there were."""
     group = "secret" if "secret" in row.shape.groupindex else 0
     kept: list[str] = []
@@ -240,7 +253,7 @@ def _redact_anchored(text: str, anchor: str, row: Secret) -> tuple[str, int]:
             at = text.find(anchor, at + 1)
             continue
         start = match.start(group) - (len(before[0]) if before is not None else 0)
-        if row.plausible(text[start : match.end(group)]):
+        if row.is_plausible is None or row.is_plausible(text[start : match.end(group)]):
             kept.append(f"{text[done:start]}{MARK}{row.name}]")
             done = match.end(group)
             count += 1
@@ -270,7 +283,7 @@ def _redact_private_keys(text: str) -> tuple[str, int]:
 
 
 def _end_of_cut_key(text: str, start: int) -> int:
-    """Return where the lines of a private key end that has no last line; `start` where there are none."""
+    """Return where the lines of a private key end that has no last line; `start` if there are none."""
     body = _KEY_BODY.match(text, start)
     if body is None or body.end() == start:
         return start

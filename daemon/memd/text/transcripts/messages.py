@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from memd.text.language.spaces import WHITESPACE
+from memd.text.language.spelling import WHITESPACE
 from memd.text.transcripts.scaffolding import (
     SCHEDULED,
     SUBAGENT,
@@ -34,14 +34,11 @@ def _refuse(constant: str) -> object:
 _decode = json.JSONDecoder(parse_constant=_refuse).decode
 
 
-class Record(NamedTuple):
-    """What one record of a transcript says.
+class TranscriptRecord(NamedTuple):
+    """One record of a transcript: its message as one line with the speaker, None if it has no text, and its id.
 
-    Attributes:
-        line: One line with who said it, or None where it is no message or holds no text.
-        id: Its id, "" without one.
-        is_reset: Whether a conversation ended here and another one goes on in the same transcript.
-        first_kept: Of a reset, the id of the first earlier record that the new conversation goes on with, else "".
+    At a reset a conversation ends and another begins in the same transcript; `first_kept` is the id of the first
+    earlier record that the new one continues with.
     """
 
     line: str | None
@@ -50,31 +47,14 @@ class Record(NamedTuple):
     first_kept: str = ""
 
 
-def flatten_transcript(jsonl: str) -> tuple[str, list[int]]:
-    """Return the talk in a transcript as plain lines."""
-    said: list[str] = []
-    sources: list[int] = []
-    for number, line in enumerate(jsonl.split("\n"), start=1):
-        spoken = flatten_record(line)
-        if spoken is not None:
-            said.append(spoken)
-            sources.append(number)
-    return "\n".join(said), sources
-
-
-def flatten_record(record: str) -> str | None:
-    """Return what one record of a transcript says, as one line with who said it, or None."""
-    return _line_of(_parse(record))
-
-
-def read_record(record: str) -> Record:
+def read_record(record: str) -> TranscriptRecord:
     """Return what one record of a transcript says."""
     value = _parse(record)
     if not isinstance(value, dict):
-        return Record(None)
+        return TranscriptRecord(None)
     is_reset = value.get("type") == "reset"
     first_kept = _text(value.get("firstKeptEntryId")) if is_reset else ""
-    return Record(_line_of(value), _text(value.get("id")), is_reset, first_kept)
+    return TranscriptRecord(_line_of(value), _text(value.get("id")), is_reset, first_kept)
 
 
 def kind_of_key(session_key: str) -> str | None:
@@ -123,7 +103,6 @@ def kind_of_opening(records: Iterable[str]) -> tuple[str | None, bool]:
 
 
 def _parse(record: str) -> Any:
-    """Return a record's value, or None where it is no JSON."""
     try:
         return _decode(record)
     except (ValueError, RecursionError):
@@ -141,7 +120,7 @@ def _line_of(value: Any) -> str | None:
 
 
 def _text(value: object) -> str:
-    """Return a text as it is, and "" for anything else."""
+    """Return a text unchanged, and "" for anything else."""
     return value if isinstance(value, str) else ""
 
 
@@ -181,7 +160,6 @@ def _text_of(content: object, role: str) -> str:
 
 
 def _texts(content: object) -> list[str]:
-    """Return the texts of a message as they stand."""
     if isinstance(content, str):
         return [content]
     if not isinstance(content, list):

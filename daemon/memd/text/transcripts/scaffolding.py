@@ -1,4 +1,4 @@
-"""What OpenClaw itself puts into the mouths of user and assistant: no talk, so it is told apart here.
+"""What OpenClaw itself writes in the name of user and assistant, which is no conversation.
 
 Prompts of heartbeats, of scheduled jobs and of the flush before compaction, event lines, injected memories,
 silent answers; and the header a channel puts before a message, of which the message stays. Every step is linear
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from memd.text.language.spaces import SPACES
+from memd.text.language.spelling import SPACES
 
 _INJECTED = (
     ("<relevant-memories>", "</relevant-memories>"),
@@ -70,7 +70,7 @@ _AROUND_SILENT = SPACES + "*_`.!\"'"
 
 
 def without_scaffolding(text: str, role: str) -> str:
-    """Return what the user or the assistant said themselves in a text; empty where that is nothing."""
+    """Return what the user or the assistant said themselves in a text; empty if that is nothing."""
     if role == "assistant":
         return _without_silence(_without_blocks(text, _INJECTED + _THOUGHTS))
     text = without_headers(text)

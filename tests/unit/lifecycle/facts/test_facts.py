@@ -10,7 +10,7 @@ import trio
 from memd.lifecycle.facts.lines import PATH, TITLE, read
 from memd.lifecycle.facts.search import SURE_SCORE
 from memd.lifecycle.facts.tools import fact_tools
-from memd.lifecycle.tools.arguments import Wrong
+from memd.lifecycle.tools.arguments import InvalidCall
 from memd.lifecycle.tools.definitions import FORGET
 from memd.mcp.definitions import TOOLS as MCP_TOOLS
 from memd_client.errors import (
@@ -65,7 +65,7 @@ def test_what_is_given_is_kept(stage: Stage) -> None:
     )
 
 
-def test_what_means_the_same_is_stored_once_and_the_twin_told(stage: Stage) -> None:
+def test_a_fact_with_the_same_meaning_is_stored_once(stage: Stage) -> None:
     first = stage.store("I prefer dark mode")
 
     second = stage.store("My editor theme should be dark")
@@ -105,13 +105,10 @@ def test_a_known_id_is_not_stored_again_whatever_its_text(stage: Stage) -> None:
     assert (again.stored, again.duplicate_of, again.compared) == (False, "x-1", "id")
 
 
-def test_two_stores_at_once_of_one_text_leave_one_fact(stage: Stage) -> None:
-    async def both() -> None:
-        async with trio.open_nursery() as nursery:
-            for _ in range(5):
-                nursery.start_soon(stage.facts.store, MemoryStoreParams("I prefer dark mode"))
-
-    trio.run(both)
+async def test_two_stores_at_once_of_one_text_leave_one_fact(stage: Stage) -> None:
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(stage.facts.store, MemoryStoreParams("I prefer dark mode"))
 
     assert len(read(stage.file.read_text())) == 1
 
@@ -152,7 +149,7 @@ def test_a_link_in_the_place_of_the_file_is_refused(stage: Stage, tmp_path: Path
     assert outside.read_text() == "mine"
 
 
-def test_where_memory_is_off_nothing_is_kept_nor_told(stage: Stage) -> None:
+def test_disabled_memory_refuses_every_call(stage: Stage) -> None:
     stage.host.enabled = False
 
     for ask in (
@@ -205,7 +202,7 @@ def test_a_query_that_fits_one_fact_loosely_removes_nothing_and_lists_it(stage: 
 
     reply = trio.run(fact_tools(stage.facts)["memory_forget"], {"query": "theme of the screen"})
 
-    assert not isinstance(reply, Wrong)
+    assert not isinstance(reply, InvalidCall)
     assert reply["forgotten"] is None
     assert [row["id"] for row in reply["candidates"]] == [only.id]
 
@@ -242,7 +239,7 @@ def test_capture_is_off_unless_it_is_asked_for(stage: Stage) -> None:
     assert not stage.file.exists()
 
 
-def test_a_conversation_leaves_what_the_user_told(tmp_path: Path) -> None:
+def test_capture_stores_what_the_user_said(tmp_path: Path) -> None:
     stage = Stage(tmp_path, auto_capture=True)
 
     reply = stage.capture(

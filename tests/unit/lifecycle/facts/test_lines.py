@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.lifecycle.facts.lines import (
-    CATEGORIES,
     ID_LETTERS,
     LAST_MS,
     TITLE,
@@ -23,6 +22,7 @@ from memd.lifecycle.facts.lines import (
     without,
     write,
 )
+from memd_client.facts import CATEGORIES
 
 NOON = 1_795_348_800_000
 

@@ -179,7 +179,7 @@ def test_a_prompt_gets_the_nearest_facts_in_a_block(tmp_path: Path) -> None:
         ("the weather", "nothing_near"),
     ],
 )
-def test_where_there_is_no_block_it_is_said_why(tmp_path: Path, prompt: str, reason: str) -> None:
+def test_a_missing_block_has_a_reason(tmp_path: Path, prompt: str, reason: str) -> None:
     stage = Stage(tmp_path, auto_recall=True)
     assert stage.recall_for("the weather").reason == "no_facts"
     stage.store("I prefer dark mode")

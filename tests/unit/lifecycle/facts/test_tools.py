@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import trio
 
-from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.tools import fact_tools
-from memd.lifecycle.tools.definitions import CATEGORIES
+from memd.lifecycle.tools.definitions import STORE
 from memd.lifecycle.tools.tools import Tools
 from memd_client.errors import BadParamsError, NoteUnwritableError
 from memd_client.facts import (
+    CATEGORIES,
     FactRow,
     MemoryForgetParams,
     MemoryForgetReply,
@@ -119,7 +119,7 @@ def test_a_recall_without_facts_says_why(facts: OneFact, total: int, reason: str
     assert reply.result == {"facts": [], "total": total, "reason": reason}
 
 
-def test_what_was_forgotten_or_may_be_meant_is_told(facts: OneFact) -> None:
+def test_forget_answers_with_the_fact_or_the_candidates(facts: OneFact) -> None:
     assert _call(facts, "memory_forget", {"id": "f1"}).result == {"forgotten": SHOWN, "candidates": []}
     assert _call(facts, "memory_forget", {"query": "x"}).result == {"forgotten": None, "candidates": [SHOWN]}
 
@@ -160,4 +160,4 @@ def test_what_the_facts_dont_take_is_answered_and_what_they_fail_of_is_raised(
 
 
 def test_categories_are_those_of_the_facts() -> None:
-    assert set(CATEGORIES) == set(fact_lines.CATEGORIES)
+    assert STORE.properties["category"]["enum"] == list(CATEGORIES)

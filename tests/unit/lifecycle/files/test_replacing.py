@@ -1,4 +1,4 @@
-"""A file is replaced, or appended to, while another program writes to it at the worst moment."""
+"""A file is replaced while others write to it, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -6,15 +6,61 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memd.lifecycle.files import folder_files, kernel_files, replacing, writing
-from memd.lifecycle.files.writing import Written, append, change
+from memd.lifecycle.files.replacing import carry_over, has_change
+from memd.lifecycle.files.writing import AppendResult, append, change
 from memd_client.errors import NoteUnwritableError, PathRefusedError
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "", "- e"]), max_size=8).map("\n".join)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held", "result"),
+    [
+        ("a\nb\n", "a\nb\ntheirs\n", "a\n", "a\ntheirs\n"),
+        ("a\nb\n", "a\nb edited\n", "b\n", "b edited\n"),
+        ("a\nb\nc\n", "a\nc\n", "a\nb\nc\nours\n", "a\nc\nours\n"),
+        ("a\nb\n", "a\ntheirs\n", "a\nours\n", "a\ntheirs\nours\n"),
+        ("a", "a\ntheirs", "a\nours", "a\ntheirs\nours"),
+        ("a\r\nb\r\n", "a\r\nb\r\nc\r\n", "b\r\n", "b\r\nc\r\n"),
+        ("", "theirs\n", "ours\n", "theirs\nours\n"),
+        ("a\n", "a\nboth\n", "a\nboth\n", "a\nboth\n"),
+    ],
+)
+def test_a_change_is_carried_over(before: str, after: str, held: str, result: str) -> None:
+    assert carry_over(before, after, held) == result
+
+
+@given(LINES, LINES, LINES)
+def test_no_line_that_is_new_on_either_side_is_lost(before: str, after: str, held: str) -> None:
+    old, theirs, ours = (Counter(text.split("\n")) for text in (before, after, held))
+    result = Counter(carry_over(before, after, held).split("\n"))
+    assert {line for line in theirs if not old[line]} <= set(result)
+    assert {line for line in ours if not old[line]} <= set(result)
+
+
+@given(LINES, LINES)
+def test_of_one_changed_version_the_result_is_that_version(before: str, after: str) -> None:
+    assert carry_over(before, after, before) == after
+    assert carry_over(before, before, after) == after
+    assert has_change(before, after, after)
+
+
+def test_a_change_is_there_until_it_is_undone() -> None:
+    before, after = "a\nb\n", "a\nb edited\n"
+    assert has_change(before, after, "a\nb edited\nc\n")
+    assert not has_change(before, after, before)
+    assert not has_change(before, after, "a\nc\n")
+
 
 NOTE = "memory/2026-11-24.md"
 
@@ -296,7 +342,7 @@ def test_an_entry_that_was_written_over_is_written_again(
     note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     after_first(monkeypatch, os, "write", lambda: note.write_text(BEFORE + "theirs\n"))
-    assert append(tmp_path, NOTE, mine) == Written(NOTE, 4, 4)
+    assert append(tmp_path, NOTE, mine) == AppendResult(NOTE, 4, 4)
     assert note.read_text() == BEFORE + "theirs\nmine\n"
 
 
@@ -309,7 +355,7 @@ def test_an_entry_that_another_program_took_over_is_not_written_twice(
         other.rename(note)
 
     after_first(monkeypatch, os, "write", rewrite)
-    assert append(tmp_path, NOTE, mine) == Written(NOTE, 4, 4, 1)
+    assert append(tmp_path, NOTE, mine) == AppendResult(NOTE, 4, 4, 1)
     assert note.read_text() == f"theirs\n{BEFORE}mine\n"
 
 
@@ -317,7 +363,7 @@ def test_a_line_that_another_program_left_open_just_before_is_ended(
     note: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before_first(monkeypatch, os, "write", lambda: note.write_text(BEFORE + "theirs"))
-    assert append(tmp_path, NOTE, mine) == Written(NOTE, 4, 4, 1)
+    assert append(tmp_path, NOTE, mine) == AppendResult(NOTE, 4, 4, 1)
     assert note.read_text() == BEFORE + "theirs\nmine\n"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from memd.lifecycle.files import kernel_files
-from memd.lifecycle.files.writing import Written, append, change, create, read
+from memd.lifecycle.files.writing import AppendResult, append, change, create, read
 from memd_client.errors import FileUnreadableError, MemdError, NoteUnwritableError, PathRefusedError
 
 NOTE = "memory/2026-11-22.md"
@@ -48,8 +48,8 @@ def leftovers(root: Path) -> list[str]:
 
 
 def test_append_makes_file_and_folder_for_the_owner_alone(tmp_path: Path) -> None:
-    assert append(tmp_path, NOTE, lambda held: "one\n" if held == "" else "wrong") == Written(NOTE, 1, 1)
-    assert append(tmp_path, NOTE, lambda held: f"after {held}") == Written(NOTE, 2, 2)
+    assert append(tmp_path, NOTE, lambda held: "one\n" if held == "" else "wrong") == AppendResult(NOTE, 1, 1)
+    assert append(tmp_path, NOTE, lambda held: f"after {held}") == AppendResult(NOTE, 2, 2)
     file = tmp_path / NOTE
     assert file.read_text() == "one\nafter one\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -59,20 +59,20 @@ def test_append_makes_file_and_folder_for_the_owner_alone(tmp_path: Path) -> Non
 def test_appending_nothing_changes_nothing(tmp_path: Path) -> None:
     append(tmp_path, NOTE, lambda _: "one\n")
     before = (tmp_path / NOTE).stat()
-    assert append(tmp_path, NOTE, lambda _: "") == Written(NOTE)
+    assert append(tmp_path, NOTE, lambda _: "") == AppendResult(NOTE)
     assert (tmp_path / NOTE).stat() == before
 
 
 def test_a_line_left_open_is_ended_first(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / NOTE).write_text("open")
-    assert append(tmp_path, NOTE, lambda _: "a\nb\n") == Written(NOTE, 2, 3)
+    assert append(tmp_path, NOTE, lambda _: "a\nb\n") == AppendResult(NOTE, 2, 3)
     assert (tmp_path / NOTE).read_text() == "open\na\nb\n"
 
 
 def test_blank_lines_before_what_is_appended_are_not_counted_in(tmp_path: Path) -> None:
     append(tmp_path, NOTE, lambda _: "one\n")
-    assert append(tmp_path, NOTE, lambda _: "\na\nb\n") == Written(NOTE, 3, 4)
+    assert append(tmp_path, NOTE, lambda _: "\na\nb\n") == AppendResult(NOTE, 3, 4)
     assert (tmp_path / NOTE).read_text() == "one\n\na\nb\n"
 
 
@@ -96,7 +96,7 @@ def test_change_replaces_whole_and_keeps_the_mode(tmp_path: Path) -> None:
     assert leftovers(tmp_path) == [NOTE]
 
 
-def test_change_is_made_anew_where_somebody_wrote_meanwhile(tmp_path: Path) -> None:
+def test_change_is_repeated_if_another_program_wrote_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     file = tmp_path / NOTE
     file.write_text("fact one\nfact two\n")
@@ -114,7 +114,7 @@ def test_change_is_made_anew_where_somebody_wrote_meanwhile(tmp_path: Path) -> N
     assert leftovers(tmp_path) == [NOTE]
 
 
-def test_change_gives_up_where_somebody_writes_all_the_time(tmp_path: Path) -> None:
+def test_change_gives_up_if_another_program_keeps_writing(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     file = tmp_path / NOTE
 
@@ -128,7 +128,7 @@ def test_change_gives_up_where_somebody_writes_all_the_time(tmp_path: Path) -> N
     assert leftovers(tmp_path) == [NOTE]
 
 
-def test_read_returns_none_where_nothing_is(tmp_path: Path) -> None:
+def test_read_of_a_missing_file_returns_none(tmp_path: Path) -> None:
     assert read(tmp_path, NOTE, LIMIT) is None
     assert read(tmp_path / "nowhere", NOTE, LIMIT) is None
     assert leftovers(tmp_path) == []
@@ -209,7 +209,7 @@ def test_what_is_no_text_is_left_alone(tmp_path: Path, write: Writer) -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_file_hangs_nobody_and_loses_no_descriptor(
+def test_special_files_block_no_caller_and_lose_no_descriptor(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
     (tmp_path / "memory").mkdir()
@@ -337,7 +337,7 @@ def _numbered(held: str, name: str) -> str:
 
 
 def test_fifty_threads_lose_nothing(tmp_path: Path) -> None:
-    places: list[Written | None] = []
+    places: list[AppendResult | None] = []
 
     def write(number: int) -> None:
         places.append(append(tmp_path, NOTE, lambda held: _numbered(held, str(number))))

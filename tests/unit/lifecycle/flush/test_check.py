@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.lifecycle.flush.check import DUE, REASONS, SessionFigures, decide
-from memd.lifecycle.flush.prompts import flush_prompts
+from memd.lifecycle.flush.check import DUE, REASONS, SessionFigures, decide, flush_prompts
 from memd.settings.lifecycle import Flush
 
 FULL = {"total_tokens": 176_000, "context_window": 200_000}
@@ -68,7 +67,7 @@ def test_each_case_has_its_reason(figures: dict[str, Any], settings: dict[str, A
     assert decision.message == REASONS[reason]
 
 
-def test_the_threshold_is_told() -> None:
+def test_the_decision_has_the_threshold() -> None:
     assert decide(Flush(), SessionFigures(1, 200_000)).threshold_tokens == 176_000
     assert decide(Flush(), SessionFigures(1, 20_000)).threshold_tokens == 0
 

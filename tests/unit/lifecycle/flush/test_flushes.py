@@ -1,20 +1,161 @@
-"""Flushes are asked for and recorded by session and cycle, across restarts."""
+"""Flushes are requested and recorded by session and cycle, across restarts."""
 
 from __future__ import annotations
 
 import json
+import os
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 
-from memd.lifecycle.flush.flushes import Flushes
+from memd.lifecycle.flush.flushes import ASIDE, MOST_BYTES, MOST_SESSIONS, Cycle, Flushes, FlushState
 from memd.settings.lifecycle import Life
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import CompactionDoneParams, FlushCheckParams, FlushCheckReply, FlushDoneParams
 from tests.unit.lifecycle.scripted_host import ScriptedHost
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory" / "main.sessions.json"
+
+
+def test_a_cycle_is_found_again(path: Path) -> None:
+    FlushState(path).keep("k", Cycle(3, 2, "id"))
+
+    assert FlushState(path).find("k") == Cycle(3, 2, "id")
+    assert FlushState(path).find("other") == Cycle()
+
+
+def test_the_file_is_the_users_alone_and_nothing_lies_beside_it(path: Path) -> None:
+    FlushState(path).keep("k", Cycle())
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_reading_alone_writes_nothing(path: Path) -> None:
+    state = FlushState(path)
+    state.find("k")
+    state.forget("k")
+
+    assert not path.parent.exists()
+
+
+def test_those_that_were_silent_longest_are_forgotten(path: Path) -> None:
+    held = {f"s{number}": {"compactions": number} for number in range(MOST_SESSIONS)}
+    path.parent.mkdir()
+    path.write_text(json.dumps({"format": 1, "sessions": held}))
+    state = FlushState(path)
+
+    state.keep("s0", Cycle(5))
+    state.keep("new", Cycle(1))
+
+    again = FlushState(path)
+    assert again.find("s0") == Cycle(5)
+    assert again.find("s1") == Cycle()
+    assert again.find("s2") == Cycle(2)
+    assert len(json.loads(path.read_text())["sessions"]) == MOST_SESSIONS
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        b'{"format": 2, "sessions": {}}',
+        b'{"format": 1, "sessions": {"k": {"compactions": "many"}}}',
+        b'{"format": 1, "sessions": ' + b'{"a":' * 5_000,
+        b" " * (MOST_BYTES + 1),
+    ],
+    ids=["empty", "cut", "list", "bytes", "newer", "types", "deep", "large"],
+)
+def test_a_damaged_file_is_renamed_and_replaced(path: Path, damage: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(damage)
+    state = FlushState(path)
+
+    with capture_logs() as logs:
+        assert state.find("k") == Cycle()
+    state.keep("k", Cycle(1))
+
+    assert [each["event"] for each in logs] == ["lifecycle.flush_state_set_aside"]
+    assert path.with_name(path.name + ASIDE).read_bytes() == damage
+    assert FlushState(path).find("k") == Cycle(1)
+
+
+def test_a_link_in_its_place_is_neither_read_nor_written_through(path: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text('{"format": 1, "sessions": {"k": {"compactions": 9}}}')
+    path.parent.mkdir()
+    path.symlink_to(elsewhere)
+    state = FlushState(path)
+
+    with capture_logs() as logs:
+        assert state.find("k") == Cycle()
+    state.keep("k", Cycle(1))
+
+    assert [each["event"] for each in logs] == ["lifecycle.flush_state_unread"]
+    assert '"compactions": 9' in elsewhere.read_text()
+    assert not path.is_symlink()
+
+
+def test_what_is_no_file_is_set_aside(path: Path) -> None:
+    path.parent.mkdir()
+    path.mkdir()
+    open_before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    state = FlushState(path)
+
+    with capture_logs() as logs:
+        state.keep("k", Cycle(1))
+
+    assert [each["event"] for each in logs] == ["lifecycle.flush_state_set_aside"]
+    assert FlushState(path).find("k") == Cycle(1)
+    assert not open_before or len(os.listdir("/proc/self/fd")) == open_before
+
+
+def test_what_cant_be_written_is_known_until_the_end(path: Path) -> None:
+    path.parent.mkdir()
+    state = FlushState(path)
+    state.find("k")
+    path.mkdir()
+
+    with capture_logs() as logs:
+        state.keep("k", Cycle(1))
+
+    assert state.find("k") == Cycle(1)
+    assert [each["event"] for each in logs] == ["lifecycle.flush_state_unwritten"]
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_what_a_stopped_writer_left_is_no_hindrance(path: Path) -> None:
+    path.parent.mkdir()
+    path.with_name(f"{path.name}.tmp").write_text("half")
+
+    FlushState(path).keep("k", Cycle(1))
+
+    assert FlushState(path).find("k") == Cycle(1)
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_any_key_can_be_kept(path: Path) -> None:
+    keys = ["", "\0", "\u202e", '"\\', "🦀" * 500, "../../etc"]
+    state = FlushState(path)
+    for number, key in enumerate(keys):
+        state.keep(key, Cycle(number))
+
+    again = FlushState(path)
+    assert [again.find(key).compactions for key in keys] == list(range(len(keys)))
+    assert os.listdir(path.parent) == [path.name]
+
 
 FULL = {"total_tokens": 176_000, "context_window": 200_000}
 NOON = int(datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp() * 1000)
@@ -98,7 +239,7 @@ def test_what_was_flushed_is_known_after_a_restart(session: Session) -> None:
     assert session.compacted() == (2, True)
 
 
-def test_another_session_under_the_same_key_begins_anew(session: Session) -> None:
+def test_another_session_under_the_same_key_has_no_record(session: Session) -> None:
     session.done(session_id="a", compaction_count=0)
 
     assert session.check(session_id="a").reason == "flushed_already"
@@ -107,7 +248,7 @@ def test_another_session_under_the_same_key_begins_anew(session: Session) -> Non
     assert session.check(session_id="b").run
 
 
-def test_a_session_that_is_forgotten_begins_anew(session: Session) -> None:
+def test_a_forgotten_session_has_no_record(session: Session) -> None:
     session.done()
     trio.run(session.flushes.forget, "agent:main:main")
     session.restart()

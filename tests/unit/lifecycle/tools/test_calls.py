@@ -12,15 +12,14 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.lifecycle.tools.calls import MOST_TEXT_CHARS, as_json
-from memd.lifecycle.tools.tools import Tools
+from memd.lifecycle.tools.tools import MOST_TEXT_CHARS, Tools, as_json
 from memd.settings.lifecycle import Life
 from memd.settings.schema import MemorySearch
 from memd_client.errors import (
     FileMissingError,
     PathRefusedError,
 )
-from memd_client.messages import Degraded, EmptyResult, Fallback
+from memd_client.messages import Degraded, EmptyResult, Fallback, SearchParams
 from memd_client.tooling import CallToolParams, CallToolReply
 from tests.unit.lifecycle.scripted_host import ScriptedHost, found, hit
 
@@ -66,18 +65,17 @@ def test_a_search_answers_in_openclaws_shape(host: ScriptedHost) -> None:
     assert json.loads(reply.text) == reply.result
 
 
-def test_arguments_and_the_deadline_reach_the_search(host: ScriptedHost) -> None:
-    _call(host, "memory_search", {"query": "x", "maxResults": 3, "minScore": 0.2}, deadline_ms=500)
-
-    asked = host.searched[0]
-    assert (asked.query, asked.max_results, asked.min_score, asked.deadline_ms) == ("x", 3, 0.2, 500)
-
-
-def test_active_projects_reach_the_search(host: ScriptedHost) -> None:
-    _call(host, "memory_search", {"query": "x"}, active_projects=["a"])
+def test_search_gets_the_arguments_and_parameters_of_its_call(host: ScriptedHost) -> None:
+    arguments = {"query": "x", "maxResults": 3, "minScore": 0.2}
+    _call(host, "memory_search", arguments, deadline_ms=500, active_projects=["a"], session_key=GROUP)
     _call(host, "memory_search", {"query": "x"})
 
-    assert [asked.active_projects for asked in host.searched] == [["a"], None]
+    assert host.searched == [
+        SearchParams(
+            "x", max_results=3, min_score=0.2, deadline_ms=500, active_projects=["a"], exclude_session=GROUP
+        ),
+        SearchParams("x"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_a_corpus_that_is_not_there_is_not_searched_and_said_so(host: ScriptedHo
     assert host.searched == []
 
 
-def test_an_unknown_corpus_is_answered_with_those_there_are(host: ScriptedHost) -> None:
+def test_an_unknown_corpus_is_answered_with_the_valid_ones(host: ScriptedHost) -> None:
     reply = _call(host, "memory_search", {"query": "x", "corpus": "web"})
 
     assert not reply.ok
@@ -115,13 +113,6 @@ def test_a_wiki_page_is_not_found_in_the_notes(host: ScriptedHost) -> None:
 
     assert _call(host, "memory_get", {"path": "x.md", "corpus": "wiki"}).result["status"] == "not_found"
     assert "status" not in _call(host, "memory_get", {"path": "x.md", "corpus": "all"}).result
-
-
-def test_the_session_that_asks_is_left_out(host: ScriptedHost) -> None:
-    _call(host, "memory_search", {"query": "x"}, session_key=GROUP)
-    _call(host, "memory_search", {"query": "x"})
-
-    assert [asked.exclude_session for asked in host.searched] == [GROUP, None]
 
 
 def test_what_is_less_than_the_whole_is_said(host: ScriptedHost) -> None:
@@ -153,7 +144,7 @@ def test_what_is_less_than_the_whole_is_said(host: ScriptedHost) -> None:
         ("off", "agent:main:main", False),
     ],
 )
-def test_places_are_named_where_the_settings_and_the_session_let_them(
+def test_citations_follow_the_settings_and_the_session(
     tmp_path: Path, mode: Any, session: str, cited: bool
 ) -> None:
     host = ScriptedHost(tmp_path, Life(citations=mode))

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.lifecycle.notes.session_kinds import KINDS
-from memd.lifecycle.tools.startup import HEADING, Startup, put_together
-from memd.lifecycle.tools.startup_files import MOST_NOTES, StartFile
+from memd.lifecycle.tools.startup import HEADING, MOST_NOTES, StartFile, Startup, put_together
 from memd.settings.lifecycle import Life
 from memd_client.errors import MemoryDisabledError
 from memd_client.sessions import SessionStartedParams, SessionStartedReply

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.search.rank.near_duplicates import ALIKE, LEAST_WORDS, MOST_BITS, NearDuplicates
-from memd.text.cut.likeness import likeness
+from memd.text.cut.simhash import simhashes
 
 TEMPLATE = """Daily report of the nightly backup job. Host alpha finished in {0} minutes and wrote {1} files to the
 archive. Checks of the restored copy passed, nobody had to be called, and the next run is planned as usual on {2}."""
@@ -36,7 +36,7 @@ class Texts:
 def grouped(texts: Mapping[int, str], numbers: Mapping[int, int] | None = None) -> dict[int, int]:
     """Return which candidate each one repeats; the order of the texts is the ranking."""
     if numbers is None:
-        numbers = {key: likeness(text) for key, text in texts.items()}
+        numbers = dict(zip(texts, simhashes(list(texts.values())), strict=True))
     return firsts(list(texts), numbers, Texts(texts))
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from memd.settings.schema import Chunking
 from memd.sync.text.file_rows import PASSAGES, choose_scheme
-from memd.text.cut.chunking import chunk_text
-from memd.text.cut.passages import cut_passages
+from memd.text.cut.chunking import chunk_text, cut_chunks
 
 TEXT = "\n".join(["# Freezer", *(f"- entry {number} of the list of what is in it" for number in range(80))])
 PATH = "memory/kitchen.md"
@@ -18,7 +17,7 @@ def test_files_are_cut_into_passages_by_default(remembered: str | None) -> None:
     """Whatever the index was cut with before: another name means that files are cut anew."""
     scheme = choose_scheme(Chunking(), remembered)
     assert scheme.name == PASSAGES
-    assert scheme.cut(TEXT, PATH, ()) == cut_passages(TEXT, PATH)
+    assert scheme.cut(TEXT, PATH, ()) == cut_chunks(TEXT, PATH)
 
 
 @pytest.mark.parametrize("remembered", [None, PASSAGES, "openclaw 400 80", "lines 99 9"])

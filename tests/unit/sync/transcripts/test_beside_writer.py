@@ -8,7 +8,7 @@ import pytest
 from memd.index.openclaw import sessions as openclaw_sessions
 from memd.index.openclaw.sessions import OpenClawSessions
 from memd.sync.transcripts.sqlite import SqliteSessions
-from memd.text.transcripts.messages import Record
+from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import (
     LIMIT,
@@ -43,10 +43,10 @@ def test_a_commit_in_the_middle_of_a_read_is_not_hindered(
     (found,) = source.find().found.values()
     busy: list[object] = []
 
-    def read(record: str) -> Record:
+    def read(record: str) -> TranscriptRecord:
         openclaw.append("b", [record])
         busy.append(openclaw.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0])
-        return Record(None)
+        return TranscriptRecord(None)
 
     monkeypatch.setattr("memd.sync.transcripts.talk.read_record", read)
     source.load(found)

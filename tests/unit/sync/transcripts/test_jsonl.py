@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from memd.sync.transcripts import talk
 from memd.sync.transcripts.jsonl import OPENING_BYTES, JsonlSessions, find_session_id
 from memd.text.redact.secrets import redact
-from memd.text.transcripts.messages import Record, flatten_transcript
+from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError
+from tests.support.flattening import flatten_transcript
 from tests.support.transcripts import LIMIT, STAMP, TranscriptHome, conversation, header, message
 
 UUID = "0b9c7f0e-5a52-4c7e-9d0f-3a2b1c4d5e6f"
@@ -250,9 +251,9 @@ def test_a_line_that_is_not_written_to_its_end_waits(home: TranscriptHome) -> No
 def test_only_what_was_added_is_flattened(home: TranscriptHome, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def read(record: str) -> Record:
+    def read(record: str) -> TranscriptRecord:
         seen.append(record)
-        return Record(None)
+        return TranscriptRecord(None)
 
     home.write_file("a", conversation("a", 50))
     source = source_of(home)

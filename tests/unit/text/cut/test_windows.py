@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.cut.passages import cut_passages
+from memd.text.cut.chunking import cut_chunks
 from memd.text.cut.windows import Region, Window, Worth, grow_window
 
 NOTE = """\
@@ -33,7 +33,7 @@ LINES = st.one_of(
 
 @st.composite
 def places(draw: st.DrawFn) -> tuple[Region, int, int]:
-    """Return a region somewhere in a file, and where a passage of at least a character is in it."""
+    """Return a region somewhere in a file, and where a chunk of at least a character is in it."""
     text = draw(st.lists(LINES, min_size=1, max_size=14).map("\n".join).filter(str.strip))
     at, line = draw(st.sampled_from([(0, 1), (700, 31)]))
     first = draw(st.integers(0, len(text) - 1))
@@ -60,7 +60,7 @@ def lines_of(region: Region) -> list[tuple[int, int, str]]:
 
 
 def grown(
-    passage: str,
+    chunk: str,
     limit: int = 700,
     worths: Sequence[tuple[str, float]] = (),
     shown: Sequence[str] = (),
@@ -69,11 +69,11 @@ def grown(
     """Return the window around a text of a note, spans being given by their texts as well."""
     spans = {text: (note.index(text), note.index(text) + len(text)) for text, _ in worths}
     region = Region(note, 0, 1)
-    first = note.index(passage)
+    first = note.index(chunk)
     return grow_window(
         region,
         first,
-        first + len(passage),
+        first + len(chunk),
         limit,
         [(*spans[text], value) for text, value in worths],
         [(note.index(text), note.index(text) + len(text)) for text in shown],
@@ -94,7 +94,7 @@ def test_a_window_is_an_exact_slice_with_its_lines(
 
 
 @given(places(), st.integers(0, 400), worths_in())
-def test_a_window_holds_the_words_of_its_passage(
+def test_a_window_holds_the_words_of_its_chunk(
     place: tuple[Region, int, int], limit: int, worths: list[Worth]
 ) -> None:
     region, first, end = place
@@ -105,7 +105,7 @@ def test_a_window_holds_the_words_of_its_passage(
 
 
 @given(places(), st.integers(0, 400), worths_in())
-def test_a_window_is_longer_than_the_limit_only_where_its_passage_is(
+def test_a_window_is_longer_than_the_limit_only_where_its_chunk_is(
     place: tuple[Region, int, int], limit: int, worths: list[Worth]
 ) -> None:
     region, first, end = place
@@ -157,8 +157,8 @@ def test_a_window_adds_no_line_that_is_shown_already(
 
 
 @given(st.lists(LINES, min_size=1, max_size=30).map("\n".join), st.integers(0, 900))
-def test_any_passage_of_a_note_can_be_shown(content: str, limit: int) -> None:
-    for each in cut_passages(content, "memory/plan.md"):
+def test_any_chunk_of_a_note_can_be_shown(content: str, limit: int) -> None:
+    for each in cut_chunks(content, "memory/plan.md"):
         window = grow_window(Region(content, 0, 1), each.start, each.start + len(each.text), limit, [])
 
         assert each.text.strip() in window.text
@@ -174,17 +174,17 @@ def test_with_room_a_window_reaches_from_its_heading_to_the_next() -> None:
     assert (window.start_line, window.end_line) == (4, 9)
 
 
-def test_a_passage_that_starts_with_a_heading_grows_down_only() -> None:
+def test_a_chunk_that_starts_with_a_heading_grows_down_only() -> None:
     window = grown("## Import\nThe file comes at six.")
 
     assert window.text.startswith("## Import\n")
     assert window.text.endswith("Ben checks it.")
 
 
-def test_a_passage_may_hold_headings_itself() -> None:
-    passage = "Ben checks it.\n## Export\nNobody"
+def test_a_chunk_may_hold_headings_itself() -> None:
+    chunk = "Ben checks it.\n## Export\nNobody"
 
-    assert passage in grown(passage).text
+    assert chunk in grown(chunk).text
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_blank_lines_count_between_lines_and_not_at_the_ends() -> None:
     assert (window.start_line, window.end_line) == (9, 9)
 
 
-def test_a_passage_longer_than_the_limit_stays_as_it_is() -> None:
-    passage = "The file comes at six.\nIt has two columns."
+def test_a_chunk_longer_than_the_limit_stays_as_it_is() -> None:
+    chunk = "The file comes at six.\nIt has two columns."
 
-    assert grown(passage, limit=10).text == passage
+    assert grown(chunk, limit=10).text == chunk
 
 
 def test_a_part_of_a_line_grows_on_its_whole_side_only() -> None:

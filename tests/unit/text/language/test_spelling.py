@@ -42,5 +42,5 @@ def test_few_letters_are_spelled_like_many(text: str) -> None:
     assert one_spelling(f"{text} {many}").startswith(one_spelling(text))
 
 
-def test_a_question_keeps_all_but_wide_forms() -> None:
+def test_a_query_keeps_all_but_wide_forms() -> None:
     assert without_wide_forms("ＡＰＩ Straße x² ｶﾞ e\u0301") == "API Straße x² ガ é"

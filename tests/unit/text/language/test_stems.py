@@ -10,7 +10,7 @@ from memd.text.language.stems import (
     ALGORITHMS,
     MARK,
     korean_stem,
-    languages_of_question,
+    languages_of_query,
     languages_of_text,
     other_forms,
     stem_words,
@@ -25,7 +25,7 @@ def languages(text: str) -> tuple[str, ...]:
 
 def asked(question: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the languages of a question."""
-    return languages_of_question(question.lower().split(), question)
+    return languages_of_query(question.lower().split(), question)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_text_of_two_languages_tells_both() -> None:
         ("son favourite cake", ("en",), ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "tr")),
     ],
 )
-def test_a_question_tells_whose_grammar_it_has(
+def test_a_query_tells_whose_grammar_it_has(
     question: str, grammar: tuple[str, ...], stems: tuple[str, ...]
 ) -> None:
     assert asked(question) == (grammar, stems)

@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from memd.text.query.dates import date_in_path, day_of_note, is_evergreen
+from memd.text.query.dates import date_in_path, day_of_note
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,11 @@ from memd.text.query.dates import date_in_path, day_of_note, is_evergreen
 )
 def test_a_name_that_begins_with_a_day_is_of_that_day(path: str) -> None:
     assert date_in_path(path) == datetime.date(2026, 1, 16)
-    assert not is_evergreen(path)
 
 
 @pytest.mark.parametrize("path", ["memory/2026-02-30.md", "memory/2026-02-30-x.md", "memory/0099-01-01.md"])
-def test_a_day_that_never_was_is_none_and_yet_no_lasting_knowledge(path: str) -> None:
+def test_a_day_that_never_was_is_none(path: str) -> None:
     assert date_in_path(path) is None
-    assert not is_evergreen(path)
 
 
 @pytest.mark.parametrize(
@@ -47,12 +45,10 @@ def test_a_day_that_never_was_is_none_and_yet_no_lasting_knowledge(path: str) ->
 )
 def test_lasting_knowledge_has_no_day(path: str) -> None:
     assert date_in_path(path) is None
-    assert is_evergreen(path)
 
 
-def test_a_file_from_elsewhere_is_neither() -> None:
+def test_a_file_outside_memory_has_no_date() -> None:
     assert date_in_path("extra/2026-01-16.md") is None
-    assert not is_evergreen("extra/2026-01-16.md")
 
 
 @pytest.mark.parametrize(
@@ -90,9 +86,8 @@ def test_a_note_whose_name_begins_with_no_day_is_about_none(path: str) -> None:
     assert day_of_note(path) is None
 
 
-def test_a_note_deeper_in_memory_is_about_a_day_and_yet_never_fades() -> None:
+def test_a_note_deeper_in_memory_is_about_a_day_and_never_fades() -> None:
     path = "memory/projects/2026-01-16-retro.md"
 
     assert day_of_note(path) is not None
     assert date_in_path(path) is None
-    assert is_evergreen(path)

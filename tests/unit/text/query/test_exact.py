@@ -1,4 +1,4 @@
-"""A very name is found alone or as a part, whatever its case, and never inside of another."""
+"""A name is found alone or as a part, whatever its case, and never inside of another; what a query means literally."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.query.exact import ALONE, AS_PART, count_held, find_held
+from memd.text.query.exact import (
+    ALONE,
+    AS_PART,
+    exact_match_count,
+    exact_match_counts,
+    find_literals,
+    is_whole,
+)
 from tests.support.growth import check_linear
 
 NAMES = st.text(string.ascii_letters + string.digits + "-._/:@+#~\\(*[ ", min_size=1, max_size=12)
@@ -36,7 +43,7 @@ NAMES = st.text(string.ascii_letters + string.digits + "-._/:@+#~\\(*[ ", min_si
     ],
 )
 def test_a_name_that_stands_alone(name: str, text: str) -> None:
-    assert count_held([name], text) == ALONE
+    assert exact_match_count([name], text) == ALONE
 
 
 @pytest.mark.parametrize(
@@ -54,7 +61,7 @@ def test_a_name_that_stands_alone(name: str, text: str) -> None:
     ],
 )
 def test_a_name_that_is_a_part_of_a_longer_one(name: str, text: str) -> None:
-    assert count_held([name], text) == AS_PART
+    assert exact_match_count([name], text) == AS_PART
 
 
 @pytest.mark.parametrize(
@@ -76,31 +83,31 @@ def test_a_name_that_is_a_part_of_a_longer_one(name: str, text: str) -> None:
     ],
 )
 def test_a_name_that_is_not_there(name: str, text: str) -> None:
-    assert count_held([name], text) == 0
+    assert exact_match_count([name], text) == 0
 
 
 def test_each_name_counts_once_and_blank_ones_never() -> None:
     text = "POL-1 and POL-1 again, v2-rc1, nothing else"
 
-    assert count_held(["POL-1", "v2", "v3", "", "  "], text) == ALONE + AS_PART
-    assert count_held([], text) == 0
+    assert exact_match_count(["POL-1", "v2", "v3", "", "  "], text) == ALONE + AS_PART
+    assert exact_match_count([], text) == 0
 
 
 @pytest.mark.parametrize("name", ["Straße-5", "ΟΔΟΣ", "İzmir-2", "größe"])
 def test_upper_case_is_the_same_name(name: str) -> None:
-    assert count_held([name.upper()], f"bei {name}.") == ALONE
-    assert count_held([name], f"BEI {name.upper()}!") == ALONE
+    assert exact_match_count([name.upper()], f"bei {name}.") == ALONE
+    assert exact_match_count([name], f"BEI {name.upper()}!") == ALONE
 
 
 @given(NAMES.filter(str.strip))
 def test_any_name_between_blanks_stands_alone(name: str) -> None:
-    assert count_held([name], f"word {name} word") == ALONE
-    assert count_held([f"  {name}\n"], name.swapcase()) == ALONE
+    assert exact_match_count([name], f"word {name} word") == ALONE
+    assert exact_match_count([f"  {name}\n"], name.swapcase()) == ALONE
 
 
 @given(NAMES.filter(str.strip), st.text(max_size=60))
 def test_a_name_is_held_only_where_its_letters_are(name: str, text: str) -> None:
-    held = count_held([name], text)
+    held = exact_match_count([name], text)
 
     assert held in (0, AS_PART, ALONE)
     if held:
@@ -109,8 +116,8 @@ def test_a_name_is_held_only_where_its_letters_are(name: str, text: str) -> None
 
 @given(st.text(string.ascii_lowercase, min_size=1, max_size=8), st.sampled_from("07é"))
 def test_a_letter_or_digit_beside_a_word_makes_it_another(name: str, beside: str) -> None:
-    assert count_held([name], name + beside) == 0
-    assert count_held([name], f"{name}-{beside}") == AS_PART
+    assert exact_match_count([name], name + beside) == 0
+    assert exact_match_count([name], f"{name}-{beside}") == AS_PART
 
 
 def near_misses(size: int) -> str:
@@ -121,8 +128,8 @@ def near_misses(size: int) -> str:
 def test_work_on_a_text_of_near_misses_grows_with_its_length() -> None:
     names = ["a b", "POL-358"]
 
-    check_linear(near_misses, lambda text: count_held(names, text), 5_000)
-    assert count_held(names, near_misses(50_000)) == 0
+    check_linear(near_misses, lambda text: exact_match_count(names, text), 5_000)
+    assert exact_match_count(names, near_misses(50_000)) == 0
 
 
 @given(
@@ -130,7 +137,27 @@ def test_work_on_a_text_of_near_misses_grows_with_its_length() -> None:
     st.dictionaries(st.integers(0, 9), st.text("POL-358 v1.2é\0x", max_size=30), max_size=6),
 )
 def test_many_texts_are_judged_as_each_alone(names: list[str], texts: dict[int, str]) -> None:
-    alone = {key: count_held(names, text) for key, text in texts.items()}
+    alone = {key: exact_match_count(names, text) for key, text in texts.items()}
 
-    assert find_held(names, texts) == {key: count for key, count in alone.items() if count}
-    assert find_held(["POL-358"], {1: "pol-358\0", 2: "a", 3: ""}) == {1: ALONE}
+    assert exact_match_counts(names, texts) == {key: count for key, count in alone.items() if count}
+    assert exact_match_counts(["POL-358"], {1: "pol-358\0", 2: "a", 3: ""}) == {1: ALONE}
+
+
+@pytest.mark.parametrize(
+    ("question", "literal", "whole"),
+    [
+        ("what did we decide?", "what did we decide", True),
+        ("  what   did we\ndecide ", "what did we decide", True),
+        ("what about v2 api limits", "v2", False),  # a part of it
+        ("run a_b now", "run a_b now", False),  # a sign in it
+        ("caf\u00e9 au lait", "caf\u00e9 au lait", False),  # folded by the index
+        ("|| true", "|| true", False),
+    ],
+)
+def test_a_query_of_plain_words_is_known_as_such(question: str, literal: str, whole: bool) -> None:
+    assert is_whole(literal, question) is whole
+
+
+def test_a_short_query_is_meant_as_it_stands() -> None:
+    assert find_literals("what did we decide?") == ("what did we decide",)
+    assert find_literals("gateway") == ()

@@ -7,15 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memd.text.extra import extra_words
+from memd.text.language.spelling import index_text, spaced
+from memd.text.query.identifiers import extra_words
 from memd.text.query.keywords import (
     MOST_TERMS,
-    any_query,
     content_keywords,
-    index_text,
     plan_match,
-    spaced,
-    strict_query,
 )
 from memd.text.tokens import is_cjk
 
@@ -79,10 +76,10 @@ EMPTY = Index()
 @given(st.one_of(st.text(), st.text("\"'*:^-+(){}AND OR NEAR部\0\ud800_\n"), st.sampled_from(NASTY)))
 @example("a\0b")
 @example("\ud800")
-def test_no_question_is_an_error_to_the_index(raw: str) -> None:
+def test_no_query_is_an_error_to_the_index(raw: str) -> None:
     plan = plan_match(raw)
 
-    for match in (plan.strict, plan.any, any_query(content_keywords(raw)), any_query([raw])):
+    for match in (plan.strict, plan.any):
         EMPTY.find(match)
     for term in plan.terms:
         EMPTY.find(term.match)
@@ -166,7 +163,7 @@ def test_every_run_of_cjk_is_found_down_to_one_character(text: str, data: st.Dat
         ("ประชุมที่ไหน", "การประชุมประจำสัปดาห์"),
     ],
 )
-def test_a_question_finds_the_text_that_answers_it(question: str, text: str) -> None:
+def test_a_query_finds_the_text_that_answers_it(question: str, text: str) -> None:
     index = Index("unrelated words here", text)
 
     assert index.find(plan_match(question).any) == [2]
@@ -302,18 +299,6 @@ def test_what_is_indexed_never_depends_on_anything_but_the_text(text: str) -> No
 
 def test_a_token_the_index_cannot_see_does_not_empty_the_strict_search() -> None:
     assert Index("foo bar").find(plan_match("_ foo 🙂 bar").strict) == [1]
-
-
-def test_quotes_in_keywords_are_quoted() -> None:
-    assert any_query(['say "hi"', "b"]) == '"say ""hi""" OR "b"'
-    assert any_query([]) is None
-
-
-@pytest.mark.parametrize(
-    ("raw", "expected"), [("foo_bar b-c", '"foo_bar" AND "b" AND "c"'), ("!?", None), ("é部", '"é部"')]
-)
-def test_strict_query_wants_every_token(raw: str, expected: str | None) -> None:
-    assert strict_query(raw) == expected
 
 
 @pytest.mark.parametrize(

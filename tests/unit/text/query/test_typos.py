@@ -1,4 +1,4 @@
-"""What a misspelled word may have been meant as."""
+"""Words and paths that a misspelled one may have been meant as."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.query.typos import Vocabulary, errors_allowed, similar_words
+from memd.text.query.typos import Vocabulary, errors_allowed, find_near_paths, folders_of, similar_words
 
 
 def vocabulary(**counts: int) -> Vocabulary:
@@ -111,3 +111,34 @@ def distance(one: str, other: str) -> int:
                 steps.append(table[i - 2, j - 2] + 1)
             table[i, j] = min(steps)
     return table[len(one), len(other)]
+
+
+PATHS = [
+    "MEMORY.md",
+    "memory/2026-01-16.md",
+    "memory/2026-01-18.md",
+    "memory/projects/anvil.md",
+    "memory/people/ada.md",
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("memory.md", "MEMORY.md"),
+        ("memory/2026-01-17.md", "memory/2026-01-16.md"),
+        ("anvil.md", "memory/projects/anvil.md"),
+        ("./memory//people/Ada.md", "memory/people/ada.md"),
+    ],
+)
+def test_the_nearest_path_comes_first(path: str, near: str) -> None:
+    assert find_near_paths(path, PATHS)[0] == near
+
+
+@pytest.mark.parametrize("path", ["", " ", "/", "zzz", "x" * 100_000])
+def test_a_path_that_is_near_to_none_has_none(path: str) -> None:
+    assert find_near_paths(path, PATHS) == []
+
+
+def test_folders_are_those_on_the_way_to_files() -> None:
+    assert folders_of(PATHS) == {"memory/", "memory/projects/", "memory/people/"}

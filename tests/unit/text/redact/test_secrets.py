@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.text.redact.secrets import TABLE, redact
+from memd.text.redact.secrets import SECRET_KINDS, redact
 from tests.support.growth import check_linear
 
 HEX = hashlib.sha256(b"x").hexdigest()
@@ -239,7 +239,7 @@ def test_prose_stays_as_it_is(words: list[str]) -> None:
 
 
 HARM = [
-    *sorted({anchor for row in TABLE for anchor in row.anchors}),
+    *sorted({anchor for row in SECRET_KINDS for anchor in row.anchors}),
     *("x", "a1", "sk-a-", "eyJaaaaaaaa.", "Maaaaaaaaaaaaaaaaaaaaaaaa.", "aaa8Q~", "1234567:AA", "://a:b"),
     *(
         "token=",
@@ -261,7 +261,7 @@ def test_work_on_a_line_made_to_harm_grows_with_its_length(piece: str) -> None:
 
 
 def test_names_are_words_and_every_row_is_tried() -> None:
-    for row in TABLE:
+    for row in SECRET_KINDS:
         assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", row.name)
     tried = {
         *SECRETS,

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.transcripts.messages import flatten_record, flatten_transcript, kind_of_key, kind_of_opening
+from memd.text.transcripts.messages import kind_of_key, kind_of_opening, read_record
+from tests.support.flattening import flatten_transcript
 
 HEARTBEAT = "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK."
 
@@ -78,9 +79,9 @@ def test_what_openclaw_wrote_itself_is_no_message() -> None:
 
 
 def test_one_record_is_one_line_or_nothing() -> None:
-    assert flatten_record(said("user", "a\n\nb")) == "User: a b"
-    assert flatten_record(said("tool", "a")) is None
-    assert flatten_record("") is None
+    assert read_record(said("user", "a\n\nb")).line == "User: a b"
+    assert read_record(said("tool", "a")).line is None
+    assert read_record("").line is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.language.spaces import SPACES
+from memd.text.language.spelling import SPACES
 from memd.text.transcripts.scaffolding import without_scaffolding
 from tests.support.growth import check_linear
 

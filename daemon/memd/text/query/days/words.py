@@ -1,156 +1,66 @@
-"""What days are called: months, weekdays, units, numbers and turns of phrase, by language, in lower case."""
+"""What days are called (`words.txt`), and what the patterns and readers of dates are made of."""
 
 from __future__ import annotations
 
-from memd.text.query.days.units import Unit
+import datetime
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
 
-_OTHER_MONTHS = """
-januar februar märz april mai juni juli august september oktober november dezember
-janvier février mars avril mai juin juillet août septembre octobre novembre décembre
-enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
-janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
-gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
-январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь
-января февраля марта апреля мая июня июля августа сентября октября ноября декабря
-январе феврале марте апреле мае июне июле августе сентябре октябре ноябре декабре
-"""
+from memd.text.data_files import read_sections
+from memd.text.query.dates import Days, Unit, around
 
-
-def _numbered(table: str) -> dict[str, int]:
-    """Return the number of each name by its place in its line, from 1."""
-    return {
-        name: number for line in table.strip().splitlines() for number, name in enumerate(line.split(), 1)
-    }
+_SECTIONS = read_sections(Path(__file__).with_suffix(".txt"))
+_UNIT_NAMES: tuple[Unit, ...] = ("day", "week", "month", "quarter", "year")
 
 
-ENGLISH_MONTHS = _numbered(
-    "january february march april may june july august september october november december\n"
-    "jan feb mar apr may jun jul aug sep oct nov dec"
-) | {"sept": 9}
-"""English months, short ones too."""
+def _numbered(rows: Iterable[str]) -> dict[str, int]:
+    """Return the number of each name by its place in its row, from 1."""
+    return {name: number for row in rows for number, name in enumerate(row.split(), 1)}
 
+
+def _meanings(kind: str, separator: str | None) -> dict[str, tuple[Unit, int]]:
+    """Return which day, week and so on each expression means, as a unit and how many of them ago."""
+    found: dict[str, tuple[Unit, int]] = {}
+    for section, rows in _SECTIONS.items():
+        unit, _, back = section.removeprefix(kind).partition("-")
+        if section.startswith(kind) and unit in _UNIT_NAMES and back.isdigit():
+            meant = unit, int(back)
+            found |= {each.strip(): meant for row in rows for each in row.split(separator) if each.strip()}
+    return found
+
+
+ENGLISH_MONTHS = _numbered(_SECTIONS["months-en"]) | {"sept": 9}
 MONTHS = (
-    _numbered(_OTHER_MONTHS)
+    _numbered(_SECTIONS["months"])
     | {"jänner": 1, "maerz": 3, "fevrier": 2, "aout": 8, "decembre": 12}
     | ENGLISH_MONTHS
 )
-"""Those, and the months of German, French, Spanish, Portuguese, Italian and Russian."""
+PLAIN_MONTHS = tuple(" ".join(_SECTIONS["plain-months"]).split())
+ENGLISH_WEEKDAYS = _numbered(_SECTIONS["weekdays-en"])
+GERMAN_WEEKDAYS = _numbered(_SECTIONS["weekdays-de"]) | {"sonnabend": 6}
 
-PLAIN_MONTHS = tuple("january february july september october november december".split())
-"""English months that are nothing but months: no names of people, no verbs."""
-
-ENGLISH_WEEKDAYS = _numbered("monday tuesday wednesday thursday friday saturday sunday")
-"""English weekdays, Monday is 1."""
-
-GERMAN_WEEKDAYS = _numbered("montag dienstag mittwoch donnerstag freitag samstag sonntag") | {"sonnabend": 6}
-"""German weekdays, Monday is 1."""
-
-_UNITS: dict[Unit, str] = {
-    "day": "day days tag tage tagen jour jours día días dia dias giorno giorni день дня дней",
-    "week": "week weeks woche wochen semaine semaines semana semanas settimana settimane неделю недели недель",
-    "month": "month months monat monate monaten mois mes meses mês mese mesi месяц месяца месяцев",
-    "quarter": "quarter quarters quartal quartale quartalen",
-    "year": "year years jahr jahre jahren an ans année années año años ano anos anno anni год года лет",
+UNITS: dict[str, Unit] = {
+    word: unit for unit in _UNIT_NAMES for word in " ".join(_SECTIONS[f"unit-{unit}"]).split()
 }
-
-UNITS: dict[str, Unit] = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 """Words for units."""
 
-_NUMBERS = """
-one two three four five six seven eight nine ten eleven twelve
-ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
-un deux trois quatre cinq six sept huit neuf dix onze douze
-un dos tres cuatro cinco seis siete ocho nueve diez once doce
-um dois três quatro cinco seis sete oito nove dez onze doze
-un due tre quattro cinque sei sette otto nove dieci undici dodici
-один два три четыре пять шесть семь восемь девять десять
-одну две
-uma duas
-"""
-
 NUMBERS = (
-    _numbered(_NUMBERS)
-    | dict.fromkeys("a an einem einer eine une una".split(), 1)
+    _numbered(_SECTIONS["numbers"])
+    | dict.fromkeys(" ".join(_SECTIONS["one"]).split(), 1)
     | dict.fromkeys(("couple", "couple of", "a couple", "a couple of"), 2)
 )
 """Numbers in words, articles too."""
 
-FEW = ("a few", "few", "several", "ein paar", "einigen", "quelques", "unos", "alguns", "qualche", "несколько")
-"""Words for a number that nobody counted."""
+FEW = tuple("; ".join(_SECTIONS["few"]).split("; "))
+"""Expressions for an unknown small number."""
 
-_PHRASES: dict[tuple[Unit, int], str] = {
-    ("day", 0): """
-        today; tonight; this morning; this afternoon; this evening; heute; aujourd'hui; hoy; hoje; oggi; stasera;
-        stamattina; сегодня; heute morgen; heute abend; ce matin; ce soir; esta mañana; esta noche; esta manhã
-        """,
-    ("day", 1): """
-        yesterday; last night; yesterday morning; yesterday afternoon; yesterday evening; gestern; gestern abend; hier;
-        hier soir; ayer; anoche; ontem; ieri; ieri sera; вчера
-        """,
-    ("day", 2): """
-        day before yesterday; vorgestern; avant-hier; avant hier; anteayer; antes de ayer; anteontem; altro ieri;
-        позавчера
-        """,
-    ("week", 0): """
-        this week; current week; diese woche; dieser woche; cette semaine; esta semana; questa settimana; этой неделе
-        """,
-    ("week", 1): """
-        last week; previous week; letzte woche; letzter woche; vorige woche; voriger woche; vergangene woche;
-        semaine dernière; semaine passée; semana pasada; semana passada; settimana scorsa; scorsa settimana;
-        прошлой неделе; прошлой недели
-        """,
-    ("week", 2): "week before last; vorletzte woche; vorletzter woche",
-    ("month", 0): """
-        this month; current month; diesen monat; diesem monat; ce mois; ce mois-ci; este mes; este mês; questo mese;
-        этот месяц; этом месяце
-        """,
-    ("month", 1): """
-        last month; previous month; letzten monat; letztem monat; letzter monat; vorigen monat; vergangenen monat;
-        mois dernier; mois passé; mes pasado; mês passado; mese scorso; scorso mese; прошлом месяце; прошлый месяц;
-        прошлого месяца
-        """,
-    ("month", 2): "month before last; vorletzten monat",
-    ("quarter", 0): "this quarter; current quarter; dieses quartal; diesem quartal; ce trimestre",
-    ("quarter", 1): "last quarter; previous quarter; letztes quartal; letzten quartal",
-    ("year", 0): """
-        this year; current year; dieses jahr; diesem jahr; cette année; este año; este ano; quest'anno; этом году;
-        этот год
-        """,
-    ("year", 1): """
-        last year; previous year; letztes jahr; letzten jahr; letztem jahr; voriges jahr; vergangenes jahr;
-        l'année dernière; année dernière; l'an dernier; año pasado; ano passado; anno scorso; scorso anno; прошлом году;
-        прошлый год; прошлого года
-        """,
-    ("year", 2): "year before last; vorletztes jahr",
-}
+PHRASES = _meanings("", ";")
+"""Expressions for the present day, week, month, quarter and year, and for those before them."""
 
-PHRASES: dict[str, tuple[Unit, int]] = {
-    " ".join(phrase.split()): meant for meant, phrases in _PHRASES.items() for phrase in phrases.split(";")
-}
-"""Turns of phrase for the present day, week, month, quarter and year, and for those before them."""
-
-_CJK_PHRASES: dict[tuple[Unit, int], str] = {
-    ("day", 0): "今天 今日 今早 今晚 今晨 今朝 今夜 今儿 오늘",
-    ("day", 1): "昨天 昨日 昨晚 昨夜 昨早 昨儿 きのう 어제 어젯밤",
-    ("day", 2): "前天 前晚 一昨日 おととい 그저께 그제 엊그제",
-    ("day", 3): "大前天",
-    ("week", 0): "本周 这周 这一周 这个星期 这星期 本星期 这礼拜 这个礼拜 今周 이번주 금주",
-    ("week", 1): "上周 上一周 上个星期 上星期 上礼拜 上个礼拜 先周 지난주 저번주",
-    ("week", 2): "上上周 上上个星期 上上星期 先々周 지지난주",
-    ("month", 0): "本月 这个月 这月 今月 이번달",
-    ("month", 1): "上个月 上月 先月 지난달 저번달",
-    ("month", 2): "上上个月 上上月 先々月 지지난달",
-    ("quarter", 0): "本季度 这个季度 今四半期 이번분기",
-    ("quarter", 1): "上季度 上个季度 上一季度 前四半期 지난분기",
-    ("year", 0): "今年 本年 올해 금년",
-    ("year", 1): "去年 昨年 작년 지난해",
-    ("year", 2): "前年 一昨年 おととし 재작년",
-}
-
-CJK_PHRASES: dict[str, tuple[Unit, int]] = {
-    phrase: meant for meant, phrases in _CJK_PHRASES.items() for phrase in phrases.split()
-}
-"""The same in Chinese, Japanese and Korean, without spaces and in simplified letters."""
+CJK_PHRASES = _meanings("cjk-", None)
+"""The same in Chinese, Japanese and Korean, without spaces and in simplified characters."""
 
 YEARS_BACK = {phrase: back for phrase, (unit, back) in CJK_PHRASES.items() if unit == "year"} | dict.fromkeys(
     ("明年", "来年", "내년"), -1
@@ -158,7 +68,108 @@ YEARS_BACK = {phrase: back for phrase, (unit, back) in CJK_PHRASES.items() if un
 """Years that may stand before a month: how long ago each is."""
 
 SIMPLIFIED = str.maketrans("週這個號禮後來兩間從過與幾", "周这个号礼后来两间从过与几")
-"""Traditional letters in the words above, to the simplified ones."""
+"""Traditional characters in the words above, to the simplified ones."""
 
 NARROW = str.maketrans("０１２３４５６７８９–—−〜～~’　", "0123456789------' ")
 """Wide digits, dashes of every length, a curly apostrophe and a wide space, to plain ones."""
+
+
+Reader = Callable[["re.Match[str]", datetime.date], Days]
+"""Reads what a pattern matched, seen from a present day. Raises ValueError, LookupError or OverflowError where
+it is no date."""
+
+Form = tuple[str, Reader]
+"""A writing and its reader. The pattern is for text in lower case with plain spaces. A group `it` is the part that
+names the days, without one the whole match does; a group `capital` is a word that, being `may`, is a month only with
+a capital letter."""
+
+LETTER = "0-9a-z_\xdf-\xff"
+"""What words and identifiers are of. Not CJK, since a date may touch those letters; nor what lies between: a class
+beyond Latin-1 takes a hundred times as long to build, so `find` looks at that itself."""
+
+LEFT = rf"(?<![{LETTER}])(?<![{LETTER}][-./\\@])"
+"""Not inside a word, nor behind the sign that joins an identifier: `POL-2026-05`, `v2026.5.8`."""
+
+RIGHT = rf"(?![{LETTER}(])(?![-./@:][{LETTER}])"
+"""Not before more of a word or an identifier: `today.py`, `today()`."""
+
+RIGHT_OF_DATE = rf"(?![{LETTER}])(?![./:][{LETTER}])(?!-[0-9])"
+"""The same behind a date, which another date may follow: `May 3-May 8`."""
+
+WORD = r"[^\W\d_]{2,12}"
+"""A word that its reader looks up. Patterns of all names there are would take longer to build than all else."""
+
+YEAR = "(?:19[7-9]|20[0-9]|21[0-9])[0-9]"
+"""A year memory may be about."""
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern, built when it is first needed: most processes are never asked about days."""
+    return re.compile(pattern)
+
+
+def any_of(phrases: Iterable[str]) -> str:
+    """Return a pattern for any of some turns of phrase, the longest first, with up to three spaces for one."""
+    ordered = sorted(set(phrases), key=lambda phrase: (-len(phrase), phrase))
+    return "(?:" + "|".join(ordered).replace(" ", " {1,3}") + ")"
+
+
+_DIGITS = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_TENS = {"十": 10, "廿": 20, "卅": 30}
+# Most years between two leap days: a century that is none stands between them.
+_LEAP_YEARS_APART = 8
+
+
+def number_of(said: str) -> int:
+    """Return the number that digits, the name of a month or Han numerals say."""
+    if said.isdigit() and said.isascii():
+        return int(said)
+    if said in MONTHS:
+        return MONTHS[said]
+    if not _TENS.keys() & set(said):
+        return int("".join(str(_DIGITS.get(sign, sign)) for sign in said))
+    place = next(at for at, sign in enumerate(said) if sign in _TENS)
+    tens = _TENS[said[place]] * (_DIGITS[said[:place]] if place else 1)
+    return tens + (_DIGITS[said[place + 1 :]] if said[place + 1 :] else 0)
+
+
+def read_parts(match: re.Match[str], today: datetime.date) -> Days:
+    """Return the days of a date. What stands without a year is the latest that has begun."""
+    said = {part: text for part, text in match.groupdict().items() if text}
+    numbers = {part: number_of(said[part]) for part in ("y", "q", "w", "m", "d", "to") if part in said}
+    year = numbers.get("y")
+    if year is not None and year < 100:
+        year += 2000
+    elif "that" in said:
+        year = today.year - YEARS_BACK[said["that"]]
+    if "d" in numbers:
+        return _days(year, numbers["m"], numbers["d"], numbers.get("to", numbers["d"]), today)
+    if "w" in numbers:
+        present = today.isocalendar()
+        year = present.year - (numbers["w"] > present.week) if year is None else year
+        return around("week", datetime.date.fromisocalendar(year, numbers["w"], 1))
+    month = numbers["q"] * 3 - 2 if "q" in numbers else numbers.get("m", 1)
+    year = today.year - (month > today.month) if year is None else year
+    unit: Unit = "quarter" if "q" in numbers else "month" if "m" in numbers else "year"
+    return around(unit, datetime.date(year, month, 1))
+
+
+def _days(year: int | None, month: int, first: int, last: int, today: datetime.date) -> Days:
+    end = _latest_day(month, last, today) if year is None else datetime.date(year, month, last)
+    begin = end.replace(day=first)
+    if begin > end:
+        raise ValueError("ends before it begins")
+    return begin, end
+
+
+def _latest_day(month: int, day: int, today: datetime.date) -> datetime.date:
+    """Return the latest day of that month and number that isn't after today."""
+    for year in range(today.year, max(today.year - _LEAP_YEARS_APART, 1) - 1, -1):
+        try:
+            date = datetime.date(year, month, day)
+        except ValueError:
+            continue
+        if date <= today:
+            return date
+    raise ValueError("no such day")

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memd.text.query.days.find import DaySpan, find_days
-from memd.text.query.days.links import OLDEST
-from memd.text.query.days.patterns import compiled
+from memd.text.query.days.find import OLDEST, DaySpan, find_days
+from memd.text.query.days.words import compiled
 
 TODAY = datetime.date(2026, 5, 20)
 """A Wednesday."""
@@ -83,7 +82,7 @@ def test_borders_of_months_and_years_are_exact(question: str, today: str, span: 
         ("qu’a-t-on fait l’année dernière", "l’année dernière"),
     ],
 )
-def test_the_part_that_names_the_days_is_a_slice_of_the_question(question: str, text: str) -> None:
+def test_the_part_that_names_the_days_is_a_slice_of_the_query(question: str, text: str) -> None:
     assert only(question).text == text
 
 
@@ -104,13 +103,14 @@ def test_days_far_into_a_pasted_text_are_the_texts_own() -> None:
     assert find_days("word " * 1000 + "yesterday", TODAY) == ()
 
 
-def test_the_room_is_loaded_without_building_a_pattern() -> None:
-    script = "import dataclasses, re; re.compile = None; import memd.text.query.days.find"
+def test_import_builds_no_pattern_of_days() -> None:
+    loaded_before = "dataclasses, pathlib, re, memd.text.query.dates"
+    script = f"import {loaded_before}; re.compile = None; import memd.text.query.days.find"
 
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_question_without_a_sign_of_days_builds_none_of_their_writings() -> None:
+def test_a_query_without_a_sign_of_days_builds_none_of_their_writings() -> None:
     compiled.cache_clear()
 
     assert find_days("what is our retry budget of 5", TODAY) == ()
@@ -138,7 +138,7 @@ QUESTIONS = st.one_of(
 @example("before today", datetime.date.min)
 @example("after today", datetime.date.max)
 @example("this week", datetime.date.max)
-def test_whatever_is_asked_whenever_spans_are_in_order_and_in_the_question(
+def test_whatever_is_asked_whenever_spans_are_in_order_and_in_the_query(
     question: str, today: datetime.date
 ) -> None:
     for span in find_days(question, today):

@@ -6,8 +6,7 @@ import datetime
 
 import pytest
 
-from memd.text.query.days.find import find_days
-from memd.text.query.days.links import OLDEST
+from memd.text.query.days.find import OLDEST, find_days
 
 TODAY = datetime.date(2026, 5, 20)
 """A Wednesday."""
@@ -363,5 +362,5 @@ def test_words_around_a_day_open_it(question: str, span: str) -> None:
         "before 1970",
     ],
 )
-def test_a_question_without_a_day_names_none(question: str) -> None:
+def test_a_query_without_a_day_names_none(question: str) -> None:
     assert find_days(question, TODAY) == ()

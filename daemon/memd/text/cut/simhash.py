@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from memd.text.tokens import encoded_words
 
-BITS = 64
-
 _NEXT = np.uint64(0xD6E8FEB86659FD93)  # any odd number: a pair is no word, and its order counts
 _SPREAD = np.uint64(
     0x9E3779B97F4A7C15
@@ -24,12 +22,7 @@ _BLOCK = 254
 """Numbers whose bits are counted at once: a count fits a byte. Even, so that no word is parted from its pair."""
 
 
-def likeness(text: str) -> int:
-    """Return a text's number."""
-    return likenesses([text])[0]
-
-
-def likenesses(texts: Sequence[str]) -> list[int]:
+def simhashes(texts: Sequence[str]) -> list[int]:
     """Return the numbers of several texts: much sooner than one by one."""
     codes: list[int] = []
     lengths = []
@@ -76,8 +69,3 @@ def _hashes(codes: Sequence[int]) -> NDArray[np.uint64]:
     hashes ^= hashes >> np.uint64(29)
     hashes *= _SPREAD
     return hashes
-
-
-def bits_apart(one: int, other: int) -> int:
-    """Return in how many of 64 bits two numbers differ."""
-    return ((one ^ other) & ((1 << BITS) - 1)).bit_count()

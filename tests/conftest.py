@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trio
 from hypothesis import settings
+from trio.testing import MockClock
 
 settings.register_profile("usual", max_examples=40, deadline=None)
 settings.register_profile("long", max_examples=400, deadline=None)
@@ -62,9 +63,15 @@ def _on_trio(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
     @wraps(test)
     def run(*arguments: Any, **named: Any) -> None:
-        trio.run(partial(test, *arguments, **named))
+        trio.run(partial(test, *arguments, **named), clock=named.get("autojump_clock"))
 
     return run
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    """The clock of an asynchronous test that jumps over waits."""
+    return MockClock(autojump_threshold=0)
 
 
 @pytest.fixture

@@ -27,11 +27,11 @@ from memd import __version__, app
 from memd.settings.schema import DaemonSettings
 from memd.settings.agents import load_settings
 from memd.settings.paths import daemon_config_file, models_dir
-from memd.agents.reload import InForce
+from memd.settings.reload import CurrentSettings
 from memd.service.heap import bound_heap
 from memd.service.lock import DaemonLock
 from memd.service.logfile import LogStream
-from memd.agents.slot import first_error
+from memd.agents.agent import first_error
 from memd.system.state_dirs import files_of_openclaw, own_state_dir
 from memd.system.temp_files import remove_leftovers
 from memd_client.discovery import EXIT_ALREADY_RUNNING, home_directory, log_path, socket_path
@@ -72,8 +72,8 @@ def serve_forever() -> None:
     os.environ["HOME"] = str(home_dir)  # what `~` means, wherever it is asked
     environ = dict(os.environ)
 
-    def load() -> InForce:
-        return InForce(*load_settings(environ, home_dir))
+    def load() -> CurrentSettings:
+        return CurrentSettings(*load_settings(environ, home_dir))
 
     first = load()
     _start_logging(first.daemon)

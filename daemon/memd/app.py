@@ -12,9 +12,7 @@ import structlog
 import trio
 
 from memd import __version__
-from memd.agents.extensions import Extensions
-from memd.agents.registry import Memory
-from memd.agents.reload import InForce, Reloader
+from memd.agents.registry import AgentRegistry, VectorExtensions
 from memd.embedding.chat import ask_once, chat_endpoint
 from memd.embedding.choose.choose import Providers
 from memd.embedding.local.downloads import Downloads
@@ -27,14 +25,22 @@ from memd.embedding.remote.http import Http
 from memd.lifecycle.host import Host
 from memd.lifecycle.registry import LifecycleRegistry
 from memd.page.server import PageServer
-from memd.rpc.call import DaemonFacts
+from memd.rpc.call import DaemonContext
 from memd.rpc.server import serve
 from memd.service.examination import Examination
 from memd.service.heap import keep_heap_small
-from memd.service.notify import activated_socket, notify_ready, notify_reloading, notify_stopping
-from memd.service.signals import feed_watchdog, on_hangup, wait_for_stop
+from memd.service.supervisor import (
+    activated_socket,
+    feed_watchdog,
+    notify_ready,
+    notify_reloading,
+    notify_stopping,
+    on_hangup,
+    wait_for_stop,
+)
 from memd.settings.memory_budget import budget_of
 from memd.settings.paths import ACCOUNTS_FILE
+from memd.settings.reload import CurrentSettings, Reloader
 from memd.settings.schema import DaemonSettings
 from memd.system.clock import wall_clock_ms
 
@@ -46,17 +52,17 @@ CLOSE_S = 2.0
 
 
 class Engine:
-    """All agents' memories and what makes their vectors: the parts that settings act on."""
+    """The agents and what makes their vectors: the parts that settings act on."""
 
     def __init__(
         self,
-        first: InForce,
+        first: CurrentSettings,
         models: ModelOwner,
         accounts: Accounts,
         downloads: Downloads,
         *,
         models_dir: Path,
-        extensions: Extensions,
+        extensions: VectorExtensions,
         on_daemon: Callable[[DaemonSettings], None],
     ) -> None:
         self._models = models
@@ -67,7 +73,7 @@ class Engine:
         self._on_daemon = on_daemon
         self._settings = first
         self._providers = self._make_providers(first)
-        self.memory = Memory(
+        self.registry = AgentRegistry(
             first.home,
             daemon=first.daemon,
             extension=extensions,
@@ -80,8 +86,8 @@ class Engine:
             clock=wall_clock_ms,
         )
 
-    async def apply(self, settings: InForce) -> list[str]:
-        """Put other settings in force; return the ids of the agents that were opened anew."""
+    async def apply(self, settings: CurrentSettings) -> list[str]:
+        """Apply other settings; return the ids of the agents that were reopened."""
         notify_reloading()
         try:
             await self._extensions.load(settings.home.agents)
@@ -90,8 +96,8 @@ class Engine:
             self._accounts.daily_budget = settings.daemon.daily_token_budget
             self._on_daemon(settings.daemon)
             earlier, later = self._providers, self._make_providers(settings)
-            moved = await self.memory.reconfigure(settings.home, settings.daemon, later, settings.problems)
-            if self.memory.chooser is later:
+            moved = await self.registry.reconfigure(settings.home, settings.daemon, later, settings.problems)
+            if self.registry.chooser is later:
                 self._providers = later
                 await _close(earlier)
             return moved
@@ -106,13 +112,13 @@ class Engine:
 
     def notify_ready(self) -> None:
         """Tell the service manager that all agents are served."""
-        notify_ready(f"serving {len(self.memory.agents)} agents")
+        notify_ready(f"serving {len(self.registry.agents)} agents")
 
     async def aclose(self) -> None:
         """Close the connections to providers."""
         await _close(self._providers)
 
-    def _make_providers(self, settings: InForce) -> Providers:
+    def _make_providers(self, settings: CurrentSettings) -> Providers:
         """Return who makes embedding providers."""
 
         def start_download(reference: ModelReference, folder: Path) -> bool:
@@ -132,9 +138,9 @@ class Engine:
 
 
 async def run(
-    first: InForce,
+    first: CurrentSettings,
     *,
-    load: Callable[[], InForce],
+    load: Callable[[], CurrentSettings],
     files: Sequence[Path],
     socket: Path,
     models_dir: Path,
@@ -144,19 +150,19 @@ async def run(
 
     Resources: everything opened here is closed when it returns, the socket file removed.
     """
-    extensions = Extensions()
+    extensions = VectorExtensions()
     await extensions.load(first.home.agents)
     async with trio.open_nursery() as outer:
-        manners, model_bytes = _model_settings(first.daemon)
-        models = ModelOwner(manners, budget_bytes=model_bytes)
+        model_settings, model_bytes = _model_settings(first.daemon)
+        models = ModelOwner(model_settings, budget_bytes=model_bytes)
         await outer.start(models.run)
         accounts_file = first.home.state_dir / "memory" / ACCOUNTS_FILE
         accounts = Accounts(accounts_file, wall_clock_ms, first.daemon.daily_token_budget)
         await outer.start(accounts.run)
         async with trio.open_nursery() as inner:
             downloads = Downloads(
-                on_done=lambda reference: engine.memory.model_came(reference),
-                is_wanted=lambda reference: engine.memory.is_model_wanted(reference),
+                on_done=lambda reference: engine.registry.model_came(reference),
+                is_wanted=lambda reference: engine.registry.library.is_wanted(reference),
             )
             await inner.start(downloads.run)
             engine = Engine(
@@ -168,7 +174,7 @@ async def run(
                 extensions=extensions,
                 on_daemon=on_daemon,
             )
-            await inner.start(engine.memory.run)
+            await inner.start(engine.registry.run)
             reloader = Reloader(first, load, engine.apply, files)
             inner.start_soon(reloader.run)
             inner.start_soon(on_hangup, reloader.reload_nowait)
@@ -181,12 +187,12 @@ async def run(
 
 def _model_settings(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
     """Return how models are run, and what they may take of the memory in bytes."""
-    manners = RunnerSettings(
+    settings = RunnerSettings(
         keep_alive_s=daemon.model_keep_alive_minutes * 60,
         threads=daemon.model_threads,
         query_timeout_s=daemon.query_embed_timeout_ms / 1000,
     )
-    return manners, budget_of(daemon, load_memory_bytes()).models
+    return settings, budget_of(daemon, load_memory_bytes()).models
 
 
 async def _close(providers: Providers) -> None:
@@ -196,27 +202,25 @@ async def _close(providers: Providers) -> None:
 
 
 async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
-    """Open the door, and close it when the daemon is told to stop."""
-    memory = engine.memory
-    lives = LifecycleRegistry(complete=engine.ask_chat)
-    page = PageServer(__version__)
-    facts = DaemonFacts(
+    """Listen on the socket, and stop when a signal says so."""
+    registry, page = engine.registry, PageServer(__version__)
+    daemon = DaemonContext(
         version=__version__,
         started=time.monotonic(),
         socket=str(socket),
-        lives=lives,
+        lifecycles=LifecycleRegistry(complete=engine.ask_chat),
         show=page.show,
         examine=Examination().examine,
     )
-    async with trio.open_nursery() as door:
-        await door.start(page.run, await door.start(serve, activated_socket() or socket, memory, facts))
-        log.info(
-            "daemon.ready", socket=str(socket), agents=len(memory.agents), state_dir=str(memory.state_dir)
-        )
+    async with trio.open_nursery() as nursery:
+        path = await nursery.start(serve, activated_socket() or socket, registry, daemon)
+        await nursery.start(page.run, path)
+        agents, state_dir = len(registry.agents), str(registry.state_dir)
+        log.info("daemon.ready", socket=str(socket), agents=agents, state_dir=state_dir)
         engine.notify_ready()
-        door.start_soon(feed_watchdog)
-        door.start_soon(keep_heap_small)
+        nursery.start_soon(feed_watchdog)
+        nursery.start_soon(keep_heap_small)
         await wait_for_stop()
         notify_stopping()
         log.info("daemon.stopping")
-        door.cancel_scope.cancel()
+        nursery.cancel_scope.cancel()

@@ -93,7 +93,7 @@ class ClientContract(ServedClient):
                 client.search("wait")
             server.wait_until(lambda: server.memory.main.cancelled == 1)
             assert client.search("x").hits
-            assert server.facts.connections() == 1
+            assert server.daemon.open_connections == 1
 
     def test_nobody_listening_is_named(self) -> None:
         with (
@@ -132,7 +132,7 @@ class ClientContract(ServedClient):
         with ThreadPoolExecutor(2) as pool:
             replies = list(pool.map(client.search, ["pair", "pair"]))  # each waits for the other
         assert [reply.hits[0].snippet for reply in replies] == ["pair", "pair"]
-        assert server.facts.connections() == 1
+        assert server.daemon.open_connections == 1
 
     def test_everyone_gets_the_reply_that_is_theirs(self, client: Any, server: ServerThread) -> None:
         def ask(number: int) -> None:
@@ -143,7 +143,7 @@ class ClientContract(ServedClient):
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(ask, range(8)))
-        assert server.facts.connections() == 1
+        assert server.daemon.open_connections == 1
 
     def test_large_frames_pass_both_ways(self, client: Any) -> None:
         assert client.embed(["x" * 4_000_000]).count == 1
@@ -156,7 +156,7 @@ class ClientContract(ServedClient):
             self.make_client(server.path) as client,
         ):
             client.search("x")
-            server.wait_until(lambda: server.facts.connections() == 0)
+            server.wait_until(lambda: server.daemon.open_connections == 0)
             assert client.search("y").hits
 
     def test_what_the_daemon_says_as_it_refuses_a_connection_is_heard(self) -> None:

@@ -52,7 +52,7 @@ class StreamContract(ServedClient):
         with pytest.raises(RequestCancelledError, match="search has no reply"):
             _ = steps.reply
         assert client.search("x").hits
-        assert server.facts.connections() == 1
+        assert server.daemon.open_connections == 1
 
     def test_a_loop_ends_when_its_steps_are_closed_from_elsewhere(
         self, client: Any, server: ServerThread

@@ -297,7 +297,7 @@ async def test_a_model_of_another_size_after_a_restart_is_named_is_asked_little_
                 check_by_words(reply, NEW_NOTE[0], {"dimensions_changed"})
             # then it costs a call for each, and not one more
             assert server.calls - seen <= 10
-            sizes = await memory.agent.index_file.read(
+            sizes = await memory.index_file.read(
                 lambda db: db.execute("SELECT dims, count(*) FROM embedding_cache GROUP BY dims").fetchall()
             )
             assert sizes == [(DIMS, len(NOTES))]

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from memd.rpc.param_bounds import MAX_INDEX_PATH_CHARS
+from memd.rpc.params import MAX_INDEX_PATH_CHARS
 from memd_client import Client
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess

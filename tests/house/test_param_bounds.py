@@ -7,8 +7,7 @@ from typing import Any, get_type_hints
 import msgspec
 import pytest
 
-from memd.rpc.dispatch import decode_params
-from memd.rpc.param_bounds import BOUNDS, COMMON, Bound, bound_of
+from memd.rpc.params import BOUNDS, COMMON, Bound, bound_of, decode_params
 from memd_client.errors import BadParamsError
 from memd_client.messages import REQUESTS
 from tests.support.tree import ROOT

@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 import trio
 from trio.testing import MockClock
 
-from memd.page.owner import Address
-from memd.page.page_limits import PageLimits
+from memd.page.access import Address, PageLimits
 from memd.page.server import PageServer
 from memd.rpc.server import serve
 from memd_client import Client
@@ -209,14 +208,14 @@ class PageThread(ServerThread):
         self.page = PageServer(
             "9.9", folder=folder or path.parent / "static", limits=page_limits, may_enter=may_enter
         )
-        self.facts.show = self.page.show
+        self.daemon.show = self.page.show
 
     def __enter__(self) -> PageThread:
         super().__enter__()
         return self
 
     async def start(self, nursery: trio.Nursery) -> None:
-        await nursery.start(self.page.run, await nursery.start(serve, self.path, self.memory, self.facts))
+        await nursery.start(self.page.run, await nursery.start(serve, self.path, self.memory, self.daemon))
 
     def link(self, agent: str | None = None) -> str:
         """Return the address of the page."""

@@ -10,8 +10,8 @@ import numpy as np
 import trio
 from numpy.typing import NDArray
 
-from memd.agents.agent import AgentMemory
-from memd.agents.registry import Memory
+from memd.agents.agent import Agent
+from memd.agents.registry import AgentRegistry
 from memd.embedding.choose.choose import Selection
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.owner import ModelOwner
@@ -21,6 +21,7 @@ from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.catalog import KNOWN
 from memd.embedding.remote.endpoint import ApiRequest, HttpReply, Timeouts
 from memd.embedding.remote.http import MAX_BYTES, Http
+from memd.index.connection import IndexFile
 from memd.settings.agents import load_home
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd_client.messages import SearchParams, SearchReply
@@ -108,18 +109,20 @@ async def _hurried(seconds: float) -> None:
 class RemoteMemory:
     """One agent's memory and the provider it uses."""
 
-    def __init__(self, memory: Memory, home: StateHome, server: ProviderServer, clock: MovableClock) -> None:
-        self.memory = memory
+    def __init__(
+        self, registry: AgentRegistry, home: StateHome, server: ProviderServer, clock: MovableClock
+    ) -> None:
+        self.registry = registry
+        self.agent: Agent = registry.agent("main")
         self.home = home
         self.server = server
         self.clock = clock
 
     @property
-    def agent(self) -> AgentMemory:
-        """The agent."""
-        found = self.memory.agent("main").memory
-        assert found is not None
-        return found
+    def index_file(self) -> IndexFile:
+        """The agent's index."""
+        assert self.agent.opened is not None
+        return self.agent.opened.index_file
 
     async def search(self, query: str, deadline_ms: int | None = None) -> SearchReply:
         """Ask, and make sure that an answer comes."""
@@ -134,7 +137,7 @@ class RemoteMemory:
     async def check_stored(self) -> int:
         """Fail where a vector is stored that the provider would not give; return how many there are."""
         kind = DOCUMENT_KIND.get(self.server.dialect, "")
-        rows = await self.agent.index_file.read(
+        rows = await self.index_file.read(
             lambda db: db.execute(
                 """SELECT e.embedding, e.dims, c.text FROM embedding_cache AS e
                    JOIN chunks AS c ON c.hash = e.hash"""
@@ -147,7 +150,7 @@ class RemoteMemory:
             assert np.isfinite(vector).all()
             assert abs(float(np.linalg.norm(vector)) - 1.0) < 1e-5
             assert np.allclose(vector, self.server.vector(str(text), kind), atol=1e-5)
-        count = await self.agent.index_file.read(
+        count = await self.index_file.read(
             lambda db: db.execute("SELECT count(*) FROM embedding_cache").fetchall()
         )
         assert count == [(len(rows),)], "a vector without a text"
@@ -162,7 +165,7 @@ async def remote_memory(
     clock, http = MovableClock(), NarrowHttp()
     accounts = Accounts(home.state / "memory" / "accounts.json", clock, 0)
     models, downloads = ModelOwner(RunnerSettings()), Downloads()
-    memory = Memory(
+    registry = AgentRegistry(
         await trio.to_thread.run_sync(load_home, home.environ(), home.root),
         daemon=DaemonSettings(query_embed_timeout_ms=waits.search_ms),
         extension=lambda config: EXTENSION,
@@ -177,8 +180,8 @@ async def remote_memory(
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(accounts.run)
-            await nursery.start(memory.run)
-            yield RemoteMemory(memory, home, server, clock)
+            await nursery.start(registry.run)
+            yield RemoteMemory(registry, home, server, clock)
             nursery.cancel_scope.cancel()
     finally:
         with trio.CancelScope(shield=True):

@@ -1,4 +1,4 @@
-"""Short socket paths, and a real server over a fake memory in a thread of its own."""
+"""Short socket paths, and a real server over fake agents in a thread of its own."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 import trio
 from trio.testing import MockClock
 
-from memd.rpc.call import DaemonFacts, Memory
+from memd.rpc.call import DaemonContext
 from memd.rpc.limits import Limits
 from memd.rpc.server import serve
 from memd_client.framing import FrameDecoder, encode_frame
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 
 PATIENCE_S = 20.0
 """How long a test waits for a state before it fails."""
@@ -36,19 +36,19 @@ def short_directory() -> Iterator[Path]:
 
 
 class ServerThread:
-    """The real server over a memory, in a thread of its own; a context manager."""
+    """The real server over fake agents, in a thread of its own; a context manager."""
 
     def __init__(
         self,
         path: Path,
-        memory: Memory | None = None,
+        memory: FakeRegistry | None = None,
         limits: Limits | None = None,
         clock: MockClock | None = None,
     ) -> None:
         self.path = path
         self._clock = clock
-        self.memory: Any = memory or FakeMemory()
-        self.facts = DaemonFacts(
+        self.memory: Any = memory or FakeRegistry()
+        self.daemon = DaemonContext(
             version="9.9", started=time.monotonic(), socket=str(path), limits=limits or Limits(drain_s=0.2)
         )
         self._ready = threading.Event()
@@ -83,7 +83,7 @@ class ServerThread:
 
     async def start(self, nursery: trio.Nursery) -> None:
         """Start all that serves clients."""
-        await nursery.start(serve, self.path, self.memory, self.facts)
+        await nursery.start(serve, self.path, self.memory, self.daemon)
 
     def stop(self) -> None:
         """Stop as on SIGTERM and wait for the end. Idempotent."""

@@ -9,22 +9,24 @@ import signal
 import sys
 import threading
 import time
+from typing import cast
 
 import trio
 
-from memd.rpc.call import DaemonFacts
+from memd.agents.registry import AgentRegistry
+from memd.rpc.call import DaemonContext
 from memd.rpc.server import serve
 from memd.service.lock import DaemonLock
 from memd_client.discovery import EXIT_ALREADY_RUNNING, socket_path
 from memd_client.errors import DaemonRunningError
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 
 
 async def _serve(path: str) -> None:
-    facts = DaemonFacts(version="stub", started=time.monotonic(), socket=path)
+    daemon = DaemonContext(version="stub", started=time.monotonic(), socket=path)
     with trio.open_signal_receiver(signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(serve, path, FakeMemory(), facts)
+            nursery.start_soon(serve, path, cast(AgentRegistry, FakeRegistry()), daemon)
             async for _ in signals:
                 nursery.cancel_scope.cancel()
 

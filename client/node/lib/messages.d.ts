@@ -213,8 +213,6 @@ export interface AccountStatus {
  * What the daemon holds in memory, and what it may: vectors, local models' processes, SQLite's caches. Bytes.
  *
  * `total_budget` is all of it and what the daemon itself takes. `on_battery`: the machine draws from its battery.
- * `searchers` is how many processes search beside the daemon, `searchers_bytes` what they take together; their vectors
- * are counted among all.
  */
 export interface MemoryStatus {
   vectors_bytes: number;
@@ -225,8 +223,6 @@ export interface MemoryStatus {
   pages_budget: number;
   total_budget: number;
   on_battery: boolean;
-  searchers: number;
-  searchers_bytes: number;
 }
 
 /**

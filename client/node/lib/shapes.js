@@ -61,7 +61,7 @@ export const SHAPES = {
     defaults: {"code": "", "reason": "", "since_ms": 0, "until_ms": 0},
   },
   MemoryStatus: {
-    defaults: {"vectors_bytes": 0, "vectors_budget": 0, "models_bytes": 0, "models_budget": 0, "pages_bytes": 0, "pages_budget": 0, "total_budget": 0, "on_battery": false, "searchers": 0, "searchers_bytes": 0},
+    defaults: {"vectors_bytes": 0, "vectors_budget": 0, "models_bytes": 0, "models_budget": 0, "pages_bytes": 0, "pages_budget": 0, "total_budget": 0, "on_battery": false},
   },
   StatusReply: {
     needs: ["version", "pid", "uptime_ms", "socket", "state_dir", "config_path", "rss_bytes", "connections", "sqlite_vec", "models", "agents", "problems"],

@@ -1,50 +1,37 @@
-"""One agent's memory: what the request methods talk to.
-
-It owns the agent's index, the task that keeps its text equal to the files, the task that fills vectors
-behind it, and the warm matrix. Nothing here reaches another agent.
-"""
+"""One agent: opened, reopened when its settings change or its index is lost, and asked by requests meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from pathlib import Path
+from enum import Enum
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import structlog
 import trio
 
-from memd.agents.status import describe_agent
+from memd.agents.open_agent import OpenAgent
+from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
-from memd.index.connection import IndexFile
 from memd.index.files import count_all
-from memd.index.housekeeping import (
-    give_caches_back,
-    heal_writing,
-    keep_locations,
-    keep_log_short,
-    squeeze,
-)
+from memd.index.housekeeping import squeeze
 from memd.index.keyword import tidy
-from memd.index.vectors.cache import VectorCache
-from memd.search.service import SearchService
 from memd.settings.agents import AgentConfig
 from memd.settings.memory_budget import MB
 from memd.settings.schema import DaemonSettings
+from memd.sync.disk.capacity import SourceLimits, limits_of
 from memd.sync.disk.read import lines_of, refusal_of
 from memd.sync.empty_result import SearchedMemory, explain_empty
 from memd.sync.listing import list_curated, list_memory
-from memd.sync.schedule import Schedule
-from memd.sync.search_scheduler import SearchScheduler
-from memd.sync.sources import Sources
-from memd.sync.text.file_rows import FileRows
-from memd.sync.text.text_sync import ProgressSink, TextSync
-from memd.sync.watch.watcher import WatchState
+from memd.sync.text.text_sync import ProgressSink
 from memd.system.clock import Clock
 from memd.vector_search.kept_vectors import embed_kept, keep_vector
-from memd.vector_search.manager import VectorSearchManager
 from memd_client.errors import (
+    AgentReloadingError,
     IndexClosedError,
+    IndexCorruptError,
     MemdError,
     MemoryDisabledError,
     ProviderUnavailableError,
@@ -67,123 +54,250 @@ from memd_client.messages import (
 
 log = structlog.get_logger(__name__)
 
-DISK_THREADS = 2
-"""Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GRACE_S = 2.0
+"""What requests in flight get before an agent is closed. A search is far below it, a long sync is not."""
+
+WAIT_S = 8.0
+"""How long a request waits for its agent to be reopened; opening takes a fraction of a second."""
+
+FIRST_RETRY_S, LAST_RETRY_S = 1.0, 60.0
+"""When an agent that could not be opened is tried again: a full disk may take long, a lock a moment."""
 
 GET_CHARACTERS = 4_000_000
 """Most characters one `get` returns: with four bytes a character this fills a frame."""
 
 
-class AgentMemory:
-    """A searchable memory of one agent."""
+class AgentState(Enum):
+    """The states of an agent; in the first two its requests wait."""
+
+    OPENING = "opening"
+    REOPENING = "reopening"
+    OPEN = "open"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+def _when_open(
+    method: Callable[Concatenate[Agent, OpenAgent, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Agent, P], Coroutine[Any, Any, T]]:
+    """Return a request that waits until its agent is open, and is repeated once if the index was lost meanwhile."""
+
+    @wraps(method)
+    async def request(self: Agent, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        for is_last in (False, True):
+            opened = await self._wait_open()
+            scope = trio.CancelScope()
+            self._in_flight.add(scope)
+            try:
+                with scope:
+                    return await method(self, opened, *args, **kwargs)
+            except* (IndexClosedError, IndexCorruptError):
+                if is_last or not opened.index_file.is_lost:
+                    raise
+            finally:
+                self._in_flight.discard(scope)
+                if not self._in_flight:
+                    self._quiet.unpark_all()
+            if not opened.index_file.is_lost:
+                break
+            if self.opened is opened:
+                self._enter(AgentState.REOPENING)
+        raise self._reloading()
+
+    return request
+
+
+class Agent:
+    """One agent and the requests it answers.
+
+    `opened` is set in the state OPEN alone, `error` in FAILED and CLOSED. `failures`: how often in a row it could not
+    be opened, or was ended by an error.
+    """
 
     def __init__(
         self,
         config: AgentConfig,
-        index: IndexFile,
-        warm: VectorCache,
-        sources: Sources,
+        open_agent: Callable[[AgentConfig, int], Awaitable[OpenAgent]],
         *,
-        scheduler: SearchScheduler,
-        watch_state: Callable[[], WatchState],
-        meaning: VectorSearchManager,
-        daemon: DaemonSettings,
+        daemon: Callable[[], DaemonSettings],
         clock: Clock,
     ) -> None:
         self.config = config
-        self.index_file = index
-        self.warm = warm
-        self.clock = clock
-        self.sources = sources
-        self.watch_state = watch_state
-        self.meaning = meaning
-        self._disk = trio.CapacityLimiter(DISK_THREADS)
-        rows = FileRows(
-            config.id,
-            index,
-            sources,
-            chunking=config.settings.chunking,
-            clock=clock,
-            disk=self._disk,
-            on_published=meaning.on_published,
-        )
-        self.text = TextSync(index, sources, rows, clock=clock, disk=self._disk, scheduler=scheduler)
-        self._recall = SearchService(
-            config,
-            index,
-            meaning,
-            self.text,
-            daemon=daemon,
-            clock=clock,
-            scheduler=scheduler,
-        )
-        self._syncing: set[trio.CancelScope] = set()
-        self._unused_bytes = daemon.vector_cache_mb * MB
-        self.schedule = Schedule(self.text, config.settings.sync, clock=clock, disk=self._disk)
+        self.state = AgentState.OPENING
+        self.opened: OpenAgent | None = None
+        self.error: MemdError | None = None
+        self.failures = 0
+        self._open_agent = open_agent
+        self._daemon = daemon
+        self._clock = clock
+        self._last_logged_error = ""
+        self._is_closing = False
+        self._serving = trio.CancelScope()
+        self._restart = trio.Event()
+        self._settled = trio.Event()
+        self._in_flight: set[trio.CancelScope] = set()
+        self._quiet = trio.lowlevel.ParkingLot()
 
     def __repr__(self) -> str:
-        return f"<AgentMemory {self.config.id}: {self.text!r}, {self.meaning!r}>"
+        return f"<Agent {self.config.id} {self.state.value}, {len(self._in_flight)} in flight>"
 
-    # --- life ---------------------------------------------------------------------------------------
+    @property
+    def agent_id(self) -> str:
+        """The agent's id."""
+        return self.config.id
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Keep the memory up to date until cancelled; ready once its rows are loaded.
+    @property
+    def limits(self) -> SourceLimits:
+        """How much of its files is indexed."""
+        return limits_of(self._daemon())
 
-        Resources: closes the index when it ends, however it ends.
+    # --- opening and closing ------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Keep the agent open until `close` or cancelled.
+
+        When it fails: an agent that can't be opened, or whose tasks end with an error, answers with that error, and is
+        opened again after a back-off.
         """
+        retry_s = FIRST_RETRY_S
         try:
-            await self.text.load()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self.text.run)
-                await nursery.start(self.meaning.run)
-                task_status.started()
-                nursery.start_soon(heal_writing, self.index_file, self._catch_up)
-                nursery.start_soon(keep_log_short, self.index_file)
-                nursery.start_soon(give_caches_back, self.index_file)
-                nursery.start_soon(keep_locations, self.index_file, self.warm)
-                if self.config.settings.enabled:
-                    self.text.sync_nowait()
-                    nursery.start_soon(self.schedule.run)
-                await trio.sleep_forever()
+            while not self._is_closing:
+                self._restart = trio.Event()
+                error = await self._serve()
+                if error is None:
+                    retry_s = FIRST_RETRY_S
+                    continue
+                self.failures += 1
+                self._enter(AgentState.FAILED, error=error)
+                with trio.move_on_after(retry_s):
+                    await self._restart.wait()
+                retry_s = min(2 * retry_s, LAST_RETRY_S)
         finally:
-            for scope in list(self._syncing):
-                scope.cancel()
-            self.warm.close()
-            with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(self.sources.close)
-                await self.index_file.close()
+            closed = AgentReloadingError(f"agent {self.config.id} is closed")
+            self._enter(AgentState.CLOSED, error=closed)
 
-    async def _catch_up(self) -> None:
-        """Do what could not be written for a while."""
-        await self.text.sync()
-        if self.meaning.fill is not None:
-            self.meaning.fill.wake()
+    async def wait_settled(self) -> None:
+        """Wait until the agent is open, failed or closed."""
+        while not self._settled.is_set():
+            await self._settled.wait()
 
-    async def choose_again(self) -> None:
-        """Choose the provider anew, where the last choice had none: a model may have been pulled since."""
-        await self.meaning.choose_again()
+    async def replace(self, config: AgentConfig) -> None:
+        """Reopen the agent with other settings; returns once it is open, or failed.
+
+        Requests that come meanwhile wait; those in flight may end in `GRACE_S` and are cancelled then.
+        """
+        await self.wait_settled()
+        self.config = config
+        await self._end_serving()
+
+    async def close(self) -> None:
+        """Close the agent for good; requests in flight end as in `replace`."""
+        await self.wait_settled()
+        self._is_closing = True
+        await self._end_serving()
+
+    async def _end_serving(self) -> None:
+        """End requests and tasks; returns once the run loop has settled again."""
+        self._enter(AgentState.REOPENING)
+        for _ in range(2):
+            with trio.move_on_after(GRACE_S):
+                while self._in_flight:
+                    await self._quiet.park()
+            self._cancel_requests()
+        self._restart.set()
+        self._serving.cancel()
+        await self.wait_settled()
+
+    async def _serve(self) -> MemdError | None:
+        """Open the agent and keep it open; return the error that ended it, None if it is to be reopened."""
+        error: MemdError | None = None
+        self._serving = trio.CancelScope()
+        try:
+            with self._serving:
+                opened = await self._open_agent(self.config, self.failures)
+                async with trio.open_nursery() as nursery:
+                    await nursery.start(opened.run)
+                    self.failures, self._last_logged_error = 0, ""
+                    self._enter(AgentState.OPEN, opened=opened)
+                    lost = await opened.index_file.wait_lost()
+                    log.warning("agent.reopened", agent=self.agent_id, code=lost.code, error=lost.message)
+                    self._enter(AgentState.REOPENING)
+                    nursery.cancel_scope.cancel()
+        except* MemdError as group:
+            error = first_error(group)
+            if self._last_logged_error != error.message:  # once, not at every try
+                log.error(
+                    "agent.closed", agent=self.agent_id, code=error.code, error=error.message, hint=error.hint
+                )
+            self._last_logged_error = error.message
+        except* Exception as group:
+            log.error("agent.crashed", agent=self.agent_id, exc_info=group)
+            error = MemdError(f"agent {self.agent_id} stopped by a defect; it is started again")
+        finally:
+            self._cancel_requests()  # those that wait for a task that has ended
+        return error
+
+    def _enter(
+        self, state: AgentState, *, opened: OpenAgent | None = None, error: MemdError | None = None
+    ) -> None:
+        """Change the state; requests go on if it is a settled one, and wait from now on if not."""
+        self.state, self.opened, self.error = state, opened, error
+        if state not in (AgentState.OPENING, AgentState.REOPENING):
+            self._settled.set()
+        elif self._settled.is_set():
+            self._settled = trio.Event()
+
+    def _cancel_requests(self) -> None:
+        for scope in self._in_flight:
+            scope.cancel()
+
+    async def _wait_open(self) -> OpenAgent:
+        """Return the open agent once it is open; raise why it isn't."""
+        with trio.move_on_after(WAIT_S):
+            await self.wait_settled()
+        self._require_no_error()
+        if self.opened is None:
+            raise self._reloading()
+        return self.opened
+
+    def _reloading(self) -> AgentReloadingError:
+        return AgentReloadingError(f"agent {self.config.id} is being reopened")
+
+    def _require_no_error(self) -> None:
+        """Raise a copy of the error of a failed agent: one object raised repeatedly would gather tracebacks."""
+        if self.error is not None:
+            raise MemdError.from_wire(self.error.to_wire())
+
+    def _require_enabled(self) -> None:
+        if not self.config.settings.enabled:
+            raise MemoryDisabledError(f"memory search is off for agent {self.config.id}")
 
     # --- requests -----------------------------------------------------------------------------------
 
-    async def search(self, params: SearchParams) -> SearchReply:
-        """Answer a question from what is on disk now."""
+    @_when_open
+    async def search(self, opened: OpenAgent, params: SearchParams) -> SearchReply:
+        """Return hits from what is on disk now."""
         self._require_enabled()
-        reply = await self._recall.search(params)
+        reply = await opened.search.search(params)
         if reply.hits:
             return reply
-        memory = SearchedMemory(self.config.id, self.workspace, self.config.settings.sources)
-        return replace(reply, empty=await explain_empty(reply, params, memory, self.text))
+        memory = SearchedMemory(self.config.id, self.config.workspace, self.config.settings.sources)
+        return replace(reply, empty=await explain_empty(reply, params, memory, opened.text))
 
-    async def get(self, params: GetParams) -> GetReply:
+    @_when_open
+    async def get(self, opened: OpenAgent, params: GetParams) -> GetReply:
         """Return lines of an allowed file."""
         self._require_enabled()
 
         def load() -> GetReply:
-            disk = self.sources.find_notes()
+            disk = opened.sources.find_notes()
             found = disk.files.get(params.path)
             if found is None:
-                raise refusal_of(params.path, disk, str(self.workspace))
-            file = self.sources.load(found)
+                raise refusal_of(params.path, disk, str(self.config.workspace))
+            file = opened.sources.load(found)
             text, count, total, truncated = lines_of(
                 file.text, params.from_line, params.lines, GET_CHARACTERS
             )
@@ -191,45 +305,38 @@ class AgentMemory:
                 self.config.id, params.path, text, max(1, params.from_line), count, total, truncated
             )
 
-        return await trio.to_thread.run_sync(load, limiter=self._disk)
+        return await trio.to_thread.run_sync(load, limiter=opened.disk)
 
-    async def files(self, params: FilesParams) -> FilesReply:
-        """List the files this memory consists of, as the disk has them now."""
+    @_when_open
+    async def files(self, opened: OpenAgent, params: FilesParams) -> FilesReply:
+        """List the files of its memory, as the disk has them now."""
         self._require_enabled()
-        return await list_memory(self.config.id, self.text, self.index_file, params)
+        return await list_memory(self.config.id, opened.text, opened.index_file, params)
 
-    async def curated_entries(self, params: CuratedEntriesParams) -> CuratedEntriesReply:
+    @_when_open
+    async def curated_entries(self, opened: OpenAgent, params: CuratedEntriesParams) -> CuratedEntriesReply:
         """List entries of the curated notes, as the disk has them now."""
         self._require_enabled()
         chunking = self.config.settings.chunking
         entries = await trio.to_thread.run_sync(
-            list_curated, self.sources, chunking, params, limiter=self._disk
+            list_curated, opened.sources, chunking, params, limiter=opened.disk
         )
         return CuratedEntriesReply(self.config.id, entries)
 
-    async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
+    @_when_open
+    async def index(self, opened: OpenAgent, force: bool, progress: ProgressSink) -> IndexedAgent:
         """Bring text and vectors up to date now."""
-        with trio.CancelScope() as scope:
-            self._syncing.add(scope)
-            try:
-                return await self._index(force, progress)
-            finally:
-                self._syncing.discard(scope)
-        raise IndexClosedError(f"the index of agent {self.config.id} was closed meanwhile")
-
-    async def _index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
-        """Bring text and vectors up to date; whoever ends the memory cancels it, since nobody would answer."""
         self._require_enabled()
-        started = trio.current_time()
-        await self.choose_again()
-        fill = self.meaning.fill
+        started, vectors = trio.current_time(), opened.vector_search
+        await vectors.choose_again()
+        fill = vectors.fill
         embedded_before = fill.embedded if fill is not None else 0
         if force:
-            await self.meaning.renew()
-        report = await self.text.sync(force=force, progress=progress)
+            await vectors.renew()
+        report = await opened.text.sync(force=force, progress=progress)
         if fill is not None:
             await fill.settle(progress)
-        counts = await self.index_file.read(count_all)
+        counts = await opened.index_file.read(count_all)
         embedded = fill.embedded - embedded_before if fill is not None else 0
         return IndexedAgent(
             agent=self.config.id,
@@ -238,46 +345,57 @@ class AgentMemory:
             files_changed=report.files_changed,
             files_removed=report.files_removed,
             embedded=embedded,
-            reused=max(0, self.warm.count - embedded),
+            reused=max(0, opened.vector_cache.count - embedded),
             took_ms=round((trio.current_time() - started) * 1000, 1),
-            degraded=self.meaning.degraded(),
-            skipped=list(self.text.skipped),
+            degraded=vectors.degraded(),
+            skipped=list(opened.text.skipped),
         )
 
-    async def reset(self, *, vectors: bool) -> None:
-        """Give the index up, for it to be opened empty and filled anew; the caller then waits for that."""
-        self.index_file.discard(vectors=vectors)
+    async def reset(self, vectors: bool, progress: ProgressSink) -> IndexedAgent:
+        """Drop the index, and its vectors if wanted, and build it again from the files.
 
-    async def vacuum(self) -> VacuumedAgent:
-        """Remove vectors beyond what the settings keep, and give back what room is free."""
-        started, before = trio.current_time(), self.index_file.size_bytes()
-        sides = (self.meaning.primary, self.meaning.target, self.meaning.answering)
-        spaces = {side.space.id for side in sides if side is not None}
-        entries, unused = self.config.settings.cache.max_entries, self._unused_bytes
-        removed = await self.index_file.write(
-            lambda db: trim(db, entries, max_unused_bytes=unused, spaces=spaces or None)
+        Cancellation: the index is built again all the same.
+        """
+        opened = await self._wait_open()
+        opened.index_file.discard(vectors=vectors)
+        self._enter(AgentState.REOPENING)
+        progress("reopening", 0, 0, "")
+        await self.wait_settled()
+        return await self.index(False, progress)
+
+    @_when_open
+    async def vacuum(self, opened: OpenAgent) -> VacuumedAgent:
+        """Remove vectors beyond what the settings keep, and give free room back to the disk."""
+        index, vectors = opened.index_file, opened.vector_search
+        started, before = trio.current_time(), index.size_bytes()
+        providers = (vectors.primary, vectors.target, vectors.answering)
+        spaces = {each.space.id for each in providers if each is not None}
+        entries, unused_bytes = self.config.settings.cache.max_entries, self._daemon().vector_cache_mb * MB
+        removed = await index.write(
+            lambda db: trim(db, entries, max_unused_bytes=unused_bytes, spaces=spaces or None)
         )
-        await self.index_file.write(tidy)
-        await squeeze(self.index_file)
+        await index.write(tidy)
+        await squeeze(index)
         took_ms = round((trio.current_time() - started) * 1000, 1)
-        return VacuumedAgent(self.config.id, before, self.index_file.size_bytes(), removed, took_ms)
+        return VacuumedAgent(self.config.id, before, index.size_bytes(), removed, took_ms)
 
-    async def embed(self, params: EmbedParams) -> EmbedReply:
+    @_when_open
+    async def embed(self, opened: OpenAgent, params: EmbedParams) -> EmbedReply:
         """Return vectors of texts by this agent's provider."""
-        side = self.meaning.target
-        if side is None:
-            problem = self.meaning.selection.problem
+        target = opened.vector_search.target
+        if target is None:
+            problem = opened.vector_search.selection.problem
             if problem is not None:
                 raise MemdError.from_wire(problem.to_wire())
             raise ProviderUnavailableError("embeddings are turned off for this agent")
-        provider = side.provider
+        provider = target.provider
         if params.kind == "query":
             rows = [await provider.embed_query(text) for text in params.texts]
             packed = b"".join(row.astype("<f4").tobytes() for row in rows)
             dims = int(rows[0].shape[0]) if rows else 0
         else:
             matrix = (
-                await embed_kept(self.index_file, side, params.texts, self.clock)
+                await embed_kept(opened.index_file, target, params.texts, self._clock)
                 if params.keep
                 else await provider.embed_batch(params.texts)
             )
@@ -285,39 +403,59 @@ class AgentMemory:
             dims = int(matrix.shape[1]) if params.texts else 0
         return EmbedReply(provider.id, provider.model, len(params.texts), dims, packed)
 
-    async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
-        """Keep a vector somebody else made of a text, if this agent's provider has the same model."""
-        side = self.meaning.target
-        if side is None or side.provider.model != model or not vector or len(vector) % 4:
+    @_when_open
+    async def keep_vector(self, opened: OpenAgent, text: str, model: str, vector: bytes) -> bool:
+        """Keep a vector a client made of a text, if this agent's provider has the same model."""
+        target = opened.vector_search.target
+        if target is None or target.provider.model != model or not vector or len(vector) % 4:
             return False
         row = np.frombuffer(vector, dtype="<f4")
-        return await keep_vector(self.index_file, side, text, row, self.clock)
+        return await keep_vector(opened.index_file, target, text, row, self._clock)
 
     def session_started(self, session_key: str) -> bool:
-        """Sync for a session that starts, once for each key; return whether a sync was asked for."""
+        """Sync for a session that starts, once for each key; return whether a sync was asked for.
+
+        An agent that is being opened syncs anyway.
+        """
+        self._require_no_error()
+        if self.opened is None:
+            return False
         self._require_enabled()
-        return self.schedule.session_started(session_key)
+        return self.opened.schedule.session_started(session_key)
 
     def compaction_done(self) -> bool:
-        """Sync after an agent's context was compacted; return whether a sync was asked for."""
+        """Sync after a compaction, likewise."""
+        self._require_no_error()
+        if self.opened is None:
+            return False
         self._require_enabled()
-        self.schedule.compacted()
+        self.opened.schedule.compacted()
         return True
 
     async def status(self, deep: bool) -> AgentStatus:
-        """Report on this memory; never raises for something that is merely wrong."""
-        return await describe_agent(self, deep=deep)
+        """Report; an agent that isn't open reports why as its one problem."""
+        try:
+            return await self._describe(deep)
+        except MemdError as error:
+            config = self.config
+            return AgentStatus(
+                agent=config.id,
+                workspace=str(config.workspace),
+                index_path=str(config.index_path),
+                enabled=config.settings.enabled,
+                sources=list(config.settings.sources),
+                problems=[as_problem(error)],
+            )
 
-    def _require_enabled(self) -> None:
-        if not self.config.settings.enabled:
-            raise MemoryDisabledError(f"memory search is off for agent {self.config.id}")
+    @_when_open
+    async def _describe(self, opened: OpenAgent, deep: bool) -> AgentStatus:
+        return await describe_agent(self.config, opened, self._clock(), deep=deep)
 
-    @property
-    def agent_id(self) -> str:
-        """Whose memory this is."""
-        return self.config.id
 
-    @property
-    def workspace(self) -> Path:
-        """Where the agent's Markdown is."""
-        return self.config.workspace
+def first_error(group: BaseExceptionGroup[MemdError]) -> MemdError:
+    """Return the first single error inside a group."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, MemdError)
+    return error

@@ -1,4 +1,4 @@
-"""All agents' memories together: who there are, which models they share, what is wrong with any of them."""
+"""All agents, what they share, and the settings they are opened with."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from types import MappingProxyType
 import structlog
 import trio
 
-from memd.agents.agent import AgentMemory
-from memd.agents.slot import AgentSlot
-from memd.agents.status import as_problem, model_status
+from memd.agents.agent import Agent
+from memd.agents.open_agent import OpenAgent
+from memd.agents.status import as_problem
 from memd.embedding.choose.local_choice import space_of_stored
 from memd.embedding.local.downloads import Downloads
 from memd.embedding.local.fit import load_memory_bytes
@@ -30,7 +30,6 @@ from memd.settings.memory_budget import MB, budget_of
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.sources import Sources, limits_of
-from memd.sync.text.text_sync import ProgressSink
 from memd.sync.transcripts.agent_sessions import AgentSessions
 from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock
@@ -39,7 +38,7 @@ from memd.system.power import Power
 from memd.vector_search.manager import VectorSearchManager
 from memd.vector_search.provider_chooser import Chooser
 from memd_client.errors import AgentUnknownError, MemdError
-from memd_client.messages import AccountStatus, DownloadStatus, MemoryStatus, ModelReply, ModelStatus, Problem
+from memd_client.messages import MemoryStatus, Problem
 
 log = structlog.get_logger(__name__)
 
@@ -47,8 +46,8 @@ RELEASE_S = 30.0
 """How often it is looked for matrices nobody has searched for as long as a model is kept loaded."""
 
 
-class Memory:
-    """Every agent's memory."""
+class AgentRegistry:
+    """Every agent, by its id. `models`, `library`, `downloads` and `accounts` are what agents share."""
 
     def __init__(
         self,
@@ -64,41 +63,34 @@ class Memory:
         problems: Sequence[MemdError],
         clock: Clock,
     ) -> None:
+        self.models = models
+        self.downloads = downloads
+        self.accounts = accounts
+        self.library = ModelLibrary(models_dir, models, downloads, self._all_settings, self.model_came)
+        self.chooser = chooser
         self._home = home
         self._daemon = daemon
         self._extension = extension
-        self._models = models
-        self._models_dir = models_dir
-        self._downloads = downloads
-        self._library = ModelLibrary(models_dir, models, downloads, self._all_settings, self.model_came)
-        self._chooser = chooser
-        self._accounts = accounts
         self._problems = list(problems)
         self._clock = clock
         self._budget = MatrixBudget(0)
         self._share_memory(daemon)
         self._power = Power()
-        self._limits = limits_of(daemon)
-        self._right_of_way = SearchScheduler()
+        self._scheduler = SearchScheduler()
         self._watcher = Watcher(self._hint, clock=clock, mechanism=daemon.watcher)
         self._queries = SharedQueries()
         self._indexes = AgentIndexes(
             lambda: self._home.state_dir, clock, partial(space_of_stored, models_dir)
         )
-        self._slots: dict[str, AgentSlot] = {}
+        self._agents: dict[str, Agent] = {}
 
     def __repr__(self) -> str:
-        return f"<Memory of {len(self._slots)} agents>"
+        return f"<AgentRegistry of {len(self._agents)} agents>"
 
     @property
-    def agents(self) -> Mapping[str, AgentSlot]:
+    def agents(self) -> Mapping[str, Agent]:
         """The agents by id, read-only."""
-        return MappingProxyType(self._slots)
-
-    @property
-    def chooser(self) -> Chooser:
-        """Who makes embedding providers."""
-        return self._chooser
+        return MappingProxyType(self._agents)
 
     @property
     def state_dir(self) -> Path:
@@ -116,58 +108,36 @@ class Memory:
         extension = self._extension(self._home.agents[self._home.default_agent])
         return extension.version or f"not loaded: {extension.error}"
 
-    def agent(self, agent_id: str | None) -> AgentSlot:
-        """Return an agent's memory."""
+    def agent(self, agent_id: str | None) -> Agent:
+        """Return an agent, the default agent for None; raise `AgentUnknownError`."""
         wanted = self._home.default_agent if agent_id is None else agent_id_of(agent_id) or agent_id
-        found = self._slots.get(wanted)
+        found = self._agents.get(wanted)
         if found is None:
-            known = ", ".join(sorted(self._slots)[:20]) or "none"
+            known = ", ".join(sorted(self._agents)[:20]) or "none"
             raise AgentUnknownError(
-                f"there is no agent {wanted[:80]!r}{did_you_mean(wanted[:80], self._slots)}",
+                f"there is no agent {wanted[:80]!r}{did_you_mean(wanted[:80], self._agents)}",
                 hint=f"Known agents: {known}.",
                 data={"agent": wanted[:80]},
             )
         return found
 
     def problems(self) -> list[Problem]:
-        """Return what is wrong with the settings as a whole."""
+        """Return the problems of the settings as a whole."""
         return [as_problem(error) for error in [*self._problems, *self._home.problems]]
 
-    def models(self) -> list[ModelStatus]:
-        """Return the local models and their processes."""
-        return [model_status(row) for row in self._models.status()]
-
-    def memory(self) -> MemoryStatus:
-        """Return what is held in memory, and what may be."""
+    def memory_status(self) -> MemoryStatus:
+        """Return how much RAM is used, and how much may be."""
         budget = self._shares
         return MemoryStatus(
             vectors_bytes=self._budget.held_bytes(),
             vectors_budget=budget.vectors,
-            models_bytes=sum(row.rss_bytes for row in self._models.status()),
+            models_bytes=sum(row.rss_bytes for row in self.models.status()),
             models_budget=budget.models,
             pages_bytes=page_cache_bytes(),
             pages_budget=budget.pages,
             total_budget=budget.total,
             on_battery=self._power.on_battery,
         )
-
-    def downloads(self) -> list[DownloadStatus]:
-        """Return the models that are being downloaded, or could not be."""
-        return self._downloads.status()
-
-    def accounts(self) -> list[AccountStatus]:
-        """Return the accounts at remote providers."""
-        return self._accounts.status()
-
-    @property
-    def tokens_today(self) -> int:
-        """Tokens bought today (UTC)."""
-        return self._accounts.tokens_today
-
-    @property
-    def token_budget(self) -> int:
-        """Tokens that may be bought in a day, 0 without a limit."""
-        return self._accounts.daily_budget
 
     def _all_settings(self) -> dict[str, MemorySearch]:
         """Return every agent's settings by its id."""
@@ -176,31 +146,15 @@ class Memory:
     async def model_came(self, reference: str) -> None:
         """Let agents that waited for a model use it."""
         log.info("agent.model_came", reference=reference)
-        for slot in list(self._slots.values()):
-            if slot.memory is not None:
-                await slot.memory.choose_again()
-
-    async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
-        """Make a model ready on disk, and let agents that waited for one use it."""
-        return await self._library.pull(ref, progress)
-
-    async def list_models(self) -> ModelReply:
-        """Return the models on disk and the agents that use them."""
-        return await self._library.list_all()
-
-    async def remove_model(self, ref: str, force: bool, progress: ProgressSink) -> ModelReply:
-        """Remove a model from disk."""
-        return await self._library.remove(ref, force=force, progress=progress)
-
-    def is_model_wanted(self, reference: str) -> bool:
-        """Return whether some agent's settings name a model."""
-        return self._library.is_wanted(reference)
+        for agent in list(self._agents.values()):
+            if agent.opened is not None:
+                await agent.opened.vector_search.choose_again()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve every agent until cancelled; ready once each is open, or known why it isn't.
 
         When it fails: an agent that can't be opened, or whose tasks end with an error, answers with that error; the
-        others go on (`AgentSlot.run`).
+        others go on (`Agent.run`).
         """
         with closing(self._watcher):
             async with trio.open_nursery() as nursery:
@@ -215,34 +169,33 @@ class Memory:
     async def reconfigure(
         self, home: OpenClawHome, daemon: DaemonSettings, chooser: Chooser, problems: Sequence[MemdError]
     ) -> list[str]:
-        """Put other settings in force; returns once every agent is served with them.
+        """Apply other settings; returns once every agent is open with them, or failed, with the ids of those reopened.
 
-        Agents they change nothing for go on undisturbed. The others are opened anew while their requests wait.
+        Agents whose settings are the same go on. The others are reopened while their requests wait.
         """
-        everyone = _shared_by_agents(home, daemon) != _shared_by_agents(self._home, self._daemon)
-        if everyone:
-            self._chooser = chooser
+        all_change = _shared_by_agents(home, daemon) != _shared_by_agents(self._home, self._daemon)
+        if all_change:
+            self.chooser = chooser
         self._home, self._daemon, self._problems = home, daemon, list(problems)
         self._share_memory(daemon)
         self._watcher.use(daemon.watcher)
-        self._limits = limits_of(daemon)
         await self._indexes.reserve(home.agents.values())
-        gone = [slot for agent_id, slot in self._slots.items() if agent_id not in home.agents]
-        new = [config for config in home.agents.values() if config.id not in self._slots]
-        moved: list[str] = []
+        removed = [agent for agent_id, agent in self._agents.items() if agent_id not in home.agents]
+        added = [config for config in home.agents.values() if config.id not in self._agents]
+        reopened: list[str] = []
         async with trio.open_nursery() as nursery:
-            for slot in gone:
-                del self._slots[slot.agent_id]
-                nursery.start_soon(self._give_up, slot)
-            for agent_id, slot in self._slots.items():
+            for agent in removed:
+                del self._agents[agent.agent_id]
+                nursery.start_soon(self._close, agent)
+            for agent_id, agent in self._agents.items():
                 config = home.agents[agent_id]
-                if everyone or _is_other(slot.config, config):
-                    moved.append(agent_id)
-                    nursery.start_soon(slot.replace, config)
+                if all_change or _must_reopen(agent.config, config):
+                    reopened.append(agent_id)
+                    nursery.start_soon(agent.replace, config)
                 else:
-                    slot.restate(config)
-            await self._begin(new)
-        return sorted([*moved, *(slot.agent_id for slot in gone), *(config.id for config in new)])
+                    agent.config = config  # its problems alone may differ
+            await self._begin(added)
+        return sorted([*reopened, *(agent.agent_id for agent in removed), *(config.id for config in added)])
 
     def _share_memory(self, daemon: DaemonSettings) -> None:
         """Share the memory out as the settings say; local models' share is their owner's to keep."""
@@ -251,22 +204,21 @@ class Memory:
         limit_page_caches(self._shares.pages)
 
     async def _begin(self, configs: Iterable[AgentConfig]) -> None:
-        """Serve agents; returns once each is open, or known not to be."""
-        slot_of = partial(AgentSlot, on_open=self._watch, on_close=self._watcher.forget)
-        slots = [slot_of(config, self._open, limits=lambda: self._limits) for config in configs]
-        for slot in slots:
-            self._slots[slot.agent_id] = slot
-            self._nursery.start_soon(slot.run)
-        for slot in slots:
-            await slot.wait_settled()
+        """Open agents; returns once each is open, or failed."""
+        agents = [Agent(each, self._open, daemon=lambda: self._daemon, clock=self._clock) for each in configs]
+        for agent in agents:
+            self._agents[agent.agent_id] = agent
+            self._nursery.start_soon(agent.run)
+        for agent in agents:
+            await agent.wait_settled()
 
-    async def _give_up(self, slot: AgentSlot) -> None:
-        """Serve an agent no more; its index may be another's from then on."""
-        await slot.give_up()
-        self._indexes.release(slot.agent_id)
+    async def _close(self, agent: Agent) -> None:
+        """Close an agent for good; another agent may have its index from then on."""
+        await agent.close()
+        self._indexes.release(agent.agent_id)
 
     async def _release_unused(self) -> None:
-        """Give back the memory of matrices nobody searches any more, after the keep-alive of models."""
+        """Drop matrices that have not been searched for as long as a model is kept loaded."""
         while True:
             await trio.sleep(RELEASE_S)
             keep_s = self._daemon.model_keep_alive_minutes * 60
@@ -274,60 +226,85 @@ class Memory:
                 log.info("memory.matrices_released", agents=released)
 
     def _hint(self, agent_id: str, kind: str) -> None:
-        """Pass a watcher's hint on to whom it concerns."""
-        slot = self._slots.get(agent_id)
-        if slot is not None and slot.memory is not None:
-            slot.memory.schedule.hint(kind)
+        """Pass a watcher's hint on to its agent."""
+        agent = self._agents.get(agent_id)
+        if agent is not None and agent.opened is not None:
+            agent.opened.schedule.hint(kind)
 
-    def _watch(self, config: AgentConfig) -> None:
-        """Have an agent's folders watched, where its settings want that."""
+    def _watch_plan(self, config: AgentConfig) -> WatchPlan | None:
+        """Return which folders of an agent are watched; None if its settings want none to be."""
         settings = config.settings
         if not (settings.enabled and settings.sync.watch):
-            return
+            return None
         folders: tuple[Path, ...] = ()
         if "sessions" in settings.sources:
             home = self._home.state_dir / "agents" / config.id
             folders = (home / "sessions", home / "agent")
-        self._watcher.watch(WatchPlan(config.id, config.workspace, settings.extra_paths, folders))
+        return WatchPlan(config.id, config.workspace, settings.extra_paths, folders)
 
-    async def _open(self, config: AgentConfig) -> AgentMemory:
-        """Open one agent's index and put its memory together."""
+    async def _open(self, config: AgentConfig, failures: int) -> OpenAgent:
+        """Open one agent's index, and put together what keeps and searches it."""
+        settings, limits = config.settings, limits_of(self._daemon)
         extension = self._extension(config)
-        index = await self._indexes.open(config, extension, self._slots[config.id].failures)
-        warm = VectorCache(extension, self._budget)
-        settings = config.settings
+        index = await self._indexes.open(config, extension, failures)
+        vector_cache = VectorCache(extension, self._budget)
         sessions = None
         if "sessions" in settings.sources:
-            sessions = AgentSessions(self._home.state_dir, config.id, self._limits.file_bytes)
-        return AgentMemory(
+            sessions = AgentSessions(self._home.state_dir, config.id, limits.file_bytes)
+        vector_search = VectorSearchManager(
+            config.id,
+            settings,
+            index,
+            vector_cache,
+            self.chooser,
+            openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / OPENCLAW_DATABASE,
+            query_timeout_s=self._daemon.query_embed_timeout_ms / 1000,
+            unused_bytes=self._daemon.vector_cache_mb * MB,
+            saves_power=lambda: self._power.on_battery and self._daemon.pause_on_battery,
+            clock=self._clock,
+            shared_queries=self._queries,
+        )
+        return OpenAgent(
             config,
             index,
-            warm,
-            Sources(
-                config.workspace, settings.extra_paths, self._limits, sessions, self._watcher.queue(config.id)
-            ),
-            scheduler=self._right_of_way,
-            watch_state=lambda: self._watcher.state(config.id),
-            meaning=VectorSearchManager(
-                config.id,
-                settings,
-                index,
-                warm,
-                self._chooser,
-                openclaw_database=self._home.state_dir / "agents" / config.id / "agent" / OPENCLAW_DATABASE,
-                query_timeout_s=self._daemon.query_embed_timeout_ms / 1000,
-                unused_bytes=self._daemon.vector_cache_mb * MB,
-                saves_power=lambda: self._power.on_battery and self._daemon.pause_on_battery,
-                clock=self._clock,
-                shared_queries=self._queries,
-            ),
+            Sources(config.workspace, settings.extra_paths, limits, sessions, self._watcher.queue(config.id)),
+            vector_cache,
+            vector_search,
             daemon=self._daemon,
             clock=self._clock,
+            scheduler=self._scheduler,
+            watcher=self._watcher,
+            watch_plan=self._watch_plan(config),
         )
 
 
+class VectorExtensions:
+    """sqlite-vec, loaded once for each way it is set up: agents with the same `store.vector` share one."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[bool, str | None], VectorExtension] = {}
+
+    def __call__(self, config: AgentConfig) -> VectorExtension:
+        """Return the extension of an agent's settings; `load` has been awaited before."""
+        vector = config.settings.store.vector
+        key = (vector.enabled, vector.extension_path)
+        if key not in self._loaded:
+            self._loaded[key] = VectorExtension(enabled=vector.enabled, path=vector.extension_path)
+        return self._loaded[key]
+
+    async def load(self, agents: Mapping[str, AgentConfig]) -> None:
+        """Load and self-test each; a failure is remembered in it and costs no result."""
+
+        async def load(extension: VectorExtension) -> None:
+            await trio.to_thread.run_sync(extension.load)
+
+        async with trio.open_nursery() as nursery:
+            for extension in set(map(self, agents.values())):
+                nursery.start_soon(load, extension)
+
+
 def _shared_by_agents(home: OpenClawHome, daemon: DaemonSettings) -> tuple[object, ...]:
-    """Return the settings beside its own that every agent is opened with."""
+    """Return the settings of all agents that each is opened with."""
     return (
         home.state_dir,
         home.providers,
@@ -339,6 +316,6 @@ def _shared_by_agents(home: OpenClawHome, daemon: DaemonSettings) -> tuple[objec
     )
 
 
-def _is_other(old: AgentConfig, new: AgentConfig) -> bool:
-    """Return whether an agent has to be opened anew."""
+def _must_reopen(old: AgentConfig, new: AgentConfig) -> bool:
+    """Return whether settings that differ take effect only by reopening the agent."""
     return (old.workspace, old.index_path, old.settings) != (new.workspace, new.index_path, new.settings)

@@ -139,11 +139,11 @@ def _of_agent(agent: str, metric: dict[str, Any]) -> dict[str, Any]:
 
 def event_lines(event: Event) -> bytes:
     """Return an event as an event stream spells it."""
-    told = {
+    document = {
         "kind": event.kind,
         "agent": event.agent,
         "at_ms": event.at_ms,
         "data": event.data,
         "dropped": event.dropped,
     }
-    return b"event: " + event.kind.encode() + b"\ndata: " + msgspec.json.encode(told) + b"\n\n"
+    return b"event: " + event.kind.encode() + b"\ndata: " + msgspec.json.encode(document) + b"\n\n"

@@ -9,9 +9,8 @@ from typing import TypeVar
 import h11
 import trio
 
+from memd.page.access import Head, PageLimits
 from memd.page.answers import ALWAYS, NO_STORE, Answer
-from memd.page.guard import Head
-from memd.page.page_limits import PageLimits
 
 T = TypeVar("T")
 

@@ -1,21 +1,83 @@
-"""The page while it is open: its keys, its files, its way to the daemon, and who looks at it."""
+"""The page while it is open: links that work once, the sessions they become, and how long it stays open."""
 
 from __future__ import annotations
 
+import hmac
 import math
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import trio
 
-from memd.page.assets import Assets
+from memd.page.access import PageLimits
+from memd.page.answers import Assets
 from memd.page.gateway import Gateway
-from memd.page.keys import Keys, Session
-from memd.page.page_limits import PageLimits
+
+KEY_BYTES = 32
+"""256 bits: too many to guess."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Session:
+    """A link, or the page it opened: its secret key, and the one agent it shows (None: all)."""
+
+    key: str
+    agent: str | None
+    until: float = math.inf
+
+
+class Keys:
+    """The links and sessions of one opening of the page; they are in memory alone."""
+
+    def __init__(self, limits: PageLimits, now: Callable[[], float]) -> None:
+        self._limits = limits
+        self._now = now
+        self._links: list[Session] = []
+        self._sessions: list[Session] = []
+
+    def __repr__(self) -> str:
+        return f"<Keys: {len(self._links)} links, {len(self._sessions)} sessions>"
+
+    def issue(self, agent: str | None) -> str:
+        """Return the key of a new link."""
+        link = Session(secrets.token_urlsafe(KEY_BYTES), agent, self._now() + self._limits.token_s)
+        self._links = [*self._alive(), link][-self._limits.tokens :]
+        return link.key
+
+    def exchange(self, key: str) -> Session | None:
+        """Return the session that a link becomes; None where it was opened before, is too old, or never was."""
+        self._links = self._alive()
+        link = _find(key, self._links)
+        if link is None:
+            return None
+        self._links = [each for each in self._links if each is not link]
+        session = Session(secrets.token_urlsafe(KEY_BYTES), link.agent)
+        self._sessions = [*self._sessions, session][-self._limits.sessions :]
+        return session
+
+    def find(self, key: str) -> Session | None:
+        """Return the session of a cookie, None where there is none."""
+        return _find(key, self._sessions)
+
+    def _alive(self) -> list[Session]:
+        """Return the links that can still be opened."""
+        return [each for each in self._links if each.until > self._now()]
+
+
+def _find(key: str, sessions: Iterable[Session]) -> Session | None:
+    """Return the session with a key, in a time that does not depend on how much of the key is right."""
+    sought = key.encode("utf-8", "replace")
+    found = None
+    for each in sessions:
+        if hmac.compare_digest(sought, each.key.encode()):
+            found = each
+    return found
 
 
 class Opening:
-    """One opening of the page, from the first `show` until nobody looks any more."""
+    """One opening of the page, from the first `show` until no browser has shown it for a while."""
 
     def __init__(
         self, port: int, assets: Assets, gateway: Gateway, *, version: str, limits: PageLimits
@@ -29,7 +91,7 @@ class Opening:
         self._watching = 0
         self._answers_bytes = 0
         self._since = trio.current_time()
-        self._news = trio.Event()
+        self._used = trio.Event()
 
     def __repr__(self) -> str:
         return f"<Opening at port {self.port}, {self._watching} watching, {self._keys!r}>"
@@ -80,19 +142,19 @@ class Opening:
             self._answers_bytes -= size if has_room else 0
 
     async def wait_unwatched(self) -> None:
-        """Return once nobody has looked for `unwatched_s`."""
+        """Return once no page has been open for `unwatched_s`."""
         while (left_s := self._left_s()) > 0:
-            self._news = trio.Event()
+            self._used = trio.Event()
             with trio.move_on_after(left_s):
-                await self._news.wait()
+                await self._used.wait()
 
     def _left_s(self) -> float:
-        """Return how long it stays open if nobody comes."""
+        """Return how long it stays open without use."""
         if self._watching:
             return math.inf
         return self._since + self.limits.unwatched_s - trio.current_time()
 
     def _note_use(self) -> None:
-        """Keep in mind that somebody was here just now."""
+        """Note that it is in use now."""
         self._since = trio.current_time()
-        self._news.set()
+        self._used.set()

@@ -1,4 +1,4 @@
-"""The page's server: a port of 127.0.0.1, open only while somebody looks."""
+"""The page's server: a port of 127.0.0.1, open only while a browser shows it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from memd.page.owner import Address, may_enter
-from memd.page.page_limits import PageLimits
+from memd.page.access import Address, PageLimits, may_enter
 from memd_client.errors import PageUnavailableError, ShuttingDownError
 from memd_client.messages import ShowReply
 from memd_client.trio import Client
@@ -45,7 +44,7 @@ class PageServer:
         self._owner_threads = trio.CapacityLimiter(OWNER_THREADS)
         self._nursery: trio.Nursery | None = None
         self._socket = ""
-        self._turn = trio.Lock()
+        self._lock = trio.Lock()
         self._opening: Opening | None = None
         self._visits: dict[Visit, None] = {}
 
@@ -70,7 +69,7 @@ class PageServer:
 
     async def show(self, agent: str | None) -> ShowReply:
         """Return a link to the page, which is open from then on."""
-        async with self._turn:
+        async with self._lock:
             if self._nursery is None:
                 raise ShuttingDownError("the page is served while the daemon is")
             if self._opening is None:
@@ -79,8 +78,8 @@ class PageServer:
             return ShowReply(self._opening.link(agent), agent, int(self._limits.token_s))
 
     async def _serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve the page until nobody looks any more."""
-        from memd.page.assets import FOLDER, load_assets
+        """Serve the page until no browser has shown it for a while."""
+        from memd.page.answers import FOLDER, load_assets
         from memd.page.gateway import Gateway
         from memd.page.opening import Opening
 
@@ -126,7 +125,7 @@ class PageServer:
 
         visit = Visit(stream, opening)
         try:
-            if not self._make_room():
+            if not self._evict_untrusted():
                 await visit.refuse_busy()
                 return
             self._visits[visit] = None
@@ -152,7 +151,7 @@ class PageServer:
             self._may_enter, (ours[0], ours[1]), (theirs[0], theirs[1]), limiter=self._owner_threads
         )
 
-    def _make_room(self) -> bool:
+    def _evict_untrusted(self) -> bool:
         """Return whether there is room for one more connection; one that has shown no session gives way."""
         if len(self._visits) < self._limits.connections:
             return True

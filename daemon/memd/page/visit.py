@@ -8,12 +8,11 @@ import structlog
 import trio
 
 from memd.page import answers
+from memd.page.access import PAGE, Head, cookie_of, why_foreign, why_no_call
 from memd.page.answers import Answer
 from memd.page.gateway import event_lines
-from memd.page.guard import PAGE, Head, cookie_of, why_foreign, why_no_call
 from memd.page.http import BadRequestError, HttpConnection, PeerGoneError
-from memd.page.keys import Session
-from memd.page.opening import Opening
+from memd.page.opening import Opening, Session
 from memd.system.units import size
 from memd_client.errors import DaemonBusyError, MemdError
 
@@ -96,10 +95,10 @@ class Visit:
         return answers.dead_link()
 
     async def _serve(self, head: Head, session: Session) -> bool:
-        """Answer somebody who has a session."""
+        """Answer a request with a session."""
         if head.method == "GET" and head.path == f"{API}events":
             await self._http.receive_body()
-            await self._tell_events(session)
+            await self._send_events(session)
             return False
         if head.method == "POST" and head.path.startswith(API):
             if why_no_call(head) is not None:
@@ -113,7 +112,7 @@ class Visit:
             return await self._http.send(answers.refused(HTTPStatus.METHOD_NOT_ALLOWED), last=True)
         await self._http.receive_body()
         if head.path == f"{API}session":
-            return await self._http.send(await self._http.while_there(lambda: self._tell_session(session)))
+            return await self._http.send(await self._http.while_there(lambda: self._session_answer(session)))
         return await self._http.send(self._file(head))
 
     def _file(self, head: Head) -> Answer:
@@ -138,20 +137,20 @@ class Visit:
             busy = DaemonBusyError(f"{size(self._limits.answers_bytes)} of answers wait for browsers already")
             return await self._http.send(reply if has_room else answers.failure(busy))
 
-    async def _tell_session(self, session: Session) -> Answer:
-        """Return whom the page shows."""
+    async def _session_answer(self, session: Session) -> Answer:
+        """Return the agents that the page shows."""
         try:
             agents = [session.agent] if session.agent else await self._opening.gateway.agents()
         except MemdError as error:
             return answers.failure(error)
-        told = {"agent": session.agent, "agents": agents, "version": self._opening.version}
-        return answers.document(told)
+        document = {"agent": session.agent, "agents": agents, "version": self._opening.version}
+        return answers.document(document)
 
-    async def _tell_events(self, session: Session) -> None:
-        """Tell what happens until the other end leaves."""
+    async def _send_events(self, session: Session) -> None:
+        """Send events until the other end leaves."""
         await self._http.begin_stream(answers.EVENTS)
 
-        async def tell() -> None:
+        async def send() -> None:
             await self._http.send_piece(b"retry: 2000\n\n")
             async with self._opening.gateway.events(session.agent) as events:
                 while True:
@@ -162,6 +161,6 @@ class Visit:
 
         with self._opening.watched():
             try:
-                await self._http.while_there(tell)
+                await self._http.while_there(send)
             except* (trio.EndOfChannel, PeerGoneError, MemdError):
                 log.debug("page.peer_gone")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from memd.rpc.call import AgentMemory
+from memd.agents.agent import Agent
 from memd.search.rank.agents import HitScores, merge_agents
 from memd_client.messages import Hit, SearchReply
 
 
-def merged_hits(searched: Sequence[tuple[AgentMemory, SearchReply]], most: int) -> list[Hit]:
+def merged_hits(searched: Sequence[tuple[Agent, SearchReply]], most: int) -> list[Hit]:
     """Return the best hits of all agents.
 
     Scores are compared between agents only if they were made alike: in the same mode, with vectors of one space, and
@@ -28,7 +28,7 @@ def merged_hits(searched: Sequence[tuple[AgentMemory, SearchReply]], most: int) 
     return list(hits.values())[:most]
 
 
-def _place(agent: AgentMemory, hit: Hit) -> Hashable:
+def _place(agent: Agent, hit: Hit) -> Hashable:
     """Return what is equal for two hits if they are the same lines of one file: agents may share a workspace."""
     if hit.source != "memory":
         return agent.agent_id, hit.path, hit.start_line, hit.end_line

@@ -1,8 +1,9 @@
-"""One peer: its frames, its requests in flight, progress, cancel, and every limit that holds for it."""
+"""One peer: its frames, its requests in flight, progress, cancel, and every limit on it."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -11,15 +12,15 @@ from typing import Any
 import structlog
 import trio
 
-from memd.rpc.admission import Turns, time_left
-from memd.rpc.call import Call, DaemonFacts, Memory
-from memd.rpc.counting import count_request
+from memd.agents.registry import AgentRegistry
+from memd.rpc.call import Call, DaemonContext
 from memd.rpc.dispatch import HANDLERS, dispatch, error_shape
-from memd.rpc.outbox import Outbox
-from memd.rpc.packing import encode_reply
+from memd.rpc.metrics import count_request
+from memd.rpc.outbox import Outbox, encode_reply
 from memd_client.errors import (
     BadParamsError,
     DaemonBusyError,
+    DeadlineExceededError,
     FrameInvalidError,
     FrameTooBigError,
     HelloRequiredError,
@@ -37,13 +38,13 @@ from memd_client.wire import to_wire
 log = structlog.get_logger(__name__)
 
 READ_BYTES = 64 * 1024
-"""Bytes asked for at once: most requests are far below, and a large one takes few turns of the loop."""
+"""Bytes read at once: most requests are far smaller, and a large one takes few passes of the loop."""
 
-FAREWELL_S = 1.0
-"""What the last frames may take before a connection is closed."""
+LAST_FRAMES_TIMEOUT_S = 1.0
+"""How long sending the last frames may take before a connection is closed."""
 
 PROGRESS_S = 0.05
-"""Progress within a stage is told this often at most: faster than anyone reads."""
+"""Least time between two progress notifications of one stage: faster than a user reads."""
 
 ENDLESS = frozenset({"subscribe"})
 """Requests that go on until they are cancelled: a daemon that stops doesn't wait for them."""
@@ -62,7 +63,7 @@ class _Request:
     reason: MemdError | None = None
     answered: bool = False
     stage: str = ""
-    told_at: float = 0.0
+    progress_at: float = 0.0
 
     def stop(self, reason: MemdError) -> bool:
         """Cancel it, unless it is over or stopped already."""
@@ -79,17 +80,17 @@ class Connection:
     def __init__(
         self,
         stream: trio.abc.Stream,
-        memory: Memory,
-        facts: DaemonFacts,
+        registry: AgentRegistry,
+        daemon: DaemonContext,
         number: int = 0,
     ) -> None:
         self._stream = stream
-        self._memory = memory
-        self._facts = facts
-        self._limits = facts.limits
+        self._registry = registry
+        self._daemon = daemon
+        self._limits = daemon.limits
         self._number = number
-        self._admission = facts.admission
-        self._outbox = Outbox(stream, facts.limits, facts.backlog)
+        self._admission = daemon.admission
+        self._outbox = Outbox(stream, daemon.limits, daemon.backlog)
         self._running: dict[int, _Request] = {}
         self.greeted = False
         self._draining = False
@@ -125,8 +126,8 @@ class Connection:
                 await self._finish_requests()
             elif reason is not None:
                 log.info("rpc.connection_refused", connection=self._number, code=reason.wire_code)
-                self._facts.meter.count("memd_connections_refused_total", reason.wire_code)
-                await self._farewell(reason)
+                self._daemon.meter.count("memd_connections_refused_total", reason.wire_code)
+                await self._send_last_error(reason)
             # Closed before the requests are: one that works in a thread may take a while to end.
             await trio.aclose_forcefully(self._stream)
             nursery.cancel_scope.cancel()
@@ -140,7 +141,7 @@ class Connection:
                 request.stop(ShuttingDownError("the daemon is stopping"))
 
     def dismiss(self, reason: MemdError) -> None:
-        """Close the connection, and tell the peer why."""
+        """Close the connection after an error that says why."""
         self._dismissed = reason
         self._reading.cancel()
 
@@ -159,12 +160,12 @@ class Connection:
         decoder = FrameDecoder(self._limits.frame_bytes, self._limits.frame_values)
         while True:
             try:
-                with trio.fail_at(self._patience_ends()):
+                with trio.fail_at(self._idle_deadline()):
                     data = await self._stream.receive_some(READ_BYTES)
             except trio.TooSlowError:
-                if trio.current_time() < self._patience_ends():
+                if trio.current_time() < self._idle_deadline():
                     continue
-                return self._impatience()
+                return self._idle_error()
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return None
             if not data:
@@ -173,13 +174,13 @@ class Connection:
                 messages = decoder.feed(bytes(data))
                 for message in messages:
                     await self._take(message)
-                # Only now: while we made the peer wait, its silence was ours.
+                # Only now: while the peer waited for us, it was not idle.
                 self._note_arrival(bool(messages), decoder.waiting_bytes)
             except (FrameInvalidError, FrameTooBigError, DaemonBusyError) as error:
                 return error
 
     def _note_arrival(self, whole: bool, waiting_bytes: int) -> None:
-        """Keep in mind when the peer last said something whole, and since when it is in the middle of a frame."""
+        """Note when the last whole frame came, and since when one is incomplete."""
         now = trio.current_time()
         self._admission.keep(self, waiting_bytes)
         if whole:
@@ -189,8 +190,8 @@ class Connection:
         elif whole or self._frame_since is None:
             self._frame_since = now
 
-    def _patience_ends(self) -> float:
-        """Return when (trio's clock) the peer's silence is too long; while it waits for us it never is."""
+    def _idle_deadline(self) -> float:
+        """Return when (trio's clock) the peer is idle for too long; while it waits for a reply it never is."""
         if not self.greeted:
             return self._opened_at + self._limits.hello_s
         if self._frame_since is not None:
@@ -198,8 +199,8 @@ class Connection:
         since = trio.current_time() if self._running else self._active_at
         return since + self._limits.idle_s
 
-    def _impatience(self) -> MemdError:
-        """Return what a silent peer is told."""
+    def _idle_error(self) -> MemdError:
+        """Return the error of an idle peer."""
         if self.greeted and self._frame_since is not None:
             return IdleTimeoutError(f"a frame was begun and not whole after {self._limits.frame_s:g} s")
         if self.greeted:
@@ -232,75 +233,73 @@ class Connection:
                 await self._refuse(request, error)
                 return
             self._running[request_id] = request
-            self._nursery.start_soon(self._serve_admitted, request, params)
-
-    async def _serve_admitted(self, request: _Request, params: Any) -> None:
-        """Run a request that was counted in."""
-        try:
-            await self._serve(request, params)
-        finally:
-            self._admission.leave(self)
+            self._nursery.start_soon(self._serve, request, params)
 
     async def _serve(self, request: _Request, params: Any) -> None:
-        """Run one request and send what came of it: always exactly one response."""
+        """Run one request and send its response: always exactly one."""
         error: Any = None
         result: Any = None
         started = perf_counter()
         try:
-            with request.scope:
-                result = await self._run(request, params)
-            if request.scope.cancelled_caught and request.reason is not None:
-                error = error_shape(request.reason)
-        except Exception as failure:  # noqa: BLE001 - error_shape logs it; no method's fault ends a connection
-            error = error_shape(failure, method=request.method, connection=self._number, request=request.id)
-        if request.method == "hello" and error is None:
-            self.greeted = True
-        request.answered = True
-        self._count(request.method, "ok" if error is None else error["code"], perf_counter() - started)
-        try:
+            try:
+                with request.scope:
+                    result = await self._run(request, params)
+                if request.scope.cancelled_caught and request.reason is not None:
+                    error = error_shape(request.reason)
+            except Exception as failure:  # noqa: BLE001 - error_shape logs it; no method's fault ends a connection
+                error = error_shape(
+                    failure, method=request.method, connection=self._number, request=request.id
+                )
+            if request.method == "hello" and error is None:
+                self.greeted = True
+            request.answered = True
+            code = "ok" if error is None else error["code"]
+            self._count(request.method, code, perf_counter() - started)
             await self._reply(request.id, error, result)
         finally:
-            self._running.pop(request.id, None)
+            if self._running.pop(request.id, None) is not None:
+                self._admission.leave(self)
             self._active_at = trio.current_time()
             if not self._running:
                 self._quiet.unpark_all()
 
     async def _run(self, request: _Request, params: Any) -> Any:
-        """Run a request's method once it is its turn, and the peer reads what it is told."""
-        turns = self._admission.turns(request.method)
-        if turns is None:
+        """Run a request's method once it has a slot; the wait for it counts towards the request's deadline."""
+        given = params.get("deadline_ms") if isinstance(params, dict) else None
+        deadline_ms = given if type(given) is int and given > 0 else None
+        began = trio.current_time()
+        async with self._slot(request.method, deadline_ms):
+            if deadline_ms is not None:
+                waited_ms = int((trio.current_time() - began) * 1000)
+                params = {**params, "deadline_ms": max(1, deadline_ms - waited_ms)}
             return await dispatch(request.method, params, self._call_of(request))
-        with time_left(params) as left:
-            await self._take_turn(turns)
-        try:
-            return await dispatch(request.method, left.params(), self._call_of(request))
-        finally:
-            turns.give_back(self)
-
-    async def _take_turn(self, turns: Turns) -> None:
-        """Wait for a turn, and for room for what the peer has to read."""
-        await turns.take(self)
-        while self._outbox.is_full:
-            turns.give_back(self)
-            await self._outbox.wait_for_room()
-            await turns.take(self)
 
     @contextlib.asynccontextmanager
-    async def _turn(self, method: str) -> AsyncIterator[None]:
-        """Hold a turn of a request of that name inside the `async with` block."""
-        turns = self._admission.turns(method)
-        if turns is None:
+    async def _slot(self, method: str, deadline_ms: int | None = None) -> AsyncIterator[None]:
+        """Hold a slot for a request of that name inside the `async with` block, if it needs one.
+
+        Waits as well until the peer reads what is queued for it.
+        """
+        slots = self._admission.slots_of(method)
+        if slots is None:
             yield
             return
-        await self._take_turn(turns)
+        with trio.move_on_after(math.inf if deadline_ms is None else deadline_ms / 1000) as waiting:
+            await slots.acquire(self)
+            while self._outbox.is_full:
+                slots.release(self)
+                await self._outbox.wait_for_room()
+                await slots.acquire(self)
+        if waiting.cancelled_caught:
+            raise DeadlineExceededError(f"the request did not begin within its {deadline_ms} ms")
         try:
             yield
         finally:
-            turns.give_back(self)
+            slots.release(self)
 
     def _count(self, method: str, code: str, seconds: float | None) -> None:
-        """Count a request that is answered; one that was never run took no time worth counting."""
-        count_request(self._facts.meter, method if method in HANDLERS else None, code, seconds)
+        """Count an answered request; `seconds` is None for one that was not run."""
+        count_request(self._daemon.meter, method if method in HANDLERS else None, code, seconds)
 
     def _call_of(self, request: _Request) -> Call:
         """Return what the request's method is given."""
@@ -315,28 +314,30 @@ class Connection:
 
         def progress(stage: str, done: int, total: int, detail: str) -> None:
             if trio.lowlevel.in_trio_run():
-                self._tell(request, stage, done, total, detail)
+                self._send_progress(request, stage, done, total, detail)
                 return
             with contextlib.suppress(
                 trio.RunFinishedError
             ):  # a worker thread that outlived the daemon's loop
-                self._token.run_sync_soon(self._tell, request, stage, done, total, detail)
+                self._token.run_sync_soon(self._send_progress, request, stage, done, total, detail)
 
         def notify(method: str, params: Mapping[str, Any]) -> bool:
             frame = encode_reply([NOTIFICATION, method, {"id": request.id, **params}])
             return not request.answered and self._outbox.offer(frame)
 
-        return Call(self._memory, self._facts, progress, cancel, notify, self._turn)
+        return Call(self._registry, self._daemon, progress, cancel, notify, self._slot)
 
-    def _tell(self, request: _Request, stage: str, done: int, total: int, detail: str) -> None:
-        """Queue a progress, unless it is too soon for another, too late, or nobody reads."""
+    def _send_progress(self, request: _Request, stage: str, done: int, total: int, detail: str) -> None:
+        """Queue a progress notification, unless it is too soon for another, too late, or the peer doesn't read."""
         now = trio.current_time()
         over = done == total
-        if request.answered or (stage == request.stage and not over and now - request.told_at < PROGRESS_S):
+        if request.answered or (
+            stage == request.stage and not over and now - request.progress_at < PROGRESS_S
+        ):
             return
         progress = Progress(request.id, stage, done, total, detail[:MAX_DETAIL_CHARS])
         if self._outbox.offer(encode_reply([NOTIFICATION, "progress", to_wire(progress)])):
-            request.stage, request.told_at = stage, now
+            request.stage, request.progress_at = stage, now
 
     async def _refuse(self, request: _Request, error: MemdError) -> None:
         """Answer a request that isn't run. The reader waits here if the peer doesn't read."""
@@ -363,7 +364,7 @@ class Connection:
             await self._all_quiet()
         for request in list(self._running.values()):
             request.stop(ShuttingDownError("the daemon is stopping"))
-        with trio.move_on_after(FAREWELL_S):
+        with trio.move_on_after(LAST_FRAMES_TIMEOUT_S):
             await self._all_quiet()
             await self._outbox.flush()
 
@@ -372,10 +373,10 @@ class Connection:
         while self._running:
             await self._quiet.park()
 
-    async def _farewell(self, reason: MemdError) -> None:
+    async def _send_last_error(self, reason: MemdError) -> None:
         """Stop everything, tell the peer why (id 0: the whole connection), and give it a moment to read."""
         for request in list(self._running.values()):
             request.stop(reason)
-        with trio.move_on_after(FAREWELL_S):
+        with trio.move_on_after(LAST_FRAMES_TIMEOUT_S):
             await self._reply(0, error_shape(reason), None)
             await self._outbox.flush()

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
+from collections.abc import Mapping
+from typing import Any, Final
 
 import trio
 
 from memd.rpc.limits import Limits
+from memd_client.errors import BadParamsError
+from memd_client.framing import MAX_FRAME_BYTES, encode_frame
 
 PIECE_BYTES = 256 * 1024
 """Sent at once. A peer that takes one piece within `stall_s` is slow, not gone."""
+
+MIN_INTEGER: Final = -(1 << 63)
+MAX_INTEGER: Final = (1 << 64) - 1
 
 
 class Backlog:
@@ -153,3 +160,24 @@ class Outbox:
         self._waiting_bytes += len(frame)
         self._count(len(frame))
         self._work.unpark()
+
+
+def encode_reply(value: Any, limit: int = MAX_FRAME_BYTES) -> bytes:
+    """Return the frame of a reply or notification; an integer beyond 64 bits becomes the nearest that fits."""
+    try:
+        return encode_frame(value, limit)
+    except BadParamsError as error:
+        if not isinstance(error.__cause__, OverflowError):
+            raise
+    return encode_frame(clamp_integers(value), limit)
+
+
+def clamp_integers(value: Any) -> Any:
+    """Return a value of maps, lists and scalars whose integers all fit 64 bits."""
+    if isinstance(value, Mapping):
+        return {clamp_integers(key): clamp_integers(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [clamp_integers(inner) for inner in value]
+    if isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
+        return max(MIN_INTEGER, min(value, MAX_INTEGER))
+    return value

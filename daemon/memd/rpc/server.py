@@ -1,4 +1,4 @@
-"""The accept loop: who gets in, how many, and how the server stops."""
+"""The accept loop: which peers may connect, how many, and how the server stops."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ import contextlib
 import os
 import socket
 import stat
+import struct
 from pathlib import Path
+from typing import Any
 
 import structlog
 import trio
 
-from memd.rpc.call import DaemonFacts, Memory
-from memd.rpc.connection import FAREWELL_S, Connection
+from memd.agents.registry import AgentRegistry
+from memd.rpc.call import DaemonContext
+from memd.rpc.connection import LAST_FRAMES_TIMEOUT_S, Connection
 from memd.rpc.dispatch import error_shape
-from memd.rpc.peer import check_peer
-from memd_client.discovery import check_socket_path, private_directory
-from memd_client.errors import MemdError, ShuttingDownError, SocketPathError, TooManyConnectionsError
+from memd_client.discovery import check_socket_path, peer_uid, private_directory
+from memd_client.errors import (
+    MemdError,
+    PeerRefusedError,
+    ShuttingDownError,
+    SocketPathError,
+    TooManyConnectionsError,
+)
 from memd_client.framing import encode_frame
 from memd_client.session import RESPONSE
 
@@ -61,8 +69,8 @@ def bind_socket(path: str | Path) -> socket.socket:
 
 async def serve(
     source: str | Path | socket.socket,
-    memory: Memory,
-    facts: DaemonFacts,
+    registry: AgentRegistry,
+    daemon: DaemonContext,
     *,
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -76,7 +84,7 @@ async def serve(
     sock = source if isinstance(source, socket.socket) else bind_socket(source)
     path = str(sock.getsockname())
     identity = None if isinstance(source, socket.socket) else _identity(path)
-    gate = _Gate(memory, facts)
+    clients = _Connections(registry, daemon)
     hold = trio.CancelScope()
     async with trio.open_nursery() as outer:
         try:
@@ -85,13 +93,13 @@ async def serve(
             log.info("rpc.listening", socket=path)
             task_status.started(path)
             listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
-            await _accept(listener, gate, connections, path, identity)
+            await _accept(listener, clients, connections, path, identity)
         finally:
             sock.close()
             if identity is not None:
                 _remove(path, identity)
             with trio.CancelScope(shield=True):
-                await gate.drain()
+                await clients.drain()
             hold.cancel()
             log.info("rpc.stopped", socket=path)
     # Only a lost socket file ends the accept loop without cancelling us.
@@ -103,7 +111,7 @@ async def serve(
 
 async def _accept(
     listener: trio.SocketListener,
-    gate: _Gate,
+    clients: _Connections,
     connections: trio.Nursery,
     path: str,
     identity: Identity | None,
@@ -112,7 +120,7 @@ async def _accept(
     async with trio.open_nursery() as accepting:
         if identity is not None:
             accepting.start_soon(_watch, path, identity, accepting.cancel_scope)
-        await trio.serve_listeners(gate.admit, [listener], handler_nursery=connections)
+        await trio.serve_listeners(clients.admit, [listener], handler_nursery=connections)
 
 
 async def _host_connections(
@@ -125,12 +133,12 @@ async def _host_connections(
             await trio.sleep_forever()
 
 
-class _Gate:
-    """Lets clients in, counts them, and sees them out."""
+class _Connections:
+    """The open connections: admitted, counted, and drained."""
 
-    def __init__(self, memory: Memory, facts: DaemonFacts) -> None:
-        self._memory = memory
-        self._facts = facts
+    def __init__(self, registry: AgentRegistry, daemon: DaemonContext) -> None:
+        self._registry = registry
+        self._daemon = daemon
         self._open: dict[Connection, None] = {}
         self._dismissed: set[Connection] = set()
         self._admitted = 0
@@ -143,14 +151,14 @@ class _Gate:
             self._check(stream)
         except MemdError as error:
             log.info("rpc.connection_refused", code=error.wire_code)
-            self._facts.meter.count("memd_connections_refused_total", error.wire_code)
-            await _turn_away(stream, error)
+            self._daemon.meter.count("memd_connections_refused_total", error.wire_code)
+            await _refuse(stream, error)
             return
         self._admitted += 1
-        self._facts.meter.count("memd_connections_total")
-        connection = Connection(stream, self._memory, self._facts, self._admitted)
+        self._daemon.meter.count("memd_connections_total")
+        connection = Connection(stream, self._registry, self._daemon, self._admitted)
         self._open[connection] = None
-        self._facts.open_connections = len(self._open)
+        self._daemon.open_connections = len(self._open)
         try:
             await connection.run()
         except Exception:
@@ -158,7 +166,7 @@ class _Gate:
         finally:
             del self._open[connection]
             self._dismissed.discard(connection)
-            self._facts.open_connections = len(self._open)
+            self._daemon.open_connections = len(self._open)
             self._left.unpark_all()
 
     def _check(self, stream: trio.SocketStream) -> None:
@@ -166,15 +174,14 @@ class _Gate:
         check_peer(stream.socket)
         if self._closing:
             raise ShuttingDownError("the daemon is stopping")
-        limit = self._facts.limits.connections
+        limit = self._daemon.limits.connections
         if len(self._open) - len(self._dismissed) >= limit:
-            self._make_room(TooManyConnectionsError(f"{limit} connections are open already"))
+            self._evict_ungreeted(TooManyConnectionsError(f"{limit} connections are open already"))
 
-    def _make_room(self, error: MemdError) -> None:
-        """Dismiss the connection that owes its greeting for longest; raise the error where none does.
+    def _evict_ungreeted(self, error: MemdError) -> None:
+        """Dismiss the connection that has owed its `hello` for longest; raise the error if none does.
 
-        Clients greet as soon as they are connected. Without this, connections that never do would keep everybody
-        else out for as long as greeting may take.
+        Clients say hello at once. Otherwise connections that never do would keep all others out until `hello_s`.
         """
         for connection in self._open:
             if not connection.greeted and connection not in self._dismissed:
@@ -188,16 +195,31 @@ class _Gate:
         self._closing = True
         for connection in self._open:
             connection.drain()
-        with trio.move_on_after(self._facts.limits.drain_s + 2 * FAREWELL_S):
+        with trio.move_on_after(self._daemon.limits.drain_s + 2 * LAST_FRAMES_TIMEOUT_S):
             while self._open:
                 await self._left.park()
 
 
-async def _turn_away(stream: trio.SocketStream, error: MemdError) -> None:
+def check_peer(sock: Any) -> None:
+    """Let a peer pass whose process runs as our user.
+
+    Where the system can't tell (neither Linux nor macOS) the socket's private directory alone decides.
+    """
+    try:
+        uid = peer_uid(sock)
+    except OSError as error:
+        raise PeerRefusedError(f"the system doesn't say who connected: {error.strerror}") from error
+    except struct.error as error:
+        raise PeerRefusedError("the system doesn't say who connected: its answer is too short") from error
+    if uid not in (None, os.geteuid()):
+        raise PeerRefusedError(f"the daemon serves uid {os.geteuid()} only; the peer is uid {uid}")
+
+
+async def _refuse(stream: trio.SocketStream, error: MemdError) -> None:
     """Tell a client why it isn't served, and close."""
     frame = encode_frame([RESPONSE, 0, error_shape(error), None])
     async with stream:
-        with trio.move_on_after(FAREWELL_S), contextlib.suppress(trio.BrokenResourceError):
+        with trio.move_on_after(LAST_FRAMES_TIMEOUT_S), contextlib.suppress(trio.BrokenResourceError):
             await stream.send_all(frame)
 
 

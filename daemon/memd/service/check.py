@@ -1,4 +1,4 @@
-"""What the engine alone can tell of an installation without a daemon; `memctl doctor` runs it as a program.
+"""A report on an installation without its daemon; `memctl doctor` runs it as a program.
 
 `python -m memd.service.check settings` prints one JSON object about programs, settings, files and models; with
 `indexes` it reads every index from end to end. Nothing is written, loaded as a model, or sent anywhere. No value of
@@ -11,23 +11,38 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from memd import __version__
+from memd.embedding.choose.choose import plan_provider
+from memd.embedding.choose.local_choice import LocalChoice
+from memd.embedding.choose.remote_choice import RemoteChoice
 from memd.embedding.local.extra import is_extra_installed
-from memd.index.database import connect, has_module
+from memd.embedding.local.model_files import PART_SUFFIX, SOURCE_DIR, TAG_SUFFIX
+from memd.embedding.local.owner import ModelOwner
+from memd.index.care.file_check import FileKind, inspect
+from memd.index.care.takeover import is_openclaw_file
+from memd.index.database import connect, connect_read_only, has_module, map_errors
+from memd.index.schema import VERSION
 from memd.index.vectors.sqlite_vec import VectorExtension
-from memd.service.check_agents import check_index, describe_agents, describe_error, find_leftovers
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
+from memd.settings.memory_budget import MB
 from memd.settings.paths import daemon_config_file, models_dir
+from memd.settings.schema import DaemonSettings
 from memd.settings.search import is_usual_index
+from memd.sync.disk.discover import Discovery, discover
+from memd.system.clock import wall_clock_ms
+from memd.system.temp_files import NAME
 from memd_client.discovery import home_directory
 from memd_client.errors import MemdError
 
 Report = dict[str, Any]
+
+FUTURE_MS = 24 * 3_600_000
+"""A file this much newer than now comes from a clock that is wrong, here or there."""
 
 
 def report(environ: Mapping[str, str], home_dir: Path) -> Report:
@@ -131,6 +146,168 @@ def _folders(home: OpenClawHome, models: Path) -> list[Report]:
     return rows
 
 
+def describe_error(error: MemdError) -> Report:
+    """Return an error as a row of a report."""
+    facts: Report = {
+        name: error.data[name] for name in ("file", "key", "line", "column") if name in error.data
+    }
+    return {"code": error.wire_code, "message": error.message, "hint": error.hint, **facts}
+
+
+def describe_agents(
+    home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
+) -> list[Report]:
+    """Return a row for each agent: where its memory is, what of it can be read, and who would embed.
+
+    Blocks for as long as the disk does.
+    """
+    return [_describe_agent(agent, home, daemon, models, environ) for agent in home.agents.values()]
+
+
+def _describe_agent(
+    agent: AgentConfig, home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
+) -> Report:
+    """Return one agent's row."""
+    row: Report = {
+        "agent": agent.id,
+        "enabled": agent.settings.enabled,
+        "workspace": str(agent.workspace),
+        "index": str(agent.index_path),
+        "index_bytes": sum(
+            _size(agent.index_path.with_name(agent.index_path.name + end)) for end in ("", "-wal")
+        ),
+        "problems": [describe_error(error) for error in agent.problems],
+    }
+    if not agent.settings.enabled:
+        return row
+    disk = discover(agent.workspace, agent.settings.extra_paths, daemon.max_file_mb * MB)
+    problem = _provider_problem(agent, home, daemon, models, environ)
+    latest_ns = (wall_clock_ms() + FUTURE_MS) * 1_000_000
+    return row | {
+        "workspace_missing": disk.workspace_missing,
+        "files": len(disk.files),
+        "bytes": sum(found.size for found in disk.files.values()),
+        "folders": _count_folders(agent, disk),
+        "skipped": [{"path": each.path, "reason": each.reason} for each in disk.skipped + disk.partial],
+        "unreadable": sorted(
+            path for path, found in disk.files.items() if not os.access(found.location, os.R_OK)
+        ),
+        "from_the_future": sorted(path for path, found in disk.files.items() if found.mtime_ns > latest_ns),
+        "provider": agent.settings.provider,
+        "provider_problem": None if problem is None else describe_error(problem),
+    }
+
+
+def _count_folders(agent: AgentConfig, disk: Discovery) -> int:
+    """Return about how many folders are watched for changes: those above and beside the files."""
+    folders = {os.path.dirname(found.location) for found in disk.files.values()}
+    return len(folders | {str(agent.workspace), str(agent.workspace.parent)})
+
+
+def _provider_problem(
+    agent: AgentConfig, home: OpenClawHome, daemon: DaemonSettings, models: Path, environ: Mapping[str, str]
+) -> MemdError | None:
+    """Return why the wanted provider can't be used; None where it can, as far as that is seen without asking it."""
+    settings = agent.settings
+    local = LocalChoice(settings, ModelOwner(), models, is_extra_installed)
+    remote = RemoteChoice(
+        settings,
+        agent.id,
+        entries=home.providers,
+        state_dir=home.state_dir,
+        environ=environ,
+        keep_alive_s=int(daemon.model_keep_alive_minutes * 60),
+    )
+    try:
+        if settings.provider != "none":
+            plan_provider(settings.provider, local, remote)
+    except MemdError as error:
+        return error
+    return None
+
+
+def check_index(path: Path, *, is_own_path: bool = False) -> Report:
+    """Return whether an index is sound, by reading all of it; nothing is written into it."""
+    try:
+        with map_errors(path):
+            found = inspect(path)
+            if found.kind is not FileKind.OURS:
+                state = _state_of_other(path, found.kind, is_own_path)
+                return {"path": str(path), "state": state, "detail": ""}
+            db = connect_read_only(path)
+            try:
+                release = int(db.pragma("user_version"))
+                verdict = str(db.pragma("quick_check", 1))
+            finally:
+                db.close(True)
+    except MemdError as error:
+        return {"path": str(path), "state": error.wire_code, "detail": error.message}
+    if verdict != "ok":
+        return {"path": str(path), "state": "index_corrupt", "detail": verdict}
+    if release > VERSION:
+        return {"path": str(path), "state": "index_newer", "detail": f"version {release}, known is {VERSION}"}
+    return {"path": str(path), "state": "sound", "detail": ""}
+
+
+def _state_of_other(path: Path, kind: FileKind, is_own_path: bool) -> str:
+    """Return the state of what is no index of memd."""
+    if kind is FileKind.MISSING or (is_own_path and kind is FileKind.EMPTY):
+        return "missing"
+    if is_own_path and kind is FileKind.OTHER:
+        return "index_corrupt"
+    return "foreign" if kind is FileKind.UNMARKED and is_openclaw_file(path) else "refused"
+
+
+def find_leftovers(home: OpenClawHome, models: Path) -> list[Report]:
+    """Return what lies about beside indexes and models: its kind, where it is, and its size."""
+    folders = {agent.index_path.parent for agent in home.agents.values()}
+    caches = {models} | {
+        Path(own).expanduser()
+        for agent in home.agents.values()
+        if (own := agent.settings.local.model_cache_dir)
+    }
+    found = [
+        *(row for folder in folders for row in _kinds(folder, _index_leftover)),
+        *(row for folder in caches for row in _kinds(folder, _model_leftover)),
+    ]
+    return sorted(found, key=lambda row: str(row["path"]))
+
+
+def _index_leftover(name: str) -> str:
+    """Return what kind of leftover a file beside indexes is; empty for none."""
+    if ".sqlite.corrupt-" in name:
+        return "damaged index"
+    return "unfinished adoption" if name.endswith(".adopting") or NAME.fullmatch(name) else ""
+
+
+def _model_leftover(name: str) -> str:
+    """Return what kind of leftover a file beside models is; empty for none."""
+    if name.endswith(PART_SUFFIX) and not name.endswith(TAG_SUFFIX):
+        return "unfinished download"
+    return "unfinished model" if name == SOURCE_DIR or (name[0] == "." and name.endswith(".tmp")) else ""
+
+
+def _kinds(folder: Path, kind_of: Callable[[str], str]) -> Iterator[Report]:
+    """Yield the leftovers of a folder; one that can't be listed has none."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return
+    for name in names:
+        if kind := kind_of(name):
+            yield {"kind": kind, "path": str(folder / name), "bytes": _size(folder / name)}
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of the files in a folder; 0 where there is nothing."""
+    try:
+        if path.is_dir():
+            return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def report_indexes(environ: Mapping[str, str], home_dir: Path) -> Report:
     """Return for every index whether it is sound; reads each from end to end.
 
@@ -163,11 +340,11 @@ def main(arguments: list[str]) -> int:
     make = report_indexes if arguments == ["indexes"] else report
     try:
         os.environ["HOME"] = home_directory()
-        told = make(os.environ, Path(os.environ["HOME"]))
+        made = make(os.environ, Path(os.environ["HOME"]))
     except MemdError as error:  # `memctl doctor` shows it
         sys.stderr.write(f"{error.message}. {error.hint}\n")
         return 1
-    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.write(json.dumps(made) + "\n")
     return 0
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from memd.cli import arguments
 from memd.lifecycle.notes.daily import MOST_BYTES, day_of, is_key
-from memd.rpc.checks import MAX_RESULTS
 from memd.rpc.methods import search
-from memd.rpc.param_bounds import bound_of
+from memd.rpc.params import MAX_RESULTS, bound_of
 from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryStoreReply
 from memd_client.messages import AppendNoteReply, GetReply, ModelReply, SearchParams
 from tests.unit.cli.stage import Ran, found, memctl

@@ -93,7 +93,7 @@ def test_cancelling_a_task_stops_its_request_and_keeps_the_connection(
         assert beside.result().hits
         assert shell.client._traffic is traffic
         assert "0 waiting, 0 abandoned" in repr(shell)
-        assert server.facts.connections() == 1
+        assert server.daemon.open_connections == 1
 
 
 def test_a_task_cancelled_while_it_connects_lets_the_next_one_connect(shell_kind: type[LoopShell]) -> None:
@@ -157,7 +157,7 @@ def test_what_cannot_be_sent_leaves_the_connection_usable(
         with pytest.raises(BadParamsError):
             shell.search({1, 2})
         assert shell.search("x").hits
-        assert server.facts.connections() == 1
+        assert server.daemon.open_connections == 1
 
 
 def test_a_client_that_is_not_open_says_how_to_open_it(
@@ -250,7 +250,7 @@ async def test_under_trio_a_cancelled_block_ends_and_what_it_cleans_up_may_still
                     seen.append((await client.search("last words")).hits[0].snippet)
     assert scope.cancelled_caught
     assert seen == ["last words"]
-    await trio.to_thread.run_sync(server.wait_until, lambda: server.facts.connections() == 0)
+    await trio.to_thread.run_sync(server.wait_until, lambda: server.daemon.open_connections == 0)
 
 
 def test_under_asyncio_a_timeout_of_the_callers_own_stops_the_request(server: ServerThread) -> None:
@@ -272,7 +272,7 @@ def test_under_asyncio_nothing_is_left_behind_by_the_block(server: ServerThread)
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(main())
-    server.wait_until(lambda: server.facts.connections() == 0)
+    server.wait_until(lambda: server.daemon.open_connections == 0)
 
 
 def test_tasks_that_come_and_go_leave_the_connection_whole(

@@ -64,7 +64,7 @@ def test_requests_of_threads_overlap_on_one_connection(server: ServerThread) -> 
     with Client(server.path) as client, ThreadPoolExecutor(2) as pool:
         replies = list(pool.map(client.search, ["pair", "pair"]))  # each waits for the other
         assert [reply.hits[0].snippet for reply in replies] == ["pair", "pair"]
-        assert server.facts.connections() == 1
+        assert server.daemon.open_connections == 1
 
 
 def test_every_thread_gets_its_own_reply(server: ServerThread) -> None:
@@ -76,7 +76,7 @@ def test_every_thread_gets_its_own_reply(server: ServerThread) -> None:
 
     with Client(server.path) as client, ThreadPoolExecutor(12) as pool:
         list(pool.map(ask, range(12)))
-        assert server.facts.connections() == 1
+        assert server.daemon.open_connections == 1
 
 
 def test_a_deadline_in_one_thread_disturbs_no_other(server: ServerThread) -> None:
@@ -164,7 +164,7 @@ def test_what_cannot_be_sent_leaves_the_connection_usable(server: ServerThread) 
         with pytest.raises(BadParamsError):
             client.search({1, 2})  # type: ignore[arg-type]
         assert client.search("a\udc80b").hits[0].snippet == "a?b"
-        assert server.facts.connections() == 1
+        assert server.daemon.open_connections == 1
 
 
 def test_a_reply_over_the_limit_is_an_error_of_that_request_alone(server: ServerThread) -> None:
@@ -198,7 +198,7 @@ def test_an_idle_connection_the_daemon_closed_is_not_noticed() -> None:
         Client(server.path) as client,
     ):
         client.search("x")
-        server.wait_until(lambda: server.facts.connections() == 0)
+        server.wait_until(lambda: server.daemon.open_connections == 0)
         assert client.search("y").hits
 
 

@@ -57,7 +57,7 @@ class Home:
         """Return the reply to a request, as the daemon would give it."""
         notes = Notes(cast(Any, self), lambda: self.now_ms, state_dir=self.state, complete=self.complete)
         life = SimpleNamespace(notes=notes, flushes=SimpleNamespace(forget=self._forget))
-        call = cast(Any, SimpleNamespace(life=lambda _: life))
+        call = cast(Any, SimpleNamespace(lifecycle=lambda _: life))
         asked = SessionEndedParams(**{"session_key": "agent:main:main", **params})
         return trio.run(session_ended.handle, call, asked)
 

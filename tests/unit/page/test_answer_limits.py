@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memd.page.page_limits import PageLimits
+from memd.page.access import PageLimits
 from tests.support.page import PageThread
 from tests.support.sockets import short_directory
 

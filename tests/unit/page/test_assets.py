@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.page.assets import FOLDER, Assets, load_assets
+from memd.page.answers import FOLDER, Assets, load_assets
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memd.page.guard import Head, cookie_of, why_foreign, why_no_call
+from memd.page.access import Head, cookie_of, why_foreign, why_no_call
 
 PORT = 40_513
 HOST = {"host": f"127.0.0.1:{PORT}"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memd.page.keys import Keys
-from memd.page.page_limits import PageLimits
+from memd.page.access import PageLimits
+from memd.page.opening import Keys
 
 
 class Clock:

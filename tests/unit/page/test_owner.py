@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.page.owner import may_enter
+from memd.page.access import may_enter
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 QUEUES = "00000000:00000000 00:00000000 00000000"

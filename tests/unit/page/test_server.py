@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from memd.page.access import PageLimits
 from memd.page.answers import ALWAYS
-from memd.page.page_limits import PageLimits
 from memd.page.server import PageServer
 from memd.system.events import EVENTS
 from memd_client import Client

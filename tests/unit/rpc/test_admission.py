@@ -2,88 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from memd.rpc.admission import Admission, Turns, time_left
+from memd.rpc.admission import Admission, FairSemaphore
 from memd.rpc.limits import Limits
-from memd_client.errors import DaemonBusyError, DeadlineExceededError
-
-
-def run(script: Callable[[], Awaitable[None]]) -> None:
-    trio.run(script, clock=MockClock(autojump_threshold=0))
+from memd_client.errors import DaemonBusyError
 
 
 class Work:
     """Requests that take one second each, and the order they began in."""
 
-    def __init__(self, turns: Turns) -> None:
-        self.turns = turns
+    def __init__(self, slots: FairSemaphore) -> None:
+        self.slots = slots
         self.began: list[str] = []
         self.at: list[float] = []
 
     async def request(self, client: str) -> None:
         """Wait for a turn and work."""
-        await self.turns.take(client)
+        await self.slots.acquire(client)
         self.began.append(client)
         self.at.append(trio.current_time())
         try:
             await trio.sleep(1)
         finally:
-            self.turns.give_back(client)
+            self.slots.release(client)
 
 
-def test_a_connections_first_request_never_waits_for_anothers_many() -> None:
-    async def script() -> None:
-        # given: one client whose requests take all turns, and many more that wait
-        work = Work(Turns(at_once=2, most=10))
-        async with trio.open_nursery() as nursery:
-            for _ in range(9):
-                nursery.start_soon(work.request, "greedy")
-            await wait_all_tasks_blocked()
-            assert work.began == ["greedy", "greedy"]
-            # when: another asks; then: it begins at once
-            nursery.start_soon(work.request, "polite")
+async def test_a_connections_first_request_never_waits_for_anothers_many(autojump_clock: MockClock) -> None:
+    # given: one client whose requests take all slots, and many more that wait
+    work = Work(FairSemaphore(at_once=2, most=10))
+    async with trio.open_nursery() as nursery:
+        for _ in range(9):
+            nursery.start_soon(work.request, "greedy")
+        await wait_all_tasks_blocked()
+        assert work.began == ["greedy", "greedy"]
+        # when: another asks; then: it begins at once
+        nursery.start_soon(work.request, "polite")
+        await wait_all_tasks_blocked(0)
+        assert work.began[2:] == ["polite"]
+        assert work.at[2] == work.at[0]
+
+
+async def test_what_waits_goes_round_between_connections(autojump_clock: MockClock) -> None:
+    work = Work(FairSemaphore(at_once=1, most=1))
+    async with trio.open_nursery() as nursery:
+        for client in "aaaabbc":
+            nursery.start_soon(work.request, client)
             await wait_all_tasks_blocked(0)
-            assert work.began[2:] == ["polite"]
-            assert work.at[2] == work.at[0]
-
-    run(script)
-
-
-def test_what_waits_goes_round_between_connections() -> None:
-    async def script() -> None:
-        work = Work(Turns(at_once=1, most=1))
-        async with trio.open_nursery() as nursery:
-            for client in "aaaabbc":
-                nursery.start_soon(work.request, client)
-                await wait_all_tasks_blocked(0)
-        assert "".join(work.began) in ("aabcaba", "abcabaa")
-        assert work.at == sorted(work.at)
-        assert len(set(work.at)) == len(work.at)
-
-    run(script)
+    assert "".join(work.began) in ("aabcaba", "abcabaa")
+    assert work.at == sorted(work.at)
+    assert len(set(work.at)) == len(work.at)
 
 
-def test_connections_with_nothing_running_are_bounded_too() -> None:
-    async def script() -> None:
-        turns = Turns(at_once=1, most=3)
-        work = Work(turns)
-        async with trio.open_nursery() as nursery:
-            for number in range(10):
-                nursery.start_soon(work.request, str(number))
-            await wait_all_tasks_blocked()
-            assert len(work.began) == 3
-            assert turns.waiting == 7
-            assert repr(turns) == "<Turns 3 running, 7 waiting>"
-        assert sorted(work.began) == sorted(map(str, range(10)))
-
-    run(script)
+async def test_connections_with_nothing_running_are_bounded_too(autojump_clock: MockClock) -> None:
+    slots = FairSemaphore(at_once=1, most=3)
+    work = Work(slots)
+    async with trio.open_nursery() as nursery:
+        for number in range(10):
+            nursery.start_soon(work.request, str(number))
+        await wait_all_tasks_blocked()
+        assert len(work.began) == 3
+        assert slots.waiting == 7
+        assert repr(slots) == "<FairSemaphore 3 running, 7 waiting>"
+    assert sorted(work.began) == sorted(map(str, range(10)))
 
 
 @given(
@@ -95,32 +80,32 @@ def test_no_turn_is_lost_or_given_twice_whoever_gives_up(
     wishes: list[tuple[str, int, int]], at_once: int, more: int
 ) -> None:
     async def script() -> None:
-        turns = Turns(at_once, at_once + more)
+        slots = FairSemaphore(at_once, at_once + more)
         running = 0
 
         async def request(client: str, begins: int, patience: int) -> None:
             nonlocal running
             await trio.sleep(begins)
             with trio.move_on_after(patience):
-                await turns.take(client)
+                await slots.acquire(client)
                 running += 1
                 assert running <= at_once + more
                 try:
                     await trio.sleep(3)
                 finally:
                     running -= 1
-                    turns.give_back(client)
+                    slots.release(client)
 
         async with trio.open_nursery() as nursery:
             for wish in wishes:
                 nursery.start_soon(request, *wish)
-        assert repr(turns) == "<Turns 0 running, 0 waiting>"
-        # then: the turns are all there again
+        assert repr(slots) == "<FairSemaphore 0 running, 0 waiting>"
+        # then: the slots are all there again
         for _ in range(at_once):
             with trio.fail_after(1):
-                await turns.take("d")
+                await slots.acquire("d")
 
-    run(script)
+    trio.run(script, clock=MockClock(autojump_threshold=0))
 
 
 def test_a_request_too_many_over_all_connections_is_refused_unless_it_is_the_only_one() -> None:
@@ -141,35 +126,12 @@ def test_a_request_too_many_over_all_connections_is_refused_unless_it_is_the_onl
 
 def test_kinds_of_requests_do_not_wait_for_each_other() -> None:
     admission = Admission(Limits())
-    assert admission.turns("search") is admission.turns("get")
-    assert admission.turns("search") is not admission.turns("embed")
-    assert admission.turns("status") is not admission.turns("search")
-    assert admission.turns("cancel") is None
-    assert admission.turns("hello") is None
+    assert admission.slots_of("search") is admission.slots_of("get")
+    assert admission.slots_of("search") is not admission.slots_of("embed")
+    assert admission.slots_of("status") is not admission.slots_of("search")
+    assert admission.slots_of("cancel") is None
+    assert admission.slots_of("hello") is None
     assert admission.waiting == 0
-
-
-def test_time_in_line_is_taken_off_a_requests_deadline() -> None:
-    async def script() -> None:
-        params = {"query": "x", "deadline_ms": 500}
-        with time_left(params) as left:
-            await trio.sleep(0.2)
-        assert left.params() == {"query": "x", "deadline_ms": 300}
-        with pytest.raises(DeadlineExceededError, match="500 ms"), time_left(params):
-            await trio.sleep(0.6)
-
-    run(script)
-
-
-@pytest.mark.parametrize("deadline", [None, True, 0, -1, "5", 1.5])
-def test_a_deadline_that_is_none_bounds_no_wait_and_is_left_to_the_method(deadline: object) -> None:
-    async def script() -> None:
-        params = {"deadline_ms": deadline}
-        with time_left(params) as left:
-            await trio.sleep(1000)
-        assert left.params() is params
-
-    run(script)
 
 
 def test_unfinished_frames_of_all_clients_are_bounded_together() -> None:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import pytest
 import trio
 from trio.testing import MockClock, memory_stream_pair
 
-from memd.rpc.call import DaemonFacts
+from memd.agents.registry import AgentRegistry
+from memd.rpc.call import DaemonContext
 from memd.rpc.connection import Connection
 from memd.rpc.limits import Limits
+from memd_client.errors import QueryEmptyError
 from memd_client.framing import FrameDecoder, encode_frame
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 
 
 class Peer:
     """The far end of a connection under test."""
 
     def __init__(
-        self, stream: trio.StapledStream[Any, Any], connection: Connection, memory: FakeMemory
+        self, stream: trio.StapledStream[Any, Any], connection: Connection, registry: FakeRegistry
     ) -> None:
         self.stream = stream
         self.connection = connection
-        self.memory = memory
+        self.registry = registry
         self._decoder = FrameDecoder()
         self._messages: list[Any] = []
 
@@ -52,22 +55,18 @@ class Peer:
         await trio.testing.wait_all_tasks_blocked()
 
 
-def converse(script: Callable[[Peer], Awaitable[None]], **limits: Any) -> None:
-    """Run a script against a connection over memory streams and a clock that jumps."""
-
-    async def main() -> None:
-        memory = FakeMemory()
-        ours, theirs = memory_stream_pair()
-        facts = DaemonFacts(version="1", started=0.0, socket="/s", limits=Limits(**limits))
-        connection = Connection(theirs, memory, facts)
-        peer = Peer(ours, connection, memory)
-        with trio.fail_after(100_000):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(connection.run)
-                await script(peer)
-                await ours.aclose()
-
-    trio.run(main, clock=MockClock(autojump_threshold=0))
+@asynccontextmanager
+async def connected(**limits: Any) -> AsyncIterator[Peer]:
+    """Serve a peer over memory streams inside the block."""
+    registry = FakeRegistry()
+    ours, theirs = memory_stream_pair()
+    daemon = DaemonContext(version="1", started=0.0, socket="/s", limits=Limits(**limits))
+    connection = Connection(theirs, cast(AgentRegistry, registry), daemon)
+    with trio.fail_after(100_000):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(connection.run)
+            yield Peer(ours, connection, registry)
+            await ours.aclose()
 
 
 def code(message: Any) -> str:
@@ -76,18 +75,16 @@ def code(message: Any) -> str:
     return str(message[2]["code"])
 
 
-def test_a_request_before_hello_is_refused_and_hello_may_follow() -> None:
-    async def script(peer: Peer) -> None:
+async def test_a_request_before_hello_is_refused_and_hello_may_follow(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.send(0, 1, "search", {"query": "x"})
         reply = await peer.read()
         assert (reply[1], code(reply)) == (1, "hello_required")
         await peer.greet()
 
-    converse(script)
 
-
-def test_hello_tells_versions_capabilities_and_limits() -> None:
-    async def script(peer: Peer) -> None:
+async def test_hello_tells_versions_capabilities_and_limits(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.send(0, 1, "hello", {"protocol": 1, "client": "x", "version": "0", "from_the_future": 1})
         kind, request_id, error, result = await peer.read()
         assert (kind, request_id, error) == (1, 1, None)
@@ -95,11 +92,9 @@ def test_hello_tells_versions_capabilities_and_limits() -> None:
         assert {"search", "get", "cancel", "progress"} <= set(result["capabilities"])
         assert result["limits"] == {"frame_bytes": 16777216, "requests_per_connection": 64, "idle_s": 600}
 
-    converse(script)
 
-
-def test_another_protocol_version_is_refused_with_both_named() -> None:
-    async def script(peer: Peer) -> None:
+async def test_another_protocol_version_is_refused_with_both_named(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.send(0, 1, "hello", {"protocol": 7})
         reply = await peer.read()
         assert code(reply) == "protocol_mismatch"
@@ -107,16 +102,12 @@ def test_another_protocol_version_is_refused_with_both_named() -> None:
         await peer.send(0, 2, "status", {})
         assert code(await peer.read()) == "hello_required"
 
-    converse(script)
 
-
-def test_requests_sent_together_with_hello_are_served() -> None:
-    async def script(peer: Peer) -> None:
+async def test_requests_sent_together_with_hello_are_served(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         hello = encode_frame([0, 1, "hello", {"protocol": 1}])
         await peer.stream.send_all(hello + encode_frame([0, 2, "search", {"query": "x"}]))
         assert [(await peer.read())[1] for _ in range(2)] == [1, 2]
-
-    converse(script)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +129,10 @@ def test_requests_sent_together_with_hello_are_served() -> None:
     ],
     ids=str,
 )
-def test_what_is_not_the_protocol_gets_an_error_and_the_end(data: bytes) -> None:
-    async def script(peer: Peer) -> None:
+async def test_what_is_not_the_protocol_gets_an_error_and_the_end(
+    data: bytes, autojump_clock: MockClock
+) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await peer.settle()
@@ -149,53 +142,45 @@ def test_what_is_not_the_protocol_gets_an_error_and_the_end(data: bytes) -> None
             replies.append(message)
         whole = [message for message in replies if message[1] == 0]
         assert [code(message) in ("frame_invalid", "frame_too_big") for message in whole] == [True]
-        assert peer.memory.main.cancelled == 1
-
-    converse(script)
+        assert peer.registry.main.cancelled == 1
 
 
-def test_an_id_in_use_is_not_the_protocol() -> None:
-    async def script(peer: Peer) -> None:
+async def test_an_id_in_use_is_not_the_protocol(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await peer.send(0, 1, "search", {"query": "wait"})
         assert "frame_invalid" in {code(await peer.read()), code(await peer.read())}
 
-    converse(script)
 
-
-def test_a_notification_of_a_newer_client_is_ignored() -> None:
-    async def script(peer: Peer) -> None:
+async def test_a_notification_of_a_newer_client_is_ignored(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.send(2, "news", {})
         await peer.greet()
 
-    converse(script)
 
-
-def test_an_unknown_request_is_refused_without_repeating_it_at_length() -> None:
-    async def script(peer: Peer) -> None:
+async def test_an_unknown_request_is_refused_without_repeating_it_at_length(
+    autojump_clock: MockClock,
+) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "x" * 5000, {})
         reply = await peer.read()
         assert code(reply) == "method_unknown"
         assert len(str(reply)) < 400
 
-    converse(script)
 
-
-def test_requests_run_at_the_same_time() -> None:
-    async def script(peer: Peer) -> None:
+async def test_requests_run_at_the_same_time(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await peer.send(0, 2, "search", {"query": "quick"})
         assert (await peer.read())[1] == 2
         assert repr(peer.connection) == "<Connection 0 greeted, 1 in flight, <Outbox 0 frames, 0 bytes>>"
 
-    converse(script)
 
-
-def test_cancel_stops_the_request_which_says_so_itself() -> None:
-    async def script(peer: Peer) -> None:
+async def test_cancel_stops_the_request_which_says_so_itself(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await peer.settle()
@@ -203,16 +188,16 @@ def test_cancel_stops_the_request_which_says_so_itself() -> None:
         replies = {message[1]: message for message in [await peer.read(), await peer.read()]}
         assert code(replies[1]) == "cancelled"
         assert replies[2][3] == {"cancelled": True}
-        assert peer.memory.main.cancelled == 1
+        assert peer.registry.main.cancelled == 1
         for request_id in (1, 2, 3, 77):  # over, over, itself, never was
             await peer.send(0, 3, "cancel", {"id": request_id})
             assert (await peer.read())[3] == {"cancelled": False}
 
-    converse(script)
 
-
-def test_a_crash_is_internal_tells_nothing_and_harms_no_other_request() -> None:
-    async def script(peer: Peer) -> None:
+async def test_a_crash_is_internal_tells_nothing_and_harms_no_other_request(
+    autojump_clock: MockClock,
+) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await peer.send(0, 2, "search", {"query": "crash"})
@@ -222,25 +207,19 @@ def test_a_crash_is_internal_tells_nothing_and_harms_no_other_request() -> None:
         assert "Traceback" not in str(reply)
         await peer.send(0, 3, "search", {"query": "x"})
         assert (await peer.read())[1] == 3
-        assert peer.memory.main.waiting == 1
-
-    converse(script)
+        assert peer.registry.main.waiting == 1
 
 
-def test_a_group_of_one_error_is_that_error() -> None:
-    from memd_client.errors import QueryEmptyError
-
-    async def script(peer: Peer) -> None:
-        peer.memory.main.failure = ExceptionGroup("from a nursery", [QueryEmptyError("nothing asked")])
+async def test_a_group_of_one_error_is_that_error(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
+        peer.registry.main.failure = ExceptionGroup("from a nursery", [QueryEmptyError("nothing asked")])
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "x"})
         assert code(await peer.read()) == "query_empty"
 
-    converse(script)
 
-
-def test_too_many_requests_are_refused_and_cancel_makes_room() -> None:
-    async def script(peer: Peer) -> None:
+async def test_too_many_requests_are_refused_and_cancel_makes_room(autojump_clock: MockClock) -> None:
+    async with connected(requests_per_connection=2) as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await peer.send(0, 2, "search", {"query": "wait"})
@@ -252,11 +231,10 @@ def test_too_many_requests_are_refused_and_cancel_makes_room() -> None:
         await peer.send(0, 5, "search", {"query": "x"})
         assert (await peer.read())[1] == 5
 
-    converse(script, requests_per_connection=2)
 
+async def test_progress_carries_the_requests_id_and_keeps_its_measure(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
 
-def test_progress_carries_the_requests_id_and_keeps_its_measure() -> None:
-    async def script(peer: Peer) -> None:
         async def chatter(force: bool, progress: Any) -> Any:
             for done in range(1, 1001):
                 progress("text", done, 1000, "x" * 1000)
@@ -264,8 +242,8 @@ def test_progress_carries_the_requests_id_and_keeps_its_measure() -> None:
             progress("vectors", 1, 0, "")
             return await original(force, lambda *_: None)
 
-        original = peer.memory.main.index
-        peer.memory.main.index = chatter  # type: ignore[method-assign]
+        original = peer.registry.main.index
+        peer.registry.main.index = chatter  # type: ignore[method-assign]
         await peer.greet()
         await peer.send(0, 1, "index", {"agent": "main"})
         told = []
@@ -276,23 +254,19 @@ def test_progress_carries_the_requests_id_and_keeps_its_measure() -> None:
         assert all(len(message[2]["detail"]) <= 300 for message in told)
         assert message[3]["agents"][0]["agent"] == "main"
 
-    converse(script)
 
-
-def test_the_requests_of_a_peer_that_left_are_cancelled() -> None:
-    async def script(peer: Peer) -> None:
+async def test_the_requests_of_a_peer_that_left_are_cancelled(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await peer.settle()
         await peer.stream.aclose()
         await peer.settle()
-        assert (peer.memory.main.waiting, peer.memory.main.cancelled) == (0, 1)
-
-    converse(script)
+        assert (peer.registry.main.waiting, peer.registry.main.cancelled) == (0, 1)
 
 
-def test_a_peer_that_never_greets_is_told_and_closed_in_time() -> None:
-    async def script(peer: Peer) -> None:
+async def test_a_peer_that_never_greets_is_told_and_closed_in_time(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         start = trio.current_time()
         await trio.sleep(9)
         await peer.stream.send_all(b"\0\0")  # a byte now and then doesn't help
@@ -301,11 +275,9 @@ def test_a_peer_that_never_greets_is_told_and_closed_in_time() -> None:
         assert await peer.read() is None
         assert trio.current_time() - start == pytest.approx(10)
 
-    converse(script)
 
-
-def test_a_silent_peer_is_told_and_closed() -> None:
-    async def script(peer: Peer) -> None:
+async def test_a_silent_peer_is_told_and_closed(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.greet()
         await trio.sleep(400)
         await peer.send(0, 1, "search", {"query": "x"})
@@ -315,11 +287,9 @@ def test_a_silent_peer_is_told_and_closed() -> None:
         assert await peer.read() is None
         assert trio.current_time() - start == pytest.approx(600)
 
-    converse(script)
 
-
-def test_a_peer_that_waits_for_us_is_not_idle() -> None:
-    async def script(peer: Peer) -> None:
+async def test_a_peer_that_waits_for_us_is_not_idle(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await trio.sleep(5000)
@@ -329,25 +299,21 @@ def test_a_peer_that_waits_for_us_is_not_idle() -> None:
         assert code(await peer.read()) == "idle_timeout"
         assert trio.current_time() - start == pytest.approx(600)
 
-    converse(script)
 
-
-def test_a_draining_connection_lets_requests_end() -> None:
-    async def script(peer: Peer) -> None:
+async def test_a_draining_connection_lets_requests_end(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "pair"})
         await peer.settle()
         peer.connection.drain()
         await trio.sleep(3)
-        peer.memory.main._paired.set()
+        peer.registry.main._paired.set()
         assert (await peer.read())[3]["hits"]
         assert await peer.read() is None
 
-    converse(script)
 
-
-def test_a_draining_connection_stops_what_takes_too_long() -> None:
-    async def script(peer: Peer) -> None:
+async def test_a_draining_connection_stops_what_takes_too_long(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
         await peer.greet()
         await peer.send(0, 1, "search", {"query": "wait"})
         await peer.settle()
@@ -358,14 +324,10 @@ def test_a_draining_connection_stops_what_takes_too_long() -> None:
         assert trio.current_time() - start == pytest.approx(5)
         assert await peer.read() is None
 
-    converse(script)
 
-
-def test_a_reply_msgpack_cannot_carry_is_internal() -> None:
-    async def script(peer: Peer) -> None:
-        peer.memory.sqlite_vec = {1, 2}  # type: ignore[assignment]
+async def test_a_reply_msgpack_cannot_carry_is_internal(autojump_clock: MockClock) -> None:
+    async with connected() as peer:
+        peer.registry.sqlite_vec = {1, 2}  # type: ignore[assignment]
         await peer.greet()
         await peer.send(0, 1, "status", {})
         assert code(await peer.read()) == "internal"
-
-    converse(script)

@@ -1,18 +1,19 @@
-"""What the door counts: every answer by its outcome, every client that was turned away."""
+"""The counts of requests by outcome, and of refused clients."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import trio
 from trio.testing import MockClock, memory_stream_pair
 
-from memd.rpc.call import DaemonFacts
+from memd.agents.registry import AgentRegistry
+from memd.rpc.call import DaemonContext
 from memd.rpc.connection import Connection
 from memd.rpc.limits import Limits
 from memd.system.metrics import Meter
 from memd_client.framing import FrameDecoder, encode_frame
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 from tests.support.sockets import RawClient, ServerThread, short_directory
 
 HELLO = [0, 9999, "hello", {"protocol": 1}]
@@ -24,10 +25,10 @@ def counted(*messages: list[Any]) -> Meter:
 
     async def main() -> None:
         ours, theirs = memory_stream_pair()
-        facts = DaemonFacts("1", 0.0, "/s", limits=Limits(), meter=meter)
+        daemon = DaemonContext("1", 0.0, "/s", limits=Limits(), meter=meter)
         decoder = FrameDecoder()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(Connection(theirs, FakeMemory(), facts).run)
+            nursery.start_soon(Connection(theirs, cast(AgentRegistry, FakeRegistry()), daemon).run)
             for message in messages:
                 await ours.send_all(encode_frame(message))
                 answers: list[Any] = []
@@ -80,7 +81,7 @@ def test_clients_let_in_and_turned_away_are_counted() -> None:
     meter = Meter()
     with short_directory() as directory:
         server = ServerThread(directory / "s", limits=Limits(connections=1, drain_s=0.2))
-        server.facts.meter = meter
+        server.daemon.meter = meter
         with server, RawClient(server.path) as inside:
             inside.send(HELLO)
             inside.read()

@@ -7,7 +7,8 @@ from typing import get_type_hints
 
 import pytest
 
-from memd.rpc.dispatch import HANDLERS, decode_params, error_shape
+from memd.rpc.dispatch import HANDLERS, error_shape
+from memd.rpc.params import decode_params
 from memd_client.errors import BadParamsError, MemdError
 from memd_client.messages import REQUESTS, SearchParams
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memd.rpc.peer import check_peer
+from memd.rpc.server import check_peer
 from memd_client.discovery import peer_uid
 from memd_client.errors import PeerRefusedError
 

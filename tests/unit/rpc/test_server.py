@@ -69,19 +69,19 @@ def test_two_clients_do_not_see_each_other(directory: Path) -> None:
             assert two.read()[2]["code"] == "frame_too_big"
             assert two.read() is None
             assert one.call("search", {"query": "x"}, 2)[1] == 2
-            server.wait_until(lambda: server.facts.connections() == 1)
-        server.wait_until(lambda: server.facts.connections() == 0)
+            server.wait_until(lambda: server.daemon.open_connections == 1)
+        server.wait_until(lambda: server.daemon.open_connections == 0)
         assert server.memory.main.cancelled == 1
 
 
 def test_another_users_process_is_refused(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ServerThread(directory / "s") as server:
-        monkeypatch.setattr("memd.rpc.peer.peer_uid", lambda sock: os.geteuid() + 1)
+        monkeypatch.setattr("memd.rpc.server.peer_uid", lambda sock: os.geteuid() + 1)
         with RawClient(server.path) as client:
             reply = client.read()
             assert (reply[1], reply[2]["code"]) == (0, "peer_refused")
             assert client.read() is None
-        assert server.facts.connections() == 0
+        assert server.daemon.open_connections == 0
 
 
 def test_a_system_that_does_not_say_who_connects_refuses(
@@ -91,7 +91,7 @@ def test_a_system_that_does_not_say_who_connects_refuses(
         raise OSError(errno.EINVAL, "Invalid argument")
 
     with ServerThread(directory / "s") as server:
-        monkeypatch.setattr("memd.rpc.peer.peer_uid", fail)
+        monkeypatch.setattr("memd.rpc.server.peer_uid", fail)
         with RawClient(server.path) as client:
             assert client.read()[2]["code"] == "peer_refused"
 
@@ -102,7 +102,7 @@ def test_a_client_too_many_is_told_and_the_place_is_free_again_later(directory: 
             reply = third.read()
             assert (reply[1], reply[2]["code"]) == (0, "too_many_connections")
             assert third.read() is None
-        server.wait_until(lambda: server.facts.connections() == 0)
+        server.wait_until(lambda: server.daemon.open_connections == 0)
         with RawClient(server.path) as again:
             again.greet()
 
@@ -114,7 +114,7 @@ def test_connections_that_never_greet_give_way_to_those_that_do(directory: Path)
         RawClient(server.path) as silent,
         RawClient(server.path) as also_silent,
     ):
-        server.wait_until(lambda: server.facts.connections() == 3)
+        server.wait_until(lambda: server.daemon.open_connections == 3)
         # when: another comes and greets, then it is served; the eldest of the silent is told to go
         with RawClient(server.path).greet() as newcomer:
             assert newcomer.call("search", {"query": "x"})[2] is None
@@ -137,7 +137,7 @@ def test_a_slow_reader_is_dropped_and_others_are_served(directory: Path) -> None
         for request_id in range(1, 6):
             slow.send([0, request_id, "search", {"query": "big 3000000"}])
         assert quick.call("search", {"query": "x"})[3]["hits"]
-        server.wait_until(lambda: server.facts.connections() == 1)
+        server.wait_until(lambda: server.daemon.open_connections == 1)
         assert quick.call("search", {"query": "x"}, 2)[3]["hits"]
 
 
@@ -149,7 +149,7 @@ def test_a_storm_of_connections_is_survived(directory: Path) -> None:
             if number % 3 == 0:
                 sock.send(encode_frame([0, 1, "hello", {"protocol": 1}])[: number % 20])
             sock.close()
-        server.wait_until(lambda: server.facts.connections() == 0)
+        server.wait_until(lambda: server.daemon.open_connections == 0)
         with RawClient(server.path) as client:
             client.greet()
 
@@ -228,13 +228,13 @@ def test_replies_that_no_client_reads_are_bounded_over_all_connections(directory
         for number, client in enumerate(deaf):
             client.send([0, 1, "search", {"query": f"big {2_000_000 + number}"}])
         server.wait_until(lambda: server.memory.agents["main"].searches >= 12)
-        server.wait_until(lambda: server.facts.connections() <= 6)
+        server.wait_until(lambda: server.daemon.open_connections <= 6)
         # then: those that most waits for are gone, the others and a client that reads are served
-        assert server.facts.backlog.total <= limits.backlog_bytes
+        assert server.daemon.backlog.total <= limits.backlog_bytes
         assert quick.call("search", {"query": "x"})[3]["hits"]
         replies = [client.read() for client in deaf]
-        assert sum(reply is not None for reply in replies) == server.facts.connections() - 1 >= 4
-    assert server.facts.backlog.total == 0
+        assert sum(reply is not None for reply in replies) == server.daemon.open_connections - 1 >= 4
+    assert server.daemon.backlog.total == 0
 
 
 def test_a_client_that_reads_gets_all_however_much_waits(directory: Path) -> None:
@@ -248,4 +248,4 @@ def test_a_client_that_reads_gets_all_however_much_waits(directory: Path) -> Non
             client.send([0, request_id, "search", {"query": "big 1500000"}])
         replies = [client.read() for _ in range(1, 20)]
         assert sorted(reply[1] for reply in replies) == list(range(1, 20))
-        server.wait_until(lambda: server.facts.backlog.total == 0)
+        server.wait_until(lambda: server.daemon.backlog.total == 0)

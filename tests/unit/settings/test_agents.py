@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.agents.reload import keep_last_good
 from memd.settings.agents import OpenClawHome, agent_id_of, load_home
+from memd.settings.reload import keep_last_good
 from memd.settings.schema import ProviderEntry
 from tests.unit.settings.resolving import HOME, STATE, problems_of, resolved, resolved_search
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from memd.agents.reload import InForce, changed_keys, keep_last_good
 from memd.settings.agents import AgentConfig, OpenClawHome, load_settings
 from memd.settings.fields import settings_of
 from memd.settings.lifecycle import Life
 from memd.settings.memd_toml import MemdToml, read_daemon_settings
 from memd.settings.names import REFUSED_AGENT, REFUSED_DEFAULTS, REFUSED_SEARCH, refused_keys
+from memd.settings.reload import CurrentSettings, changed_keys, keep_last_good
 from memd.settings.schema import MemorySearch
 from tests.support.own_settings import SAMPLES, SIBLINGS, nested, set_at, toml_text
 from tests.unit.settings import resolving
@@ -250,7 +250,7 @@ def test_a_bad_memd_toml_keeps_the_last_good_settings_of_agents(tmp_path: Path, 
 
 def test_the_log_names_settings_of_life_that_change() -> None:
     before, after = (
-        InForce(home, read_daemon_settings(MemdToml(TOML, {}))[0])
+        CurrentSettings(home, read_daemon_settings(MemdToml(TOML, {}))[0])
         for home in (resolved(), resolved(toml="agents.work.facts.recallLimit = 9\n"))
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.notes.daily import MOST_BYTES, clean_entry, day_of, is_key
 from memd.rpc.call import Call
-from memd.rpc.checks import wrong
+from memd.rpc.params import wrong
 from memd_client.notes import AppendNoteParams, AppendNoteReply
 
 
@@ -16,7 +16,7 @@ async def handle(call: Call, params: AppendNoteParams) -> AppendNoteReply:
         raise wrong("append_note", "date", "must be a day as YYYY-MM-DD")
     if params.key is not None and not is_key(params.key):
         raise wrong("append_note", "key", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
-    return await call.life(params.agent).notes.append_note(params, day)
+    return await call.lifecycle(params.agent).notes.append_note(params, day)
 
 
 def _check_text(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.notes.session_kinds import KINDS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_projects, check_word, wrong
+from memd.rpc.params import check_projects, check_word, wrong
 from memd_client.tooling import CallToolParams, CallToolReply
 
 
@@ -14,4 +14,4 @@ async def handle(call: Call, params: CallToolParams) -> CallToolReply:
     check_projects("call_tool", params.active_projects)
     if params.deadline_ms is not None and params.deadline_ms < 1:
         raise wrong("call_tool", "deadline_ms", "must be at least 1")
-    return await call.life(params.agent).tools.call(params)
+    return await call.lifecycle(params.agent).tools.call(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import wrong
+from memd.rpc.params import wrong
 from memd_client.facts import CaptureFromParams, CaptureFromReply
 
 MAX_MESSAGES = 1_000
@@ -14,4 +14,4 @@ async def handle(call: Call, params: CaptureFromParams) -> CaptureFromReply:
     """Return what was kept, and why the rest was not."""
     if len(params.messages) > MAX_MESSAGES:
         raise wrong("capture_from", "messages", f"may hold at most {MAX_MESSAGES}")
-    return await call.life(params.agent).facts.capture(params)
+    return await call.lifecycle(params.agent).facts.capture(params)

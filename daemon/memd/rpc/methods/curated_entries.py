@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import check_projects, check_word, wrong
+from memd.rpc.params import check_projects, check_word, wrong
 from memd.sync.listing import DEFAULT_LIMITS, LISTED_FILES
 from memd_client.messages import CuratedEntriesParams, CuratedEntriesReply
 
@@ -18,4 +18,4 @@ async def handle(call: Call, params: CuratedEntriesParams) -> CuratedEntriesRepl
         raise wrong("curated_entries", "limit", f"must be from 1 to {MAX_ENTRIES}")
     if params.paths is not None and not set(params.paths) <= set(LISTED_FILES):
         raise wrong("curated_entries", "paths", f"must be among {', '.join(LISTED_FILES)}")
-    return await call.memory.agent(params.agent).curated_entries(params)
+    return await call.registry.agent(params.agent).curated_entries(params)

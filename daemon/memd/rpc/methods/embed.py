@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import check_word, wrong
+from memd.rpc.params import check_word, wrong
 from memd_client.messages import EmbedParams, EmbedReply
 
 KINDS = ("query", "document")
@@ -14,4 +14,4 @@ async def handle(call: Call, params: EmbedParams) -> EmbedReply:
     check_word("embed", "kind", params.kind, KINDS)
     if not params.texts:
         raise wrong("embed", "texts", "must hold at least one text")
-    return await call.memory.agent(params.agent).embed(params)
+    return await call.registry.agent(params.agent).embed(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import check_count, wrong
+from memd.rpc.params import check_count, wrong
 from memd_client.facts import FactsParams, FactsReply
 
 MAX_FACTS = 1_000
@@ -15,4 +15,4 @@ async def handle(call: Call, params: FactsParams) -> FactsReply:
     check_count("facts", "offset", params.offset)
     if not 1 <= params.limit <= MAX_FACTS:
         raise wrong("facts", "limit", f"must be from 1 to {MAX_FACTS}")
-    return await call.life(params.agent).facts.list_all(params)
+    return await call.lifecycle(params.agent).facts.list_all(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import check_count, wrong
+from memd.rpc.params import check_count, wrong
 from memd_client.messages import FilesParams, FilesReply
 
 MAX_FILES = 1_000
@@ -19,4 +19,4 @@ async def handle(call: Call, params: FilesParams) -> FilesReply:
         raise wrong("files", "limit", f"must be from 1 to {MAX_FILES}")
     if params.sources is not None and (not params.sources or not set(params.sources) <= set(SOURCES)):
         raise wrong("files", "sources", f"must be one or more of {', '.join(SOURCES)}")
-    return await call.memory.agent(params.agent).files(params)
+    return await call.registry.agent(params.agent).files(params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memd.lifecycle.flush.check import ACCESSES
 from memd.lifecycle.notes.session_kinds import KINDS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_count, check_filled, check_word
+from memd.rpc.params import check_count, check_filled, check_word
 from memd_client.sessions import FlushCheckParams, FlushCheckReply
 
 FIGURES = (
@@ -24,4 +24,4 @@ async def handle(call: Call, params: FlushCheckParams) -> FlushCheckReply:
         check_count("flush_check", name, getattr(params, name))
     check_word("flush_check", "kind", params.kind, KINDS)
     check_word("flush_check", "workspace_access", params.workspace_access, ACCESSES)
-    return await call.life(params.agent).flushes.check(params)
+    return await call.lifecycle(params.agent).flushes.check(params)

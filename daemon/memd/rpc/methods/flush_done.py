@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import check_count, check_filled
+from memd.rpc.params import check_count, check_filled
 from memd_client.sessions import FlushDoneParams, FlushDoneReply
 
 
@@ -11,4 +11,4 @@ async def handle(call: Call, params: FlushDoneParams) -> FlushDoneReply:
     """Record the cycle as done, start a sync and don't wait for it."""
     check_filled("flush_done", "session_key", params.session_key)
     check_count("flush_done", "compaction_count", params.compaction_count)
-    return await call.life(params.agent).flushes.done(params)
+    return await call.lifecycle(params.agent).flushes.done(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import wrong
+from memd.rpc.params import wrong
 from memd_client.messages import GetParams, GetReply
 
 
@@ -13,4 +13,4 @@ async def handle(call: Call, params: GetParams) -> GetReply:
         raise wrong("get", "from_line", "must be at least 1")
     if params.lines is not None and params.lines < 1:
         raise wrong("get", "lines", "must be at least 1")
-    return await call.memory.agent(params.agent).get(params)
+    return await call.registry.agent(params.agent).get(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import check_filled, check_word, wrong
+from memd.rpc.params import check_filled, check_word, wrong
 from memd_client.facts import CATEGORIES, MemoryEditParams, MemoryEditReply
 
 
@@ -14,4 +14,4 @@ async def handle(call: Call, params: MemoryEditParams) -> MemoryEditReply:
     if params.importance is not None and not 0 <= params.importance <= 1:
         raise wrong("memory_edit", "importance", "must be from 0 to 1")
     check_word("memory_edit", "category", params.category, CATEGORIES)
-    return await call.life(params.agent).facts.edit(params)
+    return await call.lifecycle(params.agent).facts.edit(params)

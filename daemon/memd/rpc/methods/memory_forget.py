@@ -12,4 +12,4 @@ async def handle(call: Call, params: MemoryForgetParams) -> MemoryForgetReply:
     given = [value for value in (params.id, params.query) if value is not None]
     if len(given) != 1 or not given[0].strip():
         raise BadParamsError("memory_forget: give `id` or `query`, one of them", data={"field": "id"})
-    return await call.life(params.agent).facts.forget(params)
+    return await call.lifecycle(params.agent).facts.forget(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import wrong
+from memd.rpc.params import wrong
 from memd_client.facts import MemoryRecallParams, MemoryRecallReply
 
 MAX_FACTS = 10_000
@@ -16,4 +16,4 @@ async def handle(call: Call, params: MemoryRecallParams) -> MemoryRecallReply:
         raise wrong("memory_recall", "limit", f"must be from 1 to {MAX_FACTS}")
     if not 0 <= params.min_score <= 1:
         raise wrong("memory_recall", "min_score", "must be from 0 to 1")
-    return await call.life(params.agent).facts.recall(params)
+    return await call.lifecycle(params.agent).facts.recall(params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.facts.lines import ID_LETTERS, LAST_MS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_filled, check_word, wrong
+from memd.rpc.params import check_filled, check_word, wrong
 from memd_client.facts import CATEGORIES, MemoryStoreParams, MemoryStoreReply
 
 
@@ -20,4 +20,4 @@ async def handle(call: Call, params: MemoryStoreParams) -> MemoryStoreReply:
         raise wrong("memory_store", "created_ms", "must be a moment from 1970 to 9999 in milliseconds")
     if params.vector is not None and len(params.vector) < 4:
         raise wrong("memory_store", "vector", "must be float32 numbers")
-    return await call.life(params.agent).facts.store(params)
+    return await call.lifecycle(params.agent).facts.store(params)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
-from memd.rpc.asking import ask_agents
 from memd.rpc.call import Call
-from memd.rpc.counting import counted, measured
+from memd.rpc.each_agent import load_statuses
+from memd.rpc.metrics import counted, measured
 from memd.system.metrics import BOUNDS
 from memd_client.messages import MetricsParams, MetricsReply
 
@@ -17,11 +15,11 @@ async def handle(call: Call, params: MetricsParams) -> MetricsReply:
     An agent that fails or hangs has no figures but that it isn't up.
     """
     daemon = call.daemon
-    agents = await ask_agents(call.memory.agents)
+    agents = await load_statuses(call.registry.agents)
     return MetricsReply(
         version=daemon.version,
         pid=daemon.pid,
-        uptime_ms=int((time.monotonic() - daemon.started) * 1000),
+        uptime_ms=daemon.uptime_ms,
         bounds=list(BOUNDS),
-        metrics=[*counted(daemon.meter), *measured(call.memory, daemon, agents)],
+        metrics=[*counted(daemon.meter), *measured(call.registry, daemon, agents)],
     )

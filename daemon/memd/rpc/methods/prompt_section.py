@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.notes.session_kinds import CITATION_MODES, KINDS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_word
+from memd.rpc.params import check_word
 from memd_client.tooling import PromptSectionParams, PromptSectionReply
 
 
@@ -12,4 +12,4 @@ async def handle(call: Call, params: PromptSectionParams) -> PromptSectionReply:
     """Return the section for the tools a model has; empty without any, or where the agent's memory is turned off."""
     check_word("prompt_section", "citations", params.citations, CITATION_MODES)
     check_word("prompt_section", "session_kind", params.session_kind, KINDS)
-    return call.life(params.agent).tools.prompt_section(params)
+    return call.lifecycle(params.agent).tools.prompt_section(params)

@@ -8,4 +8,4 @@ from memd_client.facts import RecallForParams, RecallForReply
 
 async def handle(call: Call, params: RecallForParams) -> RecallForReply:
     """Return the block, or why there is none."""
-    return await call.life(params.agent).facts.recall_for(params)
+    return await call.lifecycle(params.agent).facts.recall_for(params)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memd.rpc.call import AgentMemory, Call, ProgressSink
+from memd.agents.agent import Agent
+from memd.rpc.call import Call, ProgressSink
 from memd.rpc.each_agent import ask_each, not_indexed
 from memd_client.messages import IndexedAgent, ResetParams, ResetReply
 
@@ -13,7 +14,7 @@ async def handle(call: Call, params: ResetParams) -> ResetReply:
     Searches that come meanwhile wait until the empty index is open, and find then what is in it again already.
     """
 
-    async def ask(agent: AgentMemory, progress: ProgressSink) -> IndexedAgent:
+    async def ask(agent: Agent, progress: ProgressSink) -> IndexedAgent:
         return await agent.reset(params.vectors, progress)
 
     return ResetReply(await ask_each(call, params.agent, ask, not_indexed))

@@ -6,11 +6,12 @@ from dataclasses import fields
 
 import trio
 
+from memd.agents.agent import Agent
 from memd.rpc.agent_hits import merged_hits
-from memd.rpc.call import AgentMemory, Call
-from memd.rpc.checks import check_search, wrong
-from memd.rpc.counting import count_reply
+from memd.rpc.call import Call
 from memd.rpc.each_agent import problem_at
+from memd.rpc.metrics import count_reply
+from memd.rpc.params import check_search, wrong
 from memd.search.service import DEADLINE_SLACK_S
 from memd_client.errors import DeadlineExceededError, QueryEmptyError
 from memd_client.messages import (
@@ -43,10 +44,10 @@ async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
     agents = _agents_of(call, params.agents)
     if not params.query.strip():
         raise QueryEmptyError("the query is empty")
-    most = params.max_results or call.memory.agent(None).config.settings.query.max_results
+    most = params.max_results or call.registry.agent(None).config.settings.query.max_results
     replies: dict[str, Outcome] = {}
 
-    async def search(agent: AgentMemory) -> None:
+    async def search(agent: Agent) -> None:
         try:
             replies[agent.agent_id] = await _search_one(call, agent, params, most, started)
         except Exception as error:  # noqa: BLE001 - logged there; one agent's failure is not the others'
@@ -63,22 +64,22 @@ async def handle(call: Call, params: SearchAgentsParams) -> SearchAgentsReply:
     )
 
 
-def _agents_of(call: Call, named: list[str] | None) -> dict[str, AgentMemory]:
+def _agents_of(call: Call, named: list[str] | None) -> dict[str, Agent]:
     """Return the agents named, each once, or all whose memory is on."""
     if named is None:
-        return {key: agent for key, agent in call.memory.agents.items() if agent.config.settings.enabled}
-    found = [call.memory.agent(each) for each in named]
+        return {key: agent for key, agent in call.registry.agents.items() if agent.config.settings.enabled}
+    found = [call.registry.agent(each) for each in named]
     return {agent.agent_id: agent for agent in found}
 
 
 async def _search_one(
-    call: Call, agent: AgentMemory, params: SearchAgentsParams, most: int, started: float
+    call: Call, agent: Agent, params: SearchAgentsParams, most: int, started: float
 ) -> SearchReply:
-    """Search one agent's memory once a turn at searching comes, within the one deadline of all."""
+    """Search one agent's memory once it gets a slot, within the one deadline of all."""
     deadline_ms = params.deadline_ms
     limit_s = AGENT_TIMEOUT_S if deadline_ms is None else deadline_ms / 1000 + DEADLINE_SLACK_S
     with trio.move_on_at(started + limit_s):
-        async with call.turn("search"):
+        async with call.slot("search"):
             spent_ms = int((trio.current_time() - started) * 1000)
             left_ms = None if deadline_ms is None else max(1, deadline_ms - spent_ms)
             given = {name: getattr(params, name) for name in SHARED}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import check_filled, check_word
+from memd.rpc.params import check_filled, check_word
 from memd_client.notes import SessionEndedParams, SessionEndedReply
 
 REASONS = ("new", "reset")
@@ -13,7 +13,9 @@ async def handle(call: Call, params: SessionEndedParams) -> SessionEndedReply:
     """Keep the end of a session."""
     check_filled("session_ended", "session_key", params.session_key)
     check_word("session_ended", "reason", params.reason, REASONS)
-    life = call.life(params.agent)
-    noted = await life.notes.session_ended(params)
-    await life.flushes.forget(params.session_key)  # the next session under this key has flushes of its own
+    lifecycle = call.lifecycle(params.agent)
+    noted = await lifecycle.notes.session_ended(params)
+    await lifecycle.flushes.forget(
+        params.session_key
+    )  # the next session under this key has flushes of its own
     return noted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.notes.session_kinds import KINDS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_filled, check_word, wrong
+from memd.rpc.params import check_filled, check_word, wrong
 from memd_client.sessions import SessionStartedParams, SessionStartedReply
 
 MOST_CHARACTERS = 1_000_000
@@ -18,4 +18,4 @@ async def handle(call: Call, params: SessionStartedParams) -> SessionStartedRepl
     for name, least in (("max_file_characters", 1), ("max_characters", 0)):
         if not least <= getattr(params, name) <= MOST_CHARACTERS:
             raise wrong("session_started", name, f"must be from {least} to {MOST_CHARACTERS}")
-    return await call.life(params.agent).startup.begin(params)
+    return await call.lifecycle(params.agent).startup.begin(params)

@@ -8,5 +8,5 @@ from memd_client.messages import ShowParams, ShowReply
 
 async def handle(call: Call, params: ShowParams) -> ShowReply:
     """Return where the page is."""
-    agent = None if params.agent is None else call.memory.agent(params.agent).agent_id
+    agent = None if params.agent is None else call.registry.agent(params.agent).agent_id
     return await call.daemon.show(agent)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import trio
 
-from memd.rpc.asking import ask_agents, rss_bytes
+from memd.agents.status import model_status
 from memd.rpc.call import Call
+from memd.rpc.each_agent import load_statuses
+from memd.rpc.metrics import rss_bytes
 from memd_client.messages import StatusParams, StatusReply
 
 
@@ -18,7 +19,7 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
     An agent that fails or hangs is reported with its problem, and costs the others nothing.
     """
     named = params.agent
-    wanted = dict(call.memory.agents) if named is None else {named: call.memory.agent(named)}
+    wanted = dict(call.registry.agents) if named is None else {named: call.registry.agent(named)}
     installation: dict[str, Any] | None = None
 
     async def examine() -> None:
@@ -28,24 +29,25 @@ async def handle(call: Call, params: StatusParams) -> StatusReply:
     async with trio.open_nursery() as nursery:
         if params.deep and named is None:
             nursery.start_soon(examine)
-        agents = await ask_agents(wanted, deep=params.deep)
+        agents = await load_statuses(wanted, deep=params.deep)
+    registry, daemon = call.registry, call.daemon
     return StatusReply(
-        version=call.daemon.version,
-        pid=call.daemon.pid,
-        uptime_ms=int((time.monotonic() - call.daemon.started) * 1000),
-        socket=call.daemon.socket,
-        state_dir=str(call.memory.state_dir),
-        config_path=str(call.memory.config_path),
+        version=daemon.version,
+        pid=daemon.pid,
+        uptime_ms=daemon.uptime_ms,
+        socket=daemon.socket,
+        state_dir=str(registry.state_dir),
+        config_path=str(registry.config_path),
         rss_bytes=rss_bytes(),
-        connections=call.daemon.connections(),
-        sqlite_vec=call.memory.sqlite_vec,
-        models=call.memory.models(),
+        connections=daemon.open_connections,
+        sqlite_vec=registry.sqlite_vec,
+        models=[model_status(row) for row in registry.models.status()],
         agents=agents,
-        problems=call.memory.problems(),
-        downloads=call.memory.downloads(),
-        accounts=call.memory.accounts(),
-        memory=call.memory.memory(),
-        tokens_today=call.memory.tokens_today,
-        token_budget=call.memory.token_budget,
+        problems=registry.problems(),
+        downloads=registry.downloads.status(),
+        accounts=registry.accounts.status(),
+        memory=registry.memory_status(),
+        tokens_today=registry.accounts.tokens_today,
+        token_budget=registry.accounts.daily_budget,
         installation=installation,
     )

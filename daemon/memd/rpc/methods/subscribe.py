@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memd.rpc.call import Call
-from memd.rpc.checks import wrong
+from memd.rpc.params import wrong
 from memd.system.events import EVENTS, KINDS
 from memd_client.messages import SubscribeParams, SubscribeReply
 
@@ -16,7 +16,7 @@ async def handle(call: Call, params: SubscribeParams) -> SubscribeReply:
     kinds = set(KINDS if params.kinds is None else params.kinds)
     if not kinds or not kinds <= KINDS.keys():
         raise wrong("subscribe", "kinds", f"must be one or more of {', '.join(KINDS)}")
-    agent = None if params.agent is None else call.memory.agent(params.agent).agent_id
+    agent = None if params.agent is None else call.registry.agent(params.agent).agent_id
     unsent = 0
     with EVENTS.listen(agent, kinds) as listening:
         while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memd.lifecycle.tools.definitions import SHAPES, TOOLS
 from memd.rpc.call import Call
-from memd.rpc.checks import check_word, wrong
+from memd.rpc.params import check_word, wrong
 from memd_client.tooling import ToolsParams, ToolsReply
 
 
@@ -13,4 +13,4 @@ async def handle(call: Call, params: ToolsParams) -> ToolsReply:
     check_word("tools", "shape", params.shape, SHAPES)
     if not set(params.include or ()) <= set(TOOLS):
         raise wrong("tools", "include", f"may hold {', '.join(TOOLS)}")
-    return call.life(params.agent).tools.definitions(params)
+    return call.lifecycle(params.agent).tools.definitions(params)

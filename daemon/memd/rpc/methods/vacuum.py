@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memd.rpc.call import AgentMemory, Call, ProgressSink
+from memd.agents.agent import Agent
+from memd.rpc.call import Call, ProgressSink
 from memd.rpc.each_agent import ask_each
 from memd_client.messages import Problem, VacuumedAgent, VacuumParams, VacuumReply
 
@@ -10,7 +11,7 @@ from memd_client.messages import Problem, VacuumedAgent, VacuumParams, VacuumRep
 async def handle(call: Call, params: VacuumParams) -> VacuumReply:
     """Remove vectors that nothing needs and give free room back; searches and writes go on meanwhile."""
 
-    async def ask(agent: AgentMemory, progress: ProgressSink) -> VacuumedAgent:
+    async def ask(agent: Agent, progress: ProgressSink) -> VacuumedAgent:
         progress("vacuum", 0, 0, "")
         return await agent.vacuum()
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import trio
 from trio.testing import MockClock
 
-from memd.rpc.call import Call, DaemonFacts
-from tests.support.memory import FakeMemory
+from memd.agents.registry import AgentRegistry
+from memd.rpc.call import Call, DaemonContext
+from tests.support.registry import FakeRegistry
 
 T = TypeVar("T")
 
@@ -24,17 +25,17 @@ def run(handling: Coroutine[Any, Any, T]) -> T:
     return trio.run(main, clock=MockClock(autojump_threshold=0))
 
 
-def call_of(memory: FakeMemory | None = None, told: list[tuple[Any, ...]] | None = None) -> Call:
+def call_of(registry: FakeRegistry | None = None, told: list[tuple[Any, ...]] | None = None) -> Call:
     """Return a call; progress goes to `told`."""
 
     def progress(stage: str, done: int, total: int, detail: str) -> None:
         if told is not None:
             told.append((stage, done, total, detail))
 
-    facts = DaemonFacts(version="9.9", started=time.monotonic(), socket="/run/s", open_connections=3)
+    daemon = DaemonContext(version="9.9", started=time.monotonic(), socket="/run/s", open_connections=3)
     return Call(
-        memory=memory or FakeMemory(),
-        daemon=facts,
+        registry=cast(AgentRegistry, registry or FakeRegistry()),
+        daemon=daemon,
         progress=progress,
         cancel=lambda request_id: request_id == 5,
         notify=lambda method, params: True,

@@ -1,4 +1,4 @@
-"""A call whose agent lives with a scripted memory: for methods that ask the agent's life."""
+"""A call that reaches an agent over a scripted host: for methods that use the agent's lifecycle."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ class Living:
         self.flushes = Flushes(self.host, lambda: NOON_MS)
         self.startup = Startup(self.host, lambda: NOON_MS)
 
-    def life(self, agent: str | None) -> Living:
-        """Return the life of the one agent there is."""
+    def lifecycle(self, agent: str | None) -> Living:
+        """Return the lifecycle of the one agent there is."""
         if agent not in (None, self.host.agent_id):
             raise AgentUnknownError(f"there is no agent {agent}")
         return self
 
 
 def living_call(host: ScriptedHost) -> Call:
-    """Return a call that reaches the life of one agent, and nothing else."""
-    return cast(Call, cast(Any, SimpleNamespace(life=Living(host).life)))
+    """Return a call that reaches the lifecycle of one agent, and nothing else."""
+    return cast(Call, cast(Any, SimpleNamespace(lifecycle=Living(host).lifecycle)))
 
 
 class AskedFacts:
-    """A call, the life it leads to and its facts in one; remembers what they were asked, and of which agent."""
+    """A call, the lifecycle it leads to and its facts in one; remembers what they were asked, and of which agent."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
         self.agents: list[str | None] = []
         self.facts = self
 
-    def life(self, agent: str | None) -> AskedFacts:
-        """Return the life of any agent."""
+    def lifecycle(self, agent: str | None) -> AskedFacts:
+        """Return the lifecycle of any agent."""
         self.agents.append(agent)
         return self
 

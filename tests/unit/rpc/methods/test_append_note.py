@@ -62,7 +62,7 @@ class Home:
 
     def ask(self, **params: Any) -> AppendNoteReply:
         """Return the reply to a request, as the daemon would give it."""
-        call = cast(Any, SimpleNamespace(life=lambda _: SimpleNamespace(notes=self.notes())))
+        call = cast(Any, SimpleNamespace(lifecycle=lambda _: SimpleNamespace(notes=self.notes())))
         return trio.run(append_note.handle, call, AppendNoteParams(**params))
 
     def text(self, path: str) -> str:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from memd.rpc.methods import call_tool
-from memd_client.errors import BadParamsError
 from memd_client.tooling import CallToolParams
 from tests.unit.lifecycle.scripted_host import ScriptedHost, found, hit
 from tests.unit.rpc.methods.calling import run
@@ -29,17 +25,3 @@ def test_a_models_mistake_is_no_error(tmp_path: Path) -> None:
     reply = run(call_tool.handle(living_call(ScriptedHost(tmp_path)), CallToolParams("nothing", 5)))
 
     assert not reply.ok
-
-
-@pytest.mark.parametrize(
-    ("params", "field"),
-    [
-        ({"session_kind": "crowd"}, "session_kind"),
-        ({"deadline_ms": 0}, "deadline_ms"),
-        ({"active_projects": [""]}, "active_projects"),
-    ],
-)
-def test_a_callers_mistake_is_named(tmp_path: Path, params: dict[str, Any], field: str) -> None:
-    call = living_call(ScriptedHost(tmp_path))
-    with pytest.raises(BadParamsError, match=f"`{field}`"):
-        run(call_tool.handle(call, CallToolParams("memory_search", {"query": "x"}, **params)))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from memd.rpc.methods import embed
-from memd_client.errors import BadParamsError
 from memd_client.messages import EmbedParams
 from tests.unit.rpc.methods.calling import call_of, run
 
@@ -13,10 +10,3 @@ from tests.unit.rpc.methods.calling import call_of, run
 def test_every_text_gets_a_vector() -> None:
     reply = run(embed.handle(call_of(), EmbedParams(texts=["a", "b"], kind="query")))
     assert (reply.count, len(reply.vectors)) == (2, 2 * reply.dims * 4)
-
-
-def test_nothing_to_embed_and_an_unknown_kind_are_named() -> None:
-    with pytest.raises(BadParamsError, match="`texts`"):
-        run(embed.handle(call_of(), EmbedParams(texts=[])))
-    with pytest.raises(BadParamsError, match="query, document"):
-        run(embed.handle(call_of(), EmbedParams(texts=["a"], kind="poem")))

@@ -9,7 +9,7 @@ import pytest
 from memd.rpc.methods import index
 from memd_client.errors import AgentUnknownError, MemoryDisabledError
 from memd_client.messages import IndexParams
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
 
@@ -34,7 +34,7 @@ def test_one_agent_is_synced_alone() -> None:
     [(MemoryDisabledError("off for main"), "memory_disabled"), (OSError("secret"), "internal")],
 )
 def test_of_all_agents_one_failure_is_a_row_and_the_others_go_on(failure: Exception, code: str) -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.failure = failure
     first, second = run(index.handle(call_of(memory), IndexParams())).agents
     assert first.error is not None
@@ -45,7 +45,7 @@ def test_of_all_agents_one_failure_is_a_row_and_the_others_go_on(failure: Except
 
 
 def test_the_failure_of_the_agent_named_is_the_replys() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.failure = MemoryDisabledError("off")
     with pytest.raises(MemoryDisabledError):
         run(index.handle(call_of(memory), IndexParams(agent="main")))

@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 
 from memd.rpc.call import Call
-from memd.rpc.counting import count_reply, count_request
 from memd.rpc.methods import metrics
+from memd.rpc.metrics import count_reply, count_request
 from memd.system.metrics import FAMILIES, OTHER, Meter
 from memd_client.errors import IndexIOError
 from memd_client.messages import Degraded, MetricsParams, MetricsReply, Pending, SearchReply
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
 FOUND = SearchReply("main", [], "hybrid", None, False, 1.0, "local", "minilm", 1, Pending())
 
 
-def counting(memory: FakeMemory | None = None, max_values: int = 100) -> Call:
+def counting(memory: FakeRegistry | None = None, max_values: int = 100) -> Call:
     """Return a call whose meter is its own."""
     call = call_of(memory)
     call.daemon.meter = Meter(max_values)
@@ -97,7 +97,7 @@ def test_what_has_a_value_now_is_measured_when_it_is_asked_for() -> None:
 
 
 def test_an_agent_that_fails_is_down_and_the_others_are_measured() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.failure = IndexIOError("disk full")
 
     reply = ask(counting(memory))

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from memd.rpc.methods import prompt_section
-from memd_client.errors import BadParamsError
 from memd_client.tooling import PromptSectionParams
 from tests.unit.lifecycle.scripted_host import ScriptedHost
 from tests.unit.rpc.methods.calling import run
@@ -22,11 +18,3 @@ def test_the_reply_says_whether_places_are_named(tmp_path: Path) -> None:
 
     assert (reply.agent, reply.citations) == ("main", "off")
     assert reply.text.startswith("## Memory\n")
-
-
-@pytest.mark.parametrize(
-    ("params", "field"), [({"citations": "maybe"}, "citations"), ({"session_kind": "crowd"}, "session_kind")]
-)
-def test_what_isnt_known_is_named(tmp_path: Path, params: dict[str, Any], field: str) -> None:
-    with pytest.raises(BadParamsError, match=f"`{field}`"):
-        run(prompt_section.handle(living_call(ScriptedHost(tmp_path)), PromptSectionParams(**params)))

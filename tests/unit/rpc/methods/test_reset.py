@@ -5,15 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memd.rpc.methods import reset
-from memd_client.errors import AgentUnknownError, IndexIOError
+from memd_client.errors import IndexIOError
 from memd_client.messages import ResetParams
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
-
-
-def test_an_agent_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(AgentUnknownError):
-        run(reset.handle(call_of(), ResetParams(agent="nobody")))
 
 
 def test_the_vectors_go_where_that_is_wanted() -> None:
@@ -22,7 +17,7 @@ def test_the_vectors_go_where_that_is_wanted() -> None:
 
 
 def test_an_agents_failure_is_the_replys_or_its_rows() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.failure = IndexIOError("the disk is full")
     with pytest.raises(IndexIOError):
         run(reset.handle(call_of(memory), ResetParams(agent="main")))

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
 import trio
 
+from memd.agents.agent import Agent
+from memd.rpc.agent_hits import merged_hits
 from memd.rpc.methods import search_agents
 from memd_client.errors import AgentUnknownError, BadParamsError, IndexIOError, QueryEmptyError
-from memd_client.messages import SearchAgentsParams
-from tests.support.memory import FakeAgent, FakeMemory
+from memd_client.messages import Hit, Pending, SearchAgentsParams, SearchReply
+from tests.support.registry import FakeAgent, FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
 
@@ -36,7 +39,7 @@ def test_the_hits_of_all_agents_say_whose_they_are() -> None:
 
 
 def test_the_agents_named_are_searched_once_each_in_their_order() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     params = SearchAgentsParams(query="tea", agents=["other", "main", "other"], max_results=1)
 
     reply = run(search_agents.handle(call_of(memory), params))
@@ -47,7 +50,7 @@ def test_the_agents_named_are_searched_once_each_in_their_order() -> None:
 
 
 def test_a_file_that_two_agents_share_is_one_hit() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.other.config = replace(memory.other.config, workspace=memory.main.config.workspace)
 
     params = SearchAgentsParams(query="tea")
@@ -58,7 +61,7 @@ def test_a_file_that_two_agents_share_is_one_hit() -> None:
 
 
 def test_an_agent_whose_memory_is_off_is_left_out_unless_it_is_named() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     _turn_off(memory.other)
 
     reply = run(search_agents.handle(call_of(memory), SearchAgentsParams(query="tea")))
@@ -78,7 +81,7 @@ def test_an_agent_whose_memory_is_off_is_left_out_unless_it_is_named() -> None:
     ],
 )
 def test_an_agents_failure_is_its_row_and_the_others_answer(failure: Exception, code: str) -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.failure = failure
 
     reply = run(search_agents.handle(call_of(memory), SearchAgentsParams(query="tea")))
@@ -92,7 +95,7 @@ def test_an_agents_failure_is_its_row_and_the_others_answer(failure: Exception, 
 
 @pytest.mark.parametrize("deadline_ms", [None, 500])
 def test_an_agent_that_hangs_is_given_up_and_costs_no_other_its_hits(deadline_ms: int | None) -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.hang_search = True
     params = SearchAgentsParams(query="tea", deadline_ms=deadline_ms)
 
@@ -105,7 +108,7 @@ def test_an_agent_that_hangs_is_given_up_and_costs_no_other_its_hits(deadline_ms
 
 
 def test_time_spent_waiting_for_a_turn_counts_against_the_one_deadline() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
 
     @asynccontextmanager
     async def turn(method: str) -> AsyncIterator[None]:
@@ -113,7 +116,7 @@ def test_time_spent_waiting_for_a_turn_counts_against_the_one_deadline() -> None
         await trio.sleep(0.3)
         yield
 
-    call = replace(call_of(memory), turn=turn)
+    call = replace(call_of(memory), slot=turn)
     run(search_agents.handle(call, SearchAgentsParams(query="tea", deadline_ms=500, agents=["main"])))
 
     assert memory.main.asked is not None
@@ -121,7 +124,7 @@ def test_time_spent_waiting_for_a_turn_counts_against_the_one_deadline() -> None
 
 
 def test_the_other_parameters_are_those_of_each_agents_search() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     given: dict[str, Any] = {
         "min_score": 0.2,
         "sources": ["memory"],
@@ -150,9 +153,90 @@ def test_the_other_parameters_are_those_of_each_agents_search() -> None:
 def test_a_request_that_is_wrong_is_refused_before_anything_is_searched(
     error: type[Exception], params: SearchAgentsParams
 ) -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
 
     with pytest.raises(error):
         run(search_agents.handle(call_of(memory), params))
 
     assert memory.main.searches == 0
+
+
+def _hit(path: str, score: float, source: str = "memory") -> Hit:
+    """Return a hit."""
+    return Hit(path, 1, 3, score, None, None, path, source, path)
+
+
+def _reply(*hits: Hit, mode: str = "hybrid", space: str = "a") -> SearchReply:
+    """Return what an agent's search answered."""
+    return SearchReply("", list(hits), mode, None, not hits, 1.0, "p", "m", 1, Pending(), space=space)
+
+
+A, B = FakeAgent("a"), FakeAgent("b")
+LOW = _reply(_hit("a1", 0.5), _hit("a2", 0.4))
+HIGH = _hit("b1", 0.9), _hit("b2", 0.8)
+BY_SCORE, BY_RANK = ["b1", "b2", "a1", "a2"], ["a1", "b1", "a2", "b2"]
+
+
+def merged(*searched: tuple[FakeAgent, SearchReply], most: int = 10) -> list[Hit]:
+    """Return the merged hits of agents."""
+    return merged_hits([(cast(Agent, agent), reply) for agent, reply in searched], most)
+
+
+def _paths(first: SearchReply, second: SearchReply, other: FakeAgent = B) -> list[str]:
+    """Return the order of the hits of two agents."""
+    return [hit.path for hit in merged((A, first), (other, second))]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (LOW, _reply(*HIGH), BY_SCORE),
+        (LOW, _reply(*HIGH, mode="keyword"), BY_RANK),
+        (LOW, _reply(*HIGH, space="b"), BY_RANK),
+        (replace(LOW, mode="keyword"), _reply(*HIGH, mode="keyword", space="b"), BY_SCORE),
+    ],
+    ids=["alike", "another mode", "another space", "keywords, whatever the space"],
+)
+def test_scores_are_compared_only_if_they_were_made_alike(
+    first: SearchReply, second: SearchReply, expected: list[str]
+) -> None:
+    assert _paths(first, second) == expected
+
+
+def test_scores_of_agents_with_other_hybrid_settings_are_not_compared() -> None:
+    other, settings = FakeAgent("b"), B.config.settings
+    query = msgspec.structs.replace(
+        settings.query, hybrid=msgspec.structs.replace(settings.query.hybrid, fusion="rrf")
+    )
+    other.config = replace(other.config, settings=msgspec.structs.replace(settings, query=query))
+
+    assert _paths(LOW, _reply(*HIGH), other) == BY_RANK
+
+
+def test_an_agent_without_hits_does_not_make_the_others_incomparable() -> None:
+    searched = [(A, LOW), (FakeAgent("c"), _reply(mode="keyword")), (B, _reply(*HIGH))]
+
+    assert [hit.path for hit in merged(*searched)] == BY_SCORE
+
+
+def test_lines_of_a_file_that_agents_share_leave_their_place_to_the_next_hit() -> None:
+    sharing = FakeAgent("b")
+    sharing.config = replace(sharing.config, workspace=A.config.workspace)
+    same = _reply(_hit("x", 0.9), _hit("y", 0.5))
+
+    hits = merged((A, same), (sharing, same), most=2)
+
+    assert [(hit.agent, hit.path) for hit in hits] == [("a", "x"), ("a", "y")]
+
+
+def test_a_transcript_and_an_absolute_path_are_those_of_one_agent_and_of_both() -> None:
+    outside = str(Path("/notes/x.md"))
+    talk, extra = _hit("sessions/1", 0.9, "sessions"), _hit(outside, 0.5)
+
+    hits = merged((A, _reply(talk, extra)), (B, _reply(talk, extra)))
+
+    assert [(hit.agent, hit.path) for hit in hits] == [
+        ("a", "sessions/1"),
+        ("b", "sessions/1"),
+        ("a", outside),
+    ]

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from memd.rpc.methods import session_started
-from memd_client.errors import AgentUnknownError, BadParamsError
 from memd_client.sessions import SessionStartedParams
 from tests.unit.lifecycle.scripted_host import ScriptedHost
 from tests.unit.rpc.methods.calling import run
@@ -31,25 +27,3 @@ def test_the_reply_holds_what_the_session_begins_with(tmp_path: Path) -> None:
 
     assert "The user builds boats." in reply.context
     assert [(file.path, file.characters) for file in reply.files] == [("MEMORY.md", 22)]
-
-
-@pytest.mark.parametrize(
-    ("params", "field"),
-    [
-        ({"session_key": "  "}, "session_key"),
-        ({"kind": "crowd"}, "kind"),
-        ({"max_file_characters": 0}, "max_file_characters"),
-        ({"max_characters": -1}, "max_characters"),
-        ({"max_characters": 1_000_001}, "max_characters"),
-    ],
-)
-def test_what_cant_be_is_named(tmp_path: Path, params: dict[str, Any], field: str) -> None:
-    call = living_call(ScriptedHost(tmp_path))
-    with pytest.raises(BadParamsError, match=f"`{field}`"):
-        run(session_started.handle(call, SessionStartedParams(**{"session_key": "k", **params})))
-
-
-def test_an_unknown_agent_is_named(tmp_path: Path) -> None:
-    call = living_call(ScriptedHost(tmp_path))
-    with pytest.raises(AgentUnknownError):
-        run(session_started.handle(call, SessionStartedParams("k", agent="nobody")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memd.rpc.methods import show
-from memd_client.errors import AgentUnknownError, PageUnavailableError
+from memd_client.errors import PageUnavailableError
 from memd_client.messages import ShowParams, ShowReply
 from tests.unit.rpc.methods.calling import call_of, run
 
@@ -20,11 +20,6 @@ def test_the_page_is_opened_for_whom_the_request_names(named: str | None, meant:
     call.daemon.show = open_page
 
     assert run(show.handle(call, ShowParams(named))).agent == meant
-
-
-def test_an_agent_there_is_not_opens_nothing() -> None:
-    with pytest.raises(AgentUnknownError):
-        run(show.handle(call_of(), ShowParams("nobody")))
 
 
 def test_a_daemon_without_a_page_says_so() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from memd.rpc.asking import rss_bytes
 from memd.rpc.methods import status
+from memd.rpc.metrics import rss_bytes
 from memd_client.errors import AgentUnknownError, IndexIOError
 from memd_client.messages import StatusParams
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
 
 
@@ -43,7 +43,7 @@ def test_one_agent_is_reported_alone() -> None:
 def test_an_agent_that_fails_is_a_row_with_its_problem(
     agent: str | None, failure: Exception, code: str
 ) -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.failure = failure
     reply = run(status.handle(call_of(memory), StatusParams(agent=agent)))
     assert [problem.code for problem in reply.agents[0].problems] == [code]
@@ -52,7 +52,7 @@ def test_an_agent_that_fails_is_a_row_with_its_problem(
 
 
 def test_an_agent_that_hangs_is_a_row_with_its_problem() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.hang_status = True
     reply = run(status.handle(call_of(memory), StatusParams()))
     assert [[p.code for p in row.problems] for row in reply.agents] == [["deadline_exceeded"], []]
@@ -60,7 +60,7 @@ def test_an_agent_that_hangs_is_a_row_with_its_problem() -> None:
 
 
 def test_memory_in_use_is_told_where_proc_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> str:
+    def missing(*_: object, **__: object) -> str:
         raise FileNotFoundError
 
     monkeypatch.setattr("pathlib.Path.read_text", missing)

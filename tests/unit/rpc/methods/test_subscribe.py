@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from memd.rpc.methods import subscribe
 from memd.system.events import EVENTS
-from memd_client.errors import AgentUnknownError, BadParamsError
 from memd_client.events import SubscribeParams
-from tests.unit.rpc.methods.calling import call_of, run
+from tests.unit.rpc.methods.calling import call_of
 
 
 def heard(params: SubscribeParams, *, room: bool = True) -> list[Mapping[str, Any]]:
@@ -57,14 +55,3 @@ def test_kinds_and_agent_are_kept_to() -> None:
 
 def test_events_without_room_are_counted_in_the_next() -> None:
     assert [each["dropped"] for each in heard(SubscribeParams(), room=False)] == [0, 1, 2]
-
-
-@pytest.mark.parametrize("kinds", [[], ["weather"], ["sync", "weather"]])
-def test_unknown_kinds_are_refused(kinds: list[str]) -> None:
-    with pytest.raises(BadParamsError, match="one or more of sync"):
-        run(subscribe.handle(call_of(), SubscribeParams(kinds=kinds)))
-
-
-def test_an_unknown_agent_is_refused() -> None:
-    with pytest.raises(AgentUnknownError):
-        run(subscribe.handle(call_of(), SubscribeParams(agent="nobody")))

@@ -5,15 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memd.rpc.methods import vacuum
-from memd_client.errors import AgentUnknownError, IndexIOError
+from memd_client.errors import IndexIOError
 from memd_client.messages import VacuumParams
-from tests.support.memory import FakeMemory
+from tests.support.registry import FakeRegistry
 from tests.unit.rpc.methods.calling import call_of, run
-
-
-def test_an_agent_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(AgentUnknownError):
-        run(vacuum.handle(call_of(), VacuumParams(agent="nobody")))
 
 
 def test_each_agent_says_what_it_brought() -> None:
@@ -25,7 +20,7 @@ def test_each_agent_says_what_it_brought() -> None:
 
 
 def test_an_agents_failure_is_the_replys_or_its_rows() -> None:
-    memory = FakeMemory()
+    memory = FakeRegistry()
     memory.main.failure = IndexIOError("the disk is full")
     with pytest.raises(IndexIOError):
         run(vacuum.handle(call_of(memory), VacuumParams(agent="main")))

@@ -1,14 +1,15 @@
-"""A memory that is none: what the methods see as `Memory`, told by its queries what to do."""
+"""A fake of `AgentRegistry` with two agents, whose searches do what their queries say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import trio
 
-from memd.rpc.call import AgentMemory, ProgressSink
+from memd.embedding.local.runner import RunnerStatus
+from memd.rpc.call import ProgressSink
 from memd.settings.agents import resolve
 from memd.settings.schema import DaemonSettings
 from memd.sync.disk.capacity import limits_of
@@ -38,7 +39,6 @@ from memd_client.messages import (
     MemoryStatus,
     ModelFile,
     ModelReply,
-    ModelStatus,
     Pending,
     Problem,
     SearchParams,
@@ -199,7 +199,44 @@ class FakeAgent:
         )
 
 
-class FakeMemory:
+class Statuses:
+    """Models, downloads or accounts with fixed statuses."""
+
+    tokens_today, daily_budget = 400, 1000
+
+    def __init__(self, *rows: Any) -> None:
+        self._rows = list(rows)
+
+    def status(self) -> list[Any]:
+        """Return the statuses."""
+        return self._rows
+
+
+class FakeLibrary:
+    """The models on disk: `minilm`, which `main` uses."""
+
+    async def pull(self, ref: str, progress: ProgressSink) -> ModelReply:
+        """Report progress; fail for the reference `bad`."""
+        progress("download", 5, 10, ref)
+        await trio.lowlevel.checkpoint()
+        if ref == "bad":
+            raise MemdError("bad model")
+        return ModelReply(ref, f"/models/{ref}", 10)
+
+    async def list_all(self) -> ModelReply:
+        """List `minilm`."""
+        await trio.lowlevel.checkpoint()
+        return ModelReply("", "/models", 10, [ModelFile("minilm", "/models/minilm", 10, ["main"], True)])
+
+    async def remove(self, ref: str, *, force: bool, progress: ProgressSink) -> ModelReply:
+        """Refuse `minilm` without force."""
+        await trio.lowlevel.checkpoint()
+        if ref == "minilm" and not force:
+            raise BadParamsError("minilm is the model of main")
+        return ModelReply(ref, f"/models/{ref}", 10)
+
+
+class FakeRegistry:
     """The agents `main` and `other`."""
 
     def __init__(self) -> None:
@@ -208,13 +245,13 @@ class FakeMemory:
         self.sqlite_vec = "v0.1.9"
         self.state_dir = Path("/state")
         self.config_path = Path("/state/openclaw.json")
+        self.agents = {"main": self.main, "other": self.other}
+        self.models = Statuses(RunnerStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0, None))
+        self.downloads = Statuses(DownloadStatus("hf:a/b/c.gguf", "failed", "download", 1, 2, "no route"))
+        self.accounts = Statuses(AccountStatus("openai", "ok", 3, 400))
+        self.library = FakeLibrary()
 
-    @property
-    def agents(self) -> Mapping[str, AgentMemory]:
-        """Both agents."""
-        return {"main": self.main, "other": self.other}
-
-    def agent(self, agent_id: str | None) -> AgentMemory:
+    def agent(self, agent_id: str | None) -> FakeAgent:
         """Return an agent; `main` by default."""
         if agent_id == "off":
             raise MemoryDisabledError("memory search is off for agent off")
@@ -224,51 +261,9 @@ class FakeMemory:
         return found
 
     def problems(self) -> list[Problem]:
-        """None."""
+        """Return none."""
         return []
 
-    def models(self) -> list[ModelStatus]:
-        """One."""
-        return [ModelStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0)]
-
-    def memory(self) -> MemoryStatus:
-        """A little of a little more."""
+    def memory_status(self) -> MemoryStatus:
+        """Return figures that differ."""
         return MemoryStatus(1, 2, 3, 4, 5, 6, 7)
-
-    def downloads(self) -> list[DownloadStatus]:
-        """One that failed."""
-        return [DownloadStatus("hf:a/b/c.gguf", "failed", "download", 1, 2, "no route")]
-
-    def accounts(self) -> list[AccountStatus]:
-        """One that is fine."""
-        return [AccountStatus("openai", "ok", 3, 400)]
-
-    @property
-    def tokens_today(self) -> int:
-        """Some."""
-        return 400
-
-    @property
-    def token_budget(self) -> int:
-        """More."""
-        return 1000
-
-    async def pull_model(self, ref: str, progress: ProgressSink) -> ModelReply:
-        """Report progress; fail for the reference `bad`."""
-        progress("download", 5, 10, ref)
-        await trio.lowlevel.checkpoint()
-        if ref == "bad":
-            raise MemdError("bad model")
-        return ModelReply(ref, f"/models/{ref}", 10)
-
-    async def list_models(self) -> ModelReply:
-        """One that `main` uses."""
-        await trio.lowlevel.checkpoint()
-        return ModelReply("", "/models", 10, [ModelFile("minilm", "/models/minilm", 10, ["main"], True)])
-
-    async def remove_model(self, ref: str, force: bool, progress: ProgressSink) -> ModelReply:
-        """Refuse `minilm` without force, as `main` uses it."""
-        await trio.lowlevel.checkpoint()
-        if ref == "minilm" and not force:
-            raise BadParamsError("minilm is the model of main")
-        return ModelReply(ref, f"/models/{ref}", 10)

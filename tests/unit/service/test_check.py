@@ -9,8 +9,7 @@ import pytest
 
 from memd.index.database import WRITER, connect
 from memd.index.schema import APPLICATION_ID, VERSION, migrate
-from memd.service.check import report_indexes
-from memd.service.check_agents import check_index, describe_agents, find_leftovers
+from memd.service.check import check_index, describe_agents, find_leftovers, report_indexes
 from memd.settings.agents import OpenClawHome, resolve
 from memd.settings.schema import DaemonSettings
 from tests.support.indexes import openclaw_index, unit

@@ -1,18 +1,22 @@
-"""How long each text and list among the parameters of a request may be: one table, checked before any method runs.
+"""The parameters of requests: decoded into their types, bounded in length, and checked beyond both.
 
-A parameter that is new needs a line here; tests/house/test_param_bounds.py finds the one that has none.
+A new parameter needs a line in `COMMON` or `BOUNDS`; tests/house/test_param_bounds.py finds one that has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from memd.lifecycle.flush.flushes import MOST_KEY_CHARS
 from memd.lifecycle.notes.daily import MOST_BYTES as MAX_NOTE_ENTRY_BYTES
-from memd.rpc.checks import wrong
 from memd.search.query import MAX_QUERY_CHARS
+from memd_client.errors import BadParamsError
+from memd_client.messages import REQUESTS, SearchAgentsParams, SearchParams
 
 MAX_PATH_CHARS = 4_096
 """PATH_MAX: no system opens a longer one as a whole."""
@@ -100,6 +104,45 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
 }
 """The other parameters, by request."""
 
+MOST_COUNT = 2**53
+"""What every client's numbers hold exactly, JavaScript's too."""
+
+
+MAX_RESULTS = 1000
+"""More hits than this no reader reads, and with full snippets they would near the frame's limit."""
+
+SOURCES = ("memory", "sessions")
+
+
+def decode_params(name: str, params: Any) -> Any:
+    """Return a request's parameters as their type. Keys this version doesn't know are ignored."""
+    if not isinstance(params, dict):
+        raise BadParamsError(f"{name}: params must be a map, not {_type_name(params)}")
+    check_bounds(name, params)
+    try:
+        return msgspec.convert(params, REQUESTS[name][0], strict=True)
+    except msgspec.ValidationError as error:
+        raise _bad_params(name, str(error)) from None
+
+
+def _bad_params(name: str, reason: str) -> BadParamsError:
+    """Turn a sentence like "Expected `str`, got `int` - at `$.query`" into ours."""
+    missing = re.match(r"Object missing required field `(\w+)`", reason)
+    if missing:
+        return BadParamsError(f"{name}: `{missing[1]}` is missing", data={"field": missing[1]})
+    wrong = re.match(r"Expected `(.+?)`, got `(.+?)`(?: - at `\$\.(.+)`)?$", reason)
+    if wrong:
+        where = wrong[3] or "params"
+        kinds = {"expected": wrong[1], "got": wrong[2]}
+        message = f"{name}: `{where}` must be {wrong[1]}, not {wrong[2]}"
+        return BadParamsError(message, data={"field": where, **kinds})
+    return BadParamsError(f"{name}: {reason[:200]}")
+
+
+def _type_name(value: Any) -> str:
+    """Return a type's name as the protocol calls it."""
+    return {"NoneType": "nil", "list": "array"}.get(type(value).__name__, type(value).__name__)
+
 
 def bound_of(request: str, field: str) -> Bound | None:
     """Return what a parameter may hold; None for one that has no bound."""
@@ -138,3 +181,49 @@ def _check_inside(request: str, field: str, value: list[Any] | dict[Any, Any], b
             raise wrong(request, field, f"must hold at most {bound.items} values")
         if chars > bound.chars:
             raise wrong(request, field, f"must hold at most {bound.chars} characters in all")
+
+
+def wrong(request: str, field: str, reason: str) -> BadParamsError:
+    """Return what is wrong with a parameter."""
+    return BadParamsError(f"{request}: `{field}` {reason}", data={"field": field})
+
+
+def check_filled(request: str, field: str, text: str) -> None:
+    """Raise unless a text says something."""
+    if not text.strip():
+        raise wrong(request, field, "must not be empty")
+
+
+def check_count(request: str, field: str, number: int | None) -> None:
+    """Raise where a number that is given is negative, or so large that one more would not fit the wire."""
+    if (number or 0) < 0:
+        raise wrong(request, field, "must not be negative")
+    if (number or 0) > MOST_COUNT:
+        raise wrong(request, field, "must be at most 2**53")
+
+
+def check_projects(request: str, keys: Sequence[str] | None) -> None:
+    """Raise if a key of an active project is empty, too long, or not text."""
+    for key in keys or ():
+        if not isinstance(key, str) or not 1 <= len(key) <= MAX_PATH_CHARS:
+            expected = f"must be keys of 1 to {MAX_PATH_CHARS} characters"
+            raise wrong(request, "active_projects", expected)
+
+
+def check_word(request: str, field: str, word: str | None, known: Collection[str]) -> None:
+    """Raise where a word that is given is none of those there are."""
+    if word is not None and word not in known:
+        raise wrong(request, field, f"must be one of {', '.join(known)}")
+
+
+def check_search(request: str, params: SearchParams | SearchAgentsParams) -> None:
+    """Raise if a number of a search is out of its range, or a source unknown."""
+    if params.max_results is not None and not 1 <= params.max_results <= MAX_RESULTS:
+        raise wrong(request, "max_results", f"must be from 1 to {MAX_RESULTS}")
+    if params.deadline_ms is not None and params.deadline_ms < 1:
+        raise wrong(request, "deadline_ms", "must be at least 1")
+    if params.min_score is not None and not params.min_score == params.min_score:
+        raise wrong(request, "min_score", "must be a number")
+    if params.sources is not None and (not params.sources or not set(params.sources) <= set(SOURCES)):
+        raise wrong(request, "sources", f"must be one or more of {', '.join(SOURCES)}")
+    check_projects(request, params.active_projects)

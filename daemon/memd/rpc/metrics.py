@@ -1,12 +1,16 @@
-"""What the door counts, and everything there is to know as named figures."""
+"""The metrics of the daemon: counts of its requests, and gauges of itself, its models, accounts and agents."""
 
 from __future__ import annotations
 
+import os
+import resource
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from memd.rpc.asking import rss_bytes
-from memd.rpc.call import DaemonFacts, Memory
+from memd.agents.registry import AgentRegistry
+from memd.embedding.local.fit import load_rss_bytes
+from memd.rpc.call import DaemonContext
 from memd.system.metrics import BOUNDS, FAMILIES, OTHER, Family, Meter, quantile
 from memd_client.messages import (
     AgentStatus,
@@ -19,7 +23,7 @@ from memd_client.messages import (
 )
 
 NO_METHOD = "unknown"
-"""What requests nobody knows are counted as: their names are the client's own words."""
+"""The label of unknown requests: their names are the client's own words."""
 
 Labels = Mapping[str, str]
 
@@ -76,47 +80,49 @@ def _labels(family: Family, values: Sequence[str]) -> dict[str, str]:
     return dict(zip(family.labels, values, strict=True))
 
 
-def measured(memory: Memory, facts: DaemonFacts, agents: Sequence[AgentStatus]) -> list[Metric]:
-    """Return what has a value at this moment: of the process, its models, accounts, and each agent."""
-    return [*_of_process(memory, facts), *_of_models(memory), *_of_agents(facts.meter, agents)]
+def measured(registry: AgentRegistry, daemon: DaemonContext, agents: Sequence[AgentStatus]) -> list[Metric]:
+    """Return the gauges of the process, its models, accounts and agents."""
+    return [*_of_process(registry, daemon), *_of_models(registry), *_of_agents(daemon.meter, agents)]
 
 
-def _of_process(memory: Memory, facts: DaemonFacts) -> list[Metric]:
+def _of_process(registry: AgentRegistry, daemon: DaemonContext) -> list[Metric]:
     """Return figures of the daemon as a whole."""
-    paused = [each.provider for each in memory.accounts() if each.state != "ok"]
+    paused = [each.provider for each in registry.accounts.status() if each.state != "ok"]
     return [
-        _gauge("memd_info", "The daemon's release.", [({"version": facts.version}, 1)]),
-        _gauge("memd_uptime_seconds", "Time since the start.", [({}, time.monotonic() - facts.started)]),
+        _gauge("memd_info", "The daemon's release.", [({"version": daemon.version}, 1)]),
+        _gauge("memd_uptime_seconds", "Time since the start.", [({}, time.monotonic() - daemon.started)]),
         _gauge("memd_resident_bytes", "Memory the daemon holds, without its models.", [({}, rss_bytes())]),
         _counter(
             "memd_cpu_seconds_total",
             "CPU time spent since the start, without models.",
-            [({}, time.process_time() - facts.cpu_before)],
+            [({}, time.process_time() - daemon.cpu_before)],
         ),
-        _gauge("memd_connections", "Connections open now.", [({}, facts.connections())]),
+        _gauge("memd_connections", "Connections open now.", [({}, daemon.open_connections)]),
         _gauge(
-            "memd_requests_in_flight", "Requests being answered or waiting.", [({}, facts.admission.total)]
+            "memd_requests_in_flight", "Requests being answered or waiting.", [({}, daemon.admission.total)]
         ),
         _gauge(
-            "memd_requests_waiting", "Requests that wait for their turn.", [({}, facts.admission.waiting)]
+            "memd_requests_waiting", "Requests that wait for their turn.", [({}, daemon.admission.waiting)]
         ),
-        *_of_memory(memory.memory()),
-        _gauge("memd_tokens_today", "Tokens bought since midnight UTC.", [({}, memory.tokens_today)]),
+        *_of_memory(registry.memory_status()),
+        _gauge(
+            "memd_tokens_today", "Tokens bought since midnight UTC.", [({}, registry.accounts.tokens_today)]
+        ),
         _gauge(
             "memd_accounts_paused",
             "Accounts at providers that aren't asked now.",
             [({"provider": name}, paused.count(name)) for name in dict.fromkeys(paused)],
         ),
-        _gauge("memd_downloads", "Models being downloaded.", [({}, len(memory.downloads()))]),
+        _gauge("memd_downloads", "Models being downloaded.", [({}, len(registry.downloads.status()))]),
     ]
 
 
-def _of_memory(held: MemoryStatus) -> list[Metric]:
-    """Return how much of the memory that may be held is."""
+def _of_memory(used: MemoryStatus) -> list[Metric]:
+    """Return how much RAM is used, and may be, by what for."""
     shares = {
-        "vectors": (held.vectors_bytes, held.vectors_budget),
-        "models": (held.models_bytes, held.models_budget),
-        "pages": (held.pages_bytes, held.pages_budget),
+        "vectors": (used.vectors_bytes, used.vectors_budget),
+        "models": (used.models_bytes, used.models_budget),
+        "pages": (used.pages_bytes, used.pages_budget),
     }
     now = [({"share": share}, size) for share, (size, _) in shares.items()]
     most = [({"share": share}, size) for share, (_, size) in shares.items()]
@@ -126,9 +132,9 @@ def _of_memory(held: MemoryStatus) -> list[Metric]:
     ]
 
 
-def _of_models(memory: Memory) -> list[Metric]:
+def _of_models(registry: AgentRegistry) -> list[Metric]:
     """Return figures of the local models."""
-    models = memory.models()
+    models = registry.models.status()
     return [
         _gauge(
             "memd_model_state",
@@ -204,3 +210,11 @@ def _gauge(name: str, help_text: str, values: Iterable[tuple[Labels, float]]) ->
 def _counter(name: str, help_text: str, values: Iterable[tuple[Labels, float]]) -> Metric:
     """Return what only grows."""
     return Metric(name, "counter", help_text, [Sample(dict(labels), value) for labels, value in values])
+
+
+def rss_bytes() -> int:
+    """Return the RAM of this process in bytes; without /proc, its peak."""
+    if used := load_rss_bytes(os.getpid()):
+        return used
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,17 +1,18 @@
-"""What systemd is told and what it hands over: readiness, status, watchdog, an activated socket.
+"""The service manager and signals: readiness, status, watchdog, an activated socket; SIGTERM and SIGHUP.
 
-Spoken directly (a datagram, three variables): it is not worth a dependency. Without systemd every
-function here does nothing.
+systemd's protocol is a datagram and three variables, not worth a dependency. Without systemd its functions do nothing.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 
 import structlog
+import trio
 
 from memd_client.errors import SocketPathError
 
@@ -44,11 +45,6 @@ def notify(state: str, environ: MutableMapping[str, str] | None = None) -> bool:
 def notify_ready(status: str) -> bool:
     """Say that the daemon serves, with a line for `systemctl status`."""
     return notify(f"READY=1\nSTATUS={_line(status)}\nMAINPID={os.getpid()}")
-
-
-def notify_status(status: str) -> bool:
-    """Set the line `systemctl status` shows."""
-    return notify(f"STATUS={_line(status)}")
 
 
 def notify_stopping() -> bool:
@@ -105,6 +101,29 @@ def activated_socket(
         raise SocketPathError("systemd handed over something else than a listening Unix socket", hint=hint)
     sock.set_inheritable(False)
     return sock
+
+
+async def wait_for_stop() -> None:
+    """Return at the first SIGTERM or SIGINT."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            log.info("daemon.signal", signal=signal.Signals(number).name)
+            return
+
+
+async def on_hangup(call: Callable[[], None]) -> None:
+    """Call something at every SIGHUP, until cancelled."""
+    with trio.open_signal_receiver(signal.SIGHUP) as signals:
+        async for _ in signals:
+            call()
+
+
+async def feed_watchdog() -> None:
+    """Feed the service manager's watchdog; returns at once if there is none."""
+    interval_s = watchdog_interval_s()
+    while interval_s is not None:
+        notify_alive()
+        await trio.sleep(interval_s)
 
 
 def _line(text: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.service import notify
+from memd.service import supervisor
 from memd_client.errors import SocketPathError
 from tests.support.sockets import short_directory
 
@@ -34,36 +34,34 @@ def listener(
 
 
 def test_every_state_is_heard(listener: socket.socket) -> None:
-    assert notify.notify_ready("serving\n2 agents")
+    assert supervisor.notify_ready("serving\n2 agents")
     assert listener.recv(999).decode() == f"READY=1\nSTATUS=serving 2 agents\nMAINPID={os.getpid()}"
-    assert notify.notify_status("indexing")
-    assert listener.recv(999) == b"STATUS=indexing"
-    assert notify.notify_alive()
+    assert supervisor.notify_alive()
     assert listener.recv(999) == b"WATCHDOG=1"
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
-    assert notify.notify_reloading()
+    assert supervisor.notify_reloading()
     reloading, moment = listener.recv(999).decode().split("\n")
     assert reloading == "RELOADING=1"
     assert before <= int(moment.removeprefix("MONOTONIC_USEC=")) <= before + 60_000_000
-    assert notify.notify_stopping()
+    assert supervisor.notify_stopping()
     assert listener.recv(999) == b"STOPPING=1"
 
 
 @pytest.mark.parametrize("address", ["", "relative", "/nowhere/at/all", "@nobody-listens-here"])
 def test_nobody_to_tell_is_no_error(address: str) -> None:
-    assert not notify.notify("READY=1", {"NOTIFY_SOCKET": address})
+    assert not supervisor.notify("READY=1", {"NOTIFY_SOCKET": address})
 
 
 def test_without_systemd_nothing_is_said() -> None:
-    assert not notify.notify("READY=1", {})
-    assert notify.watchdog_interval_s({}) is None
-    assert notify.activated_socket({}) is None
+    assert not supervisor.notify("READY=1", {})
+    assert supervisor.watchdog_interval_s({}) is None
+    assert supervisor.activated_socket({}) is None
 
 
 def test_the_watchdog_is_fed_twice_in_its_time() -> None:
-    assert notify.watchdog_interval_s({"WATCHDOG_USEC": "30000000"}) == 15
-    assert notify.watchdog_interval_s({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}) is None
-    assert notify.watchdog_interval_s({"WATCHDOG_USEC": "soon"}) is None
+    assert supervisor.watchdog_interval_s({"WATCHDOG_USEC": "30000000"}) == 15
+    assert supervisor.watchdog_interval_s({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}) is None
+    assert supervisor.watchdog_interval_s({"WATCHDOG_USEC": "soon"}) is None
 
 
 def test_a_listening_socket_is_taken_over(directory: Path) -> None:
@@ -77,7 +75,7 @@ def test_a_listening_socket_is_taken_over(directory: Path) -> None:
         "LISTEN_FDNAMES": "memd.socket",
         "HOME": "/h",
     }
-    taken = notify.activated_socket(environ, first=given.detach())
+    taken = supervisor.activated_socket(environ, first=given.detach())
     assert taken is not None
     with taken:
         assert taken.getsockname() == str(directory / "s")
@@ -86,19 +84,19 @@ def test_a_listening_socket_is_taken_over(directory: Path) -> None:
 
 
 def test_a_socket_for_another_process_is_not_ours() -> None:
-    assert notify.activated_socket({"LISTEN_PID": "1", "LISTEN_FDS": "1"}) is None
+    assert supervisor.activated_socket({"LISTEN_PID": "1", "LISTEN_FDS": "1"}) is None
 
 
 def test_what_is_not_one_listening_unix_socket_is_refused(directory: Path) -> None:
     environ = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "2"}
     with pytest.raises(SocketPathError, match="2 sockets"):
-        notify.activated_socket(environ)
+        supervisor.activated_socket(environ)
     deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with pytest.raises(SocketPathError, match="something else"):
-        notify.activated_socket(
+        supervisor.activated_socket(
             {**environ, "LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}, first=deaf.detach()
         )
     file = os.open(directory, os.O_RDONLY)
     with pytest.raises(SocketPathError, match="not a socket"):
-        notify.activated_socket({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}, first=file)
+        supervisor.activated_socket({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}, first=file)
     os.close(file)

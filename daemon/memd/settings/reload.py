@@ -1,4 +1,4 @@
-"""Settings that change while the daemon runs: noticed by a look at the files now and then, or asked for by SIGHUP."""
+"""Settings that change while the daemon runs: read again when a file changes, or on SIGHUP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memd_client.errors import MemdError
 log = structlog.get_logger(__name__)
 
 LOOK_S = 2.0
-"""How often the files are looked at: three stats. Events would be lost where an editor replaces a file's folder."""
+"""How often the files are checked: three stats. Events would be lost when an editor replaces a file's folder."""
 
 SHARED_KEYS = ("agents.defaults", "memory", "hooks", "plugins")
 """How keys of openclaw.json begin that hold settings of all agents."""
@@ -35,8 +35,8 @@ Identity = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
-    """The settings in force: of the agents, of the daemon itself, and what is wrong with the latter."""
+class CurrentSettings:
+    """The settings in force: of the agents, of the daemon, and the problems of the latter."""
 
     home: OpenClawHome
     daemon: DaemonSettings
@@ -44,45 +44,44 @@ class InForce:
 
 
 class Reloader:
-    """Keeps the settings in force equal to the files."""
+    """Applies the settings of the files when they change."""
 
     def __init__(
         self,
-        first: InForce,
-        load: Callable[[], InForce],
-        apply: Callable[[InForce], Awaitable[Sequence[str]]],
+        first: CurrentSettings,
+        load: Callable[[], CurrentSettings],
+        apply: Callable[[CurrentSettings], Awaitable[Sequence[str]]],
         files: Sequence[Path],
         *,
         look_s: float = LOOK_S,
     ) -> None:
-        self.in_force = first
+        self.current = first
         self._load = load
         self._apply = apply
         self._files = tuple(files)
         self._look_s = look_s
         self._seen = self._identities()
-        self._wish = trio.Event()
+        self._requested = trio.Event()
 
     def __repr__(self) -> str:
         return f"<Reloader of {len(self._files)} files>"
 
     def reload_nowait(self) -> None:
-        """Read the files anew soon, whether or not they seem to have changed."""
-        self._wish.set()
+        """Read the files again soon, whether or not they seem to have changed."""
+        self._requested.set()
 
     async def run(self) -> None:
-        """Look at the files until cancelled; put in force what changed in them.
+        """Check the files until cancelled, and apply what changed in them.
 
-        When it fails: what can't be read keeps its last good settings, and is a problem in status. A defect is logged,
-        and the next change tried as any.
+        When it fails: an invalid value keeps its last valid setting, and is a problem in status. A defect is logged.
         """
         while True:
             with trio.move_on_after(self._look_s):
-                await self._wish.wait()
-            asked = self._wish.is_set()
-            self._wish = trio.Event()
+                await self._requested.wait()
+            is_requested = self._requested.is_set()
+            self._requested = trio.Event()
             seen = self._identities()
-            if asked or seen != self._seen:
+            if is_requested or seen != self._seen:
                 self._seen = seen
                 try:
                     await self._reload()
@@ -90,10 +89,10 @@ class Reloader:
                     log.exception("config.reload_crashed")
 
     async def _reload(self) -> None:
-        """Read everything, and put in force what differs."""
-        before = self.in_force
+        """Read all files and apply what differs."""
+        before = self.current
         fresh = await trio.to_thread.run_sync(self._load)
-        fresh = InForce(
+        fresh = CurrentSettings(
             keep_last_good(before.home, fresh.home),
             _keep_last_good(before.daemon, fresh.daemon, fresh.problems),
             fresh.problems,
@@ -104,7 +103,7 @@ class Reloader:
         waiting = [key for key in AT_START if getattr(before.daemon, key) != getattr(fresh.daemon, key)]
         if waiting:
             log.warning("config.needs_restart", keys=waiting, hint="Run `memctl service restart`.")
-        self.in_force = fresh
+        self.current = fresh
         opened = await self._apply(fresh)
         log.info("config.reloaded", keys=keys[:MOST_KEYS], changed=len(keys), agents=list(opened))
 
@@ -114,7 +113,7 @@ class Reloader:
 
 
 def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
-    """Return what is in force after a file changed: the last good settings where the new ones are bad."""
+    """Return the settings after a file changed, with the last valid ones in the place of invalid ones."""
     if not (fresh.readable and fresh.has_own):
         return replace(
             fresh,
@@ -131,10 +130,14 @@ def keep_last_good(previous: OpenClawHome, fresh: OpenClawHome) -> OpenClawHome:
         if before is not None and (defaults_bad or agent.problems):
             agent = replace(before, is_default=agent.is_default, problems=agent.problems)
         kept[agent_id] = agent
-    return replace(fresh, agents=kept, providers=fresh.providers | _unspoilt(previous.providers, keys))
+    return replace(
+        fresh, agents=kept, providers=fresh.providers | _entries_now_invalid(previous.providers, keys)
+    )
 
 
-def _unspoilt(entries: Mapping[str, ProviderEntry], bad: Iterable[str]) -> dict[str, ProviderEntry]:
+def _entries_now_invalid(
+    entries: Mapping[str, ProviderEntry], bad: Iterable[str]
+) -> dict[str, ProviderEntry]:
     """Return the earlier entries of `models.providers` that can't be read now, by the keys that are bad."""
     spoilt = {f"{key}." for key in bad if key.startswith("models")}
     whole = bool(spoilt & {"models.", "models.providers."})
@@ -149,7 +152,7 @@ def _unspoilt(entries: Mapping[str, ProviderEntry], bad: Iterable[str]) -> dict[
 def _keep_last_good(
     before: DaemonSettings, fresh: DaemonSettings, problems: Sequence[MemdError]
 ) -> DaemonSettings:
-    """Return the daemon's settings with what was in force in the place of what can't be used now.
+    """Return the daemon's settings with the earlier values in the place of invalid ones.
 
     A problem without a key is of the whole file: defaults in its place would undo all that the user has set.
     """
@@ -161,7 +164,7 @@ def _keep_last_good(
     )
 
 
-def changed_keys(before: InForce, after: InForce) -> Iterator[str]:
+def changed_keys(before: CurrentSettings, after: CurrentSettings) -> Iterator[str]:
     """Yield the dotted names of what differs; never a value, which may be a secret."""
     for key in msgspec.structs.asdict(after.daemon):
         if getattr(before.daemon, key) != getattr(after.daemon, key):

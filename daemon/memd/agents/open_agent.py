@@ -1,0 +1,102 @@
+"""What exists of an agent only while it is open: its index, its vectors, and the tasks that keep both current."""
+
+from __future__ import annotations
+
+import trio
+
+from memd.index.connection import IndexFile
+from memd.index.housekeeping import give_caches_back, heal_writing, keep_locations, keep_log_short
+from memd.index.vectors.cache import VectorCache
+from memd.search.service import SearchService
+from memd.settings.agents import AgentConfig
+from memd.settings.schema import DaemonSettings
+from memd.sync.schedule import Schedule
+from memd.sync.search_scheduler import SearchScheduler
+from memd.sync.sources import Sources
+from memd.sync.text.file_rows import FileRows
+from memd.sync.text.text_sync import TextSync
+from memd.sync.watch.watcher import Watcher, WatchPlan
+from memd.system.clock import Clock
+from memd.vector_search.manager import VectorSearchManager
+
+DISK_THREADS = 2
+"""Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""
+
+
+class OpenAgent:
+    """The parts of an open agent; nothing here reaches another agent."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        index: IndexFile,
+        sources: Sources,
+        vector_cache: VectorCache,
+        vector_search: VectorSearchManager,
+        *,
+        daemon: DaemonSettings,
+        clock: Clock,
+        scheduler: SearchScheduler,
+        watcher: Watcher,
+        watch_plan: WatchPlan | None,
+    ) -> None:
+        self.agent_id = config.id
+        self.index_file = index
+        self.sources = sources
+        self.vector_search = vector_search
+        self.vector_cache = vector_cache
+        self.watcher = watcher
+        self.disk = trio.CapacityLimiter(DISK_THREADS)
+        rows = FileRows(
+            config.id,
+            index,
+            sources,
+            chunking=config.settings.chunking,
+            clock=clock,
+            disk=self.disk,
+            on_published=vector_search.on_published,
+        )
+        self.text = text = TextSync(index, sources, rows, clock=clock, disk=self.disk, scheduler=scheduler)
+        self.search = SearchService(
+            config, index, vector_search, text, daemon=daemon, clock=clock, scheduler=scheduler
+        )
+        self.schedule = Schedule(text, config.settings.sync, clock=clock, disk=self.disk)
+        self._watch_plan = watch_plan
+        self._is_enabled = config.settings.enabled
+
+    def __repr__(self) -> str:
+        return f"<OpenAgent {self.agent_id}: {self.text!r}, {self.vector_search!r}>"
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Keep the index equal to the files until cancelled; ready once its rows are loaded.
+
+        Resources: closes the index when it ends, however it ends.
+        """
+        try:
+            await self.text.load()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.text.run)
+                await nursery.start(self.vector_search.run)
+                if self._watch_plan is not None:
+                    self.watcher.watch(self._watch_plan)
+                task_status.started()
+                nursery.start_soon(heal_writing, self.index_file, self._catch_up)
+                nursery.start_soon(keep_log_short, self.index_file)
+                nursery.start_soon(give_caches_back, self.index_file)
+                nursery.start_soon(keep_locations, self.index_file, self.vector_cache)
+                if self._is_enabled:
+                    self.text.sync_nowait()
+                    nursery.start_soon(self.schedule.run)
+                await trio.sleep_forever()
+        finally:
+            self.watcher.forget(self.agent_id)
+            self.vector_cache.close()
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self.sources.close)
+                await self.index_file.close()
+
+    async def _catch_up(self) -> None:
+        """Do what could not be written for a while."""
+        await self.text.sync()
+        if self.vector_search.fill is not None:
+            self.vector_search.fill.wake()

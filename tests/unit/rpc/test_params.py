@@ -1,0 +1,176 @@
+"""Parameters of all requests: what is out of range is named before anything is done, and the agent named is asked."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import trio
+
+from memd.rpc.call import Call
+from memd.rpc.dispatch import HANDLERS
+from memd.rpc.params import MAX_PATH_CHARS, decode_params
+from memd_client.errors import AgentUnknownError, BadParamsError
+from memd_client.messages import REQUESTS
+from tests.unit.rpc.methods.calling import call_of
+from tests.unit.rpc.methods.living import AskedFacts
+
+MESSAGE = {"role": "user", "content": "I like tea"}
+
+VALID: dict[str, dict[str, Any]] = {
+    "append_note": {"text": "x"},
+    "call_tool": {"name": "memory_search", "arguments": {"query": "x"}},
+    "capture_from": {"messages": [MESSAGE]},
+    "curated_entries": {"kind": "triggers"},
+    "embed": {"texts": ["x"]},
+    "flush_check": {"session_key": "k"},
+    "flush_done": {"session_key": "k"},
+    "get": {"path": "MEMORY.md"},
+    "memory_edit": {"id": "01A", "text": "tea"},
+    "memory_forget": {"id": "x"},
+    "memory_recall": {"query": "tea"},
+    "memory_store": {"text": "I like tea"},
+    "model": {"ref": "minilm"},
+    "recall_for": {"prompt": "x"},
+    "search": {"query": "x"},
+    "search_agents": {"query": "x"},
+    "session_ended": {"session_key": "k"},
+    "session_started": {"session_key": "k"},
+}
+"""Parameters that are taken; none for requests that aren't here."""
+
+OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
+    "call_tool": {"session_kind": ["crowd"], "deadline_ms": [0], "active_projects": [[""]]},
+    "capture_from": {"messages": [[MESSAGE] * 1_001]},
+    "compaction_done": {"compaction_count": [-1]},
+    "curated_entries": {
+        "kind": ["facts"],
+        "limit": [0, 513],
+        "paths": [["memory/a.md"]],
+        "active_projects": [[""], ["a" * (MAX_PATH_CHARS + 1)]],
+    },
+    "embed": {"texts": [[]], "kind": ["poem"]},
+    "facts": {"offset": [-1], "limit": [0, 1_001]},
+    "files": {"offset": [-1], "limit": [0, 1_001], "sources": [[], ["mail"]]},
+    "flush_check": {
+        "session_key": [" "],
+        "total_tokens": [-1],
+        "context_window": [-1],
+        "next_input_tokens": [-1],
+        "transcript_bytes": [-1],
+        "compaction_count": [-1],
+        "kind": ["crowd"],
+        "workspace_access": ["rwx"],
+    },
+    "flush_done": {"session_key": [""], "compaction_count": [-1]},
+    "get": {"from_line": [0], "lines": [0]},
+    "memory_edit": {"id": [" "], "text": ["\n"], "importance": [1.5], "category": ["drink"]},
+    "memory_forget": {"id": [" ", None], "query": ["tea", "\n"]},
+    "memory_recall": {"limit": [0, 10_001], "min_score": [-0.1, 1.1, math.nan]},
+    "memory_store": {
+        "text": [" \n"],
+        "importance": [-0.1, 1.1, math.nan],
+        "category": ["mood"],
+        "id": ["", "a b", "-->", "x" * 65],
+        "created_ms": [-1, 253_402_300_800_000],
+    },
+    "model": {"ref": [" "], "action": ["", "delete", "PULL"]},
+    "prompt_section": {"citations": ["maybe"], "session_kind": ["crowd"]},
+    "search": {
+        "max_results": [0, 1_001],
+        "deadline_ms": [0],
+        "min_score": [math.nan],
+        "sources": [[], ["memory", "mail"]],
+        "active_projects": [["a" * (MAX_PATH_CHARS + 1)]],
+    },
+    "search_agents": {"max_results": [0], "agents": [[]]},
+    "session_started": {
+        "session_key": ["  "],
+        "kind": ["crowd"],
+        "max_file_characters": [0],
+        "max_characters": [-1, 1_000_001],
+    },
+    "subscribe": {"kinds": [[], ["weather"], ["sync", "weather"]]},
+    "tools": {"shape": ["xml"], "include": [["memory_get", "rm"]]},
+}
+
+
+async def ask(call: object, request: str, params: dict[str, Any]) -> Any:
+    """Return the reply of a request's method."""
+    return await HANDLERS[request](cast(Call, call), decode_params(request, params))
+
+
+@pytest.mark.parametrize(
+    ("request_name", "field", "value"),
+    [
+        (request, field, value)
+        for request, fields in OUT_OF_RANGE.items()
+        for field, values in fields.items()
+        for value in values
+    ],
+)
+async def test_a_value_out_of_range_is_named_before_anything_is_asked(
+    request_name: str, field: str, value: Any
+) -> None:
+    unreachable = SimpleNamespace()
+    with pytest.raises(BadParamsError, match=f"^{request_name}: ") as caught:
+        await ask(unreachable, request_name, {**VALID.get(request_name, {}), field: value})
+    assert caught.value.data["field"] == ("id" if request_name == "memory_forget" else field)
+
+
+@pytest.mark.parametrize(
+    ("request_name", "params"),
+    [
+        ("capture_from", {"messages": []}),
+        ("capture_from", {"messages": [MESSAGE] * 1_000}),
+        ("facts", {"agent": "work", "offset": 20, "limit": 1_000}),
+        ("memory_edit", {"id": "01A", "text": "tea", "importance": 0.5, "category": "preference"}),
+        ("memory_forget", {"id": "x"}),
+        ("memory_forget", {"query": "tea"}),
+        ("memory_recall", {"query": "tea", "limit": 1, "min_score": 0.0}),
+        ("memory_recall", {"query": "tea", "limit": 10_000, "min_score": 1.0}),
+        ("memory_store", {"text": "I like tea", "importance": 1.0, "id": "x-1", "created_ms": 0}),
+        ("recall_for", {"prompt": "Set up my editor"}),
+    ],
+)
+async def test_a_request_about_facts_reaches_the_facts_of_the_agent_named(
+    request_name: str, params: dict[str, Any]
+) -> None:
+    lifecycle, given = AskedFacts(), {"agent": "other", **params}
+
+    assert await ask(lifecycle, request_name, given) == "reply"
+
+    assert lifecycle.asked == [decode_params(request_name, given)]
+    assert lifecycle.agents == [given["agent"]]
+
+
+@pytest.mark.parametrize(
+    "request_name", [name for name in REQUESTS if "agent" in REQUESTS[name][0].__annotations__]
+)
+def test_an_unknown_agent_is_refused(request_name: str) -> None:
+    params = {**VALID.get(request_name, {}), "agent": "nobody"}
+    with pytest.raises(AgentUnknownError):
+        trio.run(ask, call_of(), request_name, params)
+
+
+@pytest.mark.parametrize(
+    ("request_name", "params"),
+    [
+        (
+            "search",
+            {"max_results": 1000, "min_score": 0.0, "deadline_ms": 1, "sources": ["memory", "sessions"]},
+        ),
+        ("get", {"from_line": 1, "lines": 1}),
+        (
+            "curated_entries",
+            {"active_projects": ["a" * MAX_PATH_CHARS] * 64, "limit": 512, "paths": ["MEMORY.md", "USER.md"]},
+        ),
+    ],
+)
+async def test_the_bounds_themselves_are_taken_and_the_agent_named_answers(
+    request_name: str, params: dict[str, Any]
+) -> None:
+    reply = await ask(call_of(), request_name, {**VALID[request_name], **params, "agent": "other"})
+    assert reply.agent == "other"

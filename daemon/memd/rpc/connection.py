@@ -14,7 +14,7 @@ import trio
 
 from memd.agents.registry import AgentRegistry
 from memd.rpc.call import Call, DaemonContext
-from memd.rpc.dispatch import HANDLERS, dispatch, error_shape
+from memd.rpc.dispatch import HANDLERS, error_shape, find_handler, wire_reply
 from memd.rpc.metrics import count_request
 from memd.rpc.outbox import Outbox, encode_reply
 from memd_client.errors import (
@@ -272,7 +272,9 @@ class Connection:
             if deadline_ms is not None:
                 waited_ms = int((trio.current_time() - began) * 1000)
                 params = {**params, "deadline_ms": max(1, deadline_ms - waited_ms)}
-            return await dispatch(request.method, params, self._call_of(request))
+            handle, decoded = find_handler(request.method, params)
+            call = self._call_of(request)
+            return wire_reply(call, await handle(call, decoded))
 
     @contextlib.asynccontextmanager
     async def _slot(self, method: str, deadline_ms: int | None = None) -> AsyncIterator[None]:

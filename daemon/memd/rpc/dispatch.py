@@ -29,12 +29,16 @@ MAX_ECHO_CHARS = 60
 """A name the client sent (of a method, of an agent) is cut here where an error repeats it."""
 
 
-async def dispatch(name: str, params: Any, call: Call) -> Any:
-    """Run a request and return its reply, ready for msgpack."""
+def find_handler(name: str, params: Any) -> tuple[Handler, Any]:
+    """Return the method of a request and its decoded parameters."""
     handler = HANDLERS.get(name)
     if handler is None:
         raise MethodUnknownError(f"there is no request {name[:MAX_ECHO_CHARS]!r}")
-    reply = await handler(call, decode_params(name, params))
+    return handler, decode_params(name, params)
+
+
+def wire_reply(call: Call, reply: Any) -> Any:
+    """Count a reply and return it ready for msgpack."""
     count_reply(call.daemon.meter, reply)
     return to_wire(reply)
 

@@ -18,7 +18,7 @@ import trio
 
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
-from memd.index.snapshot import take_snapshot
+from memd.index.snapshot import ParallelReader, take_snapshot
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.find import SearchResult, find
 from memd.search.freshness import DiskView, FreshnessCheck
@@ -51,6 +51,16 @@ class _Embedded:
     degraded: Degraded | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What one request wants found; `asked_at` is when it came, by `perf_counter`."""
+
+    params: SearchParams
+    limits: Limits
+    embedded: _Embedded
+    asked_at: float
+
+
 class SearchService:
     """Answers the searches of one agent."""
 
@@ -81,36 +91,31 @@ class SearchService:
         """Answer a query from what is on disk now."""
         if not params.query.strip():
             raise QueryEmptyError("the query is empty")
-        deadline_ms = params.deadline_ms
-        limit_s = math.inf if deadline_ms is None else deadline_ms / 1000 + DEADLINE_SLACK_S
-        with trio.move_on_after(limit_s):
-            return await self._search(params)
-        raise DeadlineExceededError(f"the search did not end within its {deadline_ms} ms")
-
-    async def _search(self, params: SearchParams) -> SearchReply:
-        """Answer a query, however long it takes."""
-        started, asked_at = trio.current_time(), perf_counter()
-        budget_s = math.inf if params.deadline_ms is None else max(0.01, params.deadline_ms / 1000)
-        limits = self._limits(params, await self._transcript_of(params))
-        with self._scheduler.searching():
+        started, asked_at, deadline_ms = trio.current_time(), perf_counter(), params.deadline_ms
+        budget_s = math.inf if deadline_ms is None else max(0.01, deadline_ms / 1000)
+        with trio.move_on_after(budget_s + DEADLINE_SLACK_S), self._scheduler.searching():
+            limits = self._limits(params, await self._transcript_of(params))
             known, view = self._known_vector(params), None
             if known is not None:
                 embedded = known
             else:
-                refresh = partial(self._refresh, asked_at, budget_s, with_vectors=True)
+                refresh = partial(self._refresh, asked_at, budget_s)
                 embedded, view = await _both(partial(self._embed, params.query, budget_s), refresh)
-            found = await self._find(params, limits, embedded, asked_at, view)
-            if isinstance(found, DiskView):
-                with self._scheduler.waiting():
-                    with_vectors = not params.lexical_only
-                    view = await self._freshness.catch_up(found, budget_s, with_vectors=with_vectors)
-                found = await self._find(params, limits, embedded, asked_at, view)
-            assert not isinstance(found, DiskView)
-            result, view = found
-            hits = result.hits
-            if not await self._is_relevant(result, embedded, started + budget_s):
-                hits = []
-        return self._reply(params, embedded, view, result, hits[: limits.max_results], started)
+            wanted = _Wanted(params, limits, embedded, asked_at)
+            result = None
+            while result is None:
+                async with self._scheduler.slot():
+                    searcher = self._cache.searcher() if embedded.vector is not None else None
+                    parallel = self._index.read_parallel if self._scheduler.has_core_to_spare else None
+                    find_in = partial(self._find, wanted, view, searcher, parallel)
+                    result, seen = await self._index.read(find_in)
+                view = seen
+                if result is None:
+                    view = await self._catch_up(seen, budget_s, with_vectors=not params.lexical_only)
+            is_relevant = await self._is_relevant(result, embedded, started + budget_s)
+            hits = result.hits[: limits.max_results] if is_relevant else []
+            return self._reply(params, embedded, seen, result, hits, started)
+        raise DeadlineExceededError(f"the search did not end within its {deadline_ms} ms")
 
     # --- before ---------------------------------------------------------------------------------------
 
@@ -192,50 +197,45 @@ class SearchService:
         with suppress(MemdError):  # the search itself meets it again
             await self._index.read(self._cache.warm_up)
 
-    async def _refresh(self, asked_at: float, budget_s: float, *, with_vectors: bool) -> DiskView | None:
+    # --- the disk and the snapshot --------------------------------------------------------------------
+
+    async def _refresh(self, asked_at: float, budget_s: float) -> DiskView | None:
         """Look at the disk and catch up, while the query is embedded; None if the index can't be read now."""
         try:
             view = await self._index.read(lambda _: self._freshness.look(asked_at))
         except MemdError:
             return None  # the search itself meets it again
-        if not self._freshness.has_to_catch_up(view):
-            return view
+        if self._freshness.has_to_catch_up(view):
+            view = await self._catch_up(view, budget_s, with_vectors=True)
+        return view
+
+    async def _catch_up(self, view: DiskView, budget_s: float, *, with_vectors: bool) -> DiskView:
+        """Bring changed files in; indexing need not yield meanwhile."""
         with self._scheduler.waiting():
             return await self._freshness.catch_up(view, budget_s, with_vectors=with_vectors)
 
-    # --- finding --------------------------------------------------------------------------------------
-
-    async def _find(
+    def _find(
         self,
-        params: SearchParams,
-        limits: Limits,
-        embedded: _Embedded,
-        asked_at: float,
+        wanted: _Wanted,
         known: DiskView | None,
-    ) -> tuple[SearchResult, DiskView] | DiskView:
-        """Find in one snapshot, in a thread; return what a look saw if changed files have to be brought in first."""
-
-        def work(db: Database) -> tuple[SearchResult, DiskView] | DiskView:
-            view = self._freshness.look(asked_at) if known is None else known
-            if known is None and self._freshness.has_to_catch_up(view):
-                return view
-            snapshot = take_snapshot(db, self._cache, searcher, parallel)
-            query = parse_query(
-                params.query,
-                snapshot.languages(),
-                settings=self._config.settings.query,
-                limits=limits,
-                now_ms=self._clock(),
-                vector=embedded.vector,
-            )
-            return find(snapshot, query, is_current=self._freshness.check(view)), view
-
-        searcher: VectorSearch | None = None
-        async with self._scheduler.slot():
-            if embedded.vector is not None:
-                searcher = self._cache.searcher()
-            parallel = self._index.read_parallel if self._scheduler.has_core_to_spare else None
-            return await self._index.read(work)
+        searcher: VectorSearch | None,
+        parallel: ParallelReader | None,
+        db: Database,
+    ) -> tuple[SearchResult | None, DiskView]:
+        """Find in one snapshot (blocking); no result if a first look saw changed files to bring in."""
+        view = self._freshness.look(wanted.asked_at) if known is None else known
+        if known is None and self._freshness.has_to_catch_up(view):
+            return None, view
+        snapshot = take_snapshot(db, self._cache, searcher, parallel)
+        query = parse_query(
+            wanted.params.query,
+            snapshot.languages(),
+            settings=self._config.settings.query,
+            limits=wanted.limits,
+            now_ms=self._clock(),
+            vector=wanted.embedded.vector,
+        )
+        return find(snapshot, query, is_current=self._freshness.check(view)), view
 
     async def _is_relevant(self, result: SearchResult, embedded: _Embedded, until: float) -> bool:
         """Return whether hits are relevant, by comparing a few lines if that is in doubt."""

@@ -18,7 +18,7 @@ from memd.index.connection import IndexFile
 from memd.index.files import Published, publish_file
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.settings.schema import MemorySearch
-from memd.vector_search.manager import VectorSearchManager
+from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import MemdError, ProviderUnavailableError
 from memd_client.messages import Fallback
 from tests.support.fake_provider import FakeProvider

@@ -17,7 +17,7 @@ from memd.sync.text.file_rows import FileRows
 from memd.sync.text.text_sync import TextSync
 from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock
-from memd.vector_search.manager import VectorSearchManager
+from memd.vector_search.agent_vectors import VectorSearchManager
 
 DISK_THREADS = 2
 """Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""

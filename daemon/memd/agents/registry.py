@@ -35,7 +35,7 @@ from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock
 from memd.system.nearest_name import did_you_mean
 from memd.system.power import Power
-from memd.vector_search.manager import VectorSearchManager
+from memd.vector_search.agent_vectors import VectorSearchManager
 from memd.vector_search.provider_chooser import Chooser
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import MemoryStatus, Problem

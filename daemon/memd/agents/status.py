@@ -16,7 +16,7 @@ from memd.index.transcripts import TranscriptCounts, count_transcripts
 from memd.settings.agents import AgentConfig
 from memd.sync.disk.discover import Discovery
 from memd.system.units import count, span
-from memd.vector_search.manager import VectorSearchManager
+from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import MemdError
 from memd_client.messages import (
     AgentStatus,

@@ -14,7 +14,7 @@ from memd.sync.disk.changes import Changes, count_behind
 from memd.sync.disk.discover import Discovery
 from memd.sync.disk.verify import check_against, check_by_name
 from memd.sync.text.text_sync import TextSync
-from memd.vector_search.manager import VectorSearchManager
+from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import MemdError
 from memd_client.messages import Hit
 

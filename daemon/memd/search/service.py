@@ -30,7 +30,7 @@ from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
 from memd.vector_search.active_provider import ActiveProvider
-from memd.vector_search.manager import VectorSearchManager
+from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError, ShuttingDownError
 from memd_client.messages import Degraded, Hit, SearchParams, SearchReply
 

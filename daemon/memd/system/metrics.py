@@ -62,9 +62,6 @@ FAMILIES: dict[str, Family] = {
     "memd_searches_partial_total": Family(
         "counter", "Searches whose time was up before all changes were in."
     ),
-    "memd_searches_in_processes_total": Family(
-        "counter", "Searches whose hits a process beside the daemon found."
-    ),
     "memd_catch_up_seconds": Family("histogram", "Time searches waited for changed files."),
     "memd_files_taken_total": Family(
         "counter",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.vector_search.manager import PROBE_EVERY_MS
+from memd.vector_search.agent_vectors import PROBE_EVERY_MS
 from memd.vector_search.provider_chooser import FALLBACK_AFTER_MS
 from memd_client.errors import (
     DeadlineExceededError,

@@ -1,0 +1,59 @@
+"""The exercise of docs/architecture.md, followed: its blocks are applied to a copy of the sources, which then runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import DaemonProcess
+from tests.support.homes import StateHome
+from tests.support.provider_server import serving
+from tests.support.sockets import RawClient
+from tests.support.tree import CLIENT, DAEMON, ROOT
+
+KEY = "key-of-the-exercise"
+
+NOTES = {
+    "memory/walnut.md": "walnut shelf, walnut table, walnut stool",
+    "memory/pinned/oil.md": "oil for the walnut shelf is in the lower drawer",
+}
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> dict[str, str]:
+    """The environment in which the changed copy of the sources is imported."""
+    shutil.copytree(DAEMON, tmp_path / "daemon" / "memd")
+    shutil.copytree(CLIENT, tmp_path / "client" / "memd_client")
+    blocks = re.findall(r"```diff\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        patch = tmp_path / "block.diff"
+        patch.write_text(block)
+        subprocess.run(["git", "apply", patch.name], cwd=tmp_path, check=True)
+    sources = os.pathsep.join(str(tmp_path / part) for part in ("daemon", "client"))
+    return {"PYTHONPATH": sources, "ACME_API_KEY": KEY}
+
+
+def test_the_exercise_adds_a_stage_a_provider_and_a_request(changed: dict[str, str]) -> None:
+    with serving("compatible", key=KEY) as server:
+        model, remote = server.facts.model, {"baseUrl": server.url}
+        search = {"provider": "acme", "model": model, "remote": remote, "sync": {"watch": False}}
+        with StateHome({"agents": {"defaults": {"memorySearch": search}}}) as home:
+            for path, text in NOTES.items():
+                home.note(path, text)
+            with DaemonProcess(home, changed) as daemon, daemon.client(timeout_s=60) as client:
+                client.index()
+                reply = client.search("walnut", explain=True)
+                with RawClient(home.socket) as raw:
+                    counted = raw.greet().call("count_notes", {"agent": "main"})
+
+    assert (reply.mode, reply.provider) == ("hybrid", "acme")
+    assert reply.hits[0].path == "memory/pinned/oil.md"
+    assert reply.hits[0].explain is not None
+    assert "pinned" in reply.hits[0].explain["steps"]
+    assert counted[2:] == [None, {"notes": len(NOTES)}]

@@ -196,7 +196,7 @@ def peer_uid(sock: Any) -> int | None:
     """
     platform: str = sys.platform  # a plain string: the type checker shall read both branches
     if platform == "linux":
-        from _socket import SO_PEERCRED, SOL_SOCKET
+        from socket import SO_PEERCRED, SOL_SOCKET
 
         facts = sock.getsockopt(SOL_SOCKET, SO_PEERCRED, struct.calcsize("3i"))
         return int(struct.unpack("3i", facts)[1])

@@ -9,8 +9,8 @@ from __future__ import annotations
 import select
 import threading
 import time
-from _socket import SHUT_RDWR, SocketType
 from collections.abc import Callable, Mapping
+from socket import SHUT_RDWR, socket
 
 from .errors import ConnectionLostError, DeadlineExceededError, MemdError
 from .exchange import Exchange
@@ -41,7 +41,7 @@ class Link:
         MemdError: Whatever the daemon refuses the greeting with.
     """
 
-    def __init__(self, sock: SocketType, timeout_s: float) -> None:
+    def __init__(self, sock: socket, timeout_s: float) -> None:
         self.session = ClientSession()
         self.broken: MemdError | None = None
         self._sock = sock

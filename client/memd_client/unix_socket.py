@@ -9,7 +9,7 @@ import threading
 import time
 
 # C's part of the standard library's sockets is all of one connection; the rest brings 0.7 MB of enums and selectors.
-from _socket import AF_UNIX, SOCK_STREAM, SocketType
+from socket import AF_UNIX, SOCK_STREAM, socket
 
 from .discovery import peer_uid
 from .errors import DaemonUnreachableError, DeadlineExceededError, PeerRefusedError
@@ -25,14 +25,14 @@ BUSY_WAIT_S = 0.005
 """Wait between tries while the daemon's queue of new connections is full (EAGAIN on Linux)."""
 
 
-def try_connect(path: str) -> SocketType | None:
+def try_connect(path: str) -> socket | None:
     """Return a connected, non-blocking socket without waiting; None while the daemon's queue is full.
 
     Raises:
         DaemonUnreachableError: Nobody listens there.
         PeerRefusedError: The daemon belongs to another user.
     """
-    sock = SocketType(AF_UNIX, SOCK_STREAM)
+    sock = socket(AF_UNIX, SOCK_STREAM)
     try:
         sock.setblocking(False)
         code = sock.connect_ex(path)
@@ -72,7 +72,7 @@ def not_greeted(path: str) -> DaemonUnreachableError:
     )
 
 
-def open_socket(path: str, timeout_s: float) -> SocketType:
+def open_socket(path: str, timeout_s: float) -> socket:
     """Return a connected, non-blocking socket.
 
     Raises:
@@ -102,7 +102,7 @@ def seconds_left(deadline: float | None) -> float | None:
     return left
 
 
-def wait_for(sock: SocketType, event: int, timeout_s: float | None) -> bool:
+def wait_for(sock: socket, event: int, timeout_s: float | None) -> bool:
     """Wait until a socket can be read or written (or is broken), but no longer than `SIGNALS_S`.
 
     Args:

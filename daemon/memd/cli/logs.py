@@ -21,7 +21,7 @@ import click
 from memd.cli.arguments import MAX_LOG_LINES, Choice, examples
 from memd.cli.connect import Session
 from memd.cli.lines import Line, Piece, line, printable
-from memd.service.install.systemd import SERVICE
+from memd.service.install.unit_names import SERVICE
 from memd.system.state_file import open_regular
 from memd_client.discovery import log_path
 from memd_client.errors import LogUnavailableError

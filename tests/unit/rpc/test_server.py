@@ -190,8 +190,8 @@ def test_stopping_lets_requests_end_then_tells_them(directory: Path) -> None:
 
 def test_only_our_own_socket_file_is_removed(directory: Path) -> None:
     with ServerThread(directory / "s") as server:
-        os.rename(server.path, directory / "old")
-        server.path.write_text("of another daemon")
+        (directory / "new").write_text("of another daemon")
+        os.replace(directory / "new", server.path)  # never missing, which ends the server
         server.stop()
         assert server.path.read_text() == "of another daemon"
 

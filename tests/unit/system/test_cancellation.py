@@ -19,6 +19,7 @@ from memd.search.rank.fusion import Ranked
 from memd.search.rank.near_duplicates import NearDuplicates
 from memd.search.rank.stages import rerank_mmr
 from memd.search.service import DEADLINE_SLACK_S, SearchService
+from memd.sync.search_scheduler import SearchScheduler
 from memd.system.cancellation import WorkCancelledError, cancelled_by, check_cancelled
 from memd.text.cut.snippets import cut_snippet
 from memd.text.query.days.find import find_days
@@ -26,7 +27,7 @@ from memd.text.query.exact import exact_match_counts
 from memd.text.query.keywords import plan_match
 from memd.text.query.typos import Vocabulary, similar_words
 from memd_client.errors import DeadlineExceededError
-from memd_client.messages import SearchParams, SearchReply
+from memd_client.messages import SearchParams
 from tests.support.indexes import asked, new_index, publish, search
 from tests.support.open_indexes import run_with_index
 
@@ -88,13 +89,14 @@ def test_a_read_beyond_its_time_frees_the_thread_it_computes_in(tmp_path: Path) 
     run_with_index(tmp_path, test)
 
 
-class EndlessRecall(SearchService):
-    """A search that finds no end."""
+class EndlessSearch(SearchService):
+    """A search whose first step never ends."""
 
     def __init__(self) -> None:
-        """Need nothing."""
+        """Need nothing but a scheduler."""
+        self._scheduler = SearchScheduler()
 
-    async def _search(self, params: SearchParams) -> SearchReply:
+    async def _transcript_of(self, params: SearchParams) -> str | None:
         await trio.sleep_forever()
         raise AssertionError
 
@@ -102,7 +104,7 @@ class EndlessRecall(SearchService):
 def test_a_search_ends_with_its_own_deadline() -> None:
     async def test() -> None:
         with pytest.raises(DeadlineExceededError, match="within its 2000 ms"):
-            await EndlessRecall().search(SearchParams(query="lease", deadline_ms=2000))
+            await EndlessSearch().search(SearchParams(query="lease", deadline_ms=2000))
         assert trio.current_time() - begun == pytest.approx(2 + DEADLINE_SLACK_S)
 
     clock = MockClock(autojump_threshold=0)

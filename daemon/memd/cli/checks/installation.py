@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memd.cli.lines import count, size
-from memd.service.install.systemd import SERVICE, SOCKET, units_folder
+from memd.service.install.unit_names import SERVICE, SOCKET, units_folder
 from memd.system.state_file import load_text
 from memd_client.discovery import home_directory
 

@@ -21,9 +21,7 @@ from memd.service.install.plan import (
     remove_steps,
     write_steps,
 )
-
-SERVICE = "memd.service"
-SOCKET = "memd.socket"
+from memd.service.install.unit_names import SERVICE, SOCKET
 
 NAMESPACED = re.compile(r"\n# From here on a user namespace is needed.*?\n(?=\n)", re.DOTALL)
 """What makes a user manager fail where it may not make user namespaces: Ubuntu since 24.04, most containers."""
@@ -32,12 +30,6 @@ TEMPORARY = ("/tmp", "/var/tmp")
 """Places that PrivateTmp= hides."""
 
 SYSTEMCTL = ("systemctl", "--user")
-
-
-def units_folder(environ: Mapping[str, str], home: str) -> str:
-    """Return where a user's own units are."""
-    named = environ.get("XDG_CONFIG_HOME", "")
-    return os.path.join(named if os.path.isabs(named) else os.path.join(home, ".config"), "systemd", "user")
 
 
 def unit_paths(folder: str) -> tuple[str, str]:

@@ -1,0 +1,15 @@
+"""The names of memd's systemd units and their folder. Apart from `systemd`, so that `memctl doctor` loads no more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+SERVICE = "memd.service"
+SOCKET = "memd.socket"
+
+
+def units_folder(environ: Mapping[str, str], home: str) -> str:
+    """Return where a user's own units are."""
+    named = environ.get("XDG_CONFIG_HOME", "")
+    return os.path.join(named if os.path.isabs(named) else os.path.join(home, ".config"), "systemd", "user")

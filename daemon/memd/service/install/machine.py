@@ -15,6 +15,7 @@ from pathlib import Path
 from memd.service.install import launchd, systemd
 from memd.service.install.lock_holder import find_holder
 from memd.service.install.plan import Kind, Machine, Needs
+from memd.service.install.unit_names import units_folder
 from memd.system.state_file import MAX_SETTINGS_BYTES, load_whole
 from memd_client.discovery import daemon_command, home_directory, socket_path
 from memd_client.errors import ServiceFailedError, ServiceUnavailableError
@@ -107,7 +108,7 @@ def find_command() -> list[str]:
 
 def _look_at_systemd(home: str, environ: Mapping[str, str], run: Runner) -> Machine:
     """Return how the service stands in systemd; `none` where this user has no manager."""
-    folder = systemd.units_folder(environ, home)
+    folder = units_folder(environ, home)
     paths = systemd.unit_paths(folder)
     installed = os.path.exists(paths[0])
     answers = (

@@ -23,7 +23,7 @@ from memd.index.database import WRITER, Database, connect, transaction
 from memd.index.files import FileRow, Published, forget_file, publish_file
 from memd.index.keyword import Scope
 from memd.index.schema import migrate
-from memd.index.snapshot import ParallelReader, Snapshot, take_snapshot
+from memd.index.snapshot import Snapshot, take_snapshot
 from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
@@ -228,10 +228,10 @@ def snapshot_of(
     vectors: VectorSearch | None = None,
     *,
     cache: VectorCache | None = None,
-    read_parallel: ParallelReader | None = None,
+    second_reader: IndexFile | None = None,
 ) -> Snapshot:
     """Return a snapshot of an index as it is now."""
-    return take_snapshot(db, cache or new_cache(), vectors, read_parallel)
+    return take_snapshot(db, cache or new_cache(), vectors, second_reader)
 
 
 def search(

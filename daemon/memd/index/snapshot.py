@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 from memd.index.chunk_locations import AllLocations
+from memd.index.connection import IndexFile
 from memd.index.database import Database as Database
 from memd.index.meta import generation
-from memd.index.reads import ParallelRead
 from memd.index.vectors.cache import VectorCache
 from memd.index.vectors.vector_search import VectorSearch
 from memd.text.query.terms import Term
-
-T = TypeVar("T")
-
-
-class ParallelReader(Protocol):
-    """Starts a read in a second thread; see `IndexFile.read_parallel`."""
-
-    def __call__(self, db: Database, fn: Callable[[Database], T]) -> ParallelRead[T]:
-        """Start it while the read on `db` goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +24,7 @@ class Snapshot:
         cache: What is kept in RAM of the index; `vectors` and `locations` are its parts of this generation.
         vectors: The path that searches vectors, or None if there are no vectors to search.
         locations: Of all chunks; None if they are not in RAM, so that a search reads the rows it needs.
-        read_parallel: Starts a read in a second thread; None if there is no core for it.
+        second_reader: The open index if a core is free for a read in a second thread, else None.
     """
 
     db: Database
@@ -42,7 +32,7 @@ class Snapshot:
     cache: VectorCache
     vectors: VectorSearch | None = None
     locations: AllLocations | None = None
-    read_parallel: ParallelReader | None = None
+    second_reader: IndexFile | None = None
 
     def languages(self) -> tuple[str, ...]:
         """Return the languages that texts of the index are stemmed in."""
@@ -57,7 +47,7 @@ def take_snapshot(
     db: Database,
     cache: VectorCache,
     vectors: VectorSearch | None = None,
-    read_parallel: ParallelReader | None = None,
+    second_reader: IndexFile | None = None,
 ) -> Snapshot:
     """Return the index as the read transaction of `db` sees it.
 
@@ -65,9 +55,9 @@ def take_snapshot(
         db: A reader connection inside a read transaction.
         cache: What is kept in RAM of the index.
         vectors: What `VectorCache.searcher` returned on the event loop, if vectors are to be searched.
-        read_parallel: Starts a read in a second thread, if there is a core for it.
+        second_reader: The open index, if a core is free for a read in a second thread.
     """
     if vectors is not None:
         cache.warm_up(db)  # before the generation is read: loading renews the read transaction
     now = generation(db)
-    return Snapshot(db, now, cache, vectors, cache.locations.at(db, now), read_parallel)
+    return Snapshot(db, now, cache, vectors, cache.locations.at(db, now), second_reader)

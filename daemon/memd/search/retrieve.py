@@ -71,8 +71,8 @@ def retrieve(snapshot: Snapshot, query: Query) -> Candidates:
     by_vector: dict[int, float] = {}
     started = perf_counter()
     vector_ms = 0.0
-    if with_vectors and keywords is not None and keywords.statements and snapshot.read_parallel is not None:
-        with snapshot.read_parallel(snapshot.db, keywords.run) as parallel:
+    if with_vectors and keywords is not None and keywords.statements and snapshot.second_reader is not None:
+        with snapshot.second_reader.read_parallel(snapshot.db, keywords.run) as parallel:
             by_vector = _nearest_chunks(snapshot, query, rows)
             vector_ms = (perf_counter() - started) * 1000
             matched = parallel.result()

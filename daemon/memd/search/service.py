@@ -18,7 +18,7 @@ import trio
 
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
-from memd.index.snapshot import ParallelReader, take_snapshot
+from memd.index.snapshot import take_snapshot
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.find import SearchResult, find
 from memd.search.freshness import DiskView, FreshnessCheck
@@ -106,8 +106,8 @@ class SearchService:
             while result is None:
                 async with self._scheduler.slot():
                     searcher = self._cache.searcher() if embedded.vector is not None else None
-                    parallel = self._index.read_parallel if self._scheduler.has_core_to_spare else None
-                    find_in = partial(self._find, wanted, view, searcher, parallel)
+                    second_reader = self._index if self._scheduler.has_core_to_spare else None
+                    find_in = partial(self._find, wanted, view, searcher, second_reader)
                     result, seen = await self._index.read(find_in)
                 view = seen
                 if result is None:
@@ -219,14 +219,14 @@ class SearchService:
         wanted: _Wanted,
         known: DiskView | None,
         searcher: VectorSearch | None,
-        parallel: ParallelReader | None,
+        second_reader: IndexFile | None,
         db: Database,
     ) -> tuple[SearchResult | None, DiskView]:
         """Find in one snapshot (blocking); no result if a first look saw changed files to bring in."""
         view = self._freshness.look(wanted.asked_at) if known is None else known
         if known is None and self._freshness.has_to_catch_up(view):
             return None, view
-        snapshot = take_snapshot(db, self._cache, searcher, parallel)
+        snapshot = take_snapshot(db, self._cache, searcher, second_reader)
         query = parse_query(
             wanted.params.query,
             snapshot.languages(),

@@ -69,9 +69,7 @@ def near(query: str, scope: Scope | None = None, notes_scope: Scope | None = Non
 
 def find_candidates(db: Database, wanted: Asked, index: IndexFile | None) -> Candidates:
     """Return the candidates of a search, by a second thread if an index is given, without what they took."""
-    snapshot = snapshot_of(
-        db, LoadingMatrix(), read_parallel=index.read_parallel if index is not None else None
-    )
+    snapshot = snapshot_of(db, LoadingMatrix(), second_reader=index)
     found = retrieve(snapshot, wanted.query(snapshot))
     return replace(found, keyword_ms=0.0, vector_ms=0.0)
 
@@ -103,7 +101,7 @@ def test_a_commit_that_only_the_second_thread_saw_is_not_in_the_answer(tmp_path:
         await index.read(lambda db: matrix.load(db, SPACE.id))
 
         def search(db: Database) -> Candidates:
-            snapshot = snapshot_of(db, matrix, read_parallel=index.read_parallel)
+            snapshot = snapshot_of(db, matrix, second_reader=index)
             publish_later(token, index)
             return retrieve(snapshot, near("beta").query(snapshot))
 

@@ -163,10 +163,6 @@ class TextSync:
         oldest = min((moment for moment in since if moment is not None), default=now_ms)
         return Pending(count_behind(changes, self.rows) if changes else 0, chunks, max(0, now_ms - oldest))
 
-    def is_settled(self, disk: Discovery) -> bool:
-        """Return whether a disk looked at earlier is known not to differ from the rows; takes no time."""
-        return self._rows.is_settled(disk)
-
     async def sync(self, *, force: bool = False, progress: ProgressSink = ignore_progress) -> TextReport:
         """Have a text pass run that starts after this call, and wait for it."""
         return await self._finish(self._request(Request(force, progress)))

@@ -52,7 +52,7 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
     from memd.index.vectors.sqlite_vec import VectorExtension
     from memd.search.find import SearchResult, find
     from memd.search.query import Limits, QueryVector, parse_query
-    from memd.settings.schema import Query
+    from memd.settings.schema import QuerySettings
     from memd.system.clock import wall_clock_ms
 
     extension = VectorExtension()
@@ -70,7 +70,7 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
         query = parse_query(
             question,
             snapshot.languages(),
-            settings=Query(),
+            settings=QuerySettings(),
             limits=Limits(6),
             now_ms=wall_clock_ms(),
             vector=QueryVector(vector, space.id, "minilm"),

@@ -33,7 +33,7 @@ from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search import find, query, retrieve, snippets
 from memd.search.rank import order
-from memd.settings.schema import Query
+from memd.settings.schema import QuerySettings
 from memd.sync.disk.discover import Found
 from memd.sync.disk.read import FileText, read_file
 from memd.sync.disk.verify import check_against
@@ -151,7 +151,7 @@ class Engine:
             parsed = query.parse_query(
                 question,
                 snapshot.languages(),
-                settings=Query(),
+                settings=QuerySettings(),
                 limits=query.Limits(6),
                 now_ms=int(time.time() * 1000),
                 vector=query.QueryVector(vector, self._space_id, "minilm"),

@@ -33,7 +33,7 @@ from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search.find import find
 from memd.search.query import Limits, QueryVector, parse_query
-from memd.settings.schema import Query
+from memd.settings.schema import QuerySettings
 from tests.support.daemon import DaemonProcess
 from tests.support.homes import StateHome
 
@@ -189,7 +189,7 @@ def compare(settings: list[Setting], workspaces: list[Workspace], max_results: i
 
 def run_setting(setting: Setting, workspace: Workspace, max_results: int) -> Iterator[tuple[str, float, int]]:
     """Yield for every question its category, the share of its evidence that is shown, and the characters shown."""
-    settings = merged(Query(), setting.query)
+    settings = merged(QuerySettings(), setting.query)
     today = datetime.now(tz=UTC)
     for asked, vector in zip(workspace.questions, workspace.vectors, strict=True):
         snapshot = take_snapshot(workspace.db, workspace.cache, workspace.search)

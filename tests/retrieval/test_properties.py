@@ -16,7 +16,7 @@ from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch
 from memd.index.vectors.vector_search import VectorSearch
-from memd.settings.schema import Fusion, Hybrid, Mmr, Query, TemporalDecay
+from memd.settings.schema import Fusion, Hybrid, Mmr, QuerySettings, TemporalDecay
 from memd_client.messages import Hit
 from tests.support.indexes import (
     LoadingMatrix,
@@ -107,12 +107,12 @@ def vectors(draw: st.DrawFn, count: int) -> NDArray[np.float32]:
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> Query:
+def wishes(draw: st.DrawFn) -> QuerySettings:
     """Draw settings of the order: every fusion, with repetitions put later or not, with age or without."""
     fusion: Fusion = draw(st.sampled_from(("normalized", "weighted", "rrf")))
     mmr = Mmr(enabled=draw(st.booleans()))
     decay = TemporalDecay(enabled=draw(st.booleans()))
-    return Query(hybrid=Hybrid(fusion=fusion, mmr=mmr, temporal_decay=decay))
+    return QuerySettings(hybrid=Hybrid(fusion=fusion, mmr=mmr, temporal_decay=decay))
 
 
 @st.composite
@@ -129,7 +129,7 @@ def memories(draw: st.DrawFn) -> Memory:
 @settings(deadline=None)
 @given(memory=memories(), query=queries(), wish=wishes(), least=LEAST)
 def test_a_longer_list_begins_with_the_shorter_one_with_vectors_as_well(
-    memory: Memory, query: str, wish: Query, least: float | None
+    memory: Memory, query: str, wish: QuerySettings, least: float | None
 ) -> None:
     db, texts, vector = memory
     before: list[tuple[str, int, int]] = []
@@ -148,7 +148,7 @@ def test_a_longer_list_begins_with_the_shorter_one_with_vectors_as_well(
 @settings(deadline=None)
 @given(memory=memories(), query=queries(), wish=wishes(), least=LEAST, wanted=st.integers(1, 12))
 def test_all_vector_paths_bring_the_same_hits_in_the_same_order(
-    memory: Memory, query: str, wish: Query, least: float | None, wanted: int
+    memory: Memory, query: str, wish: QuerySettings, least: float | None, wanted: int
 ) -> None:
     db, _, vector = memory
     asking = asked(query, wish, vector=vector, max_results=wanted, min_score=least, explain=True)

@@ -31,7 +31,7 @@ from memd.index.vectors.vector_search import VectorSearch
 from memd.search.find import SearchResult, find
 from memd.search.query import Limits, QueryVector, parse_query
 from memd.search.query import Query as SearchQuery
-from memd.settings.schema import Query
+from memd.settings.schema import QuerySettings
 from memd.text.cut.chunking import Chunk, cut_chunks
 from memd_client.messages import Hit
 
@@ -179,7 +179,7 @@ class Asked:
     """A search that is not tied to an index yet."""
 
     text: str
-    settings: Query
+    settings: QuerySettings
     limits: Limits
     vector: QueryVector | None
 
@@ -197,7 +197,7 @@ class Asked:
 
 def asked(
     text: str,
-    settings: Query | None = None,
+    settings: QuerySettings | None = None,
     *,
     vector: Sequence[float] | NDArray[np.float32] | None = None,
     max_results: int = 6,
@@ -212,7 +212,7 @@ def asked(
     values = None if vector is None else np.asarray(vector, dtype=np.float32)
     return Asked(
         text,
-        settings or Query(),
+        settings or QuerySettings(),
         Limits(max_results, min_score, scope, notes_scope, active_projects, explain),
         None if values is None else QueryVector(values, SPACE.id, model),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.index.keyword import Scope
-from memd.settings.schema import Query as QuerySettings
+from memd.settings.schema import QuerySettings
 from memd.text.query.days.find import DaySpan, find_days
 from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MatchPlan, plan_match

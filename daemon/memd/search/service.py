@@ -78,7 +78,7 @@ class SearchService:
         self._config = config
         self._index = index
         self._vectors = vectors
-        self._cache = vectors.warm
+        self._cache = vectors.vector_cache
         self._text = text
         self._daemon = daemon
         self._clock = clock

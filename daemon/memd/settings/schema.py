@@ -300,7 +300,7 @@ class Hybrid(Settings, frozen=True, kw_only=True):
     weights_set: Annotated[bool, Derived("vector_weight", "text_weight")] = False
 
 
-class Query(Settings, frozen=True, kw_only=True):
+class QuerySettings(Settings, frozen=True, kw_only=True):
     """How much a search returns."""
 
     max_results: Annotated[int, Setting("Hits, if the request doesn't say.", least=1)] = 6
@@ -384,7 +384,7 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
     local: Local = Local()
     remote: Remote | None = None
     sync: Annotated[Sync, REFUSED] = Sync()
-    query: Query = Query()
+    query: QuerySettings = QuerySettings()
 
 
 class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -62,7 +62,7 @@ class VectorSearchManager:
         agent_id: str,
         settings: MemorySearch,
         index: IndexFile,
-        warm: VectorCache,
+        cache: VectorCache,
         chooser: Chooser,
         *,
         openclaw_database: Path,
@@ -75,7 +75,7 @@ class VectorSearchManager:
         self._agent_id = agent_id
         self._settings = settings
         self._index = index
-        self.warm = warm
+        self.vector_cache = cache
         self._chooser = chooser
         self._openclaw_database = openclaw_database
         self._limits = CacheLimits(settings.cache.max_entries, unused_bytes)
@@ -88,7 +88,7 @@ class VectorSearchManager:
         self._chosen_ms = 0
         self._probed_ms = 0
         self._answering = AnsweringSpace(
-            agent_id, index, warm, query_timeout_s=query_timeout_s, clock=clock, queries=shared_queries
+            agent_id, index, cache, query_timeout_s=query_timeout_s, clock=clock, queries=shared_queries
         )
         self.notices: list[str] = []
         self.selection = Selection(settings.provider, None)
@@ -234,7 +234,7 @@ class VectorSearchManager:
                 limits=self._limits,
                 live_spaces=self._live_spaces,
                 clock=self._clock,
-                events=FillEvents(stored, self.warm.forget, partial(self._on_whole, side)),
+                events=FillEvents(stored, self.vector_cache.forget, partial(self._on_whole, side)),
                 bulk=bulk_fill_of(side.provider, self._settings.remote, self._index, self._clock),
                 saves_power=self._saves_power if side.provider.id == "local" else lambda: False,
             )
@@ -289,8 +289,8 @@ class VectorSearchManager:
                     await self._answer_with(side)
 
     def on_published(self, published: Published) -> None:
-        """Keep the warm vectors equal to the rows after each committed file; have new texts embedded."""
-        self.warm.follow(published)
+        """Keep the vector cache equal to the rows after each committed file; have new texts embedded."""
+        self.vector_cache.follow(published)
         if self.fill is not None:
             texts = len(published.added_hashes) - len(published.added_vectors)
             self._answering.unanswered += texts

@@ -8,10 +8,10 @@ import pytest
 
 from memd.index.database import Database
 from memd.index.vectors.scan import ScanSearch
-from memd.settings.schema import Hybrid, Query, TemporalDecay
+from memd.settings.schema import Hybrid, QuerySettings, TemporalDecay
 from tests.support.indexes import asked, new_index, publish, search, store, unit
 
-DECAYED = Query(hybrid=Hybrid(temporal_decay=TemporalDecay(enabled=True, half_life_days=30)))
+DECAYED = QuerySettings(hybrid=Hybrid(temporal_decay=TemporalDecay(enabled=True, half_life_days=30)))
 ENTRY = "the bakery freezer alarm went off at four in the morning and nobody was there to hear it at all"
 
 
@@ -33,7 +33,7 @@ def db() -> Database:
 
 
 def explain(
-    db: Database, query: str, settings: Query | None = None, *, near: bool = True
+    db: Database, query: str, settings: QuerySettings | None = None, *, near: bool = True
 ) -> dict[str, dict[str, Any]]:
     """Return the explanation of each hit by its path."""
     wanted = asked(query, settings, vector=[1, 0] if near else None, explain=True, min_score=0.0)

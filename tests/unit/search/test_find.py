@@ -15,7 +15,7 @@ from memd.index.keyword import Scope
 from memd.index.vectors.scan import ScanSearch
 from memd.search.rank.order import rank
 from memd.search.retrieve import retrieve
-from memd.settings.schema import Hybrid, Mmr, Query
+from memd.settings.schema import Hybrid, Mmr, QuerySettings
 from tests.support.indexes import (
     SPACE,
     asked,
@@ -31,7 +31,7 @@ from tests.support.indexes import (
 )
 
 LINES = ["the cat sleeps on the sofa", "the dog runs in the garden", "quarterly figures of the bakery"]
-BY_MEANING_ALONE = Query(hybrid=Hybrid(enabled=False))
+BY_MEANING_ALONE = QuerySettings(hybrid=Hybrid(enabled=False))
 
 
 @pytest.fixture
@@ -48,15 +48,15 @@ VECTOR = [1.0, 0.0, 0.0]
 @pytest.mark.parametrize(
     ("settings", "vector", "has_vectors", "mode"),
     [
-        (Query(), VECTOR, True, "hybrid"),
-        (Query(), None, True, "keyword"),
-        (Query(), VECTOR, False, "keyword"),
+        (QuerySettings(), VECTOR, True, "hybrid"),
+        (QuerySettings(), None, True, "keyword"),
+        (QuerySettings(), VECTOR, False, "keyword"),
         (BY_MEANING_ALONE, VECTOR, True, "vector"),
         (BY_MEANING_ALONE, None, True, "keyword"),
     ],
 )
 def test_the_answer_says_how_it_was_found(
-    db: Database, settings: Query, vector: list[float] | None, has_vectors: bool, mode: str
+    db: Database, settings: QuerySettings, vector: list[float] | None, has_vectors: bool, mode: str
 ) -> None:
     """Words answer where there is no vector, whatever the settings: less is better than nothing."""
     found = search(db, asked("cat", settings, vector=vector), ScanSearch() if has_vectors else None)
@@ -199,7 +199,7 @@ def test_locations_in_ram_change_no_answer(tmp_path: Path, name: str) -> None:
         scope, notes_scope = rng.choice(scopes)
         wanted = asked(
             " ".join(rng.choices(WORDS, k=4)),
-            Query(hybrid=HYBRIDS[name]),
+            QuerySettings(hybrid=HYBRIDS[name]),
             vector=unit(np.random.default_rng(step).normal(size=(1, 3)))[0],
             scope=scope,
             notes_scope=notes_scope,

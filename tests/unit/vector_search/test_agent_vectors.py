@@ -51,7 +51,7 @@ def test_old_space_answers_until_the_new_one_is_whole_then_there_is_one_switch(t
             assert meaning.filling() is None
             assert await scene.active() == new.space.id
             assert (await scene.vector_of("a question", 1.0)).shape == (new.dims,)
-            assert meaning.warm.count == len(TEXTS)
+            assert meaning.vector_cache.count == len(TEXTS)
             assert old.closed
             assert sorted(new.texts) == sorted(TEXTS)
             assert old.texts == []
@@ -68,7 +68,7 @@ def test_going_back_to_an_earlier_model_embeds_nothing(tmp_path: Path) -> None:
         async with meaning_of(tmp_path, FakeChooser(back)) as scene:
             await scene.until_whole()
             assert await scene.active() == back.space.id
-            assert scene.meaning.warm.count == len(TEXTS)
+            assert scene.meaning.vector_cache.count == len(TEXTS)
         assert back.texts == []
 
     run(body)
@@ -82,12 +82,12 @@ def test_new_space_answers_with_what_it_has_where_the_old_provider_is_gone(tmp_p
         new.gate = trio.Event()
         async with meaning_of(tmp_path, FakeChooser(new)) as scene:
             assert scene.meaning.is_followed
-            assert scene.meaning.warm.count == 0
+            assert scene.meaning.vector_cache.count == 0
             assert scene.meaning.chunks_pending == len(TEXTS)
             new.gate.set()
             await scene.until_whole()
             assert await scene.active() == new.space.id
-            assert scene.meaning.warm.count == len(TEXTS)
+            assert scene.meaning.vector_cache.count == len(TEXTS)
 
     run(body)
 
@@ -125,7 +125,7 @@ def test_text_that_comes_during_a_switch_is_pending_until_the_switch(tmp_path: P
             assert scene.meaning.chunks_pending == 1
             new.gate.set()
             await scene.until_whole()
-            assert scene.meaning.warm.count == len(TEXTS) + 1
+            assert scene.meaning.vector_cache.count == len(TEXTS) + 1
 
     run(body)
 

@@ -21,11 +21,11 @@ def test_refused_text_is_left_to_its_words_and_everything_else_is_embedded(tmp_p
         async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
             await scene.publish("memory/a.md", TEXTS)
             await scene.until_whole()
-            assert scene.meaning.warm.count == len(TEXTS) - 1
+            assert scene.meaning.vector_cache.count == len(TEXTS) - 1
             assert scene.meaning.degraded() is None
             provider.refused = set()
             await scene.meaning.renew()
-            await until(lambda: scene.meaning.warm.count == len(TEXTS))
+            await until(lambda: scene.meaning.vector_cache.count == len(TEXTS))
 
     run(body)
 
@@ -41,10 +41,10 @@ def test_renewed_vectors_replace_the_old_ones_which_answer_meanwhile(tmp_path: P
             scene.clock.now_ms += 1
             await scene.meaning.renew()
             assert scene.meaning.chunks_pending == len(TEXTS)
-            assert scene.meaning.warm.count == len(TEXTS)
+            assert scene.meaning.vector_cache.count == len(TEXTS)
             provider.gate.set()
             await scene.until_whole()
-            assert scene.meaning.warm.count == len(TEXTS)
+            assert scene.meaning.vector_cache.count == len(TEXTS)
             assert len(provider.texts) == 2 * len(TEXTS)
 
     run(body)
@@ -67,7 +67,7 @@ def test_renewing_takes_over_another_size_of_vectors(tmp_path: Path) -> None:
             scene.clock.now_ms += 1
             await scene.meaning.renew()
             await scene.until_whole()
-            assert (scene.meaning.warm.count, scene.meaning.warm.dims) == (len(TEXTS) + 1, 16)
+            assert (scene.meaning.vector_cache.count, scene.meaning.vector_cache.dims) == (len(TEXTS) + 1, 16)
             assert (await scene.vector_of("a question", 2.0)).shape == (16,)
 
     run(body)
@@ -105,7 +105,7 @@ def test_text_the_provider_fails_over_is_found_and_everything_else_is_embedded(
         async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
             await scene.publish("memory/a.md", TEXTS)
             await scene.until_whole()
-            assert scene.meaning.warm.count == len(TEXTS) - 1
+            assert scene.meaning.vector_cache.count == len(TEXTS) - 1
             assert scene.meaning.degraded() is None
             await scene.publish("memory/b.md", ["another text"])
             await scene.until_whole()
@@ -123,7 +123,7 @@ def test_outage_is_blamed_on_no_text(tmp_path: Path) -> None:
             await trio.sleep(40)
             provider.problem = None
             await scene.until_whole()
-            assert scene.meaning.warm.count == 1
+            assert scene.meaning.vector_cache.count == 1
 
     run(body)
 
@@ -157,7 +157,7 @@ def test_texts_that_go_before_they_are_looked_at_are_neither_bought_nor_awaited(
             await scene.publish("memory/a.md", stay)
             gate.set()
             await scene.until_whole()
-            assert scene.meaning.warm.count == len(stay)
+            assert scene.meaning.vector_cache.count == len(stay)
             assert sorted(provider.texts) == sorted(stay)
 
     run(body)

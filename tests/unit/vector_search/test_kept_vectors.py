@@ -34,7 +34,7 @@ def test_what_was_embedded_once_is_not_embedded_again_after_a_restart(tmp_path: 
             assert later.texts == FACTS[1:]
             assert np.array_equal(first[0], both[0])
             assert np.array_equal(again, both[::-1])
-            assert scene.meaning.warm.count == len(TEXTS)  # search compares with none of them
+            assert scene.meaning.vector_cache.count == len(TEXTS)  # search compares with none of them
 
     run(body)
 

@@ -10,12 +10,12 @@ from memd.index.database import Database
 from memd.index.keyword import Scope
 from memd.search.rank.order import DEFAULT_VECTOR_WEIGHT, Ranking, rank
 from memd.search.retrieve import Candidates, retrieve
-from memd.settings.schema import Hybrid, Mmr, Query, TemporalDecay
+from memd.settings.schema import Hybrid, Mmr, QuerySettings, TemporalDecay
 from tests.support.indexes import Asked, asked, chunk_ids, new_index, publish, publish_note, snapshot_of
 
-WEIGHTED = Query(hybrid=Hybrid(fusion="weighted"))
-DECAYED = Query(hybrid=Hybrid(temporal_decay=TemporalDecay(enabled=True, half_life_days=30)))
-DIVERSE = Query(hybrid=Hybrid(mmr=Mmr(enabled=True, lambda_=0.3)))
+WEIGHTED = QuerySettings(hybrid=Hybrid(fusion="weighted"))
+DECAYED = QuerySettings(hybrid=Hybrid(temporal_decay=TemporalDecay(enabled=True, half_life_days=30)))
+DIVERSE = QuerySettings(hybrid=Hybrid(mmr=Mmr(enabled=True, lambda_=0.3)))
 LONG = " and so on with words enough to be told from others by what they say"
 
 
@@ -65,7 +65,7 @@ def fused(db: Database, ordered: Ranking, text: str) -> float:
 def test_words_count_more_than_meaning_unless_weights_were_set(db: Database) -> None:
     publish(db, "memory/a.md", ["by words", "by meaning"])
     words, meaning = {"by words": 5.0}, {"by meaning": 0.9, "by words": 0.1}
-    set_so = Query(hybrid=Hybrid(vector_weight=0.7, text_weight=0.3, weights_set=True))
+    set_so = QuerySettings(hybrid=Hybrid(vector_weight=0.7, text_weight=0.3, weights_set=True))
 
     assert texts(db, order(db, asked("?"), words, meaning)) == ["by words", "by meaning"]
     assert texts(db, order(db, asked("?", set_so), words, meaning)) == ["by meaning", "by words"]
@@ -88,7 +88,7 @@ def test_a_side_that_found_nothing_leaves_everything_to_the_other(db: Database, 
 def test_what_both_sides_found_comes_before_what_one_did(db: Database, fusion: str) -> None:
     for name in ("both", "words", "meaning"):
         publish(db, f"memory/{name}.md", [name])
-    wish = Query(hybrid=Hybrid(fusion="rrf" if fusion == "rrf" else "normalized"))
+    wish = QuerySettings(hybrid=Hybrid(fusion="rrf" if fusion == "rrf" else "normalized"))
 
     found = order(
         db, asked("?", wish), {"both": 4.0, "words": 4.0}, {"both": 0.8, "meaning": 0.8, "words": 0.1}
@@ -119,7 +119,7 @@ def test_the_default_lowest_score_cuts_nothing(db: Database) -> None:
     publish(db, "memory/b.md", ["weak"])
     found = order(db, asked("?"), {"strong": 10.0, "weak": 0.01})
     assert texts(db, found) == ["strong", "weak"]
-    assert found.ranked[-1].score < Query().min_score
+    assert found.ranked[-1].score < QuerySettings().min_score
 
 
 def test_a_lowest_score_of_the_caller_or_the_settings_cuts(db: Database) -> None:
@@ -131,8 +131,8 @@ def test_a_lowest_score_of_the_caller_or_the_settings_cuts(db: Database) -> None
     middling = scores(db, everything)["middling"]
 
     by_caller = order(db, asked("?", min_score=middling), found)
-    by_settings = order(db, asked("?", Query(min_score=middling + 0.01, min_score_set=True)), found)
-    overruled = order(db, asked("?", Query(min_score=1.0, min_score_set=True), min_score=0.0), found)
+    by_settings = order(db, asked("?", QuerySettings(min_score=middling + 0.01, min_score_set=True)), found)
+    overruled = order(db, asked("?", QuerySettings(min_score=1.0, min_score_set=True), min_score=0.0), found)
 
     assert texts(db, by_caller) == ["strong", "middling"]
     assert texts(db, by_settings) == ["strong"]
@@ -202,7 +202,7 @@ def test_old_notes_fade_where_that_is_wanted(db: Database) -> None:
     publish(db, "MEMORY.md", ["of no day"])
     words = {"sixty days old": 8.0, "of today": 4.0, "of no day": 2.0}
 
-    plain, faded = (scores(db, order(db, asked("?", wish), words)) for wish in (Query(), DECAYED))
+    plain, faded = (scores(db, order(db, asked("?", wish), words)) for wish in (QuerySettings(), DECAYED))
 
     assert faded["sixty days old"] == pytest.approx(plain["sixty days old"] / 4, rel=0.02)
     assert faded["of today"] == pytest.approx(plain["of today"], rel=0.02)
@@ -215,10 +215,10 @@ def test_old_notes_fade_where_that_is_wanted(db: Database) -> None:
 
 @pytest.mark.parametrize(
     "wish",
-    [Query(), DECAYED, DIVERSE, Query(hybrid=Hybrid(fusion="rrf"))],
+    [QuerySettings(), DECAYED, DIVERSE, QuerySettings(hybrid=Hybrid(fusion="rrf"))],
     ids=["normalized", "decay", "mmr", "rrf"],
 )
-def test_what_holds_the_very_name_is_never_below_a_guess(db: Database, wish: Query) -> None:
+def test_what_holds_the_very_name_is_never_below_a_guess(db: Database, wish: QuerySettings) -> None:
     # given: three places of the name in old notes, nearly alike and far from the question
     names = [f"POL-358 was seen in old note {number}" for number in range(3)]
     for number, text in enumerate(names):
@@ -283,7 +283,7 @@ def test_repetitions_come_later_where_that_is_wanted(db: Database) -> None:
         publish(db, f"memory/{number}.md", [text])
     words = dict(zip(lines, (3.0, 2.9, 2.0), strict=True))
 
-    plain, diverse = (texts(db, order(db, asked("?", wish), words)) for wish in (Query(), DIVERSE))
+    plain, diverse = (texts(db, order(db, asked("?", wish), words)) for wish in (QuerySettings(), DIVERSE))
 
     assert plain == lines
     assert diverse == [lines[0], lines[2], lines[1]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import re
@@ -161,21 +160,33 @@ def test_every_variable_the_code_reads_is_in_the_docs() -> None:
     assert names - VARIABLES.keys() == set(), "say what it means in memd/config_keys.py"
 
 
-def test_every_log_event_is_in_the_docs() -> None:
-    text = (DOCS / "operations.md").read_text()
-    events = set()
+GENERATED = {
+    "log-events.md": load_script("log_events_doc"),
+    "metrics.md": load_script("metrics_doc"),
+}
+"""Pages that a script writes as a whole, and the script."""
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_what_its_script_writes(name: str) -> None:
+    script = GENERATED[name]
+
+    assert (DOCS / name).read_text() == script.render(), f"run scripts/{script.__name__.partition('_')[2]}"
+
+
+def test_every_log_event_has_a_meaning() -> None:
+    script = GENERATED["log-events.md"]
+
+    assert script.events().keys() == script.texts().keys(), "correct scripts/texts/log_events.toml"
+
+
+def test_every_metric_of_the_code_is_on_its_page() -> None:
+    names = set()
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and isinstance(node.func.value, ast.Name)
-                and node.func.value.id == "log"
-                and node.args
-                and isinstance(node.args[0], ast.Constant)
-            ):
-                events.add(str(node.args[0].value))
-    assert {event for event in events if f"`{event}`" not in text} == set()
+        names |= set(re.findall(r'"(memd_[a-z_]+)"', path.read_text()))
+    names -= {"memd_toml", "memd_is_cancelled", "memd_client", "memd_agent_"}
+
+    assert names - {each.name for each in GENERATED["metrics.md"].metrics()} == set()
 
 
 def test_what_the_architecture_names_can_be_imported() -> None:

@@ -21,12 +21,20 @@ from memd.settings.names import OWN_NAMES
 from memd.settings.reference import VARIABLES
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd_client import messages, reports
+from memd_client.framing import FrameDecoder
 from memd_client.messages import REQUESTS
 from tests.support.programs import examples
 from tests.support.scripts import load_script
 from tests.support.tree import ROOT, modules
 
 DOCS = ROOT / "docs"
+
+GENERATED = {
+    "log-events.md": load_script("log_events_doc"),
+    "metrics.md": load_script("metrics_doc"),
+    "requests.md": load_script("requests_doc"),
+}
+"""Pages that a script writes as a whole, and the script."""
 
 
 def _travelling() -> dict[str, Any]:
@@ -45,13 +53,36 @@ def test_requests_and_replies_are_among_what_travels() -> None:
 
 @pytest.mark.parametrize("name", sorted(_travelling()))
 def test_the_protocol_names_every_parameter_and_field(name: str) -> None:
-    text = (DOCS / "protocol.md").read_text()
+    text = "".join((DOCS / page).read_text() for page in ("protocol.md", "requests.md"))
 
     missing = [
         field.name for field in fields(_travelling()[name]) if not re.search(rf"\b{field.name}\b", text)
     ]
 
     assert missing == []
+
+
+def test_the_texts_about_requests_name_what_exists_and_nothing_else() -> None:
+    texts = GENERATED["requests.md"].texts()
+    records = {name: kind for name, kind in _travelling().items() if not name.endswith("Params")}
+
+    assert texts["requests"].keys() == REQUESTS.keys()
+    assert {f"{n}.{key}" for n, keys in texts["params"].items() for key in keys} <= {
+        f"{name}.{field.name}" for name, (params, _) in REQUESTS.items() for field in fields(params)
+    }
+    assert {f"{n}.{key}" for n, keys in texts["records"].items() for key in keys} <= {
+        f"{name}.{field.name}" for name, kind in records.items() for field in fields(kind)
+    }
+
+
+def test_the_frames_of_the_protocols_example_are_the_values_below_them() -> None:
+    page = (DOCS / "protocol.md").read_text()
+    exchange = page.split("## An example exchange")[1].split("\n## ")[0]
+    frames = re.findall(r"(?:->|<-) ((?:[0-9a-f]{2}\s+)+)(\[.*\])", exchange)
+
+    assert len(frames) == 2
+    for octets, value in frames:
+        assert FrameDecoder().feed(bytes.fromhex(octets)) == [json.loads(value.replace("nil", "null"))]
 
 
 def _commands(group: click.Group) -> dict[str, click.Command]:
@@ -158,13 +189,6 @@ def test_every_variable_the_code_reads_is_in_the_docs() -> None:
     names -= {"OPENCLAW_META", "OPENCLAW_DATABASE"}  # constants of those names
 
     assert names - VARIABLES.keys() == set(), "say what it means in memd/config_keys.py"
-
-
-GENERATED = {
-    "log-events.md": load_script("log_events_doc"),
-    "metrics.md": load_script("metrics_doc"),
-}
-"""Pages that a script writes as a whole, and the script."""
 
 
 @pytest.mark.parametrize("name", GENERATED)

@@ -30,6 +30,7 @@ from tests.support.tree import ROOT, modules
 DOCS = ROOT / "docs"
 
 GENERATED = {
+    "cli.md": load_script("cli_doc"),
     "log-events.md": load_script("log_events_doc"),
     "metrics.md": load_script("metrics_doc"),
     "requests.md": load_script("requests_doc"),
@@ -196,6 +197,14 @@ def test_a_generated_page_is_what_its_script_writes(name: str) -> None:
     script = GENERATED[name]
 
     assert (DOCS / name).read_text() == script.render(), f"run scripts/{script.__name__.partition('_')[2]}"
+
+
+def test_the_texts_about_commands_name_commands_and_samples() -> None:
+    script = GENERATED["cli.md"]
+
+    assert script.texts().keys() <= script.commands().keys()
+    named = {name for text in script.texts().values() for name in text.get("samples", ())}
+    assert named | {"error", "usage"} == script.SAMPLES.keys()
 
 
 def test_every_log_event_has_a_meaning() -> None:

@@ -36,7 +36,7 @@ REPLACED = {
     r"as it is(?=\s*(?:[.,;:)|]|\Z))": "unchanged",
     r"by words|by meaning": "keyword search, vector search",
     r"passages?": "chunk",
-    r"(?<!meeting )(?<!chat )rooms?|doors?|(?<![/-])house(?![/-]| \d)|seats?|(?<!SIMD )lanes?": (
+    r"(?<!meeting )(?<!chat )rooms?|doors?|(?<![/-])house(?![/-]| \d| \Z)|seats?|(?<!SIMD )lanes?": (
         "package, slot, context: the field's term"
     ),
     r"(?:figures?|bars?|numbers?) to hold": "bar, at most, at least",

@@ -21,7 +21,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(DOCS, folder / "docs")
     shutil.copy(ROOT / "mkdocs.yml", folder)
-    command = [Path(sys.executable).parent / "zensical", "build", "--strict", "-f", folder / "mkdocs.yml"]
+    program = Path(sys.executable).parent / "zensical"
+    command = [str(program), "build", "--strict", "-f", str(folder / "mkdocs.yml")]
     made = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
     return folder / "build" / "site"

@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"
 HEAD = """\
 # Errors
 
-*Reference, for people who meet an error code and for authors of clients.* An error is `{code, message, data}`
+Reference, for people who meet an error code and for authors of clients. An error is `{code, message, data}`
 in the [protocol](protocol.md) and a class of `memd_client.errors` in Python; all are subclasses of
 `MemdError`. Codes are stable: none is renamed or reused. The message names the object that failed. The hint
 (`data.hint`, `error.hint`) says what to do and is often more specific than the one listed here. `memctl`

@@ -24,7 +24,7 @@ EVENT = re.compile(r"[a-z]+\.[a-z_]+")
 HEAD = """\
 # Log events
 
-*Reference, for people who read or filter memd's log.* `memctl logs` shows the log; [service.md](service.md)
+Reference, for people who read or filter memd's log. `memctl logs` shows the log; [service.md](service.md)
 says which file or journal it is in.
 
 The daemon writes one JSON object per line: `timestamp`, `level`, `event` and the fields listed here. An event

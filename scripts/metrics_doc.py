@@ -16,7 +16,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 HEAD = """\
 # Metrics
 
-*Reference, for people who monitor memd with Prometheus or scripts.* `memctl top` shows the current rates,
+Reference, for people who monitor memd with Prometheus or scripts. `memctl top` shows the current rates,
 `memctl metrics` prints all metrics in Prometheus' text format, and the request
 [`metrics`](requests.md#metrics) returns them as data. The daemon opens no port for them. To collect them, run
 this in a timer, so that node_exporter's textfile collector reads the result:

@@ -47,7 +47,7 @@ TYPES = {"Any": "any", "bytes": "bytes", "None": "nil"}
 HEAD = """\
 # Requests
 
-*Reference, for authors of clients.* All requests of the [protocol](protocol.md) with their parameters and
+Reference, for authors of clients. All requests of the [protocol](protocol.md) with their parameters and
 replies. The Python and Node clients have a method of the same name for each.
 
 Parameters with a default can be omitted. `agent` omitted means the default agent, unless stated otherwise.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-from dataclasses import is_dataclass
 from typing import Any
 
 import msgspec
@@ -115,7 +114,7 @@ def _value(path: str) -> Any:
     value = getattr(importlib.import_module(module), owner)
     if not field:
         return value
-    if is_dataclass(value):
+    if hasattr(value, "__dataclass_fields__"):
         return getattr(value(), field)
     return next(each.default for each in msgspec.structs.fields(value) if each.name == field)
 

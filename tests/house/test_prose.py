@@ -12,14 +12,12 @@ from tests.support.tree import parsed, python_files, relative
 SUBJECTS = load_script("subjects")
 
 MAX_FINDINGS: dict[str, int] = {
-    "benchmarks": 165,
-    "client": 398,
-    "daemon": 1024,
-    "docs": 755,
-    "scripts": 14,
-    "systemd": 10,
-    "tests": 913,
-    "top": 61,
+    "benchmarks": 163,
+    "client": 397,
+    "daemon": 1017,
+    "docs": 361,
+    "systemd": 9,
+    "tests": 900,
 }
 """Findings allowed in each area that is not rewritten yet. This table may only shrink."""
 

@@ -22,7 +22,7 @@ from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = (DOCS / "configuration.md", DOCS / "providers.md")
+PAGES = (DOCS / "configuration.md", DOCS / "remote-providers.md")
 MANIFEST = ROOT / "client" / "openclaw-plugin" / "openclaw.plugin.json"
 
 IN_MANIFEST = re.compile(r"(\n      \"dreaming\": \{.*?\n      \}).*?(\n    \}\n  \}\n\}\n)$", re.DOTALL)

@@ -53,7 +53,7 @@ def plan(client: McpClient, path: Path, entry: dict[str, Any] | None) -> Change:
     except UneditableTextError as error:
         raise ConfigInvalidError(
             f"{path} can't be edited: {error}",
-            hint="Nothing was changed. Mend the file, or put the entry in by hand: docs/integrations.md has it.",
+            hint="Nothing was changed. Mend the file, or put the entry in by hand: docs/mcp-clients.md has it.",
             data={"path": str(path)},
         ) from None
     return Change(path, before, after)
@@ -74,7 +74,7 @@ def carry_out(change: Change, stamp: str) -> Path | None:
     except OSError as error:
         raise ConfigInvalidError(
             f"{path} can't be written: {error.strerror or error}",
-            hint="The file is as it was. Mend its permissions, or put the entry in by hand: docs/integrations.md.",
+            hint="The file is as it was. Mend its permissions, or put the entry in by hand: docs/mcp-clients.md.",
         ) from None
     return backup
 

@@ -325,7 +325,7 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
         tuple[Source, ...],
         Setting(
             "What is memory; with `sessions` (and `experimental.sessionMemory`) transcripts are, too: see "
-            "[operations.md](operations.md#transcripts).",
+            "[openclaw.md](openclaw.md#search-transcripts).",
             kind='a list of "memory", "sessions"',
         ),
     ] = ("memory",)
@@ -345,7 +345,7 @@ class MemorySearch(Settings, frozen=True, kw_only=True):
         str,
         Setting(
             "The embedding provider: `auto`, `none` (keyword search alone), a provider of "
-            "[providers.md](providers.md), or an id of `models.providers`."
+            "[remote-providers.md](remote-providers.md), or an id of `models.providers`."
         ),
     ] = "auto"
     model: Annotated[

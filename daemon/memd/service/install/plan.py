@@ -205,7 +205,7 @@ def install_notes(machine: Machine, needs: Needs, changed: bool) -> list[str]:
         )
     if needs.hidden:
         notes.append(
-            f"set here, but not seen by the service: {', '.join(needs.hidden)}; docs/operations.md says where "
+            f"set here, but not seen by the service: {', '.join(needs.hidden)}; docs/service.md says where "
             "keys for a service belong"
         )
     return notes

@@ -297,7 +297,7 @@ def write_stamp(part: str, print_of: str) -> None:
 
 
 def fail(what: str, way: str) -> None:
-    """Say what is wrong and the way out, and stop."""
+    """Print the problem and its remedy, and exit with 1."""
     print(f"error: {what}\n  try: {way}", file=sys.stderr)
     sys.exit(1)
 

@@ -1,6 +1,6 @@
 """Writes tables of docs and the memory settings of the plugin's manifest from the code; `scripts/config_doc` calls it.
 
-A table stands between `<!-- table: NAME -->` and `<!-- end -->`; what is around it is written by hand. In the manifest
+A table is between `<!-- table: NAME -->` and `<!-- end -->`; the rest of a page is written by hand. In the manifest
 the memory settings are the last properties of `configSchema`, after `dreaming`.
 """
 
@@ -82,7 +82,7 @@ def _keys_table(settings: Settings, *, with_openclaw: bool = False) -> str:
 
 
 def _life_table() -> str:
-    """Return the table of what is beside the search: own names, and where openclaw.json has them."""
+    """Return the table of other memory settings, with their keys in openclaw.json."""
     rows = [
         (
             f"`{name}`",
@@ -103,7 +103,7 @@ def _kind(field: Field) -> str:
 
 
 def _default(field: Field) -> str:
-    """Return a setting's default as it would stand in a file, or in words."""
+    """Return a setting's default as it would be in a file, or in words."""
     if field.default is None or field.default == "":
         return field.about.default or "none"
     return f"`{json.dumps(field.default)}`"
@@ -153,8 +153,8 @@ READ_PIECE_BY_PIECE: dict[str, dict[str, Any]] = {
 def plugin_properties() -> dict[str, Any]:
     """Return the JSON schema of every memory setting in the plugin's config, by its name.
 
-    Defaults are in the descriptions only: OpenClaw puts defaults of a schema into the config that plugins see, where
-    they would win over what `memory.search` says.
+    Defaults are in the descriptions only: OpenClaw puts defaults of a schema into the config that plugins see, and
+    they would win over `memory.search` there.
     """
     root: dict[str, Any] = {"properties": {}}
     for key, field in settings_of(MemorySearch):

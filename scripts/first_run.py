@@ -84,7 +84,7 @@ def wants_model() -> bool:
 
 
 def pull_model() -> None:
-    """Pull the small model, and stop if it can't be had: the reason is on standard error by then."""
+    """Pull the small model, and stop if that fails: the reason is on standard error by then."""
     try:
         run_memctl("model", "pull", "minilm")
     except SystemExit:

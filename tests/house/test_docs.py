@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import re
@@ -22,12 +21,21 @@ from memd.settings.names import OWN_NAMES
 from memd.settings.reference import VARIABLES
 from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
 from memd_client import messages, reports
+from memd_client.framing import FrameDecoder
 from memd_client.messages import REQUESTS
 from tests.support.programs import examples
 from tests.support.scripts import load_script
 from tests.support.tree import ROOT, modules
 
 DOCS = ROOT / "docs"
+
+GENERATED = {
+    "cli.md": load_script("cli_doc"),
+    "log-events.md": load_script("log_events_doc"),
+    "metrics.md": load_script("metrics_doc"),
+    "requests.md": load_script("requests_doc"),
+}
+"""Pages that a script writes as a whole, and the script."""
 
 
 def _travelling() -> dict[str, Any]:
@@ -46,13 +54,36 @@ def test_requests_and_replies_are_among_what_travels() -> None:
 
 @pytest.mark.parametrize("name", sorted(_travelling()))
 def test_the_protocol_names_every_parameter_and_field(name: str) -> None:
-    text = (DOCS / "protocol.md").read_text()
+    text = "".join((DOCS / page).read_text() for page in ("protocol.md", "requests.md"))
 
     missing = [
         field.name for field in fields(_travelling()[name]) if not re.search(rf"\b{field.name}\b", text)
     ]
 
     assert missing == []
+
+
+def test_the_texts_about_requests_name_what_exists_and_nothing_else() -> None:
+    texts = GENERATED["requests.md"].texts()
+    records = {name: kind for name, kind in _travelling().items() if not name.endswith("Params")}
+
+    assert texts["requests"].keys() == REQUESTS.keys()
+    assert {f"{n}.{key}" for n, keys in texts["params"].items() for key in keys} <= {
+        f"{name}.{field.name}" for name, (params, _) in REQUESTS.items() for field in fields(params)
+    }
+    assert {f"{n}.{key}" for n, keys in texts["records"].items() for key in keys} <= {
+        f"{name}.{field.name}" for name, kind in records.items() for field in fields(kind)
+    }
+
+
+def test_the_frames_of_the_protocols_example_are_the_values_below_them() -> None:
+    page = (DOCS / "protocol.md").read_text()
+    exchange = page.split("## An example exchange")[1].split("\n## ")[0]
+    frames = re.findall(r"(?:->|<-) ((?:[0-9a-f]{2}\s+)+)(\[.*\])", exchange)
+
+    assert len(frames) == 2
+    for octets, value in frames:
+        assert FrameDecoder().feed(bytes.fromhex(octets)) == [json.loads(value.replace("nil", "null"))]
 
 
 def _commands(group: click.Group) -> dict[str, click.Command]:
@@ -161,21 +192,34 @@ def test_every_variable_the_code_reads_is_in_the_docs() -> None:
     assert names - VARIABLES.keys() == set(), "say what it means in memd/config_keys.py"
 
 
-def test_every_log_event_is_in_the_docs() -> None:
-    text = (DOCS / "operations.md").read_text()
-    events = set()
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_what_its_script_writes(name: str) -> None:
+    script = GENERATED[name]
+
+    assert (DOCS / name).read_text() == script.render(), f"run scripts/{script.__name__.partition('_')[2]}"
+
+
+def test_the_texts_about_commands_name_commands_and_samples() -> None:
+    script = GENERATED["cli.md"]
+
+    assert script.texts().keys() <= script.commands().keys()
+    named = {name for text in script.texts().values() for name in text.get("samples", ())}
+    assert named | {"error", "usage"} == script.SAMPLES.keys()
+
+
+def test_every_log_event_has_a_meaning() -> None:
+    script = GENERATED["log-events.md"]
+
+    assert script.events().keys() == script.texts().keys(), "correct scripts/texts/log_events.toml"
+
+
+def test_every_metric_of_the_code_is_on_its_page() -> None:
+    names = set()
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and isinstance(node.func.value, ast.Name)
-                and node.func.value.id == "log"
-                and node.args
-                and isinstance(node.args[0], ast.Constant)
-            ):
-                events.add(str(node.args[0].value))
-    assert {event for event in events if f"`{event}`" not in text} == set()
+        names |= set(re.findall(r'"(memd_[a-z_]+)"', path.read_text()))
+    names -= {"memd_toml", "memd_is_cancelled", "memd_client", "memd_agent_"}
+
+    assert names - {each.name for each in GENERATED["metrics.md"].metrics()} == set()
 
 
 def test_what_the_architecture_names_can_be_imported() -> None:

@@ -1,4 +1,4 @@
-"""One request, one name: in messages, methods, command line, protocol page and tests."""
+"""One request, one name: in messages, methods, command line, page of requests and tests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_request_has_its_name_everywhere(name: str) -> None:
     tests = ROOT / "tests" / "unit" / "rpc"
     in_table = f'"{name}"' in (tests / "test_params.py").read_text()
     assert in_table or (tests / "methods" / f"test_{name}.py").is_file()
-    assert f"\n## {name}\n" in (DOCS / "protocol.md").read_text()
+    assert f"\n## {name}\n" in (DOCS / "requests.md").read_text()
     assert (name in COMMANDS) != (name in NO_COMMAND), "a command, or a reason for none; not both"
     assert hasattr(Client, name) or name == "cancel"
 

@@ -133,7 +133,7 @@ FIX_OF_LEFTOVER = {
 
 FIX_OF_REFUSED = (
     "Move them to {toml}, below [search] for all agents or [agents.ID.search] for one, under the same names; "
-    "docs/configuration.md#where-settings-go has every place."
+    "docs/configuration.md#files has every place."
 )
 
 

@@ -21,7 +21,7 @@ from benchmarks.scale_corpora import start
 from benchmarks.seeds import SeedsChunk, SeedsIndex
 from memd.index.schema import VERSION
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 RECIPE: Final = 2
 """Counted up where the same numbers would give another corpus."""

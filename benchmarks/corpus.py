@@ -18,7 +18,7 @@ import numpy as np
 
 from memd.embedding.local.reference import space_of
 from memd.index.cache import SpaceKey, set_active_space, store_vectors
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 DIMS: Final = 384
 

@@ -39,7 +39,7 @@ from memd.text.tokens import UNITS_PER_TOKEN, estimate_tokens
 from memd_client import Client
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LONG_TOKENS = CHUNK_TOKENS - 10

@@ -37,7 +37,7 @@ from benchmarks.write_trials import Questions, Trials
 from memd_client import Client
 from memd_client.errors import ConnectionLostError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 
 BAR_WRITE_MS = 60.0
 BAR_RECONCILE_MS = 100.0

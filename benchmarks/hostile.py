@@ -21,7 +21,7 @@ from statistics import median
 
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 BAR_MS = 100.0
 BAR_FOLDERS_MS = 50.0

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 
 from benchmarks.scale_process import processor_s, resident_mb
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 
 BAR_MB = 64.0
 BAR_CPU_PERCENT = 0.5

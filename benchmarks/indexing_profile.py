@@ -42,7 +42,7 @@ from memd.sync.text.text_sync import TextSync
 from memd.sync.vectors import vector_writer
 from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWriter
 from memd.system.clock import wall_clock_ms
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 BAR_MS: Final = 0.3
 BATCH: Final = 128

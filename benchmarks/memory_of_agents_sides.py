@@ -51,7 +51,7 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
     from memd.index.vectors.cache import MatrixBudget, VectorCache, load_facts
     from memd.index.vectors.sqlite_vec import VectorExtension
     from memd.search.find import SearchResult, find
-    from memd.search.query import Limits, QueryVector, parse_query
+    from memd.search.query import QueryVector, SearchLimits, parse_query
     from memd.settings.schema import QuerySettings
     from memd.system.clock import wall_clock_ms
 
@@ -71,7 +71,7 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
             question,
             snapshot.languages(),
             settings=QuerySettings(),
-            limits=Limits(6),
+            limits=SearchLimits(6),
             now_ms=wall_clock_ms(),
             vector=QueryVector(vector, space.id, "minilm"),
         )

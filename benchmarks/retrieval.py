@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.indexed import StateError, all_indexed
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 SEEN_CHARACTERS = 120
 """How much of a line has to stand in a snippet for the line to count as seen, in the set's scorer."""

@@ -13,7 +13,7 @@ from benchmarks.scale_growth import THOUSAND
 from benchmarks.scale_process import REST_S, children_of, processor_s, resident_mb
 from benchmarks.scale_sizes import PATIENT_S, Asked
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 SETTLED_S: Final = 120.0
 """After a start every agent looks at its files once; memory at rest is that after it."""

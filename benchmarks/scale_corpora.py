@@ -20,7 +20,7 @@ from benchmarks.scale_growth import THOUSAND
 from memd.index.schema import VERSION
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 
 SEED: Final = 7
 

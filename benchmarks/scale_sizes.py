@@ -15,7 +15,7 @@ from benchmarks.scale_process import MB, REST_S, children_of, processor_s, resid
 from memd_client import Client
 from memd_client.messages import SearchReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 BUDGET_MB: Final = 512
 

@@ -40,7 +40,7 @@ from memd.sync.disk.verify import check_against
 from memd.sync.sources import SourceLimits, Sources
 from memd.sync.watch.watcher import Watcher
 from memd.text.query.keywords import plan_match
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 FILES: Final = 300
 LARGEST_FILE: Final = 10**8
@@ -59,10 +59,10 @@ STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (order, "_fuse_normalized", "fusion and neighbours"),
     (order, "exact_match_counts", "exact terms"),
     (find, "rank", "other ranking"),
-    (find, "judge", "relevance"),
+    (find, "judge_relevance", "relevance"),
     (snippets, "load_regions", "surroundings of hits"),
     (snippets, "grow_window", "windows"),
-    (find, "cut_hits", "other snippet work"),
+    (find, "build_hits", "other snippet work"),
 )
 
 
@@ -152,7 +152,7 @@ class Engine:
                 question,
                 snapshot.languages(),
                 settings=QuerySettings(),
-                limits=query.Limits(6),
+                limits=query.SearchLimits(6),
                 now_ms=int(time.time() * 1000),
                 vector=query.QueryVector(vector, self._space_id, "minilm"),
             )

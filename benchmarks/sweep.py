@@ -32,10 +32,10 @@ from memd.index.vectors.cache import MatrixBudget, VectorCache
 from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.search.find import find
-from memd.search.query import Limits, QueryVector, parse_query
+from memd.search.query import QueryVector, SearchLimits, parse_query
 from memd.settings.schema import QuerySettings
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 RESAMPLES = 2_000
 """Of the questions, to see how much a difference owes to their choice."""
@@ -72,15 +72,15 @@ SETTINGS = (
         for share in (0.0, 0.2, 0.5)
     ),
     *(
-        Setting(f"shown {share}", constants={"memd.search.snippets:SHOWN_SHARE": share})
+        Setting(f"shown {share}", constants={"memd.search.snippets:MAX_SHOWN_SHARE": share})
         for share in (0.25, 0.5)
     ),
     *(
-        Setting(f"snippets of {size}", constants={"memd.search.snippets:SNIPPET_CHARACTERS": size})
+        Setting(f"snippets of {size}", constants={"memd.search.snippets:MAX_SNIPPET_CHARACTERS": size})
         for size in (500, 600, 700)
     ),
     *(
-        Setting(f"{count} candidates", constants={"memd.search.retrieve:CANDIDATES": count})
+        Setting(f"{count} candidates", constants={"memd.search.retrieve:MAX_CANDIDATES": count})
         for count in (50, 200)
     ),
     Setting("days don't count", constants={"memd.search.rank.stages:DAY_SHARE": 0.0}),
@@ -197,7 +197,7 @@ def run_setting(setting: Setting, workspace: Workspace, max_results: int) -> Ite
             asked["query"],
             snapshot.languages(),
             settings=settings,
-            limits=Limits(max_results),
+            limits=SearchLimits(max_results),
             now_ms=int(today.timestamp() * 1000),
             vector=QueryVector(vector, workspace.space_id, "minilm") if setting.meaning else None,
         )

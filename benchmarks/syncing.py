@@ -33,8 +33,8 @@ from memd.embedding.remote.http import Http
 from memd.embedding.secret import Secret
 from memd.text.cut.chunking import cut_chunks, embedded_text
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
-from tests.support.remotes import MovableClock, provider_over
+from tests.support.remote_fixture import MovableClock, provider_over
+from tests.support.state_homes import StateHome, agents_config
 
 BAR_CHUNK_MS: Final = 0.3
 BAR_TIMES: Final = 20.0

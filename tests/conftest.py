@@ -1,4 +1,4 @@
-"""Settings of the test run: asynchronous tests run on trio, and properties try more examples with `--long`."""
+"""Pytest configuration: asynchronous tests run on trio; long runs try more examples of properties."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ SLOWEST = (
     "retrieval/",
     "unit/embedding/",
 )
-"""Files that take half a minute and more, then the folders of files that take seconds."""
+"""Files that take half a minute or more, then folders of files that take seconds."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose by what is left out."""
+    """Choose the number of examples by the marker expression."""
     settings.load_profile("usual" if config.option.markexpr == "not long" else "long")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slowest files first: one of them at the end would keep a worker busy and leave the other idle."""
+    """Run the slowest files first: one at the end would leave all other workers idle."""
     items.sort(key=lambda item: _place(item.path.relative_to(Path(__file__).parent).as_posix()))
 
 
 def _place(file: str) -> int:
-    """Return when a file is run: by its own place in `SLOWEST`, then by its folder's."""
+    """Return the position of a file: its own in `SLOWEST`, or its folder's."""
     found = (place for place, start in enumerate(SLOWEST) if file.startswith(start))
     return next(found, len(SLOWEST))
 
@@ -70,14 +70,14 @@ def _on_trio(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 @pytest.fixture
 def autojump_clock() -> MockClock:
-    """The clock of an asynchronous test that jumps over waits."""
+    """The clock of an asynchronous test that skips waits."""
     return MockClock(autojump_threshold=0)
 
 
 @pytest.fixture
 def short_path() -> Iterator[Path]:
-    """A private directory for a socket: where the tests' own files are, its path may be too long for one."""
-    from tests.support.sockets import short_directory  # with all of the daemon, for those who want it alone
+    """A private directory with a path short enough for a socket."""
+    from tests.support.sockets import short_directory  # here, because it imports the whole daemon
 
     with short_directory() as path:
         yield path

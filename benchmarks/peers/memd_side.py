@@ -16,7 +16,7 @@ from benchmarks.peers.child import ChildError, processor_ms, run_once
 from benchmarks.peers.side import INDEX_S, RESULTS, SHELL_S, Answer, Corner, Indexed, ShellAnswer
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 
 class MemdSide:

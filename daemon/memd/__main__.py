@@ -1,4 +1,4 @@
-"""The command `memd`: arguments and environment become settings, then trio runs the daemon."""
+"""The command `memd`: read arguments and environment, load settings, run the daemon."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from memd.system.descriptors import open_missing_descriptors
 
 open_missing_descriptors()
 
-# Before NumPy is imported anywhere: its threads spin while they wait for work, which takes the core from the
-# keyword search that runs beside a vector search. One thread answers sooner (docs/performance.md).
+# Set before NumPy is imported: its threads spin while waiting and occupy the core that keyword search needs. One thread
+# answers sooner (docs/performance.md).
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
@@ -39,16 +39,16 @@ from memd_client.errors import DaemonRunningError, MemdError
 
 LOG = LogStream()
 
-DESCRIPTORS = 8192
-"""Files and connections we want to be allowed at once, as the installed service is: the usual 1,024 are few
-beside many agents' indexes and clients. Not more, since some systems refuse it."""
+MAX_DESCRIPTORS = 8192
+"""Wanted limit of open files and connections, as for the installed service. The usual 1,024 are few for the indexes and
+clients of many agents; some systems refuse more."""
 
 
 def main() -> None:
-    """Run the daemon in the foreground until it is told to stop."""
+    """Run the daemon in the foreground until a stop signal."""
     parser = argparse.ArgumentParser(
         prog="memd",
-        description="The memory daemon. It runs in the foreground; `memctl` starts it by itself when needed.",
+        description="The memory daemon. It runs in the foreground; `memctl` starts it automatically when needed.",
         epilog="Environment: OPENCLAW_STATE_DIR, OPENCLAW_CONFIG_PATH, MEMD_SOCKET, MEMD_CONFIG, MEMD_MODEL_DIR.",
     )
     parser.add_argument("--version", action="version", version=f"memd {__version__}")
@@ -67,9 +67,9 @@ def main() -> None:
 
 def serve_forever() -> None:
     """Load settings, take the lock and run until stopped."""
-    os.umask(0o077)  # whatever is made from here on is the user's alone
+    os.umask(0o077)  # new files are private to the user
     home_dir = Path(home_directory())
-    os.environ["HOME"] = str(home_dir)  # what `~` means, wherever it is asked
+    os.environ["HOME"] = str(home_dir)  # so that `~` has one meaning
     environ = dict(os.environ)
 
     def load() -> CurrentSettings:
@@ -86,7 +86,7 @@ def serve_forever() -> None:
     if state_dir == own_state_dir(environ, home_dir):
         files += files_of_openclaw(home_dir)
     with DaemonLock.acquire(socket):
-        _bound_log(socket, home_dir)
+        _limit_log_size(socket, home_dir)
         for folder in (state_dir, state_dir / "memory", models_dir(environ)):
             remove_leftovers(folder)
         trio.run(
@@ -102,17 +102,17 @@ def serve_forever() -> None:
 
 
 def _raise_descriptor_limit() -> None:
-    """Allow ourselves as many descriptors as the system lets us, up to `DESCRIPTORS`."""
+    """Raise the limit of open files to `MAX_DESCRIPTORS`, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MAX_DESCRIPTORS, hard)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
-    with contextlib.suppress(OSError, ValueError):  # then the limit stays; `memctl doctor` names a low one
+    with contextlib.suppress(OSError, ValueError):  # the limit stays; `memctl doctor` reports a low one
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _bound_log(socket: Path, home_dir: Path) -> None:
-    """Keep the log's file within its size, where it is the one a client or launchd gave us."""
+def _limit_log_size(socket: Path, home_dir: Path) -> None:
+    """Limit the size of the log file, if a client or launchd created it."""
     if not LOG.keep_in(log_path(str(socket))) and sys.platform == "darwin":
         from memd.service.install import launchd
 
@@ -120,7 +120,7 @@ def _bound_log(socket: Path, home_dir: Path) -> None:
 
 
 def _start_logging(settings: DaemonSettings) -> None:
-    """Write one JSON line an event to the log."""
+    """Write each event to the log as one JSON line."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -1,4 +1,4 @@
-"""The composition root: builds the parts, starts them top to bottom, stops them in reverse by nesting."""
+"""Composition root: creates the daemon's components, starts them in order and stops them in reverse."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ from memd.system.clock import wall_clock_ms
 log = structlog.get_logger(__name__)
 
 
-CLOSE_S = 2.0
-"""How long connections to providers may take to close."""
+CLOSE_TIMEOUT_S = 2.0
+"""How long closing connections to providers may take."""
 
 
 class Engine:
-    """The agents and what makes their vectors: the parts that settings act on."""
+    """The agents and embedding providers: the components that settings affect."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Engine:
         )
 
     async def apply(self, settings: CurrentSettings) -> list[str]:
-        """Apply other settings; return the ids of the agents that were reopened."""
+        """Apply new settings; return the ids of reopened agents."""
         notify_reloading()
         try:
             await self._extensions.load(settings.home.agents)
@@ -105,13 +105,13 @@ class Engine:
             self.notify_ready()
 
     async def ask_chat(self, host: Host, prompt: str) -> str:
-        """Return what the chat model of an agent's settings answers; see `chat.ask_once`."""
+        """Return the reply of the agent's configured chat model; see `chat.ask_once`."""
         home, wanted = self._settings.home, host.config.life.session_note.slug_model or ""
         where = partial(chat_endpoint, wanted, home.providers, host.agent_id, home.state_dir, os.environ)
         return await ask_once(where, prompt)
 
     def notify_ready(self) -> None:
-        """Tell the service manager that all agents are served."""
+        """Report to the service manager that all agents are open."""
         notify_ready(f"serving {len(self.registry.agents)} agents")
 
     async def aclose(self) -> None:
@@ -119,7 +119,7 @@ class Engine:
         await _close(self._providers)
 
     def _make_providers(self, settings: CurrentSettings) -> Providers:
-        """Return who makes embedding providers."""
+        """Return a factory of embedding providers."""
 
         def start_download(reference: ModelReference, folder: Path) -> bool:
             return self._downloads.start_nowait(reference.text, folder)
@@ -148,7 +148,7 @@ async def run(
 ) -> None:
     """Run the daemon until SIGTERM or SIGINT.
 
-    Resources: everything opened here is closed when it returns, the socket file removed.
+    Resources: closes everything it opens and removes the socket file.
     """
     extensions = VectorExtensions()
     await extensions.load(first.home.agents)
@@ -161,7 +161,7 @@ async def run(
         await outer.start(accounts.run)
         async with trio.open_nursery() as inner:
             downloads = Downloads(
-                on_done=lambda reference: engine.registry.model_came(reference),
+                on_done=lambda reference: engine.registry.on_model_downloaded(reference),
                 is_wanted=lambda reference: engine.registry.library.is_wanted(reference),
             )
             await inner.start(downloads.run)
@@ -186,7 +186,7 @@ async def run(
 
 
 def _model_settings(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
-    """Return how models are run, and what they may take of the memory in bytes."""
+    """Return the settings of local models, and their RAM budget in bytes."""
     settings = RunnerSettings(
         keep_alive_s=daemon.model_keep_alive_minutes * 60,
         threads=daemon.model_threads,
@@ -196,13 +196,13 @@ def _model_settings(daemon: DaemonSettings) -> tuple[RunnerSettings, int]:
 
 
 async def _close(providers: Providers) -> None:
-    """Close the connections to providers, or leave them after a while."""
-    with trio.move_on_after(CLOSE_S):
+    """Close connections to providers, or abandon them after `CLOSE_TIMEOUT_S`."""
+    with trio.move_on_after(CLOSE_TIMEOUT_S):
         await providers.aclose()
 
 
 async def _serve_until_stopped(engine: Engine, socket: Path) -> None:
-    """Listen on the socket, and stop when a signal says so."""
+    """Listen on the socket until a stop signal arrives."""
     registry, page = engine.registry, PageServer(__version__)
     daemon = DaemonContext(
         version=__version__,

@@ -1,4 +1,4 @@
-"""Where the recorded cases are, and how a test reads them."""
+"""Recorded cases of OpenClaw's behaviour, as pytest parameters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 FOLDER = Path(os.environ.get("MEMD_CONFORMANCE") or Path(__file__).parents[3] / "shared" / "conformance")
-"""The folder named by MEMD_CONFORMANCE, else the one beside the repository."""
+"""The folder named by MEMD_CONFORMANCE, else the one next to the repository."""
 
 
 def recorded(name: str, label: str) -> pytest.MarkDecorator:
-    """Return the mark that runs a test once for every recorded case, as its argument `case`."""
+    """Return a mark that runs a test for every recorded case, passed as `case`."""
     path = FOLDER / f"{name}.json"
     if not path.is_file():
         reason = f"no {path.name} in {FOLDER}; set MEMD_CONFORMANCE to the cases"

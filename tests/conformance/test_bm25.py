@@ -1,4 +1,4 @@
-"""FTS5's rank becomes the reference's score."""
+"""`bm25_score` equals OpenClaw's score of an FTS5 rank."""
 
 from __future__ import annotations
 

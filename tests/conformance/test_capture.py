@@ -1,4 +1,4 @@
-"""What is captured, as what, and what is refused as an order to the model, is as in the reference."""
+"""Captured messages, their categories and refused instructions equal OpenClaw's."""
 
 from __future__ import annotations
 

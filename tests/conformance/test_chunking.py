@@ -1,4 +1,4 @@
-"""Chunks are cut where the reference cuts them."""
+"""`chunk_text` cuts the same chunks as OpenClaw."""
 
 from __future__ import annotations
 

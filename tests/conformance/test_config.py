@@ -1,4 +1,4 @@
-"""An openclaw.json resolves to the settings the reference resolves it to."""
+"""An openclaw.json resolves to the same settings as in OpenClaw."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize(
     "case", CASES, ids=lambda case: json.dumps(case["openclaw_json"])[:80] + case["agent"]
 )
-def test_settings_resolve_as_in_the_reference(case: dict[str, Any]) -> None:
+def test_settings_resolve_as_recorded(case: dict[str, Any]) -> None:
     home = resolve(
         case["openclaw_json"],
         config_path=STATE_DIR / "openclaw.json",
@@ -43,14 +43,14 @@ def test_settings_resolve_as_in_the_reference(case: dict[str, Any]) -> None:
 
 
 def _as_recorded(settings: MemorySearch, expected: dict[str, Any] | None) -> Any:
-    """Return the settings in the recorded shape: null when off, nothing unset, no keys of later eras."""
+    """Return settings in the recorded form: null if disabled, without unset and later keys."""
     if not settings.enabled:
         return None
     shape = msgspec.to_builtins(settings)
     del shape["query"]["minScoreSet"]
     del shape["query"]["hybrid"]["weightsSet"]
     del shape["chunking"]["sizesSet"]
-    # Ours is beside theirs: releases of today refuse to start over a file at their old place that isn't theirs.
+    # memd's index is next to OpenClaw's: current releases refuse to start with another file in the old location.
     shape["store"]["path"] = shape["store"]["path"].replace(".memd.sqlite", ".sqlite")
     if shape["remote"] is not None:
         del shape["remote"]["batch"]["enabledSet"]
@@ -58,18 +58,18 @@ def _as_recorded(settings: MemorySearch, expected: dict[str, Any] | None) -> Any
 
 
 def _without_unset(value: Any) -> Any:
-    """Return a value without the keys that hold null."""
+    """Return a value without keys that are null."""
     if not isinstance(value, dict):
         return list(value) if isinstance(value, tuple) else value
     return {key: _without_unset(inner) for key, inner in value.items() if inner is not None}
 
 
 LATER = ("extraPaths", "fusion", "mmr", "temporalDecay")
-"""Keys the recorded release did not have yet: compared only where a case holds them."""
+"""Keys missing in the recorded release: compared only if a case has them."""
 
 
 def _without_later(value: Any, expected: Any) -> Any:
-    """Return a value without the later keys the recorded one lacks."""
+    """Return a value without later keys that the recorded one lacks."""
     if not isinstance(value, dict) or not isinstance(expected, dict):
         return value
     kept = {key: inner for key, inner in value.items() if key not in LATER or key in expected}

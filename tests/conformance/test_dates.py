@@ -1,4 +1,4 @@
-"""Dates in paths are the reference's, but for the one row design.md supersedes."""
+"""Dates in paths equal OpenClaw's, except for one difference in design.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memd.text.query.dates import date_in_path
 from tests.conformance.cases import recorded
 
 SLUG = re.compile(r"(?:^|/)memory/(\d{4}-\d{2}-\d{2})-[^/]+\.md$")
-"""A note whose name goes on behind its day: undated to the reference, dated here."""
+"""A note with a suffix after its day: undated in OpenClaw, dated here."""
 
 
 @recorded("dates", "path")

@@ -1,4 +1,4 @@
-"""The flush before compaction runs when the reference's does."""
+"""The pre-compaction flush runs in the same cases as in OpenClaw."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.conformance.cases import recorded
 
 
 @recorded("flush", "total_tokens")
-def test_the_flush_runs_as_recorded(case: dict[str, Any]) -> None:
+def test_flushes_run_as_recorded(case: dict[str, Any]) -> None:
     settings = Flush(
         reserve_tokens_floor=case["reserve_tokens_floor"],
         soft_threshold_tokens=case["soft_threshold_tokens"],

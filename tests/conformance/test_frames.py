@@ -1,4 +1,4 @@
-"""The recorded conversation: the Python client sends and understands it, and the daemon still has it."""
+"""Recorded frames: the Python client and the daemon still agree with them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from memd_client.messages import REQUESTS
 from memd_client.session import ClientSession, EventArrival, Failure, ProgressArrival, Reply
 from memd_client.wire import from_wire
-from tests.support.frames import PARAMS, converse, load, recorded_daemon, value_of
+from tests.support.frames import PARAMS, load, record_exchanges, recorded_daemon, value_of
 
 RECORDED = load()
 EXCHANGES: list[dict[str, Any]] = RECORDED["exchanges"]
@@ -18,9 +18,9 @@ EXCHANGES: list[dict[str, Any]] = RECORDED["exchanges"]
 
 @pytest.fixture(scope="module")
 def fresh() -> Iterator[list[dict[str, Any]]]:
-    """The same conversation with the daemon of today."""
+    """The same exchanges with the current daemon."""
     with recorded_daemon() as daemon:
-        yield converse(daemon)
+        yield record_exchanges(daemon)
 
 
 def test_every_request_is_recorded() -> None:
@@ -30,7 +30,7 @@ def test_every_request_is_recorded() -> None:
     assert PARAMS.keys() <= names
 
 
-def test_the_python_client_sends_these_bytes_and_understands_these_replies() -> None:
+def test_the_python_client_sends_the_recorded_bytes_and_decodes_the_replies() -> None:
     session = ClientSession(RECORDED["client"])
     seen: set[type] = set()
     for exchange in EXCHANGES:
@@ -59,7 +59,7 @@ def _sent(session: ClientSession, method: str, params: Any, expected: str) -> in
     return number
 
 
-def test_the_daemon_of_today_is_asked_and_answers_as_recorded(fresh: list[dict[str, Any]]) -> None:
+def test_the_daemon_answers_as_recorded(fresh: list[dict[str, Any]]) -> None:
     assert [exchange["name"] for exchange in fresh] == [exchange["name"] for exchange in EXCHANGES]
     for now, then in zip(fresh, EXCHANGES, strict=True):
         assert now["sent"]["hex"] == then["sent"]["hex"], f"{then['name']}: the client's bytes changed"
@@ -72,14 +72,14 @@ def test_the_daemon_of_today_is_asked_and_answers_as_recorded(fresh: list[dict[s
 
 
 def _ends(exchange: dict[str, Any]) -> list[Any]:
-    """Return the responses of an exchange, by id; how often progress is told is the daemon's to choose."""
+    """Return the responses of an exchange by id; the number of progress messages may differ."""
     return sorted(
         (told["value"] for told in exchange["told"] if told["value"][0] == 1), key=lambda each: each[1]
     )
 
 
 def _missing(then: Any, now: Any, where: str = "") -> list[str]:
-    """Return what a recorded answer has and today's has not, or of another type; nil stands for any type."""
+    """Return differences of a recorded and a current response in fields and types; nil matches any type."""
     if then is None or now is None:
         return []
     if isinstance(then, bool) or isinstance(now, bool) or not isinstance(then, int | float):

@@ -1,4 +1,4 @@
-"""Weighted fusion, decay and diversity give the reference's order and scores."""
+"""Weighted fusion, decay and diversity give OpenClaw's order and scores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rank(case: dict[str, Any]) -> list[Ranked]:
 
 
 def candidates(case: dict[str, Any]) -> list[Candidate]:
-    """Return the recorded lists as one; a snippet that the words brought goes before the other."""
+    """Return both recorded lists merged; a keyword match's snippet takes precedence."""
     merged: dict[str, Candidate] = {}
     for row in case["vector"]:
         merged[row["id"]] = candidate(row, vector_score=row["vector_score"], text_score=None)

@@ -1,4 +1,4 @@
-"""A conversational query keeps the words the reference keeps."""
+"""`content_keywords` selects the same words as OpenClaw."""
 
 from __future__ import annotations
 

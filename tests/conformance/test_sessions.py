@@ -1,4 +1,4 @@
-"""A transcript is flattened as the reference flattens it."""
+"""Transcripts are flattened as in OpenClaw."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What every client of memd promises, whichever loop it runs on.
 
 A test module subclasses `ClientContract` and says how its client is made; a client that isn't blocking
-is driven through a blocking shell of `tests.support.client_shells`.
+is driven through a blocking shell of `tests.support.blocking_clients`.
 """
 
 from __future__ import annotations

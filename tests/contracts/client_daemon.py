@@ -23,8 +23,8 @@ from memd_client.errors import (
     RequestCancelledError,
 )
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
 from tests.support.sockets import wait_until
+from tests.support.state_homes import StateHome, agents_config
 
 NOTES = 120
 """Of the whole daemon's memory: enough that reading them all again is not over at once."""

@@ -18,7 +18,7 @@ from memd.sync.disk.discover import Found
 from memd.sync.disk.read import FileText
 from memd.sync.transcripts.session_source import SessionSource
 from memd_client.errors import FileMissingError, FileUnreadableError
-from tests.support.transcripts import LIMIT, TranscriptHome, conversation, header, message
+from tests.support.transcripts import MAX_TRANSCRIPT_BYTES, TranscriptHome, conversation, header, message
 
 TALK = st.sampled_from(
     ["one", "two words", "密码是 abc12345", "sk-proj-" + "a1" * 16, "HEARTBEAT_OK", "x" * 300]
@@ -43,7 +43,7 @@ class SessionSourceContract:
         raise NotImplementedError
 
     def make(self, home: TranscriptHome) -> SessionSource:
-        """Return the source under test, with `LIMIT` bytes a transcript."""
+        """Return the source under test, with `MAX_TRANSCRIPT_BYTES` bytes a transcript."""
         raise NotImplementedError
 
     def test_where_there_is_nothing_nothing_is_found(self, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ class SessionSourceContract:
 
     def test_one_that_is_too_big_is_listed_and_the_others_go_on(self, home: TranscriptHome) -> None:
         with self.writing(home) as writer:
-            writer.write("big", [message("user", "x" * 2 * LIMIT)])
+            writer.write("big", [message("user", "x" * 2 * MAX_TRANSCRIPT_BYTES)])
             writer.write("s", conversation("s", 1))
             source = self.make(home)
             transcripts = source.find()
@@ -157,7 +157,7 @@ class SessionSourceContract:
             writer.write("s", conversation("s", 1))
             source = self.make(home)
             found = source.find().found["sessions/s.jsonl"]
-            writer.append("s", [message("user", "x" * 2 * LIMIT)])
+            writer.append("s", [message("user", "x" * 2 * MAX_TRANSCRIPT_BYTES)])
             with pytest.raises(FileUnreadableError) as caught:
                 source.load(found)
             assert caught.value.data["reason"] == "too_big"

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from tests.support.daemon import ActivatedDaemon
-from tests.support.homes import KEYWORD_ONLY, StateHome
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 pytestmark = pytest.mark.skipif(
     shutil.which("systemd-socket-activate") is None, reason="systemd-socket-activate is not installed"

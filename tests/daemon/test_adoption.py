@@ -13,9 +13,9 @@ import pytest
 
 from memd.text.cut.chunking import chunk_text
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.indexes import OPENCLAW_SCHEMA
 from tests.support.models import minilm_path
+from tests.support.state_homes import StateHome
 
 pytestmark = pytest.mark.model
 

@@ -12,9 +12,9 @@ import pytest
 
 from memd_client import Client
 from memd_client.messages import Event, FlushCheckReply
-from tests.support.chat_server import chatting
+from tests.support.chat_server import serve_chat
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 MAX_CONCURRENT_SEARCHES = 100
 """Turns of a session."""
@@ -120,7 +120,7 @@ def test_a_chat_model_of_the_settings_names_the_note() -> None:
         assert (body["model"], "spare keys" in body["messages"][0]["content"]) == ("small", True)
         return {"choices": [{"message": {"role": "assistant", "content": "Spare Keys"}}]}
 
-    with chatting(script) as server, StateHome() as home:
+    with serve_chat(script) as server, StateHome() as home:
         mine = {"baseUrl": f"{server.url}/v1", "apiKey": "k", "api": "openai-completions", "models": []}
         named = {"hooks": {"internal": {"entries": {"session-memory": {"slugModel": "mine/small"}}}}}
         home.configure(SETTINGS | named | {"models": {"providers": {"mine": mine}}})

@@ -14,10 +14,10 @@ import pytest
 
 import memd_client
 from memd_client import Client
-from tests.support.chat_server import chatting
+from tests.support.chat_server import serve_chat
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.programs import programs
+from tests.support.state_homes import StateHome
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 EXAMPLES = programs(PAGE, "python")
@@ -104,7 +104,7 @@ def test_an_agent_of_the_openai_sdk_finds_what_it_needs(home: StateHome, daemon:
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
         return {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
 
-    with chatting(script) as server:
+    with serve_chat(script) as server:
         said = run_example("openai", home, QUESTION, OPENAI_BASE_URL=f"{server.url}/v1", OPENAI_API_KEY="k")
 
     assert "blue teapot" in said
@@ -132,7 +132,7 @@ def test_an_agent_of_the_anthropic_sdk_finds_what_it_needs(home: StateHome, daem
         head = {"id": "x", "type": "message", "role": "assistant", "model": "m", "usage": usage}
         return {**head, "content": [block], "stop_reason": "end_turn", "stop_sequence": None}
 
-    with chatting(script) as server:
+    with serve_chat(script) as server:
         said = run_example("anthropic", home, QUESTION, ANTHROPIC_BASE_URL=server.url, ANTHROPIC_API_KEY="k")
 
     assert "blue teapot" in said

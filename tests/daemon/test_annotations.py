@@ -14,9 +14,9 @@ from memd.index.database import WRITER, connect, transaction
 from memd.index.files import load_files, publish_file
 from memd.text.cut.chunking import cut_chunks
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, named_provider
 from tests.support.provider_faults import Fault
-from tests.support.provider_server import ProviderServer, serving
+from tests.support.provider_server import ProviderServer, serve_provider
+from tests.support.state_homes import StateHome, named_provider
 
 MEMORY = """# Kitchen
 
@@ -38,7 +38,7 @@ HIDDEN = ("<!--", "trigger", "marmalade", "importance", "project", "acme")
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    with serving("compatible", dims=48) as server:
+    with serve_provider("compatible", dims=48) as server:
         yield server
 
 

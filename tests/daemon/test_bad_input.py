@@ -21,7 +21,7 @@ from memd_client.errors import (
     SocketPathError,
 )
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome, agents_config
+from tests.support.state_homes import KEYWORD_ONLY, StateHome, agents_config
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 
 from memd_client.messages import AgentStatus
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.provider_errors import DialectName
-from tests.support.provider_server import ProviderServer, serving
+from tests.support.provider_server import ProviderServer, serve_provider
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 NOTES = 1_300
 NEWEST = 250
@@ -39,7 +39,7 @@ def status(daemon: DaemonProcess) -> AgentStatus:
 )
 def server(request: pytest.FixtureRequest) -> Iterator[ProviderServer]:
     dialect: DialectName = request.param
-    with serving(dialect, dims=32) as server:
+    with serve_provider(dialect, dims=32) as server:
         yield server
 
 

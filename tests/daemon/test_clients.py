@@ -10,7 +10,7 @@ import pytest
 
 from memd_client import Client
 from tests.contracts.client_daemon import DaemonContract, contract_daemon
-from tests.support.client_shells import AsyncioShell, TrioShell
+from tests.support.blocking_clients import BlockingAsyncioClient, BlockingTrioClient
 from tests.support.daemon import DaemonProcess
 
 
@@ -30,12 +30,12 @@ class TestBlockingClient(DaemonContract):
 class TestAsyncioClient(DaemonContract):
     """asyncio."""
 
-    def make_client(self, path: Path, **options: Any) -> AsyncioShell:
-        return AsyncioShell(path, **options)
+    def make_client(self, path: Path, **options: Any) -> BlockingAsyncioClient:
+        return BlockingAsyncioClient(path, **options)
 
 
 class TestTrioClient(DaemonContract):
     """trio."""
 
-    def make_client(self, path: Path, **options: Any) -> TrioShell:
-        return TrioShell(path, **options)
+    def make_client(self, path: Path, **options: Any) -> BlockingTrioClient:
+        return BlockingTrioClient(path, **options)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.blocking_node_client import node_client_project
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.node import node, run_node
-from tests.support.node_shell import node_client_project
 from tests.support.programs import programs, running
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 from tests.support.tree import DOCS
 
 PYTHON = programs(DOCS / "clients.md", "python")

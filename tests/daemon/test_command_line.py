@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
 from tests.support.programs import Terminal
+from tests.support.state_homes import StateHome, agents_config
 
 
 @pytest.fixture(scope="module")

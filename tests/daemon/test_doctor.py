@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome, agents_config
+from tests.support.state_homes import KEYWORD_ONLY, StateHome, agents_config
 
 KEY = "sk-canary-0123456789abcdef"
 

@@ -10,7 +10,7 @@ import pytest
 from memd_client.blocking import Client
 from memd_client.errors import FileMissingError, PathRefusedError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 
 
 @pytest.fixture(scope="module")

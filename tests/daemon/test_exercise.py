@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
-from tests.support.provider_server import serving
+from tests.support.provider_server import serve_provider
 from tests.support.sockets import RawClient
+from tests.support.state_homes import StateHome
 from tests.support.tree import CLIENT, DAEMON, ROOT
 
 KEY = "key-of-the-exercise"
@@ -40,7 +40,7 @@ def changed(tmp_path: Path) -> dict[str, str]:
 
 
 def test_the_exercise_adds_a_stage_a_provider_and_a_request(changed: dict[str, str]) -> None:
-    with serving("compatible", key=KEY) as server:
+    with serve_provider("compatible", key=KEY) as server:
         model, remote = server.facts.model, {"baseUrl": server.url}
         search = {"provider": "acme", "model": model, "remote": remote, "sync": {"watch": False}}
         with StateHome({"agents": {"defaults": {"memorySearch": search}}}) as home:

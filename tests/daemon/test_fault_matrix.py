@@ -14,11 +14,11 @@ import pytest
 import trio
 
 from memd_client.messages import SearchReply
-from tests.support.homes import StateHome
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import STATUS_FAULTS, VECTOR_FAULTS, WIRE_FAULTS, Fault, FaultKind
-from tests.support.provider_server import KEY, ProviderServer, serving
-from tests.support.remote_memory import SHORT, USUAL, RemoteMemory, remote_memory
+from tests.support.provider_server import KEY, ProviderServer, serve_provider
+from tests.support.remote_memory import NORMAL_TIMEOUTS, SHORT_TIMEOUTS, RemoteMemory, remote_memory
+from tests.support.state_homes import StateHome
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "compatible")
 DIMS = 48
@@ -181,7 +181,9 @@ async def live_all(servers: list[ProviderServer], kind: FaultKind) -> dict[Diale
             with StateHome(UNWATCHED) as home:
                 for note in NOTES.items():
                     home.note(*note)
-                async with remote_memory(home, server, SHORT if kind in SILENT else USUAL) as memory:
+                async with remote_memory(
+                    home, server, SHORT_TIMEOUTS if kind in SILENT else NORMAL_TIMEOUTS
+                ) as memory:
                     await live_through(memory, kind)
         except Exception as error:  # noqa: BLE001 - it is raised again in its own cell
             outcomes[server.dialect] = error
@@ -197,7 +199,7 @@ def outcomes_of(kind: FaultKind) -> dict[DialectName, Outcome]:
     """Return what came of each provider that can have the fault."""
     with ExitStack() as stack:
         servers = [
-            stack.enter_context(serving(dialect, dims=DIMS))
+            stack.enter_context(serve_provider(dialect, dims=DIMS))
             for dialect in DIALECTS
             if dialect not in NO_SUCH.get(kind, ())
         ]
@@ -280,7 +282,7 @@ async def test_a_named_pause_is_kept_by_questions_and_texts_alike(dialect: Diale
 
 
 async def test_a_model_of_another_size_after_a_restart_is_named_is_asked_little_and_mixes_nothing() -> None:
-    with serving("compatible", dims=DIMS) as server, StateHome(UNWATCHED) as home:
+    with serve_provider("compatible", dims=DIMS) as server, StateHome(UNWATCHED) as home:
         for note in NOTES.items():
             home.note(*note)
         async with remote_memory(home, server) as memory:
@@ -311,7 +313,7 @@ async def test_a_model_of_another_size_after_a_restart_is_named_is_asked_little_
 @asynccontextmanager
 async def memory_of(dialect: DialectName) -> AsyncIterator[RemoteMemory]:
     """Yield a memory of the notes, the new one among them, with a provider of its own."""
-    with serving(dialect, dims=DIMS) as server, StateHome(UNWATCHED) as home:
+    with serve_provider(dialect, dims=DIMS) as server, StateHome(UNWATCHED) as home:
         for note in (*NOTES.items(), NEW_NOTE):
             home.note(*note)
         async with remote_memory(home, server) as memory:

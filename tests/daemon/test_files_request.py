@@ -9,7 +9,7 @@ import pytest
 
 from memd_client.errors import AgentUnknownError, BadParamsError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 
 NOON_S = 1_772_625_600
 """2026-03-04, 12:00 UTC."""

@@ -11,7 +11,7 @@ import pytest
 from memd_client import Client
 from memd_client.errors import AgentUnknownError, PathRefusedError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome, agents_config
+from tests.support.state_homes import KEYWORD_ONLY, StateHome, agents_config
 
 Running = tuple[StateHome, DaemonProcess]
 

@@ -13,9 +13,17 @@ from hypothesis import example, given, settings
 
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
-from tests.support.edits import Edit, EditedMemory, Look, differences, hammer, run_script, scripts
-from tests.support.homes import UNWATCHED, StateHome
+from tests.support.edits import (
+    Edit,
+    EditedMemory,
+    SearchCheck,
+    differences,
+    edit_repeatedly,
+    run_script,
+    scripts,
+)
 from tests.support.models import minilm_path
+from tests.support.state_homes import UNWATCHED, StateHome
 
 PATIENT = "catch_up_ms = 20000\n"
 """A busy machine must not make an answer partial here; what happens then has tests of its own."""
@@ -35,11 +43,11 @@ def client(home: StateHome) -> Iterator[Client]:
         assert not [event for event in daemon.events() if event.get("level") in ("error", "critical")]
 
 
-def check_script(home: StateHome, client: Client, script: list[Edit | Look]) -> None:
+def check_script(home: StateHome, client: Client, script: list[Edit | SearchCheck]) -> None:
     """Do a script on an empty workspace and hold every answer against the disk."""
     memory = EditedMemory(home.workspace())
 
-    def look(step: Look) -> None:
+    def look(step: SearchCheck) -> None:
         assert differences(client, memory, step) == []
 
     run_script(memory, script, look)
@@ -49,9 +57,9 @@ def check_script(home: StateHome, client: Client, script: list[Edit | Look]) -> 
         assert (agent.files, agent.files_pending) == (len(files), 0)
 
 
-def once_searched(*edits: Edit) -> list[Edit | Look]:
+def once_searched(*edits: Edit) -> list[Edit | SearchCheck]:
     """Return a script with a search after each edit."""
-    return [step for edit in edits for step in (edit, Look())]
+    return [step for edit in edits for step in (edit, SearchCheck())]
 
 
 NOTE = "memory/a.md"
@@ -72,7 +80,7 @@ def write_bulk(memory: EditedMemory) -> None:
 @given(script=scripts())
 @example(script=once_searched(Edit("write", NOTE), Edit("append", NOTE), Edit("shorten", NOTE)))
 @example(script=once_searched(Edit("write", NOTE), Edit("swap_words", NOTE), Edit("swap_words", NOTE)))
-@example(script=[Edit("write", NOTE), *[Look(-1, every=False), Edit("swap_words", NOTE)] * 30])
+@example(script=[Edit("write", NOTE), *[SearchCheck(-1, every=False), Edit("swap_words", NOTE)] * 30])
 @example(script=once_searched(Edit("write", NOTE), *[Edit("wait"), Edit("swap_words_and_time", NOTE)] * 2))
 @example(
     script=once_searched(Edit("write", NOTE), *[Edit("wait"), Edit("swap_words_by_replacing", NOTE)] * 2)
@@ -104,7 +112,7 @@ def write_bulk(memory: EditedMemory) -> None:
 )
 @example(script=once_searched(Edit("write", "memory/caf\u00e9.md"), Edit("write", "memory/cafe\u0301.md")))
 def test_after_every_edit_a_search_tells_what_is_on_disk(
-    home: StateHome, client: Client, script: list[Edit | Look]
+    home: StateHome, client: Client, script: list[Edit | SearchCheck]
 ) -> None:
     check_script(home, client, script)
 
@@ -113,7 +121,7 @@ def test_after_every_edit_a_search_tells_what_is_on_disk(
 @settings(max_examples=1000, deadline=None)
 @given(script=scripts(longest=25))
 def test_after_a_thousand_scripts_a_search_tells_what_is_on_disk(
-    home: StateHome, client: Client, script: list[Edit | Look]
+    home: StateHome, client: Client, script: list[Edit | SearchCheck]
 ) -> None:
     check_script(home, client, script)
 
@@ -226,7 +234,7 @@ def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(
     stop = threading.Event()
     with ThreadPoolExecutor(len(writers)) as pool:
         counts = [
-            pool.submit(hammer, memory, path, stop.is_set, way, seed)
+            pool.submit(edit_repeatedly, memory, path, stop.is_set, way, seed)
             for seed, (path, way) in enumerate(writers.items())
         ]
         try:

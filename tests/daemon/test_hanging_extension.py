@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
-from tests.support.libraries import compiled
+from tests.support.libraries import compile_library
+from tests.support.state_homes import StateHome
 
 SOURCE = """
 #include <unistd.h>
@@ -18,7 +18,7 @@ int sqlite3_extension_init(void *db, char **error, const void *api) {
 
 @pytest.mark.long  # the daemon gives it ten seconds
 def test_an_extension_that_hangs_costs_no_result_and_is_named() -> None:
-    vector = {"store": {"vector": {"extensionPath": str(compiled(SOURCE))}}}
+    vector = {"store": {"vector": {"extensionPath": str(compile_library(SOURCE))}}}
     settings = {"agents": {"defaults": {"memorySearch": {"provider": "none", **vector}}}}
     with StateHome(settings) as home:
         home.note("MEMORY.md", "The ferry leaves at nine.\n")

@@ -20,8 +20,8 @@ from memd_client import Client
 from memd_client.errors import all_errors
 from memd_client.messages import REQUESTS
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.sockets import RawClient, wait_until
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 SEED = 20_260
 

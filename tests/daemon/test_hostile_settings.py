@@ -15,8 +15,8 @@ import pytest
 
 from memd_client.messages import StatusReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import UNWATCHED, StateHome
 from tests.support.sockets import wait_until
+from tests.support.state_homes import UNWATCHED, StateHome
 
 GIGABYTE = 1 << 30
 

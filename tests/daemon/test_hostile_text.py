@@ -14,7 +14,7 @@ import pytest
 from memd_client import Client
 from memd_client.errors import BadParamsError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 
 PLUGINS = {"entries": {"memory-lancedb": {"config": {"autoCapture": True, "autoRecall": True}}}}
 HOSTILE = {

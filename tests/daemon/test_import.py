@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from memd_client.errors import (
     MemdError,
 )
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import UNWATCHED, StateHome
 from tests.support.sockets import wait_until
+from tests.support.state_homes import UNWATCHED, StateHome
 from tests.support.system_faults import FailingIO
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD is Linux's")

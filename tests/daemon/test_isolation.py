@@ -17,16 +17,16 @@ from memd.rpc.params import MAX_INDEX_PATH_CHARS
 from memd_client import Client
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, UNWATCHED, StateHome, agents_config
 from tests.support.hostile import (
     PREFIXES,
     TOPICS,
-    bend,
-    names_by_descriptor,
-    names_of,
+    descriptor_paths,
+    mutate_path,
+    paths_to,
     random_query,
-    swapping,
+    swap_with_link,
 )
+from tests.support.state_homes import KEYWORD_ONLY, UNWATCHED, StateHome, agents_config
 
 Reply = TypeVar("Reply")
 
@@ -144,8 +144,8 @@ class Scene:
             "/dev/stdin",
             "sessions/talk.jsonl",
             "agents/work/sessions/talk.jsonl",
-            *(name for file in files for name in names_of(file, self.home.workspace(), pid)),
-            *names_by_descriptor(pid),
+            *(name for file in files for name in paths_to(file, self.home.workspace(), pid)),
+            *descriptor_paths(pid),
             *self.traps,
             *(f"{trap}/{name}" for trap in self.traps for name in below),
         ]
@@ -244,7 +244,7 @@ def test_no_path_gives_a_byte_from_outside_an_agents_memory(scene: Scene, client
     for number in range(count):
         path = names[number] if number < len(names) else dice.choice(names)
         for _ in range(0 if number < len(names) else dice.randint(1, 3)):
-            path = bend(dice, path)
+            path = mutate_path(dice, path)
         agent = dice.choice(AGENTS)
         reply = outcome(client.get, path, agent=agent)
         assert not scene.canaries.told(agent, reply), (agent, path)
@@ -271,7 +271,7 @@ def test_a_folder_swapped_for_a_link_during_requests_gives_nothing_from_outside(
         (home.root / "link").symlink_to(outside)
         with DaemonProcess(home) as daemon, daemon.client() as client:
             came: Counter[str] = Counter()
-            with swapping(home.workspace() / "memory" / "sub", home.root / "aside", home.root / "link"):
+            with swap_with_link(home.workspace() / "memory" / "sub", home.root / "aside", home.root / "link"):
                 for number in range(240):
                     path = f"memory/sub/{number % 20}.md"
                     reply = outcome(client.get, path)

@@ -15,23 +15,23 @@ from typing import Any
 import pytest
 
 from memd_client import Client
-from tests.support.edits import Edit, EditedMemory, eventually
-from tests.support.homes import StateHome
-from tests.support.models import children_of, minilm_path
-from tests.support.sockets import wait_until
-from tests.support.storm import (
-    Searchers,
-    Served,
+from tests.support.edits import Edit, EditedMemory, wait_until_none
+from tests.support.killed_daemons import (
+    ConcurrentStart,
+    ConstantSearches,
     daemons_of,
     damage,
     edit_some,
+    find_stale_hits,
     folder_problems,
     is_settled,
     kill,
-    stale,
     start_at_once,
     twin_of,
 )
+from tests.support.models import children_of, minilm_path
+from tests.support.sockets import wait_until
+from tests.support.state_homes import StateHome
 
 KINDS = ("indexing", "switching", "searching")
 NOTES = 60
@@ -57,7 +57,7 @@ class Storm:
         for memory in (self.main, self.words):
             memory.do(Edit("write_long", "memory/kept.md"))
         home.note("memory/lantern.md", "A lantern without a model.\n", agent="words")
-        self.served: list[Served] = []
+        self.served: list[ConcurrentStart] = []
 
     def configure(self) -> None:
         """Write the settings; the model named first is the one in use."""
@@ -82,8 +82,8 @@ class Storm:
         folder = self.home.state / "memory"
         for name in sorted(INDEXES):
             assert damage(folder / name) == []
-        eventually(partial(folder_problems, folder, INDEXES))  # logs are brought in once nobody writes
-        with Searchers(self.home, 4 if kind == "searching" else 0):
+        wait_until_none(partial(folder_problems, folder, INDEXES))  # logs are brought in once nobody writes
+        with ConstantSearches(self.home, 4 if kind == "searching" else 0):
             self.work(kind, pid)
             time.sleep(self.rng.uniform(0, 1.0))  # noqa: TID251 - a random moment of another process's work
             children = children_of(pid)
@@ -107,13 +107,13 @@ class Storm:
             time.sleep(0.05)  # noqa: TID251 - another process's work
         for agent, memory in (("main", self.main), ("words", self.words)):
             with Client(self.home.socket, agent=agent, timeout_s=60) as asker:
-                eventually(partial(self.wrong, asker, memory))
+                wait_until_none(partial(self.wrong, asker, memory))
 
     def wrong(self, asker: Client, memory: EditedMemory) -> list[str]:
         """Return in what the answers on some of the words, the newest among them, differ from the disk."""
         places = [-1, -2, -3, *(self.rng.randrange(len(memory.words)) for _ in range(5))]
         words = [memory.words[place % len(memory.words)] for place in places]
-        return [found for word in words for found in stale(asker, word, memory.files())]
+        return [found for word in words for found in find_stale_hits(asker, word, memory.files())]
 
 
 @pytest.fixture

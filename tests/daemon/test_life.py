@@ -13,8 +13,8 @@ from memd_client.errors import DaemonUnreachableError
 from memd_client.messages import AgentStatus, StatusReply
 from tests.support.daemon import DaemonProcess
 from tests.support.edits import Edit, EditedMemory, differences
-from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.models import minilm_path
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 
 def test_a_second_daemon_exits_and_names_the_first() -> None:

@@ -19,10 +19,10 @@ from memd.rpc.limits import Limits
 from memd.system.units import size
 from memd_client import Client
 from memd_client.errors import NoteUnwritableError, TooManyConnectionsError
-from tests.support.crowd import Crowd
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome
+from tests.support.many_connections import ManyConnections
 from tests.support.sockets import RawClient, wait_until
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 WORDS = [f"word{number}" for number in range(800)]
 
@@ -149,7 +149,7 @@ def hammer(home: StateHome, daemon: DaemonProcess, connects: int, seconds: float
         assert old.search("cormorant").hits
         files = open_files(daemon.pid)
         most = 0
-        with Crowd(home.socket, connects, seconds) as crowd:
+        with ManyConnections(home.socket, connects, seconds) as crowd:
             until = time.monotonic() + seconds
             while time.monotonic() < until:
                 assert old.search("cormorant").hits

@@ -9,8 +9,8 @@ import pytest
 from mcp import ClientSession
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
-from tests.support.mcp_session import driven, text_of
+from tests.support.mcp_session import run_mcp_session, text_of
+from tests.support.state_homes import StateHome, agents_config
 
 STRUCTURED = "--structured"
 READERS = ("memory_search", "memory_get", "memory_recall")
@@ -30,11 +30,11 @@ def daemon() -> Iterator[DaemonProcess]:
 
 def called(daemon: DaemonProcess, tool: str, arguments: dict[str, Any], *options: str) -> Any:
     """Return the answer to one call."""
-    return driven(daemon, lambda session: session.call_tool(tool, arguments), *options)
+    return run_mcp_session(daemon, lambda session: session.call_tool(tool, arguments), *options)
 
 
 def test_tools_say_what_they_do_and_whose_memory_they_know(daemon: DaemonProcess) -> None:
-    tools = driven(daemon, lambda session: session.list_tools()).tools
+    tools = run_mcp_session(daemon, lambda session: session.list_tools()).tools
 
     assert [tool.name for tool in tools] == [
         "memory_search",
@@ -69,7 +69,7 @@ def test_a_client_configured_for_data_gets_text_and_data_that_fits_the_schema(da
         empty = await session.call_tool("memory_search", {"query": "xylophone"})
         return tools, found, empty  # the SDK's client checks each answer by its schema
 
-    tools, found, empty = driven(daemon, steps, STRUCTURED)
+    tools, found, empty = run_mcp_session(daemon, steps, STRUCTURED)
 
     assert all(tool.outputSchema for tool in tools.values())
     assert "8443" in text_of(found)
@@ -97,7 +97,7 @@ def test_get_of_a_missing_file_and_of_lines_beyond_the_end_says_so(daemon: Daemo
         missing = await session.call_tool("memory_get", {"path": "memory/2026-01-17.md"})
         return missing, await session.call_tool("memory_get", {"path": "MEMORY.md", "from": 40})
 
-    missing, beyond = driven(daemon, steps)
+    missing, beyond = run_mcp_session(daemon, steps)
 
     assert not missing.isError
     assert text_of(missing) == "There is no memory/2026-01-17.md. Did you mean memory/2026-01-16.md?"
@@ -115,7 +115,7 @@ def test_a_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
         gone = await session.call_tool("memory_forget", {"id": fact})
         return fact, stored, twin, recalled, forgotten, gone
 
-    fact, stored, twin, recalled, forgotten, gone = driven(daemon, steps, STRUCTURED)
+    fact, stored, twin, recalled, forgotten, gone = run_mcp_session(daemon, steps, STRUCTURED)
 
     assert fact in text_of(stored)
     assert twin.structuredContent["stored"] is False
@@ -152,7 +152,7 @@ def test_a_search_of_all_agents_names_the_agent_that_reading_on_needs(daemon: Da
         get = await session.call_tool("memory_get", {"path": "MEMORY.md", "agent": "all"})
         return found, read, wrong, get
 
-    found, read, wrong, get = driven(daemon, steps, STRUCTURED)
+    found, read, wrong, get = run_mcp_session(daemon, steps, STRUCTURED)
 
     answer = found.structuredContent
     assert {row["agent"] for row in answer["results"]} == {"main", "work"}
@@ -181,7 +181,7 @@ def test_a_server_of_one_agent_shows_nothing_of_another(daemon: DaemonProcess) -
         listed = (await session.list_resources()).resources
         return tools, own, other, every, listed
 
-    tools, own, other, every, listed = driven(daemon, steps, "--agent", "work")
+    tools, own, other, every, listed = run_mcp_session(daemon, steps, "--agent", "work")
 
     assert [tool.name for tool in tools if "agent" in tool.inputSchema["properties"]] == []
     assert "June" in text_of(own)
@@ -220,7 +220,7 @@ def test_a_wrong_call_is_told_what_would_be_right(daemon: DaemonProcess) -> None
     async def steps(session: ClientSession) -> Any:
         return [await session.call_tool(tool, arguments) for tool, arguments, _ in WRONG_CALLS]
 
-    answers = driven(daemon, steps)
+    answers = run_mcp_session(daemon, steps)
 
     said = [
         (text_of(answer), expected) for answer, (_, _, expected) in zip(answers, WRONG_CALLS, strict=True)

@@ -17,9 +17,9 @@ from mcp import McpError
 
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.mcp_session import RawServer, mcp_session, text_of
 from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 DEADLINE_S = 20.0
 

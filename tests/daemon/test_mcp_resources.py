@@ -12,8 +12,8 @@ from mcp.types import ResourceUpdatedNotification, ServerNotification
 from pydantic import AnyUrl
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
-from tests.support.mcp_session import driven, mcp_session
+from tests.support.mcp_session import mcp_session, run_mcp_session
+from tests.support.state_homes import StateHome, agents_config
 
 NOTES = 130
 """More than a page holds."""
@@ -49,7 +49,7 @@ def test_every_file_is_listed_once_page_by_page(daemon: DaemonProcess) -> None:
         second = await session.list_resources(first.nextCursor)
         return first, second
 
-    first, second = driven(daemon, steps)
+    first, second = run_mcp_session(daemon, steps)
 
     assert len(first.resources) == 100
     assert second.nextCursor is None
@@ -70,7 +70,7 @@ def test_every_listed_file_can_be_read(daemon: DaemonProcess) -> None:
         chosen = [*outside, page.resources[0], page.resources[-1]]
         return [(await session.read_resource(each.uri)).contents[0] for each in chosen], len(outside)
 
-    contents, outside = driven(daemon, steps)
+    contents, outside = run_mcp_session(daemon, steps)
 
     assert outside == 2, "each of both agents has it"
     assert contents[0].text == contents[1].text == "# House\n\nShoes stay at the door.\n"
@@ -81,8 +81,8 @@ def test_a_template_says_how_files_are_addressed(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         return (await session.list_resource_templates()).resourceTemplates
 
-    assert driven(daemon, steps)[0].uriTemplate == "memory://{agent}/{+path}"
-    assert driven(daemon, steps, "--agent", "work")[0].uriTemplate == "memory://work/{+path}"
+    assert run_mcp_session(daemon, steps)[0].uriTemplate == "memory://{agent}/{+path}"
+    assert run_mcp_session(daemon, steps, "--agent", "work")[0].uriTemplate == "memory://work/{+path}"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_get_refuses_cannot_be_read(daemon: DaemonProcess, address: str, re
             await session.read_resource(AnyUrl(address))
         return refused.value.error
 
-    error = driven(daemon, steps)
+    error = run_mcp_session(daemon, steps)
 
     assert error.data == {"code": reason}
     assert "\n" in error.message, "the way out stands below"
@@ -117,7 +117,7 @@ def test_a_server_of_one_agent_reads_no_other(daemon: DaemonProcess) -> None:
         with pytest.raises(McpError, match="serves the agent main alone"):
             await session.subscribe_resource(AnyUrl("memory://work/MEMORY.md"))
 
-    driven(daemon, steps, "--agent", "main")
+    run_mcp_session(daemon, steps, "--agent", "main")
 
 
 def test_a_cursor_that_is_none_is_told_so(daemon: DaemonProcess) -> None:
@@ -126,7 +126,7 @@ def test_a_cursor_that_is_none_is_told_so(daemon: DaemonProcess) -> None:
             await session.list_resources("bm90IG91cnM=")
         return refused.value.error.code
 
-    assert driven(daemon, steps) == -32602
+    assert run_mcp_session(daemon, steps) == -32602
 
 
 def test_a_change_on_disk_is_told_to_whom_subscribed(daemon: DaemonProcess) -> None:

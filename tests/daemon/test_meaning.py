@@ -14,8 +14,8 @@ import pytest
 from memd_client import Client
 from memd_client.messages import ModelStatus, SearchReply, StatusReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.models import minilm_path
+from tests.support.state_homes import StateHome
 
 pytestmark = pytest.mark.model
 

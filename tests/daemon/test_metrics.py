@@ -9,10 +9,10 @@ import pytest
 
 from memd_client.messages import MetricsReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
 from tests.support.programs import Terminal
 from tests.support.provider_faults import Fault
-from tests.support.provider_server import serving
+from tests.support.provider_server import serve_provider
+from tests.support.state_homes import StateHome, agents_config
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_what_is_watched_outlives_the_daemon_and_ends_at_a_key(
 
 
 def test_vectors_made_and_searches_without_them_are_counted() -> None:
-    with StateHome() as home, serving("ollama", dims=64) as server:
+    with StateHome() as home, serve_provider("ollama", dims=64) as server:
         remote = {"provider": "ollama", "remote": {"baseUrl": server.url}, "sync": {"watch": False}}
         home.configure(agents_config(home.state, memory_search=remote))
         home.note("MEMORY.md", "# Lease\n\nThe lease ends in June.\n")

@@ -8,8 +8,8 @@ import pytest
 
 from memd.system.state_dirs import own_state_dir
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.sockets import wait_until
+from tests.support.state_homes import StateHome
 
 
 @pytest.fixture

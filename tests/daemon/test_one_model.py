@@ -13,8 +13,8 @@ import pytest
 from memd.settings.paths import models_dir
 from memd_client.messages import ModelStatus, StatusReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
 from tests.support.models import children_of, is_running, minilm_path
+from tests.support.state_homes import StateHome, agents_config
 
 pytestmark = pytest.mark.model
 

@@ -14,10 +14,10 @@ from memd.importing.provenance import Provenance, with_provenance
 from memd.index.database import connect, wait_for_locks
 from memd_client.blocking import Client
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, named_provider
-from tests.support.mcp_session import driven, text_of
+from tests.support.mcp_session import run_mcp_session, text_of
 from tests.support.page import Visitor
-from tests.support.provider_server import ProviderServer, serving
+from tests.support.provider_server import ProviderServer, serve_provider
+from tests.support.state_homes import StateHome, named_provider
 
 CURATED = (
     "# Kitchen\n\n- tea steeps long <!-- trigger: marmalade --> <!-- importance: 9 -->\n- milk on Mondays\n"
@@ -37,7 +37,7 @@ MARKS = re.compile(r"memd[:-]|fact id=|quetzal|ffffffff|walrus|marmalade|importa
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ProviderServer]:
-    with serving("compatible", dims=48) as server:
+    with serve_provider("compatible", dims=48) as server:
         yield server
 
 
@@ -132,7 +132,7 @@ def test_tools_mcp_page_prompts_and_sessions_show_no_marker(daemon: DaemonProces
         shown.append(client.call_tool("memory_search", {"query": query, "minScore": 0}).text)
         page = visitor.call("search", {"query": query, "min_score": 0}).json["result"]
         shown.append(json.dumps([hit["snippet"] for hit in page["hits"]]))
-    found = driven(
+    found = run_mcp_session(
         daemon, lambda session: session.call_tool("memory_search", {"query": "boiler was serviced"})
     )
     shown.append(text_of(found))

@@ -14,8 +14,8 @@ import pytest
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import AgentStatus
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
 from tests.support.sockets import wait_until
+from tests.support.state_homes import StateHome, agents_config
 
 BY_WORDS: dict[str, Any] = {"provider": "none", "sync": {"watch": False}}
 

@@ -15,12 +15,12 @@ from memd_client import Client
 from memd_client.messages import SearchReply
 from tests.support.daemon import DaemonProcess
 from tests.support.encodings import ENCODINGS, echo_of, forms_of
-from tests.support.homes import StateHome
-from tests.support.provider_dialects import Asked
-from tests.support.provider_errors import DialectName, Reply, json_reply
+from tests.support.provider_dialects import HttpRequest
+from tests.support.provider_errors import DialectName, ProviderReply, json_reply
 from tests.support.provider_faults import Fault
-from tests.support.provider_server import KEY, ProviderServer, serving
+from tests.support.provider_server import KEY, ProviderServer, serve_provider
 from tests.support.sockets import wait_until
+from tests.support.state_homes import StateHome
 
 TENANT = "tenant-4f7a91c2-blue"
 NAMES = ("authorization", "x-tenant")
@@ -59,7 +59,7 @@ def test_what_providers_repeat_of_keys_and_headers_is_said_and_written_nowhere()
         # given providers that repeat the key and a header, each in another encoding
         servers: dict[str, ProviderServer] = {}
         for at, encode in enumerate(ENCODINGS.values()):
-            server = stack.enter_context(serving("compatible", key=None, dims=8))
+            server = stack.enter_context(serve_provider("compatible", key=None, dims=8))
             server.rewrite = echo_of(encode, *NAMES, status=STATUSES[at % len(STATUSES)])
             servers[f"agent{at}"] = server
         configure(home, servers)
@@ -86,10 +86,10 @@ def test_what_providers_repeat_of_keys_and_headers_is_said_and_written_nowhere()
 
 @pytest.mark.parametrize("number", [9 * 10**18, -(10**30), 1e308], ids=["huge", "negative", "float"])
 def test_status_and_metrics_are_answered_whatever_tokens_a_provider_counts(number: Any) -> None:
-    def rewrite(asked: Asked, reply: Reply) -> Reply:
+    def rewrite(asked: HttpRequest, reply: ProviderReply) -> ProviderReply:
         return json_reply({**json.loads(reply.body), "usage": {"total_tokens": number}})
 
-    with StateHome() as home, serving("compatible", key=None, dims=8) as server:
+    with StateHome() as home, serve_provider("compatible", key=None, dims=8) as server:
         server.rewrite = rewrite
         configure(home, {"agent": server})
         with DaemonProcess(home) as daemon:
@@ -126,7 +126,7 @@ def settings_of(server: ProviderServer) -> dict[str, Any]:
 @pytest.fixture
 def servers() -> Iterator[dict[DialectName, ProviderServer]]:
     with ExitStack() as stack:
-        yield {dialect: stack.enter_context(serving(dialect, dims=64)) for dialect in DIALECTS}
+        yield {dialect: stack.enter_context(serve_provider(dialect, dims=64)) for dialect in DIALECTS}
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from memd.sample import copy_sample, load_questions
+from memd.sample import copy_sample, load_sample_queries
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.models import minilm_path
+from tests.support.state_homes import StateHome
 
 pytestmark = pytest.mark.model
 
@@ -31,11 +31,11 @@ def indexed_sample() -> Iterator[Client]:
 def test_every_sample_question_finds_its_note_first() -> None:
     first = {}
     with indexed_sample() as client:
-        for question in load_questions():
+        for question in load_sample_queries():
             reply = client.search(question.query, agent=question.agent)
             assert reply.mode == "hybrid"
             first[question.query] = reply.hits[0].path if reply.hits else ""
-    assert first == {question.query: question.path for question in load_questions()}
+    assert first == {question.query: question.path for question in load_sample_queries()}
 
 
 @pytest.mark.long

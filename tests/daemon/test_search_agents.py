@@ -10,8 +10,8 @@ import pytest
 from memd_client import Client
 from memd_client.errors import AgentUnknownError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
-from tests.support.provider_server import ProviderServer, serving
+from tests.support.provider_server import ProviderServer, serve_provider
+from tests.support.state_homes import StateHome, agents_config
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene() -> Iterator[Scene]:
     """The agents main, work and home; `off` has its memory turned off, `broken` a folder for its index."""
-    with serving("openai", dims=64) as provider, StateHome() as home:
+    with serve_provider("openai", dims=64) as provider, StateHome() as home:
         remote = {"baseUrl": provider.url, "apiKey": provider.key}
         shared = {"provider": "openai", "model": provider.facts.model, "remote": remote}
         config = agents_config(home.state, "work", "home", "off", "broken", memory_search=shared)

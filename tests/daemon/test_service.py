@@ -12,7 +12,7 @@ import pytest
 
 from memd.service.install.lock_holder import find_holder
 from tests.support.daemon import ActivatedDaemon, DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from memd_client import Client
 from memd_client.errors import PathRefusedError
 from memd_client.messages import AgentStatus, Hit, SessionsStatus
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 from tests.support.transcripts import STAMP, TranscriptHome, conversation, header, message, reset
 
 SEARCH: dict[str, Any] = {

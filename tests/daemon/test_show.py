@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
 from tests.support.page import Visitor, ask_as_another_user, can_be_another_user, read_all
 from tests.support.sockets import wait_until
+from tests.support.state_homes import StateHome, agents_config
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ import pytest
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
 from tests.support.edits import Edit, EditedMemory
-from tests.support.homes import StateHome, agents_config
 from tests.support.models import minilm_path
+from tests.support.state_homes import StateHome, agents_config
 
 SOAK_S = 20 * 60
 WARM_UP_S = 6 * 60

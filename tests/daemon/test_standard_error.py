@@ -16,16 +16,16 @@ import pytest
 
 from memd_client import Client
 from memd_client.errors import AgentUnknownError, MemdError
-from tests.support.homes import KEYWORD_ONLY, StateHome
-from tests.support.mcp_session import GREETED, HELLO
+from tests.support.mcp_session import HELLO, INITIALIZED
 from tests.support.standard_error import (
-    CLOSED,
+    CLOSED_STREAMS,
     daemon,
     full_pipe,
     full_socket,
     full_terminal,
     mcp_server,
 )
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 from tests.support.system_faults import fill_up, small_disk
 
 READY_S = 60.0
@@ -108,7 +108,7 @@ def test_a_full_disk_under_the_log_costs_the_log_alone(home: StateHome, tmp_path
 
 
 def test_closed_standard_descriptors_are_dev_null_in_the_daemon(home: StateHome) -> None:
-    with daemon(home, subprocess.DEVNULL, CLOSED) as process:
+    with daemon(home, subprocess.DEVNULL, CLOSED_STREAMS) as process:
         wait_ready(home, process)
         opened = [os.readlink(f"/proc/{process.pid}/fd/{number}") for number in range(3)]
         assert opened == ["/dev/null"] * 3
@@ -133,7 +133,9 @@ main.main()
 def test_memctl_without_standard_descriptors_writes_into_no_file_it_opens(tmp_path: Path) -> None:
     opened = tmp_path / "opened"
     done = subprocess.run(
-        [sys.executable, "-c", CLOSED, "-c", OPENS_AND_COMPLAINS, str(opened)], check=False, timeout=60
+        [sys.executable, "-c", CLOSED_STREAMS, "-c", OPENS_AND_COMPLAINS, str(opened)],
+        check=False,
+        timeout=60,
     )
 
     assert done.returncode == 1
@@ -145,7 +147,7 @@ def test_a_client_without_standard_descriptors_starts_a_daemon(home: StateHome) 
         "import sys; from memd_client import Client; Client(sys.argv[1], autostart=True).search('lease')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", CLOSED, "-c", program, str(home.socket)],
+        [sys.executable, "-c", CLOSED_STREAMS, "-c", program, str(home.socket)],
         env={**os.environ, **home.environ()},
         check=False,
         timeout=READY_S,
@@ -162,7 +164,7 @@ def test_a_client_without_standard_descriptors_starts_a_daemon(home: StateHome) 
 
 def test_an_mcp_server_whose_standard_error_nobody_reads_answers_and_ends(home: StateHome) -> None:
     tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    said = b"".join(json.dumps(each).encode() + b"\n" for each in (HELLO, GREETED, tools))
+    said = b"".join(json.dumps(each).encode() + b"\n" for each in (HELLO, INITIALIZED, tools))
     stderr, close = full_pipe()
     try:
         with mcp_server(home, stderr, READY_S) as server:

@@ -15,8 +15,8 @@ import pytest
 from memd_client import Client
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import UNWATCHED, StateHome
 from tests.support.sockets import wait_until
+from tests.support.state_homes import UNWATCHED, StateHome
 from tests.support.system_faults import fill_up, remount, small_disk
 
 NOTES = 60

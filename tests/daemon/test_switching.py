@@ -12,8 +12,8 @@ import pytest
 
 from memd_client.messages import AgentStatus, SearchReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
-from tests.support.provider_server import ProviderServer, serving
+from tests.support.provider_server import ProviderServer, serve_provider
+from tests.support.state_homes import StateHome
 
 NOTES = 150
 DISTINCT = 120
@@ -32,7 +32,7 @@ def wait(condition: Callable[[], object]) -> None:
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    with serving("compatible", dims=48) as server:
+    with serve_provider("compatible", dims=48) as server:
         server.models = {"alpha", "beta"}
         yield server
 
@@ -161,7 +161,7 @@ def test_going_back_and_moving_the_provider_embed_nothing(home: StateHome, serve
         assert (reply.model, reply.mode, reply.filling) == ("alpha", "hybrid", None)
     assert embedded(server) == Counter()
     # and when another address, another key and another header lead to it
-    with serving("compatible", key="sk-another-key-of-the-same-people", dims=48) as moved:
+    with serve_provider("compatible", key="sk-another-key-of-the-same-people", dims=48) as moved:
         moved.models = {"alpha"}
         use(home, moved, "alpha", headers={"X-Team": "harbour"})
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
@@ -189,7 +189,7 @@ def test_forced_index_embeds_everything_anew_while_the_old_vectors_answer(
 def test_fallback_answers_while_the_provider_is_out_of_credit_and_says_so(
     home: StateHome, server: ProviderServer
 ) -> None:
-    with serving("ollama", dims=32) as spare:
+    with serve_provider("ollama", dims=32) as spare:
         search = {
             "provider": "openai",
             "remote": {"baseUrl": server.url, "apiKey": server.key},

@@ -14,9 +14,9 @@ from memd_client import Client
 from memd_client.errors import MemdError
 from memd_client.messages import AgentStatus, Problem
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome, agents_config
-from tests.support.provider_server import KEY, serving
+from tests.support.provider_server import KEY, serve_provider
 from tests.support.sockets import wait_until
+from tests.support.state_homes import KEYWORD_ONLY, StateHome, agents_config
 
 NOTES = 200
 
@@ -66,7 +66,7 @@ def test_searches_go_on_while_an_index_is_looked_after(request_name: str) -> Non
 
 
 def test_a_reset_embeds_nothing_again_unless_vectors_are_dropped_too() -> None:
-    with serving("compatible", dims=48) as server, StateHome() as home:
+    with serve_provider("compatible", dims=48) as server, StateHome() as home:
         search = {
             "provider": "openai",
             "model": server.facts.model,

@@ -18,9 +18,17 @@ from memd.system.clock import wall_clock_ms
 from memd_client import Client
 from memd_client.messages import AgentStatus
 from tests.support.daemon import DaemonProcess
-from tests.support.edits import SOON_S, Edit, EditedMemory, Look, differences, eventually, scripts
-from tests.support.homes import KEYWORD_ONLY, UNWATCHED, StateHome, agents_config
-from tests.support.system_faults import WallTime
+from tests.support.edits import (
+    INDEX_TIMEOUT_S,
+    Edit,
+    EditedMemory,
+    SearchCheck,
+    differences,
+    scripts,
+    wait_until_none,
+)
+from tests.support.state_homes import KEYWORD_ONLY, UNWATCHED, StateHome, agents_config
+from tests.support.system_faults import WallClock
 
 SYNC = {"watch": True, "watchDebounceMs": 50, "onSearch": False}
 """Searches bring nothing in here: what they find, the watcher brought."""
@@ -35,7 +43,9 @@ def watched(**more: Any) -> dict[str, Any]:
 def watching(home: StateHome) -> Iterator[DaemonProcess]:
     """Run a daemon whose watcher is armed."""
     with DaemonProcess(home) as daemon:
-        daemon.wait_for(lambda status: all(agent.watch == "events" for agent in status.agents), SOON_S)
+        daemon.wait_for(
+            lambda status: all(agent.watch == "events" for agent in status.agents), INDEX_TIMEOUT_S
+        )
         yield daemon
         assert not [event for event in daemon.events() if event.get("level") in ("error", "critical")]
 
@@ -47,7 +57,7 @@ def wait_indexed(daemon: DaemonProcess, files: int, agent: int = 0) -> AgentStat
         row = status.agents[agent]
         return (row.files, row.files_pending) == (files, 0)
 
-    return daemon.wait_for(reached, SOON_S).agents[agent]
+    return daemon.wait_for(reached, INDEX_TIMEOUT_S).agents[agent]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +84,7 @@ def asker(shared: DaemonProcess) -> Iterator[Client]:
         yield client
 
 
-def check_script(home: StateHome, client: Client, script: list[Edit | Look]) -> None:
+def check_script(home: StateHome, client: Client, script: list[Edit | SearchCheck]) -> None:
     """Do a script without a search in between, and wait until the index is equal to the disk."""
     memory = EditedMemory(home.workspace())
     for step in script:
@@ -89,13 +99,13 @@ def check_script(home: StateHome, client: Client, script: list[Edit | Look]) -> 
             ]
         return differences(client, memory)
 
-    eventually(behind)
+    wait_until_none(behind)
 
 
 @settings(max_examples=12, deadline=None)
 @given(script=scripts(looks=False))
 def test_whatever_was_edited_is_indexed_without_a_search(
-    shared: DaemonProcess, asker: Client, script: list[Edit | Look]
+    shared: DaemonProcess, asker: Client, script: list[Edit | SearchCheck]
 ) -> None:
     check_script(shared.home, asker, script)
 
@@ -104,7 +114,7 @@ def test_whatever_was_edited_is_indexed_without_a_search(
 @settings(max_examples=300, deadline=None)
 @given(script=scripts(looks=False, longest=30))
 def test_many_scripts_are_indexed_without_a_search(
-    shared: DaemonProcess, asker: Client, script: list[Edit | Look]
+    shared: DaemonProcess, asker: Client, script: list[Edit | SearchCheck]
 ) -> None:
     check_script(shared.home, asker, script)
 
@@ -145,7 +155,7 @@ def test_a_file_is_followed_through_save_after_save(watcher: DaemonProcess) -> N
             for _ in range(5):
                 memory.do(Edit("replace", "memory/a.md"))
                 memory.do(Edit("swap_words_and_time", "MEMORY.md"))
-            eventually(lambda: differences(client, memory))
+            wait_until_none(lambda: differences(client, memory))
 
 
 @pytest.mark.long
@@ -174,7 +184,7 @@ def test_a_workspace_that_is_renamed_away_is_forgotten_until_it_comes_back() -> 
                 away.rename(home.workspace())
             wait_indexed(daemon, 4)
             home.note("memory/a.md", "two now\n")
-            eventually(lambda: [] if client.search("two").hits else ["the edit is not indexed"])
+            wait_until_none(lambda: [] if client.search("two").hits else ["the edit is not indexed"])
 
 
 def test_a_name_that_is_not_utf_8_ends_nothing() -> None:
@@ -208,7 +218,7 @@ def test_folders_and_single_files_beside_the_workspace_are_followed() -> None:
                 temporary.write_text(f"saved turn{turn}\n")
                 temporary.replace(single)
                 wait_indexed(daemon, turn + 3)
-                eventually(lambda turn=turn: [] if client.search(f"turn{turn}").hits else ["no save"])  # type: ignore[misc]
+                wait_until_none(lambda turn=turn: [] if client.search(f"turn{turn}").hits else ["no save"])  # type: ignore[misc]
 
 
 def test_every_agents_notes_are_followed() -> None:
@@ -226,7 +236,7 @@ def test_every_agents_notes_are_followed() -> None:
                 rows = client.status().agents
                 return [row.agent for row in rows if row.agent != "main" and row.files != 2]
 
-            eventually(behind)
+            wait_until_none(behind)
             hits = client.search("here", agent=agents[3]).hits
             assert [hit.snippet for hit in hits] == [f"{agents[3]} was here"]
 
@@ -276,7 +286,7 @@ def test_without_an_inotify_instance_left_files_are_polled_and_status_says_so(
         home.note("memory/a.md", "one\n")
         monkeypatch.setattr(sys, "executable", _python_without_inotify(home))
         with DaemonProcess(home) as daemon:
-            status = daemon.wait_for(lambda status: status.agents[0].watch == "polling", SOON_S)
+            status = daemon.wait_for(lambda status: status.agents[0].watch == "polling", INDEX_TIMEOUT_S)
             assert "inotify" in status.agents[0].watch_reason
             home.note("memory/b.md", "two\n")
             wait_indexed(daemon, 2)
@@ -355,7 +365,7 @@ def finds(client: Client, word: str) -> bool:
 @pytest.mark.parametrize("settings", [KEYWORD_ONLY, UNWATCHED], ids=["watched", "unwatched"])
 def test_the_daemon_finds_new_edits_at_once_whatever_the_clock_does(settings: dict[str, object]) -> None:
     with StateHome(settings) as home:
-        wall = WallTime(home.root)
+        wall = WallClock(home.root)
         home.note("memory/old.md", "the harpsichord was tuned")
         with DaemonProcess(home, wall.environ) as daemon, daemon.client() as client:
             assert finds(client, "harpsichord")
@@ -379,7 +389,7 @@ def test_the_daemon_finds_new_edits_at_once_whatever_the_clock_does(settings: di
 
 def test_files_from_the_future_are_not_read_again_at_each_search() -> None:
     with StateHome(UNWATCHED) as home:
-        wall = WallTime(home.root)
+        wall = WallClock(home.root)
         for number in range(5):
             home.note(f"memory/{number}.md", f"note {number} of the marzipan")
         wall.set(-YEAR_S)

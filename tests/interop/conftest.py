@@ -9,7 +9,7 @@ import pytest
 from tests.support.chromium import Browser
 from tests.support.chromium_page import memory_home, restore
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 
 @pytest.fixture(scope="session")

@@ -18,11 +18,11 @@ import pytest
 
 from tests.support.mcp_session import mcp_session, text_of
 from tests.support.packages import (
-    Installed,
+    InstalledPrograms,
     build_packages,
     environment,
     install,
-    installed,
+    installation,
     wheels,
 )
 from tests.support.page import Visitor
@@ -51,11 +51,11 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def memd(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+def memd(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstalledPrograms]:
     """The wheels installed into an empty environment as docs/install.md says, with the sample as memory."""
     home = tmp_path_factory.mktemp("installed") / "home"
     programs = home / "memd" / "bin"
-    with installed(programs, home) as made:
+    with installation(programs, home) as made:
         path = os.pathsep.join((str(Path(sys.executable).parent), made.environ["PATH"]))
         install(["/bin/sh", "-ec", commands_of("With pip")], made.environ | {"PATH": path}, dist.parent)
         made.run(programs / "python", "-c", COPY_SAMPLE, made.environ["OPENCLAW_STATE_DIR"])
@@ -120,18 +120,18 @@ def test_a_wheel_says_what_it_is_and_brings_its_licence(name: str, dist: Path) -
     assert facts.get_all("Project-URL") is None
 
 
-def test_both_programs_say_their_release(memd: Installed) -> None:
+def test_both_programs_say_their_release(memd: InstalledPrograms) -> None:
     assert memd.run(memd.programs / "memd", "--version").stdout == "memd 0.1.0\n"
     assert memd.memctl("--version").stdout == "memctl 0.1.0\n"
 
 
-def test_the_daemon_indexes_the_sample_and_finds_a_note(memd: Installed) -> None:
+def test_the_daemon_indexes_the_sample_and_finds_a_note(memd: InstalledPrograms) -> None:
     memd.memctl("index")
 
     assert memd.json("search", QUERY)["hits"][0]["path"] == NOTE
 
 
-def test_the_page_is_served_with_its_files(memd: Installed) -> None:
+def test_the_page_is_served_with_its_files(memd: InstalledPrograms) -> None:
     url = memd.memctl("show", "--no-browser").stdout.strip()
     visitor = Visitor(url).enter()
 
@@ -139,27 +139,27 @@ def test_the_page_is_served_with_its_files(memd: Installed) -> None:
     assert visitor.call("search", {"query": QUERY}).json["result"]["hits"][0]["path"] == NOTE
 
 
-def test_doctor_finds_a_sound_installation(memd: Installed) -> None:
+def test_doctor_finds_a_sound_installation(memd: InstalledPrograms) -> None:
     findings = json.loads(memd.memctl("doctor", "--json", code=None).stdout)["findings"]
 
     assert {each["state"] for each in findings if each["area"] == "installation"} == {"ok"}
 
 
 @pytest.mark.parametrize("arguments", [["doctor"], ["model", "pull", "minilm"]], ids=" ".join)
-def test_the_command_for_local_models_is_named(memd: Installed, arguments: list[str]) -> None:
+def test_the_command_for_local_models_is_named(memd: InstalledPrograms, arguments: list[str]) -> None:
     ran = memd.memctl(*arguments, code=None)
 
     assert f"`{memd.programs / 'python'} -m pip install 'gguf>=" in ran.stdout + ran.stderr
 
 
-def test_a_missing_mcp_sdk_is_installed_by_the_command_in_the_error(memd: Installed) -> None:
+def test_a_missing_mcp_sdk_is_installed_by_the_command_in_the_error(memd: InstalledPrograms) -> None:
     error = memd.memctl("mcp", code=1).stderr
 
     assert memd.paste(error).startswith(f"{memd.programs / 'python'} -m pip install 'mcp")
     assert asyncio.run(_search_by_mcp(memd)) == {"memory_search": True, "found": True}
 
 
-def test_the_repair_command_installs_the_same_wheels_again(memd: Installed) -> None:
+def test_the_repair_command_installs_the_same_wheels_again(memd: InstalledPrograms) -> None:
     hint = "from memd_client.installation import Installation; print(Installation().repair_hint())"
 
     memd.paste(memd.run(memd.programs / "python", "-c", hint).stdout)
@@ -176,7 +176,7 @@ def test_a_client_alone_names_the_command_that_installs_the_daemon(dist: Path, t
         "try: print(len(Client(autostart=True).status().agents))\n"
         "except DaemonStartError as error: print(error.hint)"
     )
-    with installed(programs, tmp_path / "home") as client:
+    with installation(programs, tmp_path / "home") as client:
         hint = client.run(programs / "python", "-c", start).stdout
 
         client.paste(hint)
@@ -189,7 +189,7 @@ def test_a_tool_installer_and_the_commands_named_there(
     tool: str, dist: Path, tools: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    with installed(home / ".local" / "bin", home, [tools]) as memd:
+    with installation(home / ".local" / "bin", home, [tools]) as memd:
         memd.environ["UV_PYTHON"] = sys.executable
         install(["/bin/sh", "-ec", commands_of(f"With {tool}")], memd.environ, dist.parent)
         memd.run(_python_of(memd), "-c", COPY_SAMPLE, memd.environ["OPENCLAW_STATE_DIR"])
@@ -204,12 +204,12 @@ def test_a_tool_installer_and_the_commands_named_there(
         assert memd.memctl("--version").stdout == "memctl 0.1.0\n"
 
 
-def _python_of(memd: Installed) -> Path:
+def _python_of(memd: InstalledPrograms) -> Path:
     """Return the interpreter beside the program that `memctl` is a link to."""
     return (memd.programs / "memctl").resolve().with_name("python")
 
 
-async def _search_by_mcp(memd: Installed) -> dict[str, bool]:
+async def _search_by_mcp(memd: InstalledPrograms) -> dict[str, bool]:
     """Return whether the server has the tool that searches, and whether that finds the note."""
     program = [str(memd.programs / "memctl"), "mcp"]
     async with mcp_session(memd.environ, autostart=True, program=program) as session:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome
 from tests.support.mcp_session import COMMAND
 from tests.support.node import installed, run_node
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 

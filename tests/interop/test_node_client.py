@@ -21,12 +21,12 @@ from memd_client.wire import from_wire
 from tests.contracts.client import ClientContract
 from tests.contracts.client_daemon import DaemonContract, contract_daemon
 from tests.contracts.client_streams import StreamContract
+from tests.support.blocking_node_client import BlockingNodeClient, node_client_project
 from tests.support.daemon import DaemonProcess
 from tests.support.frames import PARAMS, params_of, recorded_daemon
-from tests.support.homes import StateHome, agents_config
 from tests.support.node import run_node
-from tests.support.node_shell import NodeShell, node_client_project
 from tests.support.sockets import ServerThread, short_directory, wait_until
+from tests.support.state_homes import StateHome, agents_config
 
 CLIENTS = 20
 
@@ -34,8 +34,8 @@ CLIENTS = 20
 class TestNodeClient(ClientContract, StreamContract):
     """Against a server over a fake memory, and scripts."""
 
-    def make_client(self, path: Path, **options: Any) -> NodeShell:
-        return NodeShell(path, **options)
+    def make_client(self, path: Path, **options: Any) -> BlockingNodeClient:
+        return BlockingNodeClient(path, **options)
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +47,12 @@ def daemon() -> Iterator[DaemonProcess]:
 class TestNodeClientOfAWholeDaemon(DaemonContract):
     """Against the real one."""
 
-    def make_client(self, path: Path, **options: Any) -> NodeShell:
-        return NodeShell(path, **options)
+    def make_client(self, path: Path, **options: Any) -> BlockingNodeClient:
+        return BlockingNodeClient(path, **options)
 
 
 def test_every_request_is_answered_by_the_daemon_with_its_type() -> None:
-    with recorded_daemon() as running, NodeShell(running.home.socket) as client:
+    with recorded_daemon() as running, BlockingNodeClient(running.home.socket) as client:
         for name in PARAMS:
             reply = client.tell("request", method=name, params=params_of(name), options={})
             assert from_wire(REQUESTS[name][1], reply), name
@@ -60,7 +60,7 @@ def test_every_request_is_answered_by_the_daemon_with_its_type() -> None:
 
 def test_twenty_clients_share_a_daemon(daemon: DaemonProcess) -> None:
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(CLIENTS) as pool:
-        clients = [stack.enter_context(NodeShell(daemon.home.socket)) for _ in range(CLIENTS)]
+        clients = [stack.enter_context(BlockingNodeClient(daemon.home.socket)) for _ in range(CLIENTS)]
 
         found = list(pool.map(lambda each: each[1].search(f"Word{each[0]}").hits[0].path, enumerate(clients)))
 
@@ -72,7 +72,7 @@ def test_twenty_clients_share_a_daemon(daemon: DaemonProcess) -> None:
 
 
 def test_a_daemon_killed_during_a_request_is_named(daemon: DaemonProcess) -> None:
-    with NodeShell(daemon.home.socket) as client, ThreadPoolExecutor(1) as pool:
+    with BlockingNodeClient(daemon.home.socket) as client, ThreadPoolExecutor(1) as pool:
         client.hello()
         os.kill(daemon.pid, signal.SIGSTOP)
         under_way = pool.submit(client.search, "gateway")
@@ -86,7 +86,7 @@ def test_a_daemon_killed_during_a_request_is_named(daemon: DaemonProcess) -> Non
         assert client.search("staging gateway port").hits
 
 
-def repr_of(client: NodeShell) -> str:
+def repr_of(client: BlockingNodeClient) -> str:
     """Return what the client says of itself."""
     return str(client.tell("describe"))
 
@@ -103,10 +103,10 @@ def home() -> Iterator[StateHome]:
             wait_until(lambda: not _is_running(pid))
 
 
-def starting(home: StateHome, *command: str) -> NodeShell:
+def starting(home: StateHome, *command: str) -> BlockingNodeClient:
     """Return a client that starts the daemon."""
     argv = command or (sys.executable, "-P", "-m", "memd")
-    return NodeShell(home.socket, autostart=True, command=argv, environ=home.environ())
+    return BlockingNodeClient(home.socket, autostart=True, command=argv, environ=home.environ())
 
 
 def _is_running(pid: int) -> bool:

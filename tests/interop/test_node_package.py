@@ -11,10 +11,10 @@ import pytest
 
 from memd_client.errors import all_errors
 from memd_client.messages import REQUESTS, Event, Progress
+from tests.support.blocking_node_client import node_client_project
 from tests.support.frames import FRAMES
 from tests.support.node import MSGPACK, NODE_CLIENT, installed, node_project, npm_install, run_node
-from tests.support.node_shell import node_client_project
-from tests.support.node_types import made_files
+from tests.support.node_types import generated_files
 from tests.support.sockets import ServerThread, short_directory
 from tests.support.tree import ROOT
 
@@ -103,9 +103,9 @@ def test_its_types_compile_in_a_project_that_has_nothing_but_typescript(
     assert (ended.returncode, ended.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("path", sorted(made_files()), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(generated_files()), ids=lambda path: path.name)
 def test_what_it_knows_of_the_protocol_is_what_the_python_client_knows(path: Path) -> None:
-    assert path.read_text() == made_files()[path], "run python -m tests.support.node_types"
+    assert path.read_text() == generated_files()[path], "run python -m tests.support.node_types"
 
 
 def test_its_requests_methods_and_codes_are_those_of_the_python_client(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_its_page_names_every_option() -> None:
 
 
 def test_its_files_are_short() -> None:
-    made = set(made_files())
+    made = set(generated_files())
     long = {
         path.name: lines
         for path in NODE_CLIENT.rglob("*.*s")

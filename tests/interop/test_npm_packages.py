@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.node import npm_install, run_node
-from tests.support.openclaw import NODE_CLIENT, PLUGIN, OpenClawHome, plugin_folder, settings
+from tests.support.openclaw import NODE_CLIENT, PLUGIN, OpenClawInstallation, plugin_folder, settings
+from tests.support.state_homes import StateHome
 
 pytestmark = pytest.mark.long
 
@@ -75,7 +75,7 @@ def test_openclaw_installs_the_plugins_tarball(tmp_path: Path) -> None:
     tarball, _ = pack(plugin_folder(tmp_path), tmp_path)
     with StateHome(settings("http://127.0.0.1:9")) as home:
         home.note("MEMORY.md", "# Ports\n\nThe staging gateway listens on port 8443.\n")
-        openclaw = OpenClawHome(home)
+        openclaw = OpenClawInstallation(home)
 
         openclaw.run("plugins", "install", f"npm-pack:{tarball}", "--force", "--accept-capabilities")
 

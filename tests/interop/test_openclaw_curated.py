@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
-from tests.support.openclaw import OpenClawHome, openclaw, plugin_folder
+from tests.support.openclaw import OpenClawInstallation, openclaw, plugin_folder
+from tests.support.state_homes import StateHome
 from tests.support.tree import ROOT
 
 SCRIPT = ROOT / "tests" / "support" / "openclaw_curated.mjs"
@@ -157,7 +157,7 @@ class Answers:
         return self.openclaw[repr(question)], self.memd[repr(question)]
 
 
-def asked(home: OpenClawHome, plugin: Path, questions: list[Question]) -> Answers:
+def asked(home: OpenClawInstallation, plugin: Path, questions: list[Question]) -> Answers:
     """Ask both managers."""
     package = openclaw()
     done = subprocess.run(
@@ -191,7 +191,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
         for agent, notes in AGENTS.items():
             for path, text in notes.items():
                 state.note(path, text, agent).write_bytes(text.encode())
-        claw = OpenClawHome(state)
+        claw = OpenClawInstallation(state)
         claw.record_origins("poisoned", {"MEMORY.md": "untrusted", "USER.md": "agent"})
         with DaemonProcess(state):
             yield asked(claw, plugin, [*LISTS, LONG_LIST, *LIMITED, *SEARCHES])

@@ -22,29 +22,29 @@ from typing import Any, Final, Literal
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.openclaw import (
     CHAT_COMPLETIONS,
     PLUGIN,
     ModelServer,
     OpenClawGateway,
-    OpenClawHome,
-    Say,
-    modelling,
+    OpenClawInstallation,
+    TextReply,
     plugin_folder,
+    serve_model,
     settings,
 )
 from tests.support.openclaw_workspaces import (
     CASES,
     NOTE,
-    Case,
     Entry,
     Folder,
     HardLink,
-    Link,
+    SymbolicLink,
+    WorkspaceCase,
     build,
     outside_folder,
 )
+from tests.support.state_homes import StateHome
 
 Slot = Literal["memory-core", "memd"]
 SLOTS: Final[tuple[Slot, ...]] = ("memory-core", "memd")
@@ -80,13 +80,13 @@ PATHS: Final[dict[str, Entry]] = {
     **dict.fromkeys(("users/ada/USER.md", "users/ada/user.md", "users/-a/USER.md", "users/USER.md"), NOTE),
     **dict.fromkeys(("users/a.b/USER.md", f"users/{'a' * 128}/USER.md", f"users/{'a' * 129}/USER.md"), NOTE),
     **dict.fromkeys(("..notes/a.md", "memory/a\\b.md", "memory/poisoned\\folder.md"), NOTE),
-    "links/inside.md": Link("memory/agent.md"),
-    "links/poisoned.md": Link("memory/poisoned.md"),
-    "links/dream.md": Link("memory/dreaming/a.md"),
-    "links/outside.md": Link("MEMORY.md", outside=True),
-    "links/broken.md": Link("gone.md"),
-    "links/folder": Link("memory"),
-    "memory/outside": Link("memory", outside=True),
+    "links/inside.md": SymbolicLink("memory/agent.md"),
+    "links/poisoned.md": SymbolicLink("memory/poisoned.md"),
+    "links/dream.md": SymbolicLink("memory/dreaming/a.md"),
+    "links/outside.md": SymbolicLink("MEMORY.md", outside=True),
+    "links/broken.md": SymbolicLink("gone.md"),
+    "links/folder": SymbolicLink("memory"),
+    "memory/outside": SymbolicLink("memory", outside=True),
     "memory/hard.md": HardLink("MEMORY.md"),
     "memory/folder.md": Folder(),
 }
@@ -127,7 +127,7 @@ class Run:
 class Runs:
     """Runs of a group of cases with a plugin in the slot, each made when it is first asked for."""
 
-    def __init__(self, claw: OpenClawHome, model: ModelServer) -> None:
+    def __init__(self, claw: OpenClawInstallation, model: ModelServer) -> None:
         self._claw = claw
         self._model = model
         self._done: dict[tuple[str, Slot], Run] = {}
@@ -152,8 +152,11 @@ MARKS: Final = {"main": (), "own-agents": (pytest.mark.long,)}
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     """Every run, in one home."""
     folder = plugin_folder(tmp_path_factory.mktemp("plugin"))
-    with modelling(lambda _conversation: Say("Good.")) as model, StateHome(settings(model.url)) as home:
-        claw = OpenClawHome(home)
+    with (
+        serve_model(lambda _conversation: TextReply("Good.")) as model,
+        StateHome(settings(model.url)) as home,
+    ):
+        claw = OpenClawInstallation(home)
         claw.change(CHAT_COMPLETIONS)
         claw.change(_settings(home, folder))
         yield Runs(claw, model)
@@ -179,7 +182,7 @@ def test_openclaw_excludes_no_memory_for_lack_of_a_classifier(runs: Runs, group:
     ],
 )
 def test_memory_context_with_memd_in_the_slot_is_that_of_memory_core(
-    runs: Runs, group: str, case: Case
+    runs: Runs, group: str, case: WorkspaceCase
 ) -> None:
     reference = runs[group, "memory-core"].contexts[case.name]
 
@@ -194,8 +197,8 @@ def test_every_path_has_the_origin_that_memory_core_gives_it(
 ) -> None:
     paths = [*PATHS, *ODD_PATHS]
     with StateHome() as home:
-        claw = OpenClawHome(home)
-        case = Case("main", "", PATHS, records=RECORDS, root=root)
+        claw = OpenClawInstallation(home)
+        case = WorkspaceCase("main", "", PATHS, records=RECORDS, root=root)
         workspace = home.workspace(case.agent)
         build(case, workspace)
         claw.record_origins(case.agent, case.records)
@@ -229,7 +232,7 @@ def _settings(home: StateHome, folder: Path) -> dict[str, Any]:
     }
 
 
-def _run(claw: OpenClawHome, model: ModelServer, slot: Slot, cases: Sequence[Case]) -> Run:
+def _run(claw: OpenClawInstallation, model: ModelServer, slot: Slot, cases: Sequence[WorkspaceCase]) -> Run:
     """Run cases with a plugin in the slot, from a state that holds nothing but settings."""
     _forget(claw.home)
     claw.change({"plugins": {"slots": {"memory": slot}}})
@@ -261,7 +264,9 @@ def _daemon(home: StateHome, state: str) -> Iterator[None]:
         yield
 
 
-def _context(claw: OpenClawHome, model: ModelServer, gateway: OpenClawGateway, case: Case) -> str:
+def _context(
+    claw: OpenClawInstallation, model: ModelServer, gateway: OpenClawGateway, case: WorkspaceCase
+) -> str:
     """Run a case's turn, and return the memory context of its prompt."""
     build(case, claw.home.workspace(case.agent))
     if case.records:

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.openclaw import (
-    Call,
-    Conversation,
+    ModelRequest,
     ModelServer,
     OpenClawGateway,
-    OpenClawHome,
-    Say,
-    modelling,
+    OpenClawInstallation,
+    TextReply,
+    ToolCall,
     plugin_folder,
+    serve_model,
     settings,
 )
+from tests.support.state_homes import StateHome
 
 pytestmark = pytest.mark.long
 
@@ -32,21 +32,21 @@ REMEMBERED = "REMEMBER the heron gauge stands at 8443"
 TALKS = ["TALK of the heron", "TALK of the stork", "TALK of the crane"]
 
 
-def script(conversation: Conversation) -> Say | Call:
+def script(conversation: ModelRequest) -> TextReply | ToolCall:
     """Search when asked to, and as the look into memory before a reply; read what a wiki has; else say little."""
     results = [json.loads(result) for result in conversation.results]
     if "SEARCH everything" in conversation.prompt:
         if not results:
-            return Call("memory_search", {"query": "heron gauge", "corpus": "all"})
+            return ToolCall("memory_search", {"query": "heron gauge", "corpus": "all"})
         pages = [row["path"] for row in results[0]["results"] if row["corpus"] == "wiki"]
         if len(results) == 1 and pages:
-            return Call("memory_get", {"path": pages[0], "corpus": "wiki"})
+            return ToolCall("memory_get", {"path": pages[0], "corpus": "wiki"})
     if is_recall(conversation) and not results:
-        return Call("memory_search", {"query": "where does the heron gauge stand"})
-    return Say("Noted.")
+        return ToolCall("memory_search", {"query": "where does the heron gauge stand"})
+    return TextReply("Noted.")
 
 
-def is_recall(conversation: Conversation) -> bool:
+def is_recall(conversation: ModelRequest) -> bool:
     """Return whether it is OpenClaw's look into memory before a reply: that run has no tools but memory's."""
     return "memory_search" in conversation.tools and "write" not in conversation.tools
 
@@ -54,12 +54,12 @@ def is_recall(conversation: Conversation) -> bool:
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
     """The model of OpenClaw's agents."""
-    with modelling(script) as server:
+    with serve_model(script) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def claw(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClawHome]:
+def claw(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClawInstallation]:
     """OpenClaw with the plugin in the memory slot, its own memory off, transcripts searched, and a wiki."""
     said = settings(model.url)
     said["memory"]["search"] |= {
@@ -68,7 +68,7 @@ def claw(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     }
     with StateHome(said) as home:
         home.note("MEMORY.md", "# Memory\n\nThe lunch is soup.\n")
-        openclaw = OpenClawHome(home)
+        openclaw = OpenClawInstallation(home)
         openclaw.install(plugin_folder(tmp_path_factory.mktemp("plugin")))
         openclaw.run("plugins", "disable", "memory-core")
         openclaw.run("plugins", "enable", "memory-wiki", "--accept-capabilities")
@@ -77,7 +77,7 @@ def claw(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def test_three_conversations_with_new_between_leave_three_notes_each_its_own(
-    claw: OpenClawHome, model: ModelServer
+    claw: OpenClawInstallation, model: ModelServer
 ) -> None:
     workspace = claw.home.workspace()
 
@@ -101,7 +101,7 @@ def test_three_conversations_with_new_between_leave_three_notes_each_its_own(
 
 
 def test_a_private_conversation_recalls_another_one_and_wikis_are_searched(
-    claw: OpenClawHome, model: ModelServer
+    claw: OpenClawInstallation, model: ModelServer
 ) -> None:
     page = claw.home.root / "heron.md"
     page.write_text("# Heron gauge\n\nThe heron gauge of the wiki is made of brass.\n")
@@ -140,7 +140,9 @@ def test_a_private_conversation_recalls_another_one_and_wikis_are_searched(
     assert (read["status"], "made of brass" in read["text"]) == ("ok", True)
 
 
-def test_the_doctor_says_nothing_of_memory_but_what_it_says_of_every_other_plugin(claw: OpenClawHome) -> None:
+def test_the_doctor_says_nothing_of_memory_but_what_it_says_of_every_other_plugin(
+    claw: OpenClawInstallation,
+) -> None:
     def notes() -> str:
         said = claw.run("doctor", "--non-interactive", ok=False).stdout
         return " ".join(said.partition("Memory search")[2].partition("├")[0].replace("│", " ").split())
@@ -157,7 +159,7 @@ def test_the_doctor_says_nothing_of_memory_but_what_it_says_of_every_other_plugi
     assert quiet == ""
 
 
-def test_the_commands_of_openclaws_memory_work_on_the_daemon(claw: OpenClawHome) -> None:
+def test_the_commands_of_openclaws_memory_work_on_the_daemon(claw: OpenClawInstallation) -> None:
     with DaemonProcess(claw.home):
         deep = claw.run("memory", "status", "--deep").stdout
         indexed = claw.json("memory", "index", "--force", "--agent", "main")
@@ -182,7 +184,7 @@ def test_the_commands_of_openclaws_memory_work_on_the_daemon(claw: OpenClawHome)
 
 
 def test_dreaming_asked_of_memd_is_refused_and_asked_of_memory_core_is_without_effect(
-    claw: OpenClawHome,
+    claw: OpenClawInstallation,
 ) -> None:
     path: Path = claw.home.state / "openclaw.json"
     before = path.read_text()

@@ -15,36 +15,36 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.node import installed, run_node
 from tests.support.openclaw import (
     PLUGIN,
-    Call,
-    Conversation,
+    ModelRequest,
     ModelServer,
     OpenClawGateway,
-    OpenClawHome,
-    Say,
-    modelling,
+    OpenClawInstallation,
+    TextReply,
+    ToolCall,
     plugin_folder,
+    serve_model,
     settings,
 )
+from tests.support.state_homes import StateHome
 
 NOTE = "# 2026-03-04\n\nThe staging gateway listens on port 8443.\n\nLunch was soup.\n"
 CURATED = "# Facts\n\nReviews are on Thursdays.\n"
 TYPES = ("typescript@7.0.2", "@types/node@26.6.6")
 
 
-def script(conversation: Conversation) -> Say | Call:
+def script(conversation: ModelRequest) -> TextReply | ToolCall:
     """Search, read the lines that were found, and answer with them; or say what the search said."""
     results = [json.loads(result) for result in conversation.results]
     if not results:
-        return Call("memory_search", {"query": "which port does the staging gateway use"})
+        return ToolCall("memory_search", {"query": "which port does the staging gateway use"})
     if len(results) == 1 and results[0]["results"]:
-        return Call("memory_get", {"path": results[0]["results"][0]["path"], "from": 3, "lines": 1})
+        return ToolCall("memory_get", {"path": results[0]["results"][0]["path"], "from": 3, "lines": 1})
     if len(results) == 1:
-        return Say(f"I couldn't look it up. {results[0]['warning']}")
-    return Say(f"My notes say: {results[1]['text']}")
+        return TextReply(f"I couldn't look it up. {results[0]['warning']}")
+    return TextReply(f"My notes say: {results[1]['text']}")
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +56,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
     """The model of OpenClaw's agents."""
-    with modelling(script) as server:
+    with serve_model(script) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def claw(folder: Path, model: ModelServer) -> Iterator[OpenClawHome]:
+def claw(folder: Path, model: ModelServer) -> Iterator[OpenClawInstallation]:
     """OpenClaw with the plugin installed from its folder, its own memory turned off, and no daemon yet."""
     with StateHome(settings(model.url)) as home:
         home.note("memory/2026-03-04.md", NOTE)
         home.note("MEMORY.md", CURATED)
-        openclaw = OpenClawHome(home)
+        openclaw = OpenClawInstallation(home)
         openclaw.install(folder)
         openclaw.run("plugins", "disable", "memory-core")
         openclaw.change({"plugins": {"entries": {"memd": {"config": {"startDaemon": False}}}}})
@@ -128,7 +128,9 @@ def test_it_says_what_the_daemon_says_and_asks_it_for_everything(folder: Path) -
 
 
 @pytest.mark.long
-def test_installed_from_its_folder_it_takes_the_memory_slot_and_is_healthy(claw: OpenClawHome) -> None:
+def test_installed_from_its_folder_it_takes_the_memory_slot_and_is_healthy(
+    claw: OpenClawInstallation,
+) -> None:
     with DaemonProcess(claw.home):
         inspected = claw.json("plugins", "inspect", "memd", "--runtime")
         healthy = claw.run("plugins", "doctor").stdout
@@ -147,7 +149,7 @@ def test_installed_from_its_folder_it_takes_the_memory_slot_and_is_healthy(claw:
 
 @pytest.mark.long
 def test_an_agents_turn_searches_memory_and_reads_the_right_lines(
-    claw: OpenClawHome, model: ModelServer
+    claw: OpenClawInstallation, model: ModelServer
 ) -> None:
     model.asked.clear()
     with DaemonProcess(claw.home):
@@ -166,7 +168,7 @@ def test_an_agents_turn_searches_memory_and_reads_the_right_lines(
 
 @pytest.mark.long
 def test_with_the_daemon_stopped_a_turn_completes_and_says_why_memory_is_missing(
-    claw: OpenClawHome, model: ModelServer
+    claw: OpenClawInstallation, model: ModelServer
 ) -> None:
     model.asked.clear()
 
@@ -181,7 +183,9 @@ def test_with_the_daemon_stopped_a_turn_completes_and_says_why_memory_is_missing
 
 
 @pytest.mark.long
-def test_facts_are_put_before_a_message_and_kept_from_it(claw: OpenClawHome, model: ModelServer) -> None:
+def test_facts_are_put_before_a_message_and_kept_from_it(
+    claw: OpenClawInstallation, model: ModelServer
+) -> None:
     entry = {
         "config": {"autoRecall": True, "autoCapture": True},
         "hooks": {"allowConversationAccess": True},
@@ -207,7 +211,7 @@ def test_facts_are_put_before_a_message_and_kept_from_it(claw: OpenClawHome, mod
 def test_a_session_that_ends_in_the_gateway_leaves_a_note(folder: Path, model: ModelServer) -> None:
     with StateHome(settings(model.url)) as home:
         home.note("memory/2026-03-04.md", NOTE)
-        claw = OpenClawHome(home)
+        claw = OpenClawInstallation(home)
         claw.install(folder)
         claw.run("plugins", "disable", "memory-core")
         with DaemonProcess(home) as daemon, OpenClawGateway(claw) as gateway:
@@ -224,7 +228,7 @@ def test_a_session_that_ends_in_the_gateway_leaves_a_note(folder: Path, model: M
 
 
 @pytest.mark.long
-def test_where_it_may_it_starts_the_daemon(claw: OpenClawHome) -> None:
+def test_where_it_may_it_starts_the_daemon(claw: OpenClawInstallation) -> None:
     command = [sys.executable, "-m", "memd"]  # no installation of memd is on PATH
     claw.change(
         {"plugins": {"entries": {"memd": {"config": {"startDaemon": True, "daemonCommand": command}}}}}
@@ -242,7 +246,7 @@ def test_where_it_may_it_starts_the_daemon(claw: OpenClawHome) -> None:
 
 
 @pytest.mark.long
-def test_settings_that_the_schema_refuses_are_named(claw: OpenClawHome) -> None:
+def test_settings_that_the_schema_refuses_are_named(claw: OpenClawInstallation) -> None:
     path = claw.home.state / "openclaw.json"
     before = path.read_text()
     try:

@@ -16,19 +16,19 @@ from memd.settings.fields import settings_of
 from memd.settings.memd_toml import MemdToml
 from memd.settings.names import DEFAULTS, REFUSED_AGENT, REFUSED_DEFAULTS, is_refused, life_settings
 from memd.settings.schema import MemorySearch
-from tests.support.homes import StateHome
-from tests.support.openclaw import OpenClawHome, plugin_folder, settings
-from tests.support.own_settings import SAMPLES, nested
+from tests.support.openclaw import OpenClawInstallation, plugin_folder, settings
 from tests.support.programs import examples
+from tests.support.sample_settings import SAMPLES, nested
+from tests.support.state_homes import StateHome
 
 EXAMPLES = [*examples("json5")]
 
 
 @pytest.fixture(scope="module")
-def claw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClawHome]:
+def claw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClawInstallation]:
     """OpenClaw with the plugin installed from its folder."""
     with StateHome(settings("http://127.0.0.1:9")) as home:
-        openclaw = OpenClawHome(home)
+        openclaw = OpenClawInstallation(home)
         for agent in ("main", "work"):  # examples are of both
             (home.state / "agents" / agent).mkdir(parents=True)
         openclaw.install(plugin_folder(tmp_path_factory.mktemp("plugin")))
@@ -36,7 +36,7 @@ def claw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClawHome]:
 
 
 @pytest.fixture
-def config(claw: OpenClawHome) -> Iterator[Path]:
+def config(claw: OpenClawInstallation) -> Iterator[Path]:
     """Its settings file, as it was before once a test is done."""
     path = claw.home.state / "openclaw.json"
     before = path.read_text()
@@ -44,13 +44,13 @@ def config(claw: OpenClawHome) -> Iterator[Path]:
     path.write_text(before)
 
 
-def validated(claw: OpenClawHome) -> str:
+def validated(claw: OpenClawInstallation) -> str:
     """Return what OpenClaw says of its settings file; empty if it is valid and there is nothing to say."""
     done = claw.run("config", "validate", ok=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def read(claw: OpenClawHome, toml: dict[str, Any] | None = None) -> Settings:
+def read(claw: OpenClawInstallation, toml: dict[str, Any] | None = None) -> Settings:
     """Return what the daemon makes of the settings file, and of a memd.toml."""
     own = MemdToml(claw.home.root / "memd.toml", toml or {})
     return load_home({"OPENCLAW_STATE_DIR": str(claw.home.state)}, claw.home.root, own)
@@ -59,7 +59,7 @@ def read(claw: OpenClawHome, toml: dict[str, Any] | None = None) -> Settings:
 @pytest.mark.long
 @pytest.mark.parametrize(("page", "text"), EXAMPLES, ids=[page.name for page, _ in EXAMPLES])
 def test_openclaw_takes_every_example_of_its_settings_and_the_daemon_too(
-    claw: OpenClawHome, config: Path, page: Path, text: str
+    claw: OpenClawInstallation, config: Path, page: Path, text: str
 ) -> None:
     example = json5.loads(text)
     claw.change(example)
@@ -72,7 +72,7 @@ def test_openclaw_takes_every_example_of_its_settings_and_the_daemon_too(
 
 @pytest.mark.long
 def test_every_setting_in_the_plugins_config_is_valid_and_reaches_the_daemon(
-    claw: OpenClawHome, config: Path
+    claw: OpenClawInstallation, config: Path
 ) -> None:
     tables = nested(SAMPLES)
     expected = {
@@ -90,7 +90,9 @@ def test_every_setting_in_the_plugins_config_is_valid_and_reaches_the_daemon(
 
 
 @pytest.mark.long
-def test_openclaw_adds_no_defaults_to_memory_settings_of_the_plugin(claw: OpenClawHome, config: Path) -> None:
+def test_openclaw_adds_no_defaults_to_memory_settings_of_the_plugin(
+    claw: OpenClawInstallation, config: Path
+) -> None:
     claw.change({"plugins": {"entries": {"memd": {"config": {"search": {"query": {"maxResults": 9}}}}}}})
     before = read(claw).agents
 
@@ -108,7 +110,7 @@ def test_openclaw_adds_no_defaults_to_memory_settings_of_the_plugin(claw: OpenCl
 
 
 @pytest.mark.long
-def test_what_the_plugins_schema_refuses_is_named(claw: OpenClawHome, config: Path) -> None:
+def test_what_the_plugins_schema_refuses_is_named(claw: OpenClawInstallation, config: Path) -> None:
     own = {
         "search": {"query": {"hybrid": {"vectorWeight": "much"}}, "quarry": 1},
         "agents": {"a": {"facts": {"x": 1}}},
@@ -122,7 +124,7 @@ def test_what_the_plugins_schema_refuses_is_named(claw: OpenClawHome, config: Pa
 
 
 @pytest.mark.long
-def test_what_we_say_openclaw_accepts_is_what_its_schema_has(claw: OpenClawHome) -> None:
+def test_what_we_say_openclaw_accepts_is_what_its_schema_has(claw: OpenClawInstallation) -> None:
     schema = json.loads(claw.run("config", "schema").stdout)
     agents = schema["properties"]["agents"]["properties"]
     agent = agents["entries"]["additionalProperties"]

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, opened, search_for
+from tests.support.chromium_page import memory_home, open_page, search_for
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
 from tests.support.models import minilm_path
+from tests.support.state_homes import StateHome, agents_config
 from tests.support.transcripts import TranscriptHome, conversation
 
 Running = tuple[StateHome, DaemonProcess]
@@ -28,7 +28,7 @@ def focused(page: Page) -> str:
 
 def test_notes_stand_by_day_the_newest_first(browser: Browser, running: Running) -> None:
     _, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.wait_text("Tomatoes need")  # the first lines of a note come once it is in sight
 
         days = page.run("[...document.querySelectorAll('.day')].map((day) => day.getAttribute('aria-label'))")
@@ -41,7 +41,7 @@ def test_notes_stand_by_day_the_newest_first(browser: Browser, running: Running)
 
 def test_a_search_shows_its_hits_with_the_evidence_marked(browser: Browser, running: Running) -> None:
     _, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         search_for(page, "which port does the gateway use")
 
         hit = page.text(".hit")
@@ -66,7 +66,7 @@ def test_evidence_is_marked_in_inflections_names_and_scripts_without_spaces(
         ("and", False),
     ]
     explain = {"words": [{"word": word, "held": held} for word, held in words], "exact": ["POL-358"]}
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         marked = page.run(
             f"""import("/static/js/evidence.js").then(({{ evidenceOf }}) =>
                 evidenceOf({json.dumps(explain)})({json.dumps(text)}).map(([start, end]) =>
@@ -80,7 +80,7 @@ def test_a_hit_says_why_it_was_found(browser: Browser, running: Running) -> None
     with daemon.client() as client:
         told = client.search("POL-358 decisions in the warehouse", explain=True).hits[0].explain
     assert told is not None
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         search_for(page, "POL-358 decisions in the warehouse")
         page.click("[data-why]")
         page.wait("document.querySelector('.explain')")
@@ -97,7 +97,7 @@ def test_an_opened_hit_shows_the_file_around_it(browser: Browser, running: Runni
     home, daemon = running
     filler = "\n".join(f"filler line {number}" for number in range(1, 200))
     home.note("memory/2026-03-05.md", f"{filler}\n\nThe walrus pact was signed in Lisbon.\n\n{filler}\n")
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         search_for(page, "walrus pact")
         page.click(".hit .open")
         page.wait("document.querySelector('.reader .said')")
@@ -119,7 +119,7 @@ def test_where_nothing_is_relevant_it_says_so_and_offers_the_nearest(browser: Br
     local = {"provider": "local", "local": {"modelPath": str(minilm_path())}}
     with memory_home({"agents": {"defaults": {"memorySearch": local}}}) as (_, daemon):
         daemon.wait_for(lambda status: status.agents[0].chunks_pending == 0 and status.agents[0].vectors > 0)
-        with opened(browser, daemon) as page:
+        with open_page(browser, daemon) as page:
             search_for(page, "qwrtzpl xkcdvb ghnmjk")
             page.wait_text("Nothing relevant")
             page.click("button", "Show the nearest anyway")
@@ -135,7 +135,7 @@ def test_where_nothing_is_relevant_it_says_so_and_offers_the_nearest(browser: Br
 def test_a_fact_is_edited_where_it_stands(browser: Browser, running: Running) -> None:
     home, daemon = running
     before = facts_file(home)
-    with opened(browser, daemon, view="facts") as page:
+    with open_page(browser, daemon, view="facts") as page:
         page.wait_text("I prefer dark mode")
         page.click("[data-fact]", "dark mode")
         page.press("e")
@@ -155,7 +155,7 @@ def test_a_fact_changed_elsewhere_is_not_overwritten_and_what_was_typed_stays(
 ) -> None:
     home, daemon = running
     file = home.workspace() / "memory" / "facts.md"
-    with opened(browser, daemon, view="facts") as page:
+    with open_page(browser, daemon, view="facts") as page:
         page.wait_text("I prefer dark mode")
         page.click("[data-fact]", "dark mode")
         page.press("e")
@@ -173,7 +173,7 @@ def test_a_fact_changed_elsewhere_is_not_overwritten_and_what_was_typed_stays(
 
 def test_what_is_being_written_outlives_the_fact(browser: Browser, running: Running) -> None:
     home, daemon = running
-    with opened(browser, daemon, view="facts") as page, daemon.client() as client:
+    with open_page(browser, daemon, view="facts") as page, daemon.client() as client:
         page.wait_text("I prefer dark mode")
         page.click("[data-fact]", "dark mode")
         page.press("e")
@@ -193,7 +193,7 @@ def test_what_is_being_written_outlives_the_fact(browser: Browser, running: Runn
 
 def test_a_fact_is_forgotten_after_a_second_yes(browser: Browser, running: Running) -> None:
     home, daemon = running
-    with opened(browser, daemon, view="facts") as page:
+    with open_page(browser, daemon, view="facts") as page:
         page.wait_text("Anna's birthday")
         page.click("[data-fact]", "Anna")
         page.press("f")
@@ -213,7 +213,7 @@ def test_a_fact_is_forgotten_after_a_second_yes(browser: Browser, running: Runni
 
 def test_a_new_fact_is_remembered_once(browser: Browser, running: Running) -> None:
     home, daemon = running
-    with opened(browser, daemon, view="facts") as page:
+    with open_page(browser, daemon, view="facts") as page:
         for answer in ("Remembered in", "Known already"):
             page.click("#remember")
             page.type("Standup is at 9:40")
@@ -227,7 +227,7 @@ def test_a_file_changed_on_disk_shows_by_itself_and_the_place_is_kept(
     browser: Browser, running: Running
 ) -> None:
     home, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         search_for(page, "gateway port")
         page.wait("document.querySelector('.hit')")
         page.press("ArrowDown", "Enter")
@@ -251,7 +251,7 @@ GATEWAY_MOVED = "# Deploying the gateway\n\nThe staging gateway now listens on p
 
 def test_an_open_file_follows_its_changes(browser: Browser, running: Running) -> None:
     home, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.click(".note .open", "Garden")
         page.wait("document.querySelector('.reader .said')")
         assert "twice the water" in page.text(".reader")
@@ -263,7 +263,7 @@ def test_an_open_file_follows_its_changes(browser: Browser, running: Running) ->
 
 def test_everything_can_be_done_by_keys(browser: Browser, running: Running) -> None:
     home, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.wait("document.querySelectorAll('.note').length === 4")
         page.press("j", "j")
         assert focused(page) == "note:memory/2026-03-04.md"
@@ -301,11 +301,11 @@ def test_a_page_of_one_agent_offers_no_other(browser: Browser) -> None:
         home.note("memory/2026-03-01.md", "# Of main\n\nmain-canary\n")
         home.note("memory/2026-03-01.md", "# Of work\n\nwork-canary\n", agent="work")
         with DaemonProcess(home) as daemon:
-            with opened(browser, daemon, agent="work") as page:
+            with open_page(browser, daemon, agent="work") as page:
                 page.wait_text("work-canary")
                 assert page.run("document.getElementById('agent')") is None
                 assert "main" not in page.text(".side")
-            with opened(browser, daemon) as page:
+            with open_page(browser, daemon) as page:
                 page.wait_text("main-canary")
                 page.run(
                     "(() => { const agent = document.getElementById('agent'); agent.value = 'work';"
@@ -321,7 +321,7 @@ def test_a_hit_in_a_transcript_shows_what_was_said_without_lines_of_its_own(brow
         TranscriptHome(home.state).write_file("s1", conversation("s1", 1, "about the cormorant"))
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
-            with opened(browser, daemon) as page:
+            with open_page(browser, daemon) as page:
                 page.wait_text("Nothing remembered yet")  # transcripts are no notes
                 search_for(page, "cormorant")
                 page.click("button", "Transcripts")
@@ -339,7 +339,7 @@ def test_a_failing_provider_is_told_with_the_way_out(browser: Browser) -> None:
         status = daemon.wait_for(lambda status: status.agents[0].degraded is not None)
         degraded = status.agents[0].degraded
         assert degraded is not None
-        with opened(browser, daemon) as page:
+        with open_page(browser, daemon) as page:
             search_for(page, "gateway port")
             page.wait_text("This answer is less than the whole")
             assert degraded.hint in page.text("main")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import opened, search_for
+from tests.support.chromium_page import open_page, search_for
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome, agents_config
+from tests.support.state_homes import StateHome, agents_config
 from tests.support.transcripts import TranscriptHome, conversation
 
 TRANSCRIPTS: dict[str, Any] = {
@@ -68,7 +68,7 @@ def choose_agent(page: Page, agent: str) -> None:
 def test_reload_and_bookmark_show_the_same_agent_view_and_file(
     browser: Browser, daemon: DaemonProcess
 ) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         choose_agent(page, "work")
         page.wait_text("Depot")
         page.click(".note .open", "Depot")
@@ -88,7 +88,7 @@ def test_reload_and_bookmark_show_the_same_agent_view_and_file(
 
 
 def test_back_and_forward_go_through_agents_views_and_files(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         wait_shown(page, "main", "notes", "")
         page.press("3")
         choose_agent(page, "work")
@@ -128,7 +128,7 @@ def test_back_and_forward_go_through_agents_views_and_files(browser: Browser, da
     ],
 )
 def test_a_bad_address_shows_the_default(browser: Browser, daemon: DaemonProcess, address: str) -> None:
-    with opened(browser, daemon, view="health") as page:
+    with open_page(browser, daemon, view="health") as page:
         page.run(f"location.hash = {address!r}")
         wait_shown(page, "main", "notes", "")
         page.wait_text("Harbour")
@@ -137,7 +137,7 @@ def test_a_bad_address_shows_the_default(browser: Browser, daemon: DaemonProcess
 
 
 def test_bad_lines_of_an_address_open_the_whole_file(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         for lines in ("x", "9-2", "0-3", "1-", "1-99999999999"):
             page.run(f"location.hash = 'file=memory/2026-03-01.md&lines={lines}'")
             page.wait_text("ferry leaves at nine")
@@ -147,7 +147,7 @@ def test_bad_lines_of_an_address_open_the_whole_file(browser: Browser, daemon: D
 def test_a_page_of_one_agent_ignores_another_one_in_its_address(
     browser: Browser, daemon: DaemonProcess
 ) -> None:
-    with opened(browser, daemon, agent="work") as page:
+    with open_page(browser, daemon, agent="work") as page:
         page.run("location.hash = 'agent=main&view=facts'")
         page.wait("document.querySelector('.tabs [aria-current=page]').dataset.view === 'facts'")
         assert page.run("location.hash") == "#view=facts"
@@ -157,7 +157,7 @@ def test_a_page_of_one_agent_ignores_another_one_in_its_address(
 def test_a_search_of_all_agents_labels_its_hits_and_opens_the_right_file(
     browser: Browser, daemon: DaemonProcess
 ) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         search_for(page, "heron")
         page.wait("document.querySelectorAll('.hit').length === 1")
         page.click(".choices button", "All agents")
@@ -188,7 +188,7 @@ def test_a_search_of_all_agents_labels_its_hits_and_opens_the_right_file(
 
 
 def test_a_page_of_one_agent_searches_no_other(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon, agent="main") as page:
+    with open_page(browser, daemon, agent="main") as page:
         search_for(page, "heron")
         page.wait("document.querySelector('.hit')")
         assert "All agents" not in page.text("main")
@@ -200,7 +200,7 @@ def test_a_page_of_one_agent_searches_no_other(browser: Browser, daemon: DaemonP
 
 
 def test_transcripts_are_offered_only_where_they_are_indexed(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         search_for(page, "heron")
         assert "Transcripts" not in page.text(".ask")
         choose_agent(page, "work")
@@ -234,7 +234,7 @@ EMPTY_REPLIES = """
 def test_a_search_without_hits_says_why_and_what_to_do(
     browser: Browser, daemon: DaemonProcess, code: str
 ) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.run(EMPTY_REPLIES.replace("CODE", json.dumps(code)))
         search_for(page, "qwrtzpl")
         page.wait_text("No file is under projects/.")
@@ -249,7 +249,7 @@ def test_a_search_without_hits_says_why_and_what_to_do(
 def test_a_search_without_hits_and_without_a_reason_says_that_nothing_was_found(
     browser: Browser, daemon: DaemonProcess
 ) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.run(EMPTY_REPLIES.replace("{...empty, code: CODE}", "null"))
         search_for(page, "qwrtzpl")
         page.wait("document.querySelector('.empty h2')?.textContent.startsWith('Nothing')")

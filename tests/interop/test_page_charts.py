@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, opened, search_for
+from tests.support.chromium_page import memory_home, open_page, search_for
 from tests.support.daemon import DaemonProcess
 
 OVERLAPS = """
@@ -46,7 +46,7 @@ def numbers(page: Page, plot: str) -> Any:
 def test_axes_are_numbered_with_their_units(
     browser: Browser, daemon: DaemonProcess, screen: dict[str, Any]
 ) -> None:
-    with opened(browser, daemon, **screen) as page:
+    with open_page(browser, daemon, **screen) as page:
         page.wait("document.querySelector('.weeks .plot')")
         written = numbers(page, ".weeks .plot")
         assert written[:3] == ["0", "1", "2"]
@@ -77,7 +77,7 @@ def test_axes_are_numbered_with_their_units(
 def test_axes_end_at_a_round_number_not_below_the_largest_value(
     browser: Browser, daemon: DaemonProcess
 ) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         found = page.run(
             """import("/static/js/charts.js").then(({ ticksUpTo }) =>
                 [1, 2, 4, 5, 7, 13, 40, 99, 1234567, 0.3].map((most) => ticksUpTo(most)))"""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, opened
+from tests.support.chromium_page import memory_home, open_page
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 Running = tuple[StateHome, DaemonProcess]
 
@@ -24,7 +24,7 @@ def wait_lost(page: Page) -> str:
 def test_a_restarted_daemon_leaves_the_page_readable_with_a_command_to_copy(
     browser: Browser, agent: str | None, command: str
 ) -> None:
-    with memory_home() as (_, daemon), opened(browser, daemon, agent=agent) as page:
+    with memory_home() as (_, daemon), open_page(browser, daemon, agent=agent) as page:
         page.wait_text("Garden")
         page.press("3")
         page.click("#remember")
@@ -47,13 +47,13 @@ def test_a_restarted_daemon_leaves_the_page_readable_with_a_command_to_copy(
         page.click("#lost button", "Copy")
         page.wait_text("Copied.")
         assert page.run("navigator.clipboard.readText()") == command
-        with opened(browser, daemon, agent=agent) as renewed:  # what the command does
+        with open_page(browser, daemon, agent=agent) as renewed:  # what the command does
             renewed.wait_text("Garden")
 
 
 def test_a_page_whose_session_ended_says_what_to_do(browser: Browser, running: Running) -> None:
     _, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.wait_text("Garden")
         page.send("Network.clearBrowserCookies")  # as if another opening of the page had the port
         sync(page)
@@ -66,7 +66,7 @@ def test_a_page_whose_session_ended_says_what_to_do(browser: Browser, running: R
 
 def test_a_page_goes_on_when_the_daemon_can_be_reached_again(browser: Browser, running: Running) -> None:
     home, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.click(".note .open", "Garden")
         page.wait("document.querySelector('.reader .said')")
         page.send("Network.emulateNetworkConditions", offline(True))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, opened, search_for
+from tests.support.chromium_page import memory_home, open_page, search_for
 from tests.support.daemon import DaemonProcess
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -86,7 +86,7 @@ def each_view(page: Page) -> Iterator[str]:
 def test_every_text_has_enough_contrast(
     browser: Browser, daemon: DaemonProcess, tmp_path: Path, dark: bool
 ) -> None:
-    with opened(browser, daemon, dark=dark) as page:
+    with open_page(browser, daemon, dark=dark) as page:
         for view in each_view(page):
             page.screenshot(tmp_path / f"{view}.png")
             assert (tmp_path / f"{view}.png").read_bytes().startswith(PNG)
@@ -100,7 +100,7 @@ def test_every_text_has_enough_contrast(
 
 
 def test_dark_can_be_chosen_where_the_system_is_light(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         before = page.run("getComputedStyle(document.body).backgroundColor")
         page.press("t")
         page.wait(f"getComputedStyle(document.body).backgroundColor !== '{before}'")
@@ -109,14 +109,14 @@ def test_dark_can_be_chosen_where_the_system_is_light(browser: Browser, daemon: 
 
 
 def test_nothing_is_wider_than_a_small_screen(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon, width=360, height=740, phone=True) as page:
+    with open_page(browser, daemon, width=360, height=740, phone=True) as page:
         for view in each_view(page):
             assert page.run("document.documentElement.scrollWidth <= 360"), view
 
 
 def test_every_control_has_a_name(browser: Browser, daemon: DaemonProcess) -> None:
     controls = {"button", "link", "textbox", "searchbox", "combobox", "image", "navigation", "dialog"}
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         for view in each_view(page):
             nodes = page.send("Accessibility.getFullAXTree")["nodes"]
             seen = [node for node in nodes if node.get("role", {}).get("value") in controls]

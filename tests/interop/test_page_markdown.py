@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import memory_home, opened, search_for
+from tests.support.chromium_page import memory_home, open_page, search_for
 from tests.support.daemon import DaemonProcess
 
 LURE = "http://127.0.0.1:1/lure"
@@ -75,7 +75,7 @@ def texts(page: Page, selector: str) -> Any:
 
 
 def test_a_note_is_drawn_as_markdown_and_as_source_on_demand(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.click(".note .open", "Kestrel *plan*")
         page.wait("document.querySelector('.rendered .said')")
 
@@ -108,7 +108,7 @@ def test_a_note_is_drawn_as_markdown_and_as_source_on_demand(browser: Browser, d
 def test_a_hit_opens_as_source_with_its_lines_and_marks_and_is_drawn_on_demand(
     browser: Browser, daemon: DaemonProcess
 ) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         search_for(page, "kestrel invoice second round")
         page.click(".hit .open", "2026-03-06")
         page.wait("document.querySelector('.reader .line.found')")
@@ -123,7 +123,7 @@ def test_a_hit_opens_as_source_with_its_lines_and_marks_and_is_drawn_on_demand(
 def test_a_snippet_joins_the_lines_of_a_paragraph_and_keeps_marks(
     browser: Browser, daemon: DaemonProcess
 ) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         search_for(page, "kestrel invoice run moved to the second")
         page.wait("document.querySelector('.hit')")
 
@@ -137,7 +137,7 @@ def test_a_snippet_joins_the_lines_of_a_paragraph_and_keeps_marks(
 
 
 def test_markdown_of_a_hostile_note_makes_text_alone(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         own = page.run("location.host")
         page.click(".note .open", "Osprey")
         page.wait("document.querySelector('.rendered .said')")
@@ -162,7 +162,7 @@ def test_markdown_of_a_hostile_note_makes_text_alone(browser: Browser, daemon: D
 
 
 def test_markdown_nested_without_end_is_drawn_at_once(browser: Browser, daemon: DaemonProcess) -> None:
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.click(".note .open", "Nested")
         page.wait("document.querySelector('.rendered blockquote')")
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import opened, search_for
+from tests.support.chromium_page import open_page, search_for
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 Running = tuple[StateHome, DaemonProcess]
 
@@ -57,7 +57,7 @@ def hosts(page: Page) -> set[str]:
 
 def test_nothing_the_page_does_leaves_its_own_origin(browser: Browser, running: Running) -> None:
     _, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         own = page.run("location.host")
         walk(page, "gateway port")
 
@@ -72,7 +72,7 @@ def test_markup_in_a_note_is_text(browser: Browser, running: Running) -> None:
     home.note("memory/<img src=x onerror=alert(4)>.md", "kingfisher in a file of a strange name\n")
     with daemon.client() as client:
         client.memory_store("kingfisher <img src=x onerror=alert(5)>")
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         walk(page)
 
         assert page.dialogs == []
@@ -92,7 +92,7 @@ def test_markup_in_a_note_is_text(browser: Browser, running: Running) -> None:
 def test_characters_that_hide_or_turn_text_are_shown_by_name(browser: Browser, running: Running) -> None:
     home, daemon = running
     home.note("memory/2026-03-07.md", UNSEEN)
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.click(".note .open", "2026-03-07.md")
         page.wait("document.querySelector('.reader .said')")
 
@@ -122,7 +122,7 @@ def test_a_huge_line_is_cut_and_the_page_stays_within_the_screen(browser: Browse
     home.note(
         "memory/2026-03-08.md", "# Long\n\n" + "x" * 1_000_000 + "\n" + "Z\u0335\u0321\u034d" * 400 + "\n"
     )
-    with opened(browser, daemon, width=390, height=800, phone=True) as page:
+    with open_page(browser, daemon, width=390, height=800, phone=True) as page:
         page.wait("document.querySelector('.note')")
         assert page.run("document.documentElement.scrollWidth <= innerWidth")
         page.click(".note .open", "Long")
@@ -134,7 +134,7 @@ def test_a_huge_line_is_cut_and_the_page_stays_within_the_screen(browser: Browse
 
 def test_what_gets_into_the_page_anyway_is_not_run(browser: Browser, running: Running) -> None:
     _, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         page.run(
             f"""(() => {{
                 const script = document.createElement("script");
@@ -153,7 +153,7 @@ def test_what_gets_into_the_page_anyway_is_not_run(browser: Browser, running: Ru
 
 def test_nothing_is_kept_in_the_browser(browser: Browser, running: Running) -> None:
     _, daemon = running
-    with opened(browser, daemon) as page:
+    with open_page(browser, daemon) as page:
         walk(page, "gateway port")
 
         assert page.run("document.cookie") == ""  # the session is out of every script's reach
@@ -229,7 +229,7 @@ ATTACKS = """
 
 def test_a_page_of_another_origin_gets_nothing(browser: Browser, running: Running) -> None:
     _, daemon = running
-    with opened(browser, daemon) as page, other_origin() as elsewhere:
+    with open_page(browser, daemon) as page, other_origin() as elsewhere:
         origin = page.run("location.origin")
         own = page.run("fetch('/api/session', {headers: {'X-Memd': '1'}}).then((answer) => answer.json())")
         assert own["agents"] == ["main"]  # so what follows isn't refused for want of a session

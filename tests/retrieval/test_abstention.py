@@ -1,4 +1,4 @@
-"""What memory doesn't hold is answered with nothing, and what it holds is never answered with nothing."""
+"""Abstention: queries without an answer return no hits, answerable queries do."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ import pytest
 from memd_client import Client
 from memd_client.messages import SearchReply
 from tests.support.models import minilm_path
-from tests.support.retrieval import Asked, load_set, serving
+from tests.support.retrieval import RetrievalQuery, load_queries, serve_set
 
 SET = "abstention"
 
 NOTHING_THERE = ("nonsense", "absent")
-"""Groups about which the notes say nothing at all."""
+"""Groups of queries without an answer in the notes."""
 
 ANSWERABLE = ("words", "paraphrase", "short", "zh", "de", "ja")
-"""Groups whose answers stand in the notes, in the same words or in others that a small English model takes for them:
-among the first three places by meaning alone, and nearer than nine of ten unrelated questions come to any place."""
+"""Groups with answers in the notes, in the same words or in paraphrases that a small English model recognizes: ranked
+among the first three by vectors alone, and closer than 90 % of unrelated queries come to any chunk."""
 
-WRONGLY_EMPTY = 0.06
-"""Most answerable questions of this set that may get nothing. Over a quarter of them are paraphrases without a word of
-their answer; of the answerable questions of all three sets together it is 0.015 (docs/ranking.md)."""
+MAX_WRONGLY_EMPTY = 0.06
+"""Maximum share of answerable queries without hits in this set. Over a quarter of them are paraphrases without a common
+word."""
 
 REPORTED = ("near", "distant")
-"""Groups without a bar. `near` asks for something else of whom the notes do name: the note about them is a fair
-answer. `distant` says it in words so far from the note's that the small model can't tell it from an unrelated one."""
+"""Groups without a threshold. `near` asks for something else about a person in the notes, and the note about the person
+is acceptable. `distant` paraphrases so freely that the small model can't tell it from unrelated queries."""
 
-BY_BOTH = {"provider": "local", "local": {"modelPath": "minilm"}}
-BY_WORDS = {"provider": "none"}
+HYBRID_SEARCH = {"provider": "local", "local": {"modelPath": "minilm"}}
+KEYWORD_SEARCH = {"provider": "none"}
 
 
-class Answers:
-    """The replies to questions of the set, each asked when it is wanted first."""
+class SetReplies:
+    """Replies to queries of the set, each searched on first use."""
 
     def __init__(self, client: Client, mode: str) -> None:
         self._client = client
         self._mode = mode
-        self.replies: dict[Asked, SearchReply] = {}
+        self.replies: dict[RetrievalQuery, SearchReply] = {}
 
-    def of(self, groups: Iterable[str], step: int = 1) -> dict[Asked, SearchReply]:
-        """Return the replies to every `step`-th question of some groups."""
+    def of(self, groups: Iterable[str], step: int = 1) -> dict[RetrievalQuery, SearchReply]:
+        """Return the replies to every `step`-th query of some groups."""
         wanted = set(groups)
-        questions = [asked for asked in load_set(SET) if asked.group in wanted]
-        return {asked: self._ask(asked) for asked in questions[::step]}
+        queries = [asked for asked in load_queries(SET) if asked.group in wanted]
+        return {asked: self._ask(asked) for asked in queries[::step]}
 
-    def _ask(self, asked: Asked) -> SearchReply:
+    def _ask(self, asked: RetrievalQuery) -> SearchReply:
         if asked not in self.replies:
             reply = self._client.search(asked.query)
             assert reply.mode == self._mode
@@ -57,12 +57,12 @@ class Answers:
         return self.replies[asked]
 
     def share(self, groups: Iterable[str], holds: Callable[[SearchReply], bool]) -> float:
-        """Return the share of the replies of some groups of which something holds."""
+        """Return the share of replies of some groups for which a condition is true."""
         replies = self.of(groups).values()
         return sum(map(holds, replies)) / len(replies)
 
     def report(self) -> str:
-        """Return what a reader of a failed test wants: shares by group, then what went wrong, by group."""
+        """Return shares by group and the failed queries, for the message of a failed test."""
         lines = []
         for group in Counter(asked.group for asked in self.replies):
             replies = self.of([group])
@@ -74,34 +74,34 @@ class Answers:
 
 
 def is_abstained(reply: SearchReply) -> bool:
-    """Return whether a reply is empty and says so."""
+    """Return whether a reply is empty and reports an abstention."""
     return not reply.hits and reply.abstained
 
 
 @contextmanager
-def answering(search: Mapping[str, Any], mode: str) -> Iterator[Answers]:
-    """Have one daemon answer inside the block."""
-    with serving(SET, search) as client:
-        yield Answers(client, mode)
+def answering(search: Mapping[str, Any], mode: str) -> Iterator[SetReplies]:
+    """Run a daemon inside the block."""
+    with serve_set(SET, search) as client:
+        yield SetReplies(client, mode)
 
 
 @pytest.fixture(scope="module")
-def by_both() -> Iterator[Answers]:
-    """The answers of words and a small local model."""
+def hybrid_replies() -> Iterator[SetReplies]:
+    """Replies of hybrid search with a small local model."""
     minilm_path()
-    with answering(BY_BOTH, "hybrid") as answers:
+    with answering(HYBRID_SEARCH, "hybrid") as answers:
         yield answers
 
 
 @pytest.fixture(scope="module")
-def by_words() -> Iterator[Answers]:
-    """The answers of words alone."""
-    with answering(BY_WORDS, "keyword") as answers:
+def keyword_replies() -> Iterator[SetReplies]:
+    """Replies of keyword search."""
+    with answering(KEYWORD_SEARCH, "keyword") as answers:
         yield answers
 
 
-def test_the_set_is_large_enough_to_tell() -> None:
-    sizes = Counter(asked.group for asked in load_set(SET))
+def test_the_set_is_large_enough() -> None:
+    sizes = Counter(asked.group for asked in load_queries(SET))
 
     assert sizes["nonsense"] >= 60
     assert sizes["absent"] >= 180
@@ -109,40 +109,42 @@ def test_the_set_is_large_enough_to_tell() -> None:
     assert sum(sizes[group] for group in ANSWERABLE) >= 240
     assert set(sizes) == {*NOTHING_THERE, *ANSWERABLE, *REPORTED}
     answerable = {*ANSWERABLE, "distant"}
-    assert all(bool(asked.relevant) == (asked.group in answerable) for asked in load_set(SET))
+    assert all(bool(asked.relevant) == (asked.group in answerable) for asked in load_queries(SET))
 
 
 @pytest.mark.long
 @pytest.mark.model
-def test_what_memory_does_not_hold_is_answered_with_nothing(by_both: Answers) -> None:
-    abstained = by_both.share(NOTHING_THERE, is_abstained)
+def test_queries_without_an_answer_return_no_hits(hybrid_replies: SetReplies) -> None:
+    abstained = hybrid_replies.share(NOTHING_THERE, is_abstained)
 
-    assert abstained >= 0.90, by_both.report()
+    assert abstained >= 0.90, hybrid_replies.report()
 
 
 @pytest.mark.model
-def test_what_memory_holds_is_not_answered_with_nothing(by_both: Answers) -> None:
-    empty = by_both.share(ANSWERABLE, lambda reply: not reply.hits)
+def test_answerable_queries_return_hits(hybrid_replies: SetReplies) -> None:
+    empty = hybrid_replies.share(ANSWERABLE, lambda reply: not reply.hits)
 
-    assert empty <= WRONGLY_EMPTY, by_both.report()
-
-
-def test_nonsense_is_answered_with_nothing_by_words_alone(by_words: Answers) -> None:
-    abstained = by_words.share(["nonsense"], is_abstained)
-
-    assert abstained >= 0.95, by_words.report()
+    assert empty <= MAX_WRONGLY_EMPTY, hybrid_replies.report()
 
 
-def test_a_word_that_stands_in_the_notes_is_found_by_words_alone(by_words: Answers) -> None:
-    unanswered = [asked.query for asked, reply in by_words.of(["words", "short"]).items() if not reply.hits]
+def test_keyword_search_returns_no_hits_for_nonsense(keyword_replies: SetReplies) -> None:
+    abstained = keyword_replies.share(["nonsense"], is_abstained)
 
-    assert unanswered == [], by_words.report()
+    assert abstained >= 0.95, keyword_replies.report()
+
+
+def test_keyword_search_finds_a_word_of_the_notes(keyword_replies: SetReplies) -> None:
+    unanswered = [
+        asked.query for asked, reply in keyword_replies.of(["words", "short"]).items() if not reply.hits
+    ]
+
+    assert unanswered == [], keyword_replies.report()
 
 
 @pytest.mark.model
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
-def test_an_empty_answer_says_that_nothing_is_relevant(by_both: Answers, step: int) -> None:
-    replies = by_both.of((*NOTHING_THERE, *ANSWERABLE, *REPORTED), step)
+def test_an_empty_reply_reports_no_relevant_results(hybrid_replies: SetReplies, step: int) -> None:
+    replies = hybrid_replies.of((*NOTHING_THERE, *ANSWERABLE, *REPORTED), step)
 
     unclear = [asked.query for asked, reply in replies.items() if bool(reply.hits) == reply.abstained]
 

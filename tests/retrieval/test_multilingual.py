@@ -1,4 +1,4 @@
-"""Notes and questions in ten languages, found by their words alone."""
+"""Keyword search of notes in ten languages."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections import defaultdict
 from collections.abc import Mapping
 from statistics import fmean
 
-from tests.support.retrieval import Asked, load_set, recall, serving
+from tests.support.retrieval import RetrievalQuery, load_queries, recall, serve_set
 
-LEAST_MEAN = 0.95
-"""Of all questions together."""
+MIN_MEAN_RECALL = 0.95
+"""Minimum mean recall of all queries."""
 
-LEAST_OF_A_GROUP = 0.88
-"""Of each group: no language may pay for the others."""
+MIN_GROUP_RECALL = 0.88
+"""Minimum recall of each language."""
 
 
-def test_every_language_is_found_by_its_words() -> None:
+def test_keyword_search_finds_notes_in_every_language() -> None:
     # given a workspace in ten languages and no vectors
-    asked = load_set("multilingual")
+    asked = load_queries("multilingual")
 
-    # when everything is asked
-    with serving("multilingual", {"provider": "none"}) as client:
+    # when all queries are searched
+    with serve_set("multilingual", {"provider": "none"}) as client:
         found = {each: recall(each, client.search(each.query)) for each in asked}
 
-    # then nearly all answers lie in the first hits, in each language
+    # then nearly all answers are in the first hits, in each language
     groups: defaultdict[str, list[float]] = defaultdict(list)
     for each, value in found.items():
         groups[each.group].append(value)
-    poor = [group for group, values in groups.items() if fmean(values) < LEAST_OF_A_GROUP]
-    assert fmean(found.values()) >= LEAST_MEAN, _report(found)
+    poor = [group for group, values in groups.items() if fmean(values) < MIN_GROUP_RECALL]
+    assert fmean(found.values()) >= MIN_MEAN_RECALL, _report(found)
     assert not poor, _report(found)
 
 
-def _report(found: Mapping[Asked, float]) -> str:
-    """Return the figure of each group and the questions whose answers weren't all seen."""
+def _report(found: Mapping[RetrievalQuery, float]) -> str:
+    """Return recall by group, and the queries with missing answers."""
     lines = [f"all {fmean(found.values()):.3f}"]
     for group in sorted({each.group for each in found}):
         values = {each: value for each, value in found.items() if each.group == group}

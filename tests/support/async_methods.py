@@ -1,7 +1,7 @@
-"""The methods of the asyncio and trio clients, made from those of the blocking client.
+"""Generator of the asyncio and trio clients' methods from the blocking client's.
 
-Their signatures and docstrings are the same; the asynchronous ones wait for `call`. `python -m
-tests.support.async_methods` writes the modules; a test fails if they are out of date.
+Signatures and docstrings are the same; asynchronous methods await `call`. `python -m tests.support.async_methods`
+writes the modules; a test fails if they are out of date.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ REPLACEMENTS: Final = (
 )
 
 
-def made_files() -> dict[Path, str]:
-    """Return the asynchronous modules by path, and what has to be in them."""
+def generated_files() -> dict[Path, str]:
+    """Return the generated modules by path."""
     return {CLIENT / f"async_{module}.py": _asynchronous(module) for module in MODULES}
 
 
@@ -41,12 +41,12 @@ def _asynchronous(module: str) -> str:
 
 
 def _ruff(command: str, text: str, *options: str) -> str:
-    """Return a module of the client as ruff writes it."""
+    """Return a module of the client as formatted by ruff."""
     program = [sys.executable, "-m", "ruff", command, "-q", *options]
     name = ["--stdin-filename", str(CLIENT / "async_methods.py"), "-"]
     return subprocess.run([*program, *name], input=text, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 if __name__ == "__main__":
-    for path, text in made_files().items():
+    for path, text in generated_files().items():
         path.write_text(text, "utf-8")

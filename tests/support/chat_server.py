@@ -1,4 +1,4 @@
-"""A chat model's API on loopback that says what a test's script makes of each request."""
+"""A chat model's API on loopback with scripted replies."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.support.provider_dialects import Asked
-from tests.support.provider_errors import Reply, json_reply
-from tests.support.provider_wire import listening
+from tests.support.provider_dialects import HttpRequest
+from tests.support.provider_errors import ProviderReply, json_reply
+from tests.support.provider_wire import serve_http
 
 Script = Callable[[str, dict[str, Any]], dict[str, Any]]
 """Takes the path and the body of a request; returns the body of the reply."""
 
 
 class ChatServer:
-    """One server. `asked` holds the body of every request, oldest first."""
+    """A server with scripted replies. `asked` has the body of every request, oldest first."""
 
     def __init__(self, script: Script) -> None:
         self.closing = threading.Event()
@@ -25,17 +25,17 @@ class ChatServer:
         self.url = ""
         self._script = script
 
-    def answer(self, asked: Asked) -> tuple[Reply, None]:
-        """Return what the script makes of a request."""
+    def answer(self, asked: HttpRequest) -> tuple[ProviderReply, None]:
+        """Return the scripted reply to a request."""
         body = json.loads(asked.body)
         self.asked.append(body)
         return json_reply(self._script(asked.path, body)), None
 
 
 @contextmanager
-def chatting(script: Script) -> Iterator[ChatServer]:
-    """Give a chat server that follows a script."""
+def serve_chat(script: Script) -> Iterator[ChatServer]:
+    """Run a chat server inside the block."""
     server = ChatServer(script)
-    with listening(server) as url:
+    with serve_http(server) as url:
         server.url = url
         yield server

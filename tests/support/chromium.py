@@ -1,6 +1,6 @@
-"""A headless Chromium driven over DevTools' pipe: real keys, real clicks, and every request it makes seen.
+"""A headless Chromium controlled over DevTools pipes: real keys, real clicks, and a record of all requests.
 
-The protocol is spoken over two inherited file descriptors, so the browser listens on no port:
+The protocol uses two inherited file descriptors, so the browser listens on no port:
 https://chromedevtools.github.io/devtools-protocol/"""
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ import pytest
 from tests.support.node import installed, run_node
 
 OWN: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless_shell")
-"""What a machine's own is called."""
+"""Names of a browser installed on the machine."""
 
 PACKAGE: Final = "@sparticuz/chromium@153.0.0"
-"""A headless Chromium for Linux on x64, packed with brotli, with the libraries a bare machine lacks."""
+"""A headless Chromium for Linux on x64, compressed with brotli, with the libraries that a minimal machine lacks."""
 
 UNPACK: Final = """
 import { brotliDecompressSync } from "node:zlib";
@@ -42,13 +42,13 @@ for (const name of process.argv.slice(2)) {
 
 
 class Chromium(NamedTuple):
-    """A program, and the folder of libraries it needs beside the system's, if any."""
+    """A browser program, and the folder of additional libraries it needs, if any."""
 
     path: Path
     libraries: Path | None = None
 
     def environ(self) -> dict[str, str]:
-        """Return the variables it runs with."""
+        """Return the environment variables of the browser."""
         if self.libraries is None:
             return dict(os.environ)
         known = os.environ.get("LD_LIBRARY_PATH")
@@ -60,7 +60,7 @@ class Chromium(NamedTuple):
 
 @functools.cache
 def chromium() -> Chromium:
-    """Return a Chromium that runs here; skip where there is none. `MEMD_TEST_CHROMIUM` names another."""
+    """Return a Chromium that runs here, or skip the test. `MEMD_TEST_CHROMIUM` overrides the choice."""
     given = os.environ.get("MEMD_TEST_CHROMIUM")
     if given:
         return Chromium(Path(given))
@@ -75,7 +75,7 @@ def chromium() -> Chromium:
 
 
 def _unpacked(packed: Path) -> Chromium:
-    """Unpack the package's browser beside its files, once for all runs."""
+    """Unpack the browser next to the package's files, once for all runs."""
     program, libraries = packed / "chromium", packed / "al2023"
     if not program.exists():
         with tempfile.TemporaryDirectory(dir=packed) as work:
@@ -91,7 +91,7 @@ def _unpacked(packed: Path) -> Chromium:
                 libraries_tar.extractall(libraries, filter="data")
             unpacked = Path(work) / "chromium"
             unpacked.chmod(0o755)
-            unpacked.replace(program)  # last: what is there is whole
+            unpacked.replace(program)  # last, so that the program is complete
     return Chromium(program, libraries / "lib")
 
 
@@ -110,12 +110,12 @@ def _runs(program: Chromium) -> bool:
 
 
 ANSWER_S: Final = 30.0
-"""A command, or a state of a page, takes far less, even on a busy machine."""
+"""Timeout of a command or a state of a page; usually far less."""
 
 SWITCHES: Final = (
     "--headless",
     "--remote-debugging-pipe",
-    "--no-sandbox",  # tests may run as root; what they open is their own
+    "--no-sandbox",  # tests may run as root; they open only their own pages
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
@@ -141,15 +141,15 @@ os.set_inheritable(3, True)
 os.set_inheritable(4, True)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""Becomes the browser, which wants the two pipes as its descriptors 3 and 4."""
+"""Replaces itself with the browser, which expects the two pipes as descriptors 3 and 4."""
 
 
 class BrowserError(AssertionError):
-    """The browser refused a command, or a page's script threw."""
+    """The browser refused a command, or a script of the page failed."""
 
 
 class Browser:
-    """A browser with a profile of its own, which goes with it."""
+    """A browser with a temporary profile."""
 
     def __init__(self) -> None:
         program = chromium()
@@ -213,7 +213,7 @@ class Browser:
         return result
 
     def listen(self, timeout_s: float) -> None:
-        """Take in what the browser says within a time; return after the first of it."""
+        """Process messages of the browser, at least one or until the timeout."""
         if not select.select([self._read], [], [], max(0.0, timeout_s))[0]:
             return
         came = os.read(self._read, 1 << 20)
@@ -233,7 +233,7 @@ class Browser:
     def page(
         self, *, dark: bool = False, width: int = 1280, height: int = 860, phone: bool = False
     ) -> Iterator[Page]:
-        """Open a tab in a context of its own: no cookie or storage is shared with another."""
+        """Open a tab without shared cookies or storage."""
         context = self.send("Target.createBrowserContext")["browserContextId"]
         target = self.send("Target.createTarget", {"url": "about:blank", "browserContextId": context})[
             "targetId"
@@ -257,10 +257,10 @@ class Browser:
 
 
 class Page:
-    """One tab: what a person would do there, and what came of it.
+    """One tab, with user actions and a record of what happened.
 
-    `requests` are the addresses it asked for, `answers` what they were answered with, `complaints` what its console
-    said is wrong, `dialogs` what it popped up.
+    `requests` are requested addresses, `answers` the responses, `complaints` the errors on its console, `dialogs` its
+    dialogs.
     """
 
     def __init__(self, browser: Browser, session: str) -> None:
@@ -276,7 +276,7 @@ class Page:
         return self._browser.send(method, params, self._session)
 
     def hear(self, method: str, params: dict[str, Any]) -> None:
-        """Keep what the tab tells."""
+        """Record an event of the tab."""
         if method in ("Network.requestWillBeSent", "Network.webSocketCreated"):
             self.requests.append(params["request"]["url"] if "request" in params else params["url"])
         elif method == "Network.responseReceived":
@@ -286,13 +286,13 @@ class Page:
             self.complaints.append(details.get("exception", {}).get("description", details["text"]))
         elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
             entry = params["entry"]
-            if not entry.get("url", "").endswith("/favicon.ico"):  # asked for by the browser, not by the page
+            if not entry.get("url", "").endswith("/favicon.ico"):  # requested by the browser, not by the page
                 self.complaints.append(f"{entry['text']} {entry.get('url', '')}")
         elif method == "Page.javascriptDialogOpening":
             self.dialogs.append(params["message"])
 
     def prefer(self, dark: bool) -> None:
-        """Let the system prefer dark or light, and no motion."""
+        """Set the system preference to dark or light, without motion."""
         features = [
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce"},
@@ -300,11 +300,11 @@ class Page:
         self.send("Emulation.setEmulatedMedia", {"features": features})
 
     def go(self, url: str) -> None:
-        """Go to an address."""
+        """Open an address."""
         self.send("Page.navigate", {"url": url})
 
     def run(self, script: str) -> Any:
-        """Return what an expression is; a promise is waited for."""
+        """Return the value of an expression; promises are awaited."""
         said = self.send(
             "Runtime.evaluate",
             {"expression": script, "returnByValue": True, "awaitPromise": True},
@@ -318,9 +318,9 @@ class Page:
         """Wait until an expression is true or finds an element, and return it."""
         deadline = time.monotonic() + timeout_s
         while True:
-            with contextlib.suppress(BrowserError):  # what it looks at isn't there yet
+            with contextlib.suppress(BrowserError):  # the element may not exist yet
                 value = self.run(condition)
-                if value or value == {}:  # an element comes as an empty map
+                if value or value == {}:  # an element is returned as an empty map
                     return value
             if time.monotonic() > deadline:
                 shown = self.run("document.body.innerText")
@@ -338,7 +338,7 @@ class Page:
         return str(self.run(f"document.querySelector({json.dumps(selector)}).innerText"))
 
     def click(self, selector: str, containing: str = "") -> None:
-        """Click the first element of a selector (and a text) with the mouse, in its middle, once it stands still."""
+        """Click the center of the first element of a selector (and a text), once it has stopped moving."""
         place = self.wait(
             f"""(async () => {{
                 const found = [...document.querySelectorAll({json.dumps(selector)})]
@@ -358,7 +358,7 @@ class Page:
             )
 
     def type(self, text: str) -> None:
-        """Write into what has the focus, as by a keyboard."""
+        """Type text into the focused element."""
         self.send("Input.insertText", {"text": text})
 
     def press(self, *keys: str, ctrl: bool = False) -> None:
@@ -371,11 +371,11 @@ class Page:
             self.send("Input.dispatchKeyEvent", {"type": "keyUp", **named})
 
     def select_all(self) -> None:
-        """Select everything in the field that has the focus."""
+        """Select everything in the focused field."""
         self.run("document.activeElement.select()")
 
     def screenshot(self, where: Path) -> None:
-        """Write what the tab shows as a PNG."""
+        """Write the tab's picture as a PNG."""
         where.parent.mkdir(parents=True, exist_ok=True)
         where.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", {"format": "png"})["data"]))
 

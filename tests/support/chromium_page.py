@@ -1,4 +1,4 @@
-"""The daemon's own page in a browser, over a memory on disk."""
+"""The daemon's page in a browser, over a memory on disk."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.support.chromium import Browser, Page
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
-WORDS_ALONE: dict[str, Any] = {
+KEYWORD_SEARCH: dict[str, Any] = {
     "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watchDebounceMs": 50}}}}
 }
 
@@ -54,8 +54,8 @@ FIXED_CLOCK = """
 
 @contextmanager
 def memory_home(config: dict[str, Any] | None = None) -> Iterator[tuple[StateHome, DaemonProcess]]:
-    """Run a daemon over a small memory: `NOTES`."""
-    with StateHome(config or WORDS_ALONE) as home:
+    """Run a daemon over the notes in `NOTES`."""
+    with StateHome(config or KEYWORD_SEARCH) as home:
         for name, text in NOTES.items():
             home.note(name, text)
         with DaemonProcess(home) as daemon:
@@ -63,7 +63,7 @@ def memory_home(config: dict[str, Any] | None = None) -> Iterator[tuple[StateHom
 
 
 def restore(home: StateHome, daemon: DaemonProcess) -> None:
-    """Make a memory `NOTES` again, whatever was done to it, and have the daemon know."""
+    """Restore `NOTES` and wait until the daemon has indexed them."""
     home.clear()
     for name, text in NOTES.items():
         home.note(name, text)
@@ -72,7 +72,7 @@ def restore(home: StateHome, daemon: DaemonProcess) -> None:
 
 
 @contextmanager
-def opened(
+def open_page(
     browser: Browser,
     daemon: DaemonProcess,
     *,
@@ -81,7 +81,7 @@ def opened(
     at_ms: int | None = None,
     **screen: Any,
 ) -> Iterator[Page]:
-    """Open the page as `memctl show` does, and wait until it is there."""
+    """Open the page as `memctl show` does, and wait until it has loaded."""
     with daemon.client() as client:
         url = client.show(agent).url
     with browser.page(**screen) as page:
@@ -97,7 +97,7 @@ def opened(
 
 
 def search_for(page: Page, question: str) -> None:
-    """Search by keys alone, and wait for the answer."""
+    """Search with the keyboard and wait for the hits."""
     page.press("/")
     page.wait("document.activeElement.id === 'query'")
     page.select_all()

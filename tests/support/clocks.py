@@ -1,4 +1,4 @@
-"""Tests on a clock that jumps over waiting."""
+"""Tests on a clock that skips waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real daemon process owned by one handle; nothing else in the tests starts one."""
+"""A real daemon process; all tests start daemons through this class."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import Any
 from memd_client import Client
 from memd_client.errors import MemdError
 from memd_client.messages import StatusReply
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 START_DEADLINE_S = 30.0
-"""A daemon on a busy CI machine is ready well within this."""
+"""Timeout of a daemon's start on a busy machine."""
 
 
 class DaemonProcess:
-    """A daemon on a state directory of its own."""
+    """A daemon with its own state directory."""
 
     def __init__(self, home: StateHome, environ: dict[str, str] | None = None) -> None:
         self.home = home
@@ -64,7 +64,7 @@ class DaemonProcess:
         return self
 
     def wait_ready(self) -> None:
-        """Wait until the daemon greets a client."""
+        """Wait until the daemon accepts a client."""
         assert self._process is not None
         deadline = time.monotonic() + START_DEADLINE_S
         while time.monotonic() < deadline:
@@ -79,7 +79,7 @@ class DaemonProcess:
         raise AssertionError(f"daemon not ready:\n{self.log_tail()}")
 
     def stop(self) -> int | None:
-        """End the daemon politely and return its exit code; forcefully after ten seconds."""
+        """Stop the daemon and return its exit code; kill it after ten seconds."""
         process = self._process
         if process is None:
             return None
@@ -95,14 +95,14 @@ class DaemonProcess:
         return code
 
     def kill(self) -> None:
-        """kill -9 the daemon."""
+        """Kill the daemon with SIGKILL."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
         self._process = None
 
     def wait_exit(self, timeout_s: float = 15.0) -> int:
-        """Return the exit code of a daemon that ends by itself."""
+        """Return the exit code of a daemon that ends on its own."""
         assert self._process is not None
         return self._process.wait(timeout_s)
 
@@ -139,7 +139,7 @@ class DaemonProcess:
     def memctl(
         self, *arguments: str, timeout_s: float = 60.0, environ: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run the command line against this daemon and return what came of it; `environ` is set in addition."""
+        """Run memctl against this daemon and return the finished process; `environ` is set in addition."""
         return self.run(
             "-c",
             "from memd.cli.main import main; main()",
@@ -151,7 +151,7 @@ class DaemonProcess:
     def run(
         self, *arguments: str, timeout_s: float = 60.0, environ: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run Python with the daemon's environment and return what came of it."""
+        """Run Python with the daemon's environment and return the finished process."""
         return subprocess.run(
             [sys.executable, *arguments],
             env={**self._environ, **(environ or {})},
@@ -164,10 +164,10 @@ class DaemonProcess:
 
 
 class ActivatedDaemon(DaemonProcess):
-    """A daemon that its socket starts: `systemd-socket-activate` listens and hands the socket over."""
+    """A daemon started by its socket: `systemd-socket-activate` listens and passes the socket."""
 
     def start(self, *, wait: bool = True) -> DaemonProcess:
-        """Listen; the daemon itself starts with the first client."""
+        """Listen; the first client starts the daemon."""
         self.home.socket.parent.mkdir(mode=0o700)
         names = [f"--setenv={name}" for name in self._environ]
         with self._log.open("ab") as log:

@@ -1,4 +1,4 @@
-"""A loopback file server that can break in the middle, know ranges or not, and say what it was asked."""
+"""A loopback file server with optional faults, byte ranges and redirects."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class DownloadServer:
     """One file at any path.
 
-    Set `body`, `etag`, `status`, `linked_etag`, `knows_ranges` as needed. `break_after` is a list: each
-    request takes its first number and the connection breaks after so many bytes of it. `redirect` is where every
-    request is sent instead. `token`, where it is set, must be shown. `shifted` makes a range begin so many bytes
-    later than it was asked for. `gate` is waited for before each answer. `on_half` is called before the last
-    half of a body is sent.
+    Set `body`, `etag`, `status`, `linked_etag`, `knows_ranges` as needed. Each request takes the first number of
+    `break_after`, and its connection breaks after so many bytes. `redirect` is the target of every request. `token`, if
+    set, is required. `shifted` makes a range begin so many bytes too late. Each response waits for `gate`. `on_half` is
+    called before the second half of a body is sent.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -83,17 +82,17 @@ class DownloadServer:
 
 
 @contextmanager
-def serving(body: bytes) -> Iterator[DownloadServer]:
+def serve_download(body: bytes) -> Iterator[DownloadServer]:
     """Run a server inside the block."""
     server = DownloadServer(body)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            with suppress(ConnectionError):  # the client may go in the middle
+            with suppress(ConnectionError):  # the client may disconnect early
                 server.answer(self)
 
         def log_message(self, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.daemon_threads = True

@@ -1,7 +1,7 @@
-"""Random edits of a memory: scripts of them, doing them, and what is memory on the disk afterwards.
+"""Random edits of a memory: scripts of edits, their execution, and the expected memory on disk.
 
-The disk itself is the model: what is memory is read off it with the rules spelled out once more. Every write
-brings words nobody wrote before, so a search must find a word exactly while it stands in a file."""
+The disk is the model: its memory files are determined by an independent implementation of the rules. Every write adds
+new words, so a search must find a word exactly while a file contains it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memd_client import Client
 from memd_client.messages import Hit
 
 LETTERS = "bcdfghjklmnpqrtv"
-"""Of words: without vowels there is no English ending that a stemmer could take off."""
+"""Letters of words: without vowels the stemmer finds no English ending."""
 
 WORD = re.compile("zq[bcdfghjklmnpqrtv]{18}")
 
@@ -49,29 +49,29 @@ FILES = (
     "attic/x.md",
     "stray.md",
 )
-"""Where scripts write: memory, what looks like it, and names that are a file now and a folder later."""
+"""Targets of scripts: memory files, similar names, and names that are a file and later a folder."""
 
 BODY = "\n".join(f"- Nothing of note on line {number} of a note that has many lines." for number in range(90))
-"""Enough for several chunks."""
+"""Text of several chunks."""
 
-PAST_GRAIN_S = 0.025
-"""Longer than the grain of any clock that stamps files."""
+CLOCK_GRAIN_S = 0.025
+"""Longer than the resolution of any file time."""
 
 LARGEST_COPY = 60
-"""Entries of a folder that is copied; more would grow without end."""
+"""Most entries of a folder that is copied, to bound growth."""
 
 _numbers = itertools.count()
 
 
 def fresh_word() -> str:
-    """Return a word that no file ever held, always of the same length, and no misspelling of another."""
+    """Return a word that no file ever contained, of constant length and not a misspelling of another."""
     number = next(_numbers)
     return "zq" + "".join(LETTERS[(number >> shift) & 15] * 3 for shift in range(20, -4, -4))
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit: a method of `EditedMemory`, where, and for some where to."""
+    """One edit: a method of `EditedMemory`, its path, and for some a target path."""
 
     name: str
     path: str = ""
@@ -79,17 +79,17 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Look:
-    """Searches for one word, or for every word there ever was beginning with that one: only the first catches up.
+class SearchCheck:
+    """A search for one word, or for all words so far starting with that one; only the first search catches up.
 
-    `first` is the word's place among all that were written, counted around.
+    `first` is the word's index among all words written, modulo their number.
     """
 
     first: int = 0
     every: bool = True
 
 
-EVERYTHING = Look()
+EVERYTHING = SearchCheck()
 
 WRITES = ("write", "write_long", "write_crlf", "replace")
 CHANGES = (
@@ -109,7 +109,7 @@ MOVES = ("rename", "rename", "rename", "copy")
 WHOLES = ("make_folder", "remove")
 OTHERS = ("move_workspace", "wait")
 SHUFFLES = ("change_mode", "link_folder", "nest", "move_out", "move_in")
-"""What random edits do beside these: modes, linked and nested folders, and moves out of the workspace and into it."""
+"""Further random edits: modes, linked and nested folders, and moves out of and into the workspace."""
 
 
 def edits(names: Sequence[str] = WRITES + CHANGES * 2 + MOVES + WHOLES + OTHERS) -> st.SearchStrategy[Edit]:
@@ -119,7 +119,7 @@ def edits(names: Sequence[str] = WRITES + CHANGES * 2 + MOVES + WHOLES + OTHERS)
 
 
 def _edit(name: str, file: str, place: str, to: str) -> Edit:
-    """Return an edit with the places it needs."""
+    """Return an edit with the paths it needs."""
     if name in OTHERS:
         return Edit(name)
     if name in MOVES:
@@ -128,7 +128,7 @@ def _edit(name: str, file: str, place: str, to: str) -> Edit:
 
 
 def random_edits(count: int, seed: int) -> Iterator[Edit]:
-    """Yield random edits of every kind but waiting."""
+    """Yield random edits of every kind except waits."""
     chance = random.Random(seed)
     names = (*WRITES, *CHANGES, *MOVES, *WHOLES, *SHUFFLES, *SHUFFLES, "move_workspace")
     for number in range(count):
@@ -141,21 +141,21 @@ def random_edits(count: int, seed: int) -> Iterator[Edit]:
             yield _edit(name, chance.choice(FILES), *chance.choices(FILES + FOLDERS, k=2))
 
 
-def scripts(*, looks: bool = True, longest: int = 14) -> st.SearchStrategy[list[Edit | Look]]:
-    """Return a strategy of scripts; each begins with something to edit."""
-    step: st.SearchStrategy[Edit | Look] = edits()
+def scripts(*, looks: bool = True, longest: int = 14) -> st.SearchStrategy[list[Edit | SearchCheck]]:
+    """Return a strategy of scripts, each starting with something to edit."""
+    step: st.SearchStrategy[Edit | SearchCheck] = edits()
     if looks:
-        step = st.one_of(edits(), st.builds(Look, st.integers(-3, 10), st.booleans()))
+        step = st.one_of(edits(), st.builds(SearchCheck, st.integers(-3, 10), st.booleans()))
     begin = st.lists(edits(WRITES), min_size=1, max_size=3)
     rest = st.lists(step, min_size=4, max_size=longest)
     return st.builds(lambda first, then: [*first, *then], begin, rest)
 
 
 class EditedMemory:
-    """A workspace under edit, and every word that was ever written to it.
+    """An edited workspace, and every word ever written to it.
 
-    What changes or moves a file that isn't there takes the next one there is, and an edit that can't be done (a
-    file's folder is a file, a folder to rename isn't empty) does nothing, so any sequence of edits is a script.
+    Edits of a missing file use the next existing one, and impossible edits (the folder is a file, the target folder is
+    not empty) do nothing, so any sequence of edits is a script.
     """
 
     def __init__(self, workspace: Path) -> None:
@@ -170,7 +170,7 @@ class EditedMemory:
         workspace.mkdir(parents=True)
 
     def do(self, edit: Edit) -> None:
-        """Do one edit, or nothing where it can't be done."""
+        """Do one edit, or nothing if it is impossible."""
         arguments = [path for path in (edit.path, edit.to) if path]
         with contextlib.suppress(OSError):
             getattr(self, edit.name)(*arguments)
@@ -189,11 +189,11 @@ class EditedMemory:
         self._put(path, "\n".join(lines))
 
     def write_crlf(self, path: str) -> None:
-        """Write lines that end as on Windows, and characters that are line ends to some programs only."""
+        """Write lines with Windows line ends, and characters that only some programs treat as line ends."""
         self._put(path, f"one\r\ntwo {self._word()}\u2028still two\x0bstill two\r\n\r\n{self._word()}")
 
     def replace(self, path: str) -> None:
-        """Save as editors do: write a temporary file, then put it in place of the old one."""
+        """Save as editors do: write a temporary file and rename it over the old one."""
         self._put_in_place(self._at(path), f"saved anew: {self._word()}\n")
 
     # --- changes ------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class EditedMemory:
         os.utime(location, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
     def swap_words_by_replacing(self, path: str) -> None:
-        """Put another file of the same size and time in place of the old one."""
+        """Replace a file by another one of the same size and time."""
         location = self._existing(path)
         facts = location.stat()
         text = self._swapped(location.read_bytes().decode("utf-8", "replace"))
@@ -233,7 +233,7 @@ class EditedMemory:
         os.utime(self._existing(path))
 
     def empty(self, path: str) -> None:
-        """Take everything out of a file."""
+        """Truncate a file to nothing."""
         self._existing(path).write_bytes(b"")
 
     def shorten(self, path: str) -> None:
@@ -242,12 +242,12 @@ class EditedMemory:
         os.truncate(location, location.stat().st_size // 2)
 
     def spoil(self, path: str) -> None:
-        """Make a file one that is no UTF-8 text, so that it can't be indexed."""
+        """Make a file invalid UTF-8, so that it can't be indexed."""
         with self._existing(path).open("ab") as file:
             file.write(b"\xff\n")
 
     def link(self, path: str) -> None:
-        """Put a symbolic link in a file's place; links are not followed."""
+        """Replace a file by a symbolic link; links are not followed."""
         location = self._existing(path)
         self._outside.write_text(f"outside is {self._word()}\n")
         location.unlink()
@@ -260,12 +260,12 @@ class EditedMemory:
     # --- moves --------------------------------------------------------------------------------------
 
     def rename(self, path: str, to: str) -> None:
-        """Rename a file or a folder, over another file where there is one."""
+        """Rename a file or a folder, replacing an existing file."""
         self._at(to).parent.mkdir(parents=True, exist_ok=True)
         self._near(path).replace(self._at(to))
 
     def copy(self, path: str, to: str) -> None:
-        """Copy a file or a folder, times and all."""
+        """Copy a file or a folder with its times."""
         source, target = self._near(path), self._at(to)
         if target.is_relative_to(source):
             raise FileExistsError(to)
@@ -278,17 +278,17 @@ class EditedMemory:
             shutil.copy2(source, target, follow_symlinks=False)
 
     def make_folder(self, path: str) -> None:
-        """Make a folder, in the place of a file where there is one."""
+        """Create a folder, replacing an existing file."""
         if self._at(path).is_file():
             self._at(path).unlink()
         self._at(path).mkdir(parents=True)
 
     def remove(self, path: str) -> None:
-        """Remove a folder with all it holds."""
+        """Remove a folder with its contents."""
         shutil.rmtree(self._near(path, of=lambda place: place.is_dir() and not place.is_symlink()))
 
     def move_workspace(self) -> None:
-        """Move the workspace away; or back, in the place of what was made there meanwhile."""
+        """Move the workspace away, or back, replacing what was created there meanwhile."""
         if self._away.exists():
             shutil.rmtree(self.workspace, ignore_errors=True)
             self._away.rename(self.workspace)
@@ -296,19 +296,19 @@ class EditedMemory:
             self.workspace.rename(self._away)
 
     def change_mode(self, path: str) -> None:
-        """Change who may write an entry."""
+        """Change the write permission of an entry."""
         place = self._near(path, of=lambda place: not place.is_symlink())
         place.chmod(place.stat().st_mode ^ 0o020)
 
     def link_folder(self, path: str) -> None:
-        """Put a symbolic link to a folder outside in an entry's place, unless that is a folder itself."""
+        """Replace an entry by a symbolic link to a folder outside, unless it is a folder."""
         location = self._at(path)
         location.unlink(missing_ok=True)
         self._linked.mkdir(exist_ok=True)
         location.symlink_to(self._linked)
 
     def nest(self, path: str) -> None:
-        """Make three folders below an entry, with a note in the last."""
+        """Create three nested folders below an entry, with a note in the last."""
         deep = self._at(path) / "one" / "two" / "three"
         if len(self._at(path).parts) > len(self.workspace.parts) + 5:
             raise OSError(path)
@@ -316,24 +316,24 @@ class EditedMemory:
         (deep / "note.md").write_text(f"deep down is {self._word()}\n")
 
     def move_out(self, path: str) -> None:
-        """Move an entry out of the workspace, in the place of the one moved out before."""
+        """Move an entry out of the workspace, replacing the one moved out before."""
         shutil.rmtree(self._moved_out, ignore_errors=True)
         self._moved_out.unlink(missing_ok=True)
         self._near(path).rename(self._moved_out)
 
     def move_in(self, path: str) -> None:
-        """Move what was moved out back in, somewhere."""
+        """Move the entry outside back into the workspace."""
         self._at(path).parent.mkdir(parents=True, exist_ok=True)
         self._moved_out.rename(self._at(path))
 
     def wait(self) -> None:
-        """Let the files grow so old that no later write can have the time of an earlier one."""
-        time.sleep(PAST_GRAIN_S)
+        """Wait until no later write can have the same file time as an earlier one."""
+        time.sleep(CLOCK_GRAIN_S)
 
     # --- the model ----------------------------------------------------------------------------------
 
     def files(self) -> dict[str, str]:
-        """Return the text of every file that is memory now, by its path."""
+        """Return the text of every memory file by its path."""
         places = [self._at(name) for name in ("MEMORY.md", "memory.md", "USER.md")]
         places.extend(_markdown_below(self._at("memory")))
         found = {}
@@ -349,11 +349,11 @@ class EditedMemory:
         return self.workspace / path
 
     def _existing(self, path: str) -> Path:
-        """Return a file that is there: the one named, or else the next one by name."""
+        """Return an existing file: the one named, or the next one by name."""
         return self._near(path, of=lambda place: place.is_file() and not place.is_symlink())
 
     def _near(self, path: str, of: Callable[[Path], bool] = os.path.lexists) -> Path:
-        """Return the entry named, or else the next one of its kind."""
+        """Return an existing entry: the one named, or the next one of its kind."""
         entries = sorted(place for place in self.workspace.rglob("*") if of(place))
         if not entries:
             raise FileNotFoundError(path)
@@ -382,7 +382,7 @@ class EditedMemory:
 
 
 def _markdown_below(folder: Path) -> Iterator[Path]:
-    """Yield the Markdown below a folder, but nothing out of folders that hold other people's files."""
+    """Yield Markdown files below a folder, except in folders of third-party files."""
     if folder.is_symlink() or not folder.is_dir():
         return
     for entry in folder.iterdir():
@@ -395,18 +395,20 @@ def _markdown_below(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def run_script(memory: EditedMemory, script: list[Edit | Look], look: Callable[[Look], None]) -> None:
-    """Do a script, and look for everything at its end."""
+def run_script(
+    memory: EditedMemory, script: list[Edit | SearchCheck], look: Callable[[SearchCheck], None]
+) -> None:
+    """Run a script, and search for all words at its end."""
     for step in script:
-        if isinstance(step, Look):
+        if isinstance(step, SearchCheck):
             look(step)
         else:
             memory.do(step)
     look(EVERYTHING)
 
 
-def hammer(memory: EditedMemory, path: str, until: Callable[[], bool], way: str, seed: int) -> int:
-    """Edit one file again and again in one way, until told to end; return how often."""
+def edit_repeatedly(memory: EditedMemory, path: str, until: Callable[[], bool], way: str, seed: int) -> int:
+    """Edit one file repeatedly in one way until a condition is true; return how often."""
     chance, count = random.Random(seed), 0
     while not until():
         getattr(memory, way)(path)
@@ -416,17 +418,17 @@ def hammer(memory: EditedMemory, path: str, until: Callable[[], bool], way: str,
     return count
 
 
-SOON_S = 15.0
-"""How long a change may take to be indexed by itself on a busy machine; it usually takes a third of a second."""
+INDEX_TIMEOUT_S = 15.0
+"""Timeout for indexing a change without a search."""
 
 SEARCH_DEADLINE_MS = 20_000
-"""The daemon may take its time to catch up: what is looked for here is what it answers then."""
+"""Deadline of searches, long enough for a complete catch-up."""
 
 
-def differences(client: Client, memory: EditedMemory, look: Look = EVERYTHING) -> list[str]:
-    """Search for words and return in what the answers differ from the disk."""
+def differences(client: Client, memory: EditedMemory, look: SearchCheck = EVERYTHING) -> list[str]:
+    """Search for words and return the differences between hits and files."""
     files = memory.files()
-    # An emptied file may be half a save: the daemon may wait for the other half, and say so.
+    # An emptied file may be an unfinished save: the daemon may wait for its text and reports that.
     settled = all(text.strip() for text in files.values())
     start = look.first % len(memory.words) if memory.words else 0
     words = memory.words[start:] + memory.words[:start] or [fresh_word()]
@@ -444,7 +446,7 @@ def differences(client: Client, memory: EditedMemory, look: Look = EVERYTHING) -
 
 
 def _misplaced(hit: Hit, files: dict[str, str], word: str) -> str | None:
-    """Return what is wrong with a hit's place; None where its snippet is exactly those lines' text."""
+    """Return why a hit's location is wrong; None if its snippet is exactly the text of those lines."""
     lines = files.get(hit.path, "").split("\n")[hit.start_line - 1 : hit.end_line]
     exact = hit.snippet in "\n".join(lines) and hit.snippet.count("\n") == hit.end_line - hit.start_line
     if exact and word in hit.snippet:
@@ -452,9 +454,9 @@ def _misplaced(hit: Hit, files: dict[str, str], word: str) -> str | None:
     return f"{hit.citation} shows {hit.snippet!r} for {word}; the file holds {lines!r} there"
 
 
-def eventually(problems: Callable[[], list[str]]) -> None:
-    """Return once there is no problem; fail with those there are when it takes too long."""
-    deadline = time.monotonic() + SOON_S
+def wait_until_none(problems: Callable[[], list[str]]) -> None:
+    """Return once there is no problem; fail with the problems after a timeout."""
+    deadline = time.monotonic() + INDEX_TIMEOUT_S
     while found := problems():
         assert time.monotonic() < deadline, found
         time.sleep(0.02)

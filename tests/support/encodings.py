@@ -1,4 +1,4 @@
-"""How a server may repeat a key: in each of these forms, and inside of errors and headers."""
+"""Encodings in which a server may repeat a key, in errors and headers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
-from tests.support.provider_dialects import Asked
-from tests.support.provider_errors import Reply, json_reply
+from tests.support.provider_dialects import HttpRequest
+from tests.support.provider_errors import ProviderReply, json_reply
 
 ENCODINGS: dict[str, Callable[[str], str]] = {
     "raw": str,
@@ -36,14 +36,16 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 
 
 def forms_of(secret: str) -> set[str]:
-    """Return a secret in every encoding, without case."""
+    """Return a secret in every encoding, in lower case."""
     return {encode(secret).casefold() for encode in ENCODINGS.values()}
 
 
-def echo_of(encode: Callable[[str], str], *names: str, status: int = 500) -> Callable[[Asked, Reply], Reply]:
-    """Return what makes every reply an error that repeats headers of its request wherever an error has words."""
+def echo_of(
+    encode: Callable[[str], str], *names: str, status: int = 500
+) -> Callable[[HttpRequest, ProviderReply], ProviderReply]:
+    """Return a function that turns replies into errors that repeat headers of the request in every text field."""
 
-    def rewrite(asked: Asked, reply: Reply) -> Reply:
+    def rewrite(asked: HttpRequest, reply: ProviderReply) -> ProviderReply:
         values = [asked.headers.get(name, "").removeprefix("Bearer ") for name in names]
         said = [encode(value) for value in values if value]
         codes = [f"{before}{one}" for one in said for before in ("", "key_", "bad-key-")]

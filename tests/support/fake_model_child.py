@@ -1,10 +1,10 @@
-"""A model child without a model: speaks the real frames, and misbehaves when told to.
+"""A model process without a model: real frames, and faults on request.
 
-The file's name says how it loads (`loads-*.gguf` in `_load`; `lanes*.gguf` takes texts together), a text says
-how it is embedded: ``crash``, ``hang``, ``refuse``, ``nan``, ``zero``, ``short``, ``crash-once FLAG``,
-``hang-once FLAG``, ``gate FLAG`` (waits until the file FLAG is there), ``long FLAG`` (likewise, but can be
-interrupted). Anything else gets a vector that depends on the text alone. Every start and every text is a line in
-``<model file>.log``, and ``together N`` says that N of them came at once.
+The file name determines how it loads (`loads-*.gguf` in `_load`; `lanes*.gguf` takes texts together), and a text how it
+is embedded: ``crash``, ``hang``, ``refuse``, ``nan``, ``zero``, ``short``, ``crash-once FLAG``, ``hang-once FLAG``,
+``gate FLAG`` (waits until the file FLAG exists), ``long FLAG`` (the same, but can be interrupted). Any other text gets
+a vector that depends on the text alone. Every start and every text is a line in ``<model file>.log``; ``together N``
+means that N texts arrived at once.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from memd.embedding.local import child, wire
 
 DIMS = 16
 COMMAND = (sys.executable, str(Path(__file__).resolve()))
-"""What `RunnerSettings.command` takes to run this instead of the real child."""
+"""`RunnerSettings.command` to run this instead of the real process."""
 
 
 def write_model(path: Path, trained_tokens: int = 512) -> Path:
-    """Write a file that starts like a GGUF model and return its path."""
+    """Write a file with a GGUF header and return its path."""
 
     def string(text: str) -> bytes:
         return struct.pack("<Q", len(text)) + text.encode()
@@ -42,13 +42,13 @@ def write_model(path: Path, trained_tokens: int = 512) -> Path:
 
 
 def log_of(model: Path) -> list[str]:
-    """Return what the children of a model did, oldest first."""
+    """Return the log of a model's processes, oldest first."""
     log = model.with_name(model.name + ".log")
     return log.read_text().splitlines() if log.exists() else []
 
 
 def vector_of(text: str) -> bytes:
-    """Return the raw vector a text gets."""
+    """Return the raw vector of a text."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     return np.random.default_rng(seed).normal(size=DIMS).astype("<f4").tobytes()
 
@@ -104,7 +104,7 @@ def _embed(text: str, cancellation: child.CancellationFlag) -> wire.Message:
 def _replies(
     model: str, request: wire.Message, cancellation: child.CancellationFlag
 ) -> Iterator[wire.Message]:
-    """Yield the replies to a request; texts that came together are answered one by one, the last first."""
+    """Yield the replies to a request; texts that arrived together are answered in reverse order."""
     texts = request["texts"]
     if len(texts) > 1:
         _note(model, f"together {len(texts)}")
@@ -118,7 +118,7 @@ def _replies(
 
 
 def main(model: str) -> None:
-    """Serve like the real child."""
+    """Run as the real process does."""
     child.die_with_parent()
     waiting: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
     cancellation = child.CancellationFlag()

@@ -1,4 +1,4 @@
-"""A provider without a model: the same text always gets the same unit vector."""
+"""An embedding provider without a model: equal texts have equal unit vectors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from memd_client.errors import MemdError, ShuttingDownError, TextRefusedError
 
 
 class FakeProvider:
-    """Counts what it is asked, and fails when told to.
+    """Records requests, and fails as configured.
 
-    Texts and questions wait for `gate` and `query_gate` where one is set; texts in `refused` are
-    refused, and with `poison` among them it fails as `poisoned` says.
+    Texts and queries wait for `gate` and `query_gate` if set; texts in `refused` are refused, and batches that contain
+    `poison` fail with `poisoned`.
     """
 
     id = "fake"
@@ -43,14 +43,14 @@ class FakeProvider:
         return f"<FakeProvider {self.model} {'closed' if self.closed else 'open'}>"
 
     def retry_in_s(self) -> float:
-        """Return what the test set."""
+        """Return the configured pause."""
         return self.pause_s
 
     async def get_ready(self) -> None:
         """Do nothing."""
 
     async def embed_query(self, text: str) -> FloatArray:
-        """Return the unit vector of a question."""
+        """Return the unit vector of a query."""
         self.queries.append(text)
         if self.query_gate is not None:
             await self.query_gate.wait()
@@ -79,5 +79,5 @@ class FakeProvider:
         return unit_vector(raw.astype(np.float32), "the fake provider")
 
     async def aclose(self) -> None:
-        """Refuse everything from now on."""
+        """Refuse all further requests."""
         self.closed = True

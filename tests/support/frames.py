@@ -1,8 +1,8 @@
-"""The recorded conversation that every client of memd is held to: `tests/conformance/frames.json`.
+"""Recorded frames that every memd client is tested with: `tests/conformance/frames.json`.
 
-Each exchange is what a client sent and all that the daemon told of it, as hex and as the value in it, in the order it
-passed: hello, every request, errors, progress, an event, cancel, and an error of the whole connection.
-`python -m tests.support.frames` records it anew from a real daemon; do so where the protocol got something new.
+Each exchange has the client's frame and all of the daemon's, as hex and as values, in order: hello, every request,
+errors, progress, an event, cancel, and a connection error. `python -m tests.support.frames` records them again from a
+real daemon, which is necessary when the protocol is extended.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from memd_client.messages import REQUESTS
 from memd_client.session import CLIENT_VERSION, ClientSession
 from memd_client.wire import to_wire
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
-from tests.support.provider_server import serving
+from tests.support.provider_server import serve_provider
+from tests.support.state_homes import StateHome
 from tests.support.tree import ROOT
 
 FRAMES: Final = ROOT / "tests" / "conformance" / "frames.json"
@@ -79,7 +79,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "capture_from": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},
     "show": {},
 }
-"""What each request is sent with; `hello`, `subscribe` and `cancel` have their place in the conversation."""
+"""Parameters of each request, except `hello`, `subscribe` and `cancel`."""
 
 WRONG: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "agent_unknown": ("search", {"query": "x", "agent": "nobody"}),
@@ -92,13 +92,13 @@ WRONG: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 
 def params_of(name: str) -> dict[str, Any]:
-    """Return a request's parameters as they travel, with every field."""
+    """Return a request's parameters in wire format, with every field."""
     wire: dict[str, Any] = to_wire(REQUESTS[name][0](**PARAMS[name]))
     return wire
 
 
-class Recorder:
-    """A client of a daemon that keeps every byte."""
+class FrameRecorder:
+    """A client that records every frame."""
 
     def __init__(self, path: Path) -> None:
         self.exchanges: list[dict[str, Any]] = []
@@ -109,17 +109,17 @@ class Recorder:
         self._bytes = b""
 
     def hello(self) -> None:
-        """Greet."""
+        """Send hello."""
         number, data = self._session.hello()
         self.exchange("hello", data, lambda value: value[:2] == [1, number])
 
     def request(self, name: str, method: str, params: dict[str, Any]) -> None:
-        """Ask, and keep all until the answer."""
+        """Send a request and record all frames until its response."""
         number, data = self._session.request(method, params)
         self.exchange(name, data, lambda value: value[:2] == [1, number])
 
     def subscribe_and_cancel(self, cause: tuple[str, dict[str, Any]]) -> None:
-        """Be told of an event that a request causes, and end the subscription."""
+        """Record an event caused by a request, and the end of the subscription."""
         number, data = self._session.request("subscribe", {"agent": "main", "kinds": ["sync"]})
         self.exchange("subscribe", data, None)
         cause_id, data = self._session.request(*cause)
@@ -130,7 +130,7 @@ class Recorder:
         self.exchange("cancel", data, lambda value: not _discard(ended, value[1]))
 
     def exchange(self, name: str, data: bytes, is_last: Callable[[Any], bool] | None) -> None:
-        """Send bytes and keep what comes until its last; None: nothing is waited for."""
+        """Send a frame and record the frames up to the last; None waits for nothing."""
         self._socket.sendall(data)
         told: list[dict[str, Any]] = []
         while is_last is not None:
@@ -143,7 +143,7 @@ class Recorder:
         self.exchanges.append({"name": name, "sent": shown(data), "told": told})
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def _frame(self) -> bytes:
@@ -168,7 +168,7 @@ def value_of(frame: bytes) -> Any:
 
 
 def shown(frame: bytes) -> dict[str, Any]:
-    """Return a frame as the file has it."""
+    """Return a frame in the format of the file."""
     return {"hex": frame.hex(), "value": as_json(value_of(frame))}
 
 
@@ -185,8 +185,8 @@ def as_json(value: Any) -> Any:
 
 @contextmanager
 def recorded_daemon() -> Iterator[DaemonProcess]:
-    """A daemon with a little memory and a provider, in a home of its own."""
-    with serving("openai", dims=8) as server, tempfile.TemporaryDirectory(dir="/tmp") as home:
+    """Run a daemon with a small memory and a provider, in a home directory of its own."""
+    with serve_provider("openai", dims=8) as server, tempfile.TemporaryDirectory(dir="/tmp") as home:
         remote = {"baseUrl": server.url, "apiKey": server.key}
         memory = {"provider": "openai", "model": server.facts.model, "remote": remote}
         with StateHome({"agents": {"defaults": {"memorySearch": memory}}}) as state:
@@ -199,9 +199,9 @@ def recorded_daemon() -> Iterator[DaemonProcess]:
                 yield daemon
 
 
-def converse(daemon: DaemonProcess) -> list[dict[str, Any]]:
-    """Have the whole conversation and return its exchanges."""
-    recorder = Recorder(daemon.home.socket)
+def record_exchanges(daemon: DaemonProcess) -> list[dict[str, Any]]:
+    """Record all exchanges."""
+    recorder = FrameRecorder(daemon.home.socket)
     try:
         recorder.hello()
         for name in PARAMS:
@@ -216,12 +216,12 @@ def converse(daemon: DaemonProcess) -> list[dict[str, Any]]:
 
 
 def _no_frame() -> bytes:
-    """Return a frame that is MessagePack and no request."""
+    """Return a frame that is valid MessagePack but not a request."""
     return encode_frame(["not", "a", "request"])
 
 
 def load() -> dict[str, Any]:
-    """Return the recorded conversation."""
+    """Return the recorded exchanges."""
     recorded: dict[str, Any] = json.loads(FRAMES.read_text())
     return recorded
 
@@ -229,7 +229,7 @@ def load() -> dict[str, Any]:
 if __name__ == "__main__":
     os.environ.pop("OPENCLAW_STATE_DIR", None)
     with recorded_daemon() as running:
-        exchanges = converse(running)
+        exchanges = record_exchanges(running)
     about = "A recorded conversation: `python -m tests.support.frames` makes it."
     recorded_with = {"about": about, "client": "recorder", "version": CLIENT_VERSION, "exchanges": exchanges}
     FRAMES.write_text(json.dumps(recorded_with, indent=1, ensure_ascii=False) + "\n")

@@ -1,7 +1,7 @@
-"""Golden hits: the recorded answers of the retrieval sets, in every mode and by every vector path.
+"""Golden hits: recorded results of the retrieval sets, in every mode and by every vector search path.
 
-A file `tests/golden/<set>-<mode>.jsonl` holds a header line, then one line a query:
-`[id, mode, abstained, ["path:start-end score", ...]]`. It holds ids, places and numbers, and no text of the sets.
+A file `tests/golden/<set>-<mode>.jsonl` has a header line, then one line per query:
+`[id, mode, abstained, ["path:start-end score", ...]]`: ids, locations and numbers, but no text of the sets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memd.text.query.days.find import find_days
 from memd_client import Client
 from memd_client.messages import SearchReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 TESTS = Path(__file__).resolve().parents[1]
 GOLDEN = TESTS / "golden"
@@ -31,10 +31,10 @@ EVAL = Path(os.environ.get("MEMD_EVAL") or TESTS.parents[1] / "shared" / "eval")
 
 MODES = ("keyword", "hybrid", "vector")
 VECTOR_PATHS = {"memory": 512, "sqlite-vec": 0, "scan": 0}
-"""Each path, with the memory budget in MB that selects it."""
+"""Each vector search path, with the RAM budget in MB that selects it."""
 
 HITS = 6
-"""Hits recorded of each query: as many as a search returns by default."""
+"""Recorded hits per query: the default number of results."""
 
 PROBE = "a sentence whose vector identifies the model and the processor"
 OTHER_DAYS = (date(2026, 11, 25), date(2027, 3, 10))
@@ -51,7 +51,7 @@ class GoldenQuery:
 
 @dataclass(frozen=True)
 class GoldenSet:
-    """A set of queries and the folders that hold the notes of its agents."""
+    """A set of queries, and the folders with its agents' notes."""
 
     name: str
     notes: dict[str, Path]
@@ -59,7 +59,7 @@ class GoldenSet:
 
 
 def repository_sets() -> list[GoldenSet]:
-    """Return the sets that the repository holds."""
+    """Return the sets in the repository."""
     return [
         GoldenSet(name, {name: SETS / name / "workspace"}, tuple(_queries(SETS / name, name)))
         for name in ("abstention", "multilingual", "technical")
@@ -67,7 +67,7 @@ def repository_sets() -> list[GoldenSet]:
 
 
 def eval_set() -> GoldenSet | None:
-    """Return the evaluation set, one agent a conversation; None if it is not on this machine."""
+    """Return the evaluation set, one agent per conversation; None if it is not on this machine."""
     folders = sorted(path.parent for path in EVAL.glob("*/queries.jsonl"))
     if not folders:
         return None
@@ -76,7 +76,7 @@ def eval_set() -> GoldenSet | None:
 
 
 def _queries(folder: Path, agent: str) -> Iterator[GoldenQuery]:
-    """Yield the queries of a folder, without those whose meaning depends on the day of the test."""
+    """Yield the queries of a folder, except those whose meaning depends on today's date."""
     for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         first, second = (find_days(row["query"], today) for today in OTHER_DAYS)
@@ -86,7 +86,7 @@ def _queries(folder: Path, agent: str) -> Iterator[GoldenQuery]:
 
 @contextmanager
 def golden_home(golden: GoldenSet) -> Iterator[StateHome]:
-    """Lay out the notes of a set, one workspace an agent."""
+    """Copy the notes of a set into one workspace per agent."""
     with StateHome() as home:
         for agent, folder in golden.notes.items():
             shutil.copytree(folder, home.state / agent, ignore=shutil.ignore_patterns("*.jsonl"))
@@ -94,14 +94,14 @@ def golden_home(golden: GoldenSet) -> Iterator[StateHome]:
 
 
 ATTEMPTS = 4
-"""How often a query is asked whose answer is not the recorded one: on a busy machine a search may not have the time to
-compare lines, and answers rather than abstains. The second time it has their vectors."""
+"""Attempts per query with a different result: on a busy machine the line check may time out, which skips abstention.
+The next attempt has the lines' vectors."""
 
 
 def run_set(
     home: StateHome, golden: GoldenSet, mode: str, path: str, recorded: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """Ask all queries of a set, those with another answer than the recorded one several times."""
+    """Search all queries of a set, those with a different result several times."""
     home.configure(_settings(home, golden, mode, path))
     (home.root / "memd.toml").write_text(f"memory_budget_mb = {VECTOR_PATHS[path]}\n")
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=900) as client:
@@ -119,7 +119,7 @@ def run_set(
 
 
 def _settled_line(client: Client, query: GoldenQuery, mode: str, recorded: Collection[str]) -> str:
-    """Return the answer to a query, the recorded one if it is given within `ATTEMPTS`."""
+    """Return the result of a query; the recorded one if it occurs within `ATTEMPTS`."""
     line = ""
     for _ in range(ATTEMPTS):
         line = _line(client, query, mode)
@@ -145,13 +145,13 @@ def _line(client: Client, query: GoldenQuery, mode: str) -> str:
 
 
 def as_line(query_id: str, reply: SearchReply) -> str:
-    """Return a reply as a golden file has it."""
+    """Return a reply as a line of a golden file."""
     hits = [f"{hit.path}:{hit.start_line}-{hit.end_line} {hit.score:.6f}" for hit in reply.hits]
     return json.dumps([query_id, reply.mode, reply.abstained, hits], ensure_ascii=False)
 
 
 def golden_file(golden: GoldenSet, mode: str) -> Path:
-    """Return the path of the recorded answers of a set in a mode."""
+    """Return the path of the recorded results of a set in a mode."""
     return GOLDEN / f"{golden.name}-{mode}.jsonl"
 
 
@@ -164,14 +164,14 @@ def read_golden(golden: GoldenSet, mode: str) -> tuple[str, list[str]]:
 
 
 def write_golden(golden: GoldenSet, mode: str, probe: str, lines: Sequence[str]) -> None:
-    """Record the answers of a set in a mode."""
+    """Record the results of a set in a mode."""
     header = json.dumps({"set": golden.name, "mode": mode, "queries": len(lines), "probe": probe})
     GOLDEN.mkdir(exist_ok=True)
     golden_file(golden, mode).write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
 
 
 def differences(recorded: Sequence[str], answered: Sequence[str]) -> list[str]:
-    """Return the recorded and the answered line of each query that differs."""
+    """Return the recorded and the current line of each query that differs."""
     old = {json.loads(line)[0]: line for line in recorded}
     new = {json.loads(line)[0]: line for line in answered}
     both = [key for key in {**old, **new} if old.get(key) != new.get(key)]

@@ -1,4 +1,4 @@
-"""What a hostile client, note or program might try: questions, paths, and folders that become links."""
+"""Hostile input: queries, paths, and folders swapped for links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 TOPICS = ("kestrel", "harbour", "invoice", "gateway", "cinnamon", "rotation", "ledger", "meadow")
-"""Words that stand in every note of a test, wherever it lies: what is asked for."""
+"""Words in every note of a test, inside and outside of memory; all queries contain one."""
 
 SYNTAX = (
     "*",
@@ -33,7 +33,7 @@ SYNTAX = (
     '"',
 )
 
-STRANGE = (
+UNUSUAL_WORDS = (
     "日記",
     "e\u0301",
     "\u202e",
@@ -48,12 +48,12 @@ STRANGE = (
 )
 
 PREFIXES = (None, "", "memory/", "../", "/", "memory/other/", "%", "../workspace-work", "sessions/", "*")
-"""What a search might be told to keep to."""
+"""Path prefixes of hostile searches."""
 
 LOOK_ALIKES = {"/": "／∕⁄⧸", ".": "．․。", "m": "ｍм", "e": "еｅ", "a": "аａ", "o": "оο"}
-"""Characters that look like those of paths and are others."""
+"""Characters that look like those of paths."""
 
-UP = (
+PARENT_SEGMENTS = (
     "..",
     "../..",
     "%2e%2e",
@@ -70,7 +70,7 @@ UP = (
     ". .",
 )
 
-PIECES = (
+PATH_INSERTS = (
     "\0",
     "\n",
     "\\",
@@ -93,14 +93,14 @@ ENDINGS = ("", ".md", ".MD", "/.md", "\0.md", ".md/", ".md\0", ".md .", "#.md", 
 
 
 def random_query(dice: random.Random, more: Iterable[str]) -> str:
-    """Return a question of topics, search syntax, oddities and more words, with one topic at least."""
-    words = [*TOPICS, *TOPICS, *SYNTAX, *STRANGE, *more]
+    """Return a query of topics, search syntax, unusual words and `more`, with at least one topic."""
+    words = [*TOPICS, *TOPICS, *SYNTAX, *UNUSUAL_WORDS, *more]
     query = " ".join(dice.choices(words, k=dice.randint(1, 8)))
     return query if any(topic in query for topic in TOPICS) else f"{query} {dice.choice(TOPICS)}"
 
 
-def names_of(file: Path, workspace: Path, pid: int) -> list[str]:
-    """Return paths that might lead to a file: absolute, relative, by links to `/`, and through a process's folder."""
+def paths_to(file: Path, workspace: Path, pid: int) -> list[str]:
+    """Return paths that may lead to a file: absolute, relative, by links to `/`, and by `/proc`."""
     through = [f"/proc/{who}/{how}{file}" for who in ("self", pid) for how in ("root", "cwd/../..")]
     return [
         str(file),
@@ -112,23 +112,23 @@ def names_of(file: Path, workspace: Path, pid: int) -> list[str]:
     ]
 
 
-def names_by_descriptor(pid: int) -> list[str]:
-    """Return the names of what a process, or whoever reads them, has open."""
+def descriptor_paths(pid: int) -> list[str]:
+    """Return paths of open files in `/proc` and `/dev/fd`."""
     return [f"/proc/{pid}/fd/{number}" for number in range(3, 30)] + [
         f"/dev/fd/{number}" for number in range(9)
     ]
 
 
-def bend(dice: random.Random, path: str) -> str:
-    """Return a path with one thing changed that a careless check might overlook."""
+def mutate_path(dice: random.Random, path: str) -> str:
+    """Return a path with one change that a careless check might miss."""
     cut = dice.randint(0, len(path))
     way = dice.randint(0, 8)
     if way == 0:
-        return f"{dice.choice(UP)}/{path}"
+        return f"{dice.choice(PARENT_SEGMENTS)}/{path}"
     if way == 1:
-        return f"memory/{dice.choice(UP)}/{path.lstrip('/')}"
+        return f"memory/{dice.choice(PARENT_SEGMENTS)}/{path.lstrip('/')}"
     if way == 2:
-        return path[:cut] + dice.choice(PIECES) + path[cut:]
+        return path[:cut] + dice.choice(PATH_INSERTS) + path[cut:]
     if way == 3:
         known = [letter for letter in LOOK_ALIKES if letter in path] or ["/"]
         letter = dice.choice(known)
@@ -153,8 +153,8 @@ def bend(dice: random.Random, path: str) -> str:
 
 
 @contextlib.contextmanager
-def swapping(place: Path, aside: Path, link: Path) -> Iterator[None]:
-    """Exchange a file or folder for a link and back, over and over, while the block runs."""
+def swap_with_link(place: Path, aside: Path, link: Path) -> Iterator[None]:
+    """Swap a file or folder with a link repeatedly while the block runs."""
     over = threading.Event()
 
     def swap() -> None:

@@ -1,4 +1,4 @@
-"""A server on the loopback interface that does with a connection whatever a test wants done."""
+"""A loopback HTTP server with a given behaviour."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ KEY = "sk-test-0123456789abcdef"
 LONG = Timeouts(connect_s=5, read_s=20, write_s=20, total_s=20)
 
 Behaviour = Callable[[trio.SocketStream], Awaitable[None]]
-"""What is done after each request that came in whole."""
+"""Called after each complete request."""
 
 
-class Peer:
-    """A server of one behaviour. `asked` are the requests as they came; `connections` counts."""
+class HttpPeer:
+    """A server with one behaviour. `asked` are the raw requests; `connections` counts."""
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour = behaviour
@@ -39,7 +39,7 @@ class Peer:
                 self.asked.append(request)
                 await self.behaviour(stream)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # the client has heard enough
+            pass  # the client closed the connection
 
 
 async def read_request(stream: trio.SocketStream) -> bytes:
@@ -63,9 +63,9 @@ async def read_request(stream: trio.SocketStream) -> bytes:
 
 
 @asynccontextmanager
-async def listening(behaviour: Behaviour) -> AsyncIterator[tuple[Peer, Http]]:
-    """Yield a peer on the loopback interface and the Http under test."""
-    peer, http = Peer(behaviour), Http()
+async def run_peer(behaviour: Behaviour) -> AsyncIterator[tuple[HttpPeer, Http]]:
+    """Yield a server on loopback and the Http under test."""
+    peer, http = HttpPeer(behaviour), Http()
     async with trio.open_nursery() as nursery:
         serve = partial(trio.serve_tcp, peer.handle, 0, host="127.0.0.1")
         listeners: list[trio.SocketListener] = await nursery.start(serve)
@@ -77,8 +77,8 @@ async def listening(behaviour: Behaviour) -> AsyncIterator[tuple[Peer, Http]]:
             nursery.cancel_scope.cancel()
 
 
-def says(status: str, body: bytes = b"", **headers: str) -> Behaviour:
-    """Return the behaviour of a server that answers like this."""
+def reply_with(status: str, body: bytes = b"", **headers: str) -> Behaviour:
+    """Return the behaviour of a server with this response."""
     named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     whole = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{named}\r\n".encode() + body
 
@@ -95,17 +95,17 @@ def request(
     return ApiRequest("POST", url, {"Authorization": f"Bearer {KEY}", **(headers or {})}, body)
 
 
-def sent_to(
+def send_to(
     behaviour: Behaviour,
     timeouts: Timeouts = LONG,
     max_bytes: int = 1_000_000,
     headers: Mapping[str, str] | None = None,
-) -> tuple[HttpReply | MemdError, Peer]:
-    """Return what one request comes to, and the peer that got it."""
+) -> tuple[HttpReply | MemdError, HttpPeer]:
+    """Return the outcome of one request, and the server that received it."""
 
-    async def run() -> tuple[HttpReply | MemdError, Peer]:
+    async def run() -> tuple[HttpReply | MemdError, HttpPeer]:
         with trio.fail_after(30):
-            async with listening(behaviour) as (peer, http):
+            async with run_peer(behaviour) as (peer, http):
                 try:
                     return await http.send(
                         request(peer.url, headers=headers), timeouts, max_bytes=max_bytes

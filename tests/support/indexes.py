@@ -1,4 +1,4 @@
-"""Indexes filled by hand: chunks, vectors, whole notes, and files as OpenClaw wrote them; and searches of them."""
+"""Indexes filled by tests: chunks, vectors, whole notes, and indexes of OpenClaw; and searches in them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from memd.index.vectors.matrix import MatrixSearch
 from memd.index.vectors.sqlite_vec import VectorExtension
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.find import SearchResult, find
-from memd.search.query import Limits, QueryVector, parse_query
 from memd.search.query import Query as SearchQuery
+from memd.search.query import QueryVector, SearchLimits, parse_query
 from memd.settings.schema import QuerySettings
 from memd.text.cut.chunking import Chunk, cut_chunks
 from memd_client.messages import Hit
@@ -42,14 +42,14 @@ EXTENSION = VectorExtension()
 EXTENSION.load()
 
 TODAY = datetime.date(2026, 11, 20)
-"""The day questions are asked."""
+"""Today's date in searches."""
 
 TODAY_MS = 1_795_176_000_000
 """Noon of that day."""
 
 
-def write_for_ever(path: Path, seed: int, committed: Connection) -> None:
-    """Change the index, sending a number after each commit, until killed."""
+def write_until_killed(path: Path, seed: int, committed: Connection) -> None:
+    """Change the index until killed, sending a number after each commit."""
     trio.run(_write, path, seed, committed)
 
 
@@ -64,7 +64,7 @@ async def _write(path: Path, seed: int, committed: Connection) -> None:
 
 
 def _change(db: Database, pick: random.Random) -> None:
-    """Make one change: a file with new chunks and some vectors, a file gone, or a trim."""
+    """Make one change: a file with new chunks and some vectors, a removed file, or a trim."""
     path = f"memory/{pick.randrange(12)}.md"
     kind = pick.random()
     if kind < 0.15:
@@ -84,7 +84,7 @@ def _change(db: Database, pick: random.Random) -> None:
 
 
 def hash_of(text: str) -> str:
-    """Return the hash a text is known by."""
+    """Return the hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -124,7 +124,7 @@ def publish_note(
     source: str = "memory",
     cut: Callable[[str, str], list[Chunk]] = cut_chunks,
 ) -> list[Chunk]:
-    """Publish a whole note, cut as the daemon cuts it, and return its chunks."""
+    """Publish a whole note, chunked as the daemon does, and return its chunks."""
     chunks = cut(text, path)
     with transaction(db):
         publish_file(db, file_row(path, source), chunks, 1)
@@ -140,12 +140,12 @@ def publish_folder(db: Database, folder: Path) -> tuple[dict[str, str], list[Chu
 
 
 def chunk_ids(db: Database) -> dict[str, int]:
-    """Return the newest chunk with each text, by the text."""
+    """Return the newest chunk id of each text."""
     return {str(text): int(key) for key, text in db.execute("SELECT id, text FROM chunks ORDER BY id")}
 
 
 def unit(rows: Sequence[Sequence[float]] | NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """Return rows at unit length."""
+    """Return rows scaled to unit length."""
     exact = np.asarray(rows, dtype=np.float64)
     return np.asarray(exact / np.linalg.norm(exact, axis=1, keepdims=True), dtype=np.float32)
 
@@ -159,7 +159,7 @@ def store(
 
 
 def publish_lines(db: Database, lines: Sequence[str], rows: NDArray[np.float32]) -> None:
-    """Publish each line as a note of its own, `memory/0.md` the first, and store their vectors."""
+    """Publish each line as a separate note, `memory/0.md` the first, and store their vectors."""
     for number, line in enumerate(lines):
         publish(db, f"memory/{number}.md", [line])
     store(db, lines, rows)
@@ -168,23 +168,23 @@ def publish_lines(db: Database, lines: Sequence[str], rows: NDArray[np.float32])
 def store_chunks(
     db: Database, chunks: Sequence[Chunk], rows: NDArray[np.float32], space: SpaceKey = SPACE
 ) -> None:
-    """Store a vector for each chunk; of chunks with one text the first one's counts."""
+    """Store a vector for each chunk; for equal texts the first vector counts."""
     firsts = {each.hash: at for at, each in reversed(list(enumerate(chunks)))}
     with transaction(db):
         store_vectors(db, space, list(firsts), rows[list(firsts.values())], 1)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A search that is not tied to an index yet."""
+class SearchSpec:
+    """The parameters of a search, independent of an index."""
 
     text: str
     settings: QuerySettings
-    limits: Limits
+    limits: SearchLimits
     vector: QueryVector | None
 
     def query(self, snapshot: Snapshot) -> SearchQuery:
-        """Return the query to a snapshot, parsed as the daemon does it, on `TODAY`."""
+        """Return the query for a snapshot, parsed as the daemon does, on `TODAY`."""
         return parse_query(
             self.text,
             snapshot.languages(),
@@ -195,7 +195,7 @@ class Asked:
         )
 
 
-def asked(
+def search_spec(
     text: str,
     settings: QuerySettings | None = None,
     *,
@@ -207,19 +207,19 @@ def asked(
     notes_scope: Scope | None = None,
     explain: bool = False,
     active_projects: tuple[str, ...] = (),
-) -> Asked:
-    """Return a search."""
+) -> SearchSpec:
+    """Return the parameters of a search."""
     values = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Asked(
+    return SearchSpec(
         text,
         settings or QuerySettings(),
-        Limits(max_results, min_score, scope, notes_scope, active_projects, explain),
+        SearchLimits(max_results, min_score, scope, notes_scope, active_projects, explain),
         None if values is None else QueryVector(values, SPACE.id, model),
     )
 
 
 def new_cache() -> VectorCache:
-    """Return the RAM of an index that holds nothing yet."""
+    """Return the vector cache of an empty index."""
     return VectorCache(EXTENSION, MatrixBudget(1 << 30))
 
 
@@ -230,58 +230,58 @@ def snapshot_of(
     cache: VectorCache | None = None,
     second_reader: IndexFile | None = None,
 ) -> Snapshot:
-    """Return a snapshot of an index as it is now."""
+    """Return a snapshot of the current index."""
     return take_snapshot(db, cache or new_cache(), vectors, second_reader)
 
 
 def search(
     db: Database,
-    wanted: Asked,
+    wanted: SearchSpec,
     vectors: VectorSearch | None = None,
     *,
     cache: VectorCache | None = None,
     is_current: Callable[[Hit], bool] = lambda _: True,
 ) -> SearchResult:
-    """Return what a search finds in an index as it is now."""
+    """Return the result of a search in the current index."""
     snapshot = snapshot_of(db, vectors, cache=cache)
     return find(snapshot, wanted.query(snapshot), is_current=is_current)
 
 
 class LoadingMatrix(MatrixSearch):
-    """Vectors in RAM that are read before the first search, as they are before a snapshot is taken."""
+    """Vectors in RAM, loaded before the first search."""
 
     def nearest(
         self, db: Database, space_id: str, query: NDArray[np.float32], limit: int, scope: Scope | None = None
     ) -> list[tuple[int, float]]:
-        """Read the vectors if they aren't there, then search them."""
+        """Load the vectors if necessary, then search them."""
         self.load(db, space_id)
         return super().nearest(db, space_id, query, limit, scope)
 
 
 def is_exact(hit: Hit, texts: Mapping[str, str]) -> bool:
-    """Return whether a hit's snippet is, with its lines, an exact slice of its file."""
+    """Return whether a hit's snippet is exactly the text of its lines."""
     lines = texts[hit.path].split("\n")[hit.start_line - 1 : hit.end_line]
     breaks = hit.snippet.count("\n")
     return hit.snippet in "\n".join(lines) and breaks == len(lines) - 1 == hit.end_line - hit.start_line
 
 
 def activate(db: Database, dims: int, space: SpaceKey = SPACE) -> None:
-    """Make a space the active one and bring `chunks_vec` up to it."""
+    """Activate a space and fill `chunks_vec` with it."""
     with transaction(db):
         set_active_space(db, space.id, dims)
     refill(db)
 
 
 def refill(db: Database) -> None:
-    """Bring `chunks_vec` up to the active space."""
+    """Fill `chunks_vec` with the active space."""
     remaining = 1
     while remaining:
         with transaction(db):
             remaining = chunks_vec.refill(db)
 
 
-def broken_rules(db: Database) -> list[str]:
-    """Return what is wrong with an index: tables that don't agree with each other."""
+def find_inconsistencies(db: Database) -> list[str]:
+    """Return inconsistencies between the tables of an index."""
     wrong = []
     if db.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
         wrong.append("integrity")
@@ -319,7 +319,7 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5(text, id UNINDEXED, path UNINDEXED, s
 def openclaw_index(
     path: Path, texts: Sequence[str], rows: NDArray[np.float32], *, with_vec: bool = True
 ) -> Database:
-    """Return an open index as the older OpenClaw releases wrote it: one file, a line a chunk."""
+    """Return an open index as earlier OpenClaw releases wrote it: one file, one line per chunk."""
     db = connect(path, ())
     db.execute(OPENCLAW_SCHEMA)
     dims = rows.shape[1]

@@ -1,4 +1,4 @@
-"""Small C libraries that tests load into a daemon, compiled where there is a compiler."""
+"""Small C libraries that tests load into a daemon."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 
 @functools.cache
-def compiled(source: str) -> Path:
-    """Return a shared library made of a C source, compiled once; skip the test where there is no compiler."""
+def compile_library(source: str) -> Path:
+    """Return a shared library compiled from C source, once; skip the test without a compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler (`cc`) to make the library with that this test loads into a daemon")

@@ -1,4 +1,4 @@
-"""An MCP client of `memctl mcp`: the SDK's own over a process of its own, and one that says lines as they are."""
+"""MCP clients of `memctl mcp`: the SDK's with its own server process, and one that sends raw lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HELLO: dict[str, Any] = {
         "clientInfo": {"name": "test", "version": "1"},
     },
 }
-GREETED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 @asynccontextmanager
@@ -43,7 +43,7 @@ async def mcp_session(
     on_message: MessageHandlerFnT | None = None,
     program: Sequence[str] = (sys.executable, *COMMAND),
 ) -> AsyncIterator[ClientSession]:
-    """Return a session of the SDK's client with a server of its own."""
+    """Return a session of the SDK's client with its own server."""
     variables = {**os.environ, **environ, **({} if autostart else {"MEMD_AUTOSTART": "0"})}
     server = StdioServerParameters(
         command=program[0], args=[*program[1:], *arguments], env=variables, cwd=Path("/")
@@ -56,8 +56,10 @@ async def mcp_session(
         yield session
 
 
-def driven(daemon: DaemonProcess, steps: Callable[[ClientSession], Awaitable[Any]], *arguments: str) -> Any:
-    """Return what came of the steps of a client that has a server of its own; see `mcp_session`."""
+def run_mcp_session(
+    daemon: DaemonProcess, steps: Callable[[ClientSession], Awaitable[Any]], *arguments: str
+) -> Any:
+    """Return the result of the steps of a client with its own server; see `mcp_session`."""
 
     async def drive() -> Any:
         async with mcp_session(daemon.home.environ(), *arguments) as session:
@@ -67,14 +69,14 @@ def driven(daemon: DaemonProcess, steps: Callable[[ClientSession], Awaitable[Any
 
 
 def text_of(result: CallToolResult) -> str:
-    """Return the text of a tool's answer."""
+    """Return the text of a tool result."""
     [part] = result.content
     assert isinstance(part, TextContent)
     return part.text
 
 
 class RawServer:
-    """A server that is told lines as they are."""
+    """A server that receives raw lines."""
 
     def __init__(self, environ: Mapping[str, str], *arguments: str) -> None:
         self._environ = {**os.environ, **environ, "MEMD_AUTOSTART": "0"}
@@ -103,7 +105,7 @@ class RawServer:
                     pipe.close()
 
     def say(self, *messages: Mapping[str, Any] | bytes) -> None:
-        """Say messages, or lines as they are."""
+        """Send messages, or raw lines."""
         pipe = self._running().stdin
         assert pipe is not None
         for each in messages:
@@ -118,36 +120,36 @@ class RawServer:
         return message
 
     def greet(self) -> None:
-        """Say hello and hear the answer."""
+        """Complete the handshake."""
         self.say(HELLO)
         assert self.hear()["id"] == HELLO["id"]
-        self.say(GREETED)
+        self.say(INITIALIZED)
 
     def hang_up(self) -> str:
-        """Hang up, see that the server ends well, and return what it said on standard error."""
+        """Close the input, check that the server exits with 0, and return its standard error."""
         output, errors = self._running().communicate(timeout=20)
         assert output == b"", "nothing but the protocol is on standard output"
         assert self._running().returncode == 0
         return errors.decode()
 
     def interrupt(self) -> None:
-        """Send the server what Ctrl-C sends."""
+        """Send SIGINT to the server."""
         self._running().send_signal(signal.SIGINT)
 
     def close_output(self) -> None:
-        """Read no more of what the server says."""
+        """Close the server's output."""
         pipe = self._running().stdout
         assert pipe is not None
         pipe.close()
 
     def close_input(self) -> None:
-        """Let the server see the end of its input."""
+        """Close the server's input."""
         pipe = self._running().stdin
         assert pipe is not None
         pipe.close()
 
     def wait(self) -> str:
-        """Wait until the server ends, and return what it said on standard error."""
+        """Wait until the server exits, and return its standard error."""
         process = self._running()
         process.wait(20)
         assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in float32 with numpy alone: what the GGUF model's tokens and vectors are held against."""
+"""all-MiniLM-L6-v2 in float32 with numpy alone: the reference of the GGUF model's tokens and vectors."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class MiniLMReference:
         return np.asarray(mean / np.linalg.norm(mean))
 
     def pooled(self, text: str) -> FloatArray:
-        """Return the mean (384,) over the tokens of a text, of whatever length."""
+        """Return the mean (384,) over the tokens of a text of any length."""
         tokens = self.tokenizer.tokens(text)
         weights, prefix = self._tensors, "embeddings."
         x = weights[prefix + "word_embeddings.weight"][tokens]

@@ -1,4 +1,4 @@
-"""The real small model for tests that need one, and owners of models that live as long as a test's block."""
+"""The real small model for tests, and model owners."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memd.settings.paths import models_dir
 from memd_client.errors import MemdError
 
 WAIT_SECONDS = 20.0
-"""How long a test waits for a state before it fails; on a busy machine processes start slowly."""
+"""How long a test waits for a state: processes start slowly on a busy machine."""
 
 
 def _cache() -> Path:
@@ -28,12 +28,12 @@ def _cache() -> Path:
 
 
 def _silent(stage: str, done: int, total: int, detail: str) -> None:
-    """Progress nobody looks at."""
+    """Ignore progress."""
 
 
 @functools.cache
 def minilm_path() -> Path:
-    """Return the minilm model, pulled by the product's own code once; skip where it can't be had."""
+    """Return the minilm model, downloaded once by memd's code; skip the test if it is unavailable."""
     pytest.importorskip("llama_cpp")
     try:
         return trio.run(pull_model, "minilm", models_dir(), _silent)
@@ -43,7 +43,7 @@ def minilm_path() -> Path:
 
 @functools.cache
 def minilm_sources() -> Path:
-    """Return the directory of minilm's two source files, kept between runs; skip where they can't be had."""
+    """Return the directory of minilm's two source files, kept between runs; skip the test if unavailable."""
     directory = _cache() / "memd-tests" / "minilm-source"
 
     async def fetch() -> None:
@@ -68,14 +68,14 @@ async def running_owner(settings: RunnerSettings | None = None) -> AsyncIterator
 
 
 async def wait_until(state: Callable[[], bool]) -> None:
-    """Return when something is true; fail where it doesn't become true."""
+    """Return when a condition is true; fail after a timeout."""
     with trio.fail_after(WAIT_SECONDS):
         while not state():  # noqa: ASYNC110 - the state is another process's
             await trio.sleep(0.005)
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process exists and is no zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -84,7 +84,7 @@ def is_running(pid: int) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the running children of a process, whichever of its threads started them; none where it is gone."""
+    """Return the running children of a process, of all its threads; empty if it is gone."""
     children: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread ended meanwhile

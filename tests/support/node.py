@@ -1,4 +1,4 @@
-"""Node and npm packages for tests, kept in the user's cache between runs; a test is skipped where they can't be had.
+"""Node and npm packages for tests, cached between runs; tests are skipped if they are unavailable.
 
     node()                                   the program `node`, 22 or newer
     installed("typescript@7.0.2")            a cached folder whose `node_modules` holds these packages
@@ -9,8 +9,8 @@
     run_node(["script.mjs"], cwd=tmp_path)   what came of a script, or of `--test file.test.js`
 
 Everything is Node's own module resolution: a script in the project says `import { Client } from "memd-client"`.
-`MEMD_TEST_CACHE` names another folder than `memd-tests` in the user's cache. Packages come from whatever registry npm
-is configured for; without one, tests say what is missing and are skipped.
+`MEMD_TEST_CACHE` replaces `memd-tests` in the user's cache. Packages come from the configured npm registry; without
+one, tests are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ NODE_CLIENT: Final = ROOT / "client" / "node"
 """Our package `memd-client`."""
 
 MSGPACK: Final = "@msgpack/msgpack@3.1.3"
-"""What it needs, as a test installs it."""
+"""Its dependency in tests."""
 
 OLDEST_NODE: Final = 22
 NODE_VERSION: Final = "26.10.0"
-"""The Node that is installed where there is none, or too old a one: that of OpenClaw in `benchmarks/peers`."""
+"""The Node installed if there is none, or an outdated one: that of OpenClaw in `benchmarks/peers`."""
 
 INSTALL_S: Final = 600.0
 RUN_S: Final = 120.0
 
 DONE: Final = "installed"
-"""The file written last, so that half an installation is begun anew."""
+"""The file written last, so that incomplete installations are repeated."""
 
 _missing: dict[str, str] = {}
-"""What npm could not get in this run, and why: it is not tried again for every test."""
+"""Packages npm could not get in this run, and why: they are not tried again for every test."""
 
 _ARCHITECTURES: Final = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
 
 @functools.cache
 def node() -> Path:
-    """Return a Node that is new enough: the one on PATH, else one of npm's packages; skip where there is none."""
+    """Return a recent Node: the one on PATH, or an npm package; skip the test without one."""
     found = shutil.which("node")
     if found is not None and _major(Path(found)) >= OLDEST_NODE:
         return Path(found)
@@ -72,7 +72,7 @@ def node() -> Path:
 
 @functools.cache
 def installed(*packages: str) -> Path:
-    """Return a folder whose `node_modules` holds these packages; skip where npm can't get them."""
+    """Return a folder with these packages in `node_modules`; skip the test if npm can't get them."""
     key = hashlib.sha256("\n".join(sorted(packages)).encode()).hexdigest()[:12]
     root = npm_cache() / f"{re.sub(r'[^a-z0-9]+', '-', packages[0].lower()).strip('-')}-{key}"
     with locked(root):
@@ -86,7 +86,7 @@ def installed(*packages: str) -> Path:
 
 
 def node_project(where: Path, packages: Sequence[str] = (), folders: Sequence[Path] = ()) -> Path:
-    """Make a folder a Node project with packages of npm and of our own, and return it."""
+    """Make a folder a Node project with packages of npm and copies of folders, and return it."""
     modules = where / "node_modules"
     modules.mkdir(parents=True, exist_ok=True)
     package_json = where / "package.json"
@@ -114,7 +114,7 @@ def run_node(
     timeout_s: float = RUN_S,
     stdin: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run Node and return what came of it."""
+    """Run Node and return the finished process."""
     return subprocess.run(
         [node(), *arguments],
         cwd=cwd,
@@ -129,7 +129,7 @@ def run_node(
 
 
 def npm_install(where: Path, packages: Sequence[str | Path]) -> None:
-    """Install packages of npm, or copies of folders, into a folder; skip where npm is missing or can't."""
+    """Install npm packages, or copies of folders, into a folder; skip the test if npm fails."""
     npm = shutil.which("npm")
     names = ", ".join(map(str, packages))
     if npm is None:
@@ -156,7 +156,7 @@ def npm_install(where: Path, packages: Sequence[str | Path]) -> None:
 
 
 def npm_cache() -> Path:
-    """Return the folder that keeps npm's packages between runs."""
+    """Return the folder that caches npm packages between runs."""
     given = os.environ.get("MEMD_TEST_CACHE")
     if given:
         return Path(given)
@@ -165,7 +165,7 @@ def npm_cache() -> Path:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Let other test runs wait while one installs into a folder."""
+    """Lock a folder during an installation, so that other test runs wait."""
     root.parent.mkdir(parents=True, exist_ok=True)
     with root.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -182,7 +182,7 @@ def _packages_in(modules: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _major(program: Path) -> int:
-    """Return the first number of a Node's version; 0 where it doesn't run."""
+    """Return the major version of a Node; 0 if it does not run."""
     try:
         said = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=30, check=False

@@ -1,13 +1,13 @@
-"""What the Node client knows of the protocol, written from the records and errors of `memd_client`.
+"""Generator of the Node client's protocol files from the records and errors of `memd_client`.
 
-Three files of `client/node/lib` are made here, so that the two clients can't drift apart:
+It writes three files of `client/node/lib`, so that both clients agree:
 
     messages.d.ts   a type for every request, reply, event and error code
-    shapes.js       the parameters of each request, what each reply has to hold, and what stands for a field that an
+    shapes.js       the parameters of each request, the fields of each reply, and values for fields that an
                     older daemon leaves out
     codes.js        every error code and its hint
 
-`python -m tests.support.node_types` writes them anew; a test fails where they are out of date.
+`python -m tests.support.node_types` writes them; a test fails if they are out of date.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PLAIN: Final = {
 }
 
 
-def made_files() -> dict[Path, str]:
-    """Return the files by path, and what has to be in them."""
+def generated_files() -> dict[Path, str]:
+    """Return the generated files by path."""
     library = NODE_CLIENT / "lib"
     return {
         library / "messages.d.ts": messages(),
@@ -66,7 +66,7 @@ def messages() -> str:
 
 
 def shapes() -> str:
-    """Return what requests take and replies hold, as JavaScript."""
+    """Return request parameters and reply fields, as JavaScript."""
     kinds = _reached(*(reply for _, reply in REQUESTS.values()), Progress, Event)
     rows = [f"  {kind.__name__}: {_shape(kind)}," for kind in kinds]
     replies = [f"  {name}: {json.dumps(reply.__name__)}," for name, (_, reply) in REQUESTS.items()]
@@ -103,7 +103,7 @@ def codes() -> str:
 
 
 def _reached(*kinds: type[Any]) -> list[type[Any]]:
-    """Return records and all that stand in their fields, each once, what is held before what holds it."""
+    """Return records and all records in their fields, each once, inner ones first."""
     found: list[type[Any]] = []
 
     def visit(kind: type[Any]) -> None:
@@ -126,7 +126,7 @@ def _held(kind: type[Any]) -> Iterator[type[Any]]:
 
 
 def _record_of(kind: type[Any], field: Field[Any]) -> type[Any] | None:
-    """Return the record a field holds, or a list of; None where it holds none."""
+    """Return the record of a field, or of a list field; None without a record."""
     known = vars(sys.modules[kind.__module__])
     for name in re.findall(r"\w+", str(field.type)):
         if name not in PLAIN and isinstance(known.get(name), type):
@@ -149,7 +149,7 @@ def _typescript(hint: str) -> str:
 
 
 def _interface(kind: type[Any], is_sent: bool) -> str:
-    """Return a record as an interface; of parameters, those with a default may be left out."""
+    """Return a record as an interface; parameters with a default are optional."""
     said = "\n".join(f" * {line.strip()}".rstrip() for line in (kind.__doc__ or "").strip().splitlines())
     rows = []
     for field in fields(kind):
@@ -167,7 +167,7 @@ def _is_needed(field: Field[Any]) -> bool:
 
 
 def _shape(kind: type[Any]) -> str:
-    """Return what a record holds, as JavaScript."""
+    """Return the fields of a record, as JavaScript."""
     needs: list[str] = []
     defaults: dict[str, Any] = {}
     holds: dict[str, tuple[str, bool]] = {}
@@ -189,5 +189,5 @@ def _shape(kind: type[Any]) -> str:
 
 
 if __name__ == "__main__":
-    for path, text in made_files().items():
+    for path, text in generated_files().items():
         path.write_text(text)

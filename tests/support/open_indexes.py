@@ -1,4 +1,4 @@
-"""Open indexes: an `IndexFile` for as long as a test takes, and a statement that outlasts it."""
+"""Open indexes for tests, and an endless statement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.indexes import EXTENSION
 
 
 async def open_index(path: Path, now_ms: int = 1, **options: Any) -> IndexFile:
-    """Open an index at a moment; the options are those of `IndexFile.open`."""
+    """Open an index at a given time; the options are those of `IndexFile.open`."""
     return await IndexFile.open(
         path, extension=EXTENSION, clock=lambda: now_ms, space_of=lambda a, b: a + b, **options
     )
@@ -28,7 +28,7 @@ def open_and_close(
     write: Callable[[Database], object] | None = None,
     **options: Any,
 ) -> tuple[IndexFile, int]:
-    """Open an index, maybe write to it, and close it; return it and how many chunks it held."""
+    """Open an index, optionally write to it, and close it; return it and its number of chunks."""
 
     async def body() -> tuple[IndexFile, int]:
         index = await open_index(path, now_ms, **options)
@@ -56,7 +56,7 @@ def run_with_index(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> 
 
 
 def endless(db: Database) -> int:
-    """Run a statement that doesn't end in any time a test has."""
+    """Run a statement that never finishes."""
     return get_int(
         db,
         "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1e12) SELECT sum(x) FROM n",

@@ -1,6 +1,6 @@
-"""OpenClaw itself in a throwaway home, with our plugin installed from a folder; skipped where npm can't get it.
+"""OpenClaw in a temporary home, with memd's plugin installed from a folder; skipped if npm can't get it.
 
-OpenClaw and its Node come from npm into the cache of `tests.support.node`, once (`benchmarks.peers.install` does it).
+npm installs OpenClaw and its Node into the cache of `tests.support.node`, once (by `benchmarks.peers.install`).
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from typing import Any, Final
 import pytest
 
 from benchmarks.peers.install import OpenClawPackage, PeerMissingError, install_openclaw
-from tests.support.homes import StateHome
 from tests.support.node import locked, npm_cache
-from tests.support.provider_dialects import Asked
-from tests.support.provider_errors import Reply
-from tests.support.provider_wire import listening
+from tests.support.provider_dialects import HttpRequest
+from tests.support.provider_errors import ProviderReply
+from tests.support.provider_wire import serve_http
+from tests.support.state_homes import StateHome
 from tests.support.tree import ROOT
 
 MODEL: Final = "scripted"
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """The model answers, and its turn is over."""
+class TextReply:
+    """The model replies with text and ends its turn."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """The model calls a tool, and is asked again with what that returned."""
+class ToolCall:
+    """The model calls a tool, and gets another request with the result."""
 
     tool: str
     arguments: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
-    """What the model was sent."""
+class ModelRequest:
+    """The request of a turn to the model."""
 
     system: str
     prompt: str
@@ -60,38 +60,38 @@ class Conversation:
     results: tuple[str, ...] = ()
 
 
-Script = Callable[[Conversation], Say | Call]
+Script = Callable[[ModelRequest], TextReply | ToolCall]
 
 
 class ModelServer:
-    """One server. `asked` holds every conversation it was sent, oldest first."""
+    """A server of a scripted model. `asked` has every request, oldest first."""
 
     def __init__(self, script: Script) -> None:
         self.closing = threading.Event()
-        self.asked: list[Conversation] = []
+        self.asked: list[ModelRequest] = []
         self.url = ""
         self._script = script
 
-    def answer(self, asked: Asked) -> tuple[Reply, None]:
-        """Return what the script makes of a request, as a stream of events."""
+    def answer(self, asked: HttpRequest) -> tuple[ProviderReply, None]:
+        """Return the scripted reply to a request, as a stream of events."""
         if not asked.path.endswith("/chat/completions"):
-            return Reply(404, b"{}", {"Content-Type": "application/json"}), None
+            return ProviderReply(404, b"{}", {"Content-Type": "application/json"}), None
         conversation = _read(json.loads(asked.body))
         self.asked.append(conversation)
         body = _stream(self._script(conversation), len(self.asked))
-        return Reply(200, body, {"Content-Type": "text/event-stream"}), None
+        return ProviderReply(200, body, {"Content-Type": "text/event-stream"}), None
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Collects what the messages of a request say."""
+    """Collects the messages of a request."""
 
     system: list[str] = field(default_factory=list)
     prompt: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
 
     def take(self, message: dict[str, Any]) -> None:
-        """Take one message in."""
+        """Add one message."""
         text = _text(message.get("content"))
         match message.get("role"):
             case "system" | "developer":
@@ -103,20 +103,20 @@ class _Reader:
 
 
 @contextmanager
-def modelling(script: Script) -> Iterator[ModelServer]:
-    """Give a server of a model that follows a script."""
+def serve_model(script: Script) -> Iterator[ModelServer]:
+    """Run a server of a scripted model inside the block."""
     server = ModelServer(script)
-    with listening(server) as url:
+    with serve_http(server) as url:
         server.url = url
         yield server
 
 
-def _read(body: dict[str, Any]) -> Conversation:
+def _read(body: dict[str, Any]) -> ModelRequest:
     reader = _Reader()
     for message in body["messages"]:
         reader.take(message)
     tools = tuple(tool["function"]["name"] for tool in body.get("tools", []))
-    return Conversation("\n".join(reader.system), "\n".join(reader.prompt), tools, tuple(reader.results))
+    return ModelRequest("\n".join(reader.system), "\n".join(reader.prompt), tools, tuple(reader.results))
 
 
 def _text(content: Any) -> str:
@@ -125,9 +125,9 @@ def _text(content: Any) -> str:
     return str(content or "")
 
 
-def _stream(act: Say | Call, number: int) -> bytes:
+def _stream(act: TextReply | ToolCall, number: int) -> bytes:
     """Return a whole reply as server-sent events."""
-    if isinstance(act, Say):
+    if isinstance(act, TextReply):
         delta: dict[str, Any] = {"role": "assistant", "content": act.text}
         reason = "stop"
     else:
@@ -158,7 +158,7 @@ PLUGIN: Final = ROOT / "client" / "openclaw-plugin"
 NODE_CLIENT: Final = ROOT / "client" / "node"
 
 RUN_S: Final = 180.0
-"""A command on a busy machine; an agent's turn takes ten seconds or so, most of them OpenClaw's start."""
+"""Timeout of a command on a busy machine."""
 
 INSTALL_S: Final = 300.0
 
@@ -175,12 +175,12 @@ for (const [workspaceDir, relativePath, originClass] of JSON.parse(process.argv[
 }
 process.exit(0);
 """
-"""Has OpenClaw's own function record who wrote files, as its file tools do."""
+"""Calls OpenClaw's own function that records the author of files, as its file tools do."""
 
 
 @functools.cache
 def openclaw() -> OpenClawPackage:
-    """Return OpenClaw and its Node; skip where npm can't get them."""
+    """Return OpenClaw and its Node; skip the test if npm can't get them."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed, which would get OpenClaw")
     cache = npm_cache()
@@ -192,7 +192,7 @@ def openclaw() -> OpenClawPackage:
 
 
 def plugin_folder(where: Path) -> Path:
-    """Return a copy of the plugin as it is after `npm install` in the checkout; skip where npm can't."""
+    """Return a copy of the plugin after `npm install`; skip the test if npm fails."""
     for source in (NODE_CLIENT, PLUGIN):
         shutil.copytree(source, where / source.name, ignore=shutil.ignore_patterns("node_modules"))
     folder = where / PLUGIN.name
@@ -208,15 +208,15 @@ def plugin_folder(where: Path) -> Path:
     return folder
 
 
-class OpenClawHome:
-    """OpenClaw on the state directory of a `StateHome`: what a user types, and what comes of it."""
+class OpenClawInstallation:
+    """OpenClaw on the state directory of a `StateHome`, used through its commands."""
 
     def __init__(self, home: StateHome) -> None:
         self.home = home
         self._package = openclaw()
 
     def run(self, *arguments: str, ok: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command, and return what came of it."""
+        """Run a command and return the finished process."""
         done = subprocess.run(
             self.command(*arguments),
             cwd=self.home.root,
@@ -231,7 +231,7 @@ class OpenClawHome:
         return done
 
     def node(self, *arguments: str | Path) -> str:
-        """Run a script by OpenClaw's Node in its surroundings, and return what it printed."""
+        """Run a script with OpenClaw's Node and environment, and return its output."""
         command = [self._package.node, *arguments]
         done = subprocess.run(
             command,
@@ -251,22 +251,22 @@ class OpenClawHome:
         return self._package.package
 
     def json(self, *arguments: str) -> Any:
-        """Run a command that answers in JSON."""
+        """Run a command and return its JSON output."""
         return json.loads(self.run(*arguments, "--json").stdout)
 
     def install(self, folder: Path) -> None:
-        """Install our plugin."""
+        """Install memd's plugin."""
         self.run("plugins", "install", str(folder), "--force", "--accept-capabilities")
 
     def turn(self, message: str, session: str = "agent:main:main", *, local: bool = True) -> str:
-        """Run one turn of an agent, and return what it said."""
+        """Run one turn of an agent and return its reply."""
         where = ["--local"] if local else []
         reply = self.json("agent", *where, "--session-key", session, "--message", message)
         payloads = (reply if local else reply["result"])["payloads"]
         return "\n".join(payload["text"] for payload in payloads)
 
     def record_origins(self, agent: str, origins: Mapping[str, str]) -> None:
-        """Have OpenClaw record who wrote files of an agent's workspace."""
+        """Let OpenClaw record the authors of files in an agent's workspace."""
         workspace = str(self.home.workspace(agent))
         rows = [(workspace, path, origin) for path, origin in origins.items()]
         script = self.home.root / "record.mjs"
@@ -279,12 +279,12 @@ class OpenClawHome:
         path.write_text(json.dumps(_merged(json.loads(path.read_text()), change)))
 
     def command(self, *arguments: str) -> list[str | Path]:
-        """Return a command line of `openclaw`."""
+        """Return an `openclaw` command line."""
         node, package = self._package
         return [node, package / "openclaw.mjs", *arguments]
 
     def environ(self) -> dict[str, str]:
-        """Return variables of its own, none of the tester's accounts among them."""
+        """Return environment variables without the tester's accounts."""
         return {
             **self.home.environ(),
             "PATH": f"{self._package.node.parent}:{os.environ['PATH']}",
@@ -296,7 +296,7 @@ class OpenClawHome:
 
 
 def settings(model_url: str) -> dict[str, Any]:
-    """Return settings with one model on loopback, and an agent that is searched by words."""
+    """Return settings with one model on loopback and an agent with keyword search."""
     model = {
         "id": MODEL,
         "name": "Scripted",
@@ -327,18 +327,18 @@ def _merged(old: Any, new: Any) -> Any:
 
 
 START_S = 120.0
-"""It takes a quarter of a minute, and several times that on a busy machine."""
+"""Timeout of the gateway's start on a busy machine."""
 
 STOP_S = 30.0
 
 CHAT_COMPLETIONS = {"gateway": {"http": {"endpoints": {"chatCompletions": {"enabled": True}}}}}
-"""Settings that let a gateway run turns over HTTP: a third of a second each, without a program's start."""
+"""Settings that let a gateway run turns over HTTP, faster than starting a program for each."""
 
 
 class OpenClawGateway:
-    """A running gateway; ended with its block."""
+    """A running gateway, stopped at the end of the block."""
 
-    def __init__(self, claw: OpenClawHome) -> None:
+    def __init__(self, claw: OpenClawInstallation) -> None:
         self._claw = claw
         self._log = claw.home.root / "gateway.log"
         with socket.socket() as probe:
@@ -373,7 +373,7 @@ class OpenClawGateway:
             print(self.log()[-4000:])
 
     def call(self, method: str, **params: Any) -> Any:
-        """Call one of its methods, and return what it answers."""
+        """Call a method of the gateway and return its result."""
         return self._claw.json("gateway", "call", method, "--params", json.dumps(params))
 
     def turn(self, message: str, agent: str = "main") -> None:
@@ -388,7 +388,7 @@ class OpenClawGateway:
             assert json.load(reply)["choices"][0]["finish_reason"] == "stop"
 
     def log(self) -> str:
-        """Return what it logged."""
+        """Return its log."""
         return self._log.read_text(errors="replace")
 
     def _wait_ready(self) -> None:

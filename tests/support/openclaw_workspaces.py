@@ -1,4 +1,4 @@
-"""Workspaces of OpenClaw agents with curated memory in every form, and what of it OpenClaw puts into a system prompt.
+"""Workspaces with curated memory in every form, and the parts that OpenClaw puts into a system prompt.
 
 `CASES` is the table of `docs/openclaw-plugin.md`; `tests/interop/test_openclaw_memory_context.py` runs every case.
 """
@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A symbolic link, to a path in the workspace or, with `outside`, in a folder beside it."""
+class SymbolicLink:
+    """A symbolic link to a path in the workspace or, with `outside`, in a folder next to it."""
 
     target: str
     outside: bool = False
@@ -23,22 +23,22 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class HardLink:
-    """A second name of a file in the folder outside."""
+    """A hard link to a file in the folder outside."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder under a file's name."""
+    """A folder with a file's name."""
 
 
-Entry = str | bytes | Link | HardLink | Folder
+Entry = str | bytes | SymbolicLink | HardLink | Folder
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One workspace."""
+class WorkspaceCase:
+    """One workspace and the files that OpenClaw loads."""
 
     name: str
     about: str
@@ -50,7 +50,7 @@ class Case:
 
     @property
     def agent(self) -> str:
-        """The agent whose workspace it is: one of its own if OpenClaw remembers how the workspace exists."""
+        """The agent of the workspace: its own if OpenClaw remembers the state of the workspace."""
         return "main" if self.root == "folder" else self.name
 
 
@@ -63,10 +63,10 @@ BOTH: Final = {"MEMORY.md": FACTS, "USER.md": USER}
 LOADED_BOTH: Final = ("USER.md", "MEMORY.md")
 
 LARGE: Final = "# Facts\n\n" + "".join(f"- Fact {number} about the harbour.\n" for number in range(12_000))
-"""Far above what OpenClaw puts of one file into a prompt (20,000 characters), and below what it reads."""
+"""More than OpenClaw puts of one file into a prompt (20,000 characters), and less than it reads."""
 
 HUGE: Final = "# Facts\n" + "- One more fact about the harbour.\n" * 70_000
-"""Above the 2 MiB that OpenClaw reads of a file."""
+"""More than the 2 MiB that OpenClaw reads of a file."""
 
 ANNOTATED: Final = (
     "# Facts\n\n- <!-- importance: 5 --> The port is 8443.\n"
@@ -75,90 +75,96 @@ ANNOTATED: Final = (
 )
 
 CASES: Final = (
-    Case("nothing", "no memory", {"AGENTS.md": AGENTS}),
-    Case("memory", "`MEMORY.md`", {"MEMORY.md": FACTS}, ("MEMORY.md",)),
-    Case("user", "`USER.md`", {"USER.md": USER}, ("USER.md",)),
-    Case("both", "`MEMORY.md` and `USER.md`", {"AGENTS.md": AGENTS, **BOTH}, LOADED_BOTH),
-    Case("lowercase", "`memory.md` alone", {"memory.md": FACTS}),
-    Case("two-cases", "`MEMORY.md` and `memory.md`", {"MEMORY.md": FACTS, "memory.md": NOTE}, ("MEMORY.md",)),
-    Case("other-cases", "`Memory.md` and `user.md`", {"Memory.md": FACTS, "user.md": USER}),
-    Case(
+    WorkspaceCase("nothing", "no memory", {"AGENTS.md": AGENTS}),
+    WorkspaceCase("memory", "`MEMORY.md`", {"MEMORY.md": FACTS}, ("MEMORY.md",)),
+    WorkspaceCase("user", "`USER.md`", {"USER.md": USER}, ("USER.md",)),
+    WorkspaceCase("both", "`MEMORY.md` and `USER.md`", {"AGENTS.md": AGENTS, **BOTH}, LOADED_BOTH),
+    WorkspaceCase("lowercase", "`memory.md` alone", {"memory.md": FACTS}),
+    WorkspaceCase(
+        "two-cases", "`MEMORY.md` and `memory.md`", {"MEMORY.md": FACTS, "memory.md": NOTE}, ("MEMORY.md",)
+    ),
+    WorkspaceCase("other-cases", "`Memory.md` and `user.md`", {"Memory.md": FACTS, "user.md": USER}),
+    WorkspaceCase(
         "profile",
         "`MEMORY.md`, and `users/<id>/USER.md` of a person who isn't signed in",
         {"MEMORY.md": FACTS, "users/grace/USER.md": USER},
         ("MEMORY.md",),
     ),
-    Case("empty", "both files, empty", {"MEMORY.md": "", "USER.md": ""}),
-    Case("large", "`MEMORY.md` of 370 kB, and `USER.md`", {**BOTH, "MEMORY.md": LARGE}, LOADED_BOTH),
-    Case("huge", "`MEMORY.md` above 2 MiB, and `USER.md`", {**BOTH, "MEMORY.md": HUGE}, ("USER.md",)),
-    Case(
+    WorkspaceCase("empty", "both files, empty", {"MEMORY.md": "", "USER.md": ""}),
+    WorkspaceCase("large", "`MEMORY.md` of 370 kB, and `USER.md`", {**BOTH, "MEMORY.md": LARGE}, LOADED_BOTH),
+    WorkspaceCase(
+        "huge", "`MEMORY.md` above 2 MiB, and `USER.md`", {**BOTH, "MEMORY.md": HUGE}, ("USER.md",)
+    ),
+    WorkspaceCase(
         "not-utf8",
         "`MEMORY.md` that is not UTF-8",
         {"MEMORY.md": b"# Facts\n\nCaf\xe9 \xff\xfe\n"},
         ("MEMORY.md",),
     ),
-    Case(
+    WorkspaceCase(
         "bom",
         "`MEMORY.md` with a byte order mark and CRLF",
         {"MEMORY.md": b"\xef\xbb\xbf# Facts\r\n\r\nThe port is 8443.\r\n"},
         ("MEMORY.md",),
     ),
-    Case(
+    WorkspaceCase(
         "annotated",
         "`MEMORY.md` with triggers, projects and importance",
         {"MEMORY.md": ANNOTATED},
         ("MEMORY.md",),
     ),
-    Case(
+    WorkspaceCase(
         "link-inside",
         "`USER.md`, and `MEMORY.md` as a link to `memory/curated.md`",
-        {**BOTH, "memory/curated.md": FACTS, "MEMORY.md": Link("memory/curated.md")},
+        {**BOTH, "memory/curated.md": FACTS, "MEMORY.md": SymbolicLink("memory/curated.md")},
         ("USER.md",),
     ),
-    Case(
+    WorkspaceCase(
         "link-no-memory",
         "`USER.md`, and `MEMORY.md` as a link to another file of the workspace",
-        {**BOTH, "drafts/facts.md": FACTS, "MEMORY.md": Link("drafts/facts.md")},
+        {**BOTH, "drafts/facts.md": FACTS, "MEMORY.md": SymbolicLink("drafts/facts.md")},
         ("USER.md",),
     ),
-    Case(
+    WorkspaceCase(
         "link-outside",
         "`USER.md`, and `MEMORY.md` as a link out of the workspace",
-        {**BOTH, "MEMORY.md": Link("MEMORY.md", outside=True)},
+        {**BOTH, "MEMORY.md": SymbolicLink("MEMORY.md", outside=True)},
         ("USER.md",),
     ),
-    Case(
+    WorkspaceCase(
         "link-broken",
         "`USER.md`, and `MEMORY.md` as a broken link",
-        {**BOTH, "MEMORY.md": Link("gone.md")},
+        {**BOTH, "MEMORY.md": SymbolicLink("gone.md")},
         ("USER.md",),
     ),
-    Case(
+    WorkspaceCase(
         "link-user",
         "`MEMORY.md`, and `USER.md` as a link to it",
-        {"MEMORY.md": FACTS, "USER.md": Link("MEMORY.md")},
+        {"MEMORY.md": FACTS, "USER.md": SymbolicLink("MEMORY.md")},
         ("MEMORY.md",),
     ),
-    Case(
+    WorkspaceCase(
         "link-dream",
         "`USER.md`, and `MEMORY.md` as a link into `memory/dreaming`",
-        {**BOTH, "memory/dreaming/deep.md": DREAM, "MEMORY.md": Link("memory/dreaming/deep.md")},
+        {**BOTH, "memory/dreaming/deep.md": DREAM, "MEMORY.md": SymbolicLink("memory/dreaming/deep.md")},
         ("USER.md",),
     ),
-    Case(
+    WorkspaceCase(
         "linked-folder",
         "`MEMORY.md`, and `memory` as a link out of the workspace",
-        {"MEMORY.md": FACTS, "memory": Link("memory", outside=True)},
+        {"MEMORY.md": FACTS, "memory": SymbolicLink("memory", outside=True)},
         ("MEMORY.md",),
     ),
-    Case(
+    WorkspaceCase(
         "hard-link",
         "`USER.md`, and `MEMORY.md` as a hard link",
         {**BOTH, "MEMORY.md": HardLink("MEMORY.md")},
         ("USER.md",),
     ),
-    Case("folder", "`USER.md`, and `MEMORY.md` as a folder", {**BOTH, "MEMORY.md": Folder()}, ("USER.md",)),
-    Case(
+    WorkspaceCase(
+        "folder", "`USER.md`, and `MEMORY.md` as a folder", {**BOTH, "MEMORY.md": Folder()}, ("USER.md",)
+    ),
+    WorkspaceCase(
         "dreams",
         "`MEMORY.md`, `DREAMS.md`, `memory/dreaming`, `memory/.dreams`",
         {
@@ -169,12 +175,18 @@ CASES: Final = (
         },
         ("MEMORY.md",),
     ),
-    Case("daily-notes", "daily notes alone", {"memory/2026-03-04.md": NOTE, "memory/2026-03-05.md": NOTE}),
-    Case("notes-and-both", "daily notes and both files", {**BOTH, "memory/2026-03-04.md": NOTE}, LOADED_BOTH),
-    Case("extra-path", "no memory, and `MEMORY.md` in a folder of `extraPaths`", {"AGENTS.md": AGENTS}),
-    Case("hung", "both files, memd's daemon hung", BOTH, LOADED_BOTH, daemon="hung"),
-    Case("down", "both files, memd's daemon not running", BOTH, LOADED_BOTH, daemon="down"),
-    Case(
+    WorkspaceCase(
+        "daily-notes", "daily notes alone", {"memory/2026-03-04.md": NOTE, "memory/2026-03-05.md": NOTE}
+    ),
+    WorkspaceCase(
+        "notes-and-both", "daily notes and both files", {**BOTH, "memory/2026-03-04.md": NOTE}, LOADED_BOTH
+    ),
+    WorkspaceCase(
+        "extra-path", "no memory, and `MEMORY.md` in a folder of `extraPaths`", {"AGENTS.md": AGENTS}
+    ),
+    WorkspaceCase("hung", "both files, memd's daemon hung", BOTH, LOADED_BOTH, daemon="hung"),
+    WorkspaceCase("down", "both files, memd's daemon not running", BOTH, LOADED_BOTH, daemon="down"),
+    WorkspaceCase(
         "poisoned",
         "both files, `MEMORY.md` recorded as untrusted",
         BOTH,
@@ -182,7 +194,7 @@ CASES: Final = (
         {"MEMORY.md": "untrusted"},
         daemon="down",
     ),
-    Case(
+    WorkspaceCase(
         "linked-workspace",
         "both files in a workspace that is a link, `MEMORY.md` recorded as the agent's, `USER.md` as untrusted",
         BOTH,
@@ -190,17 +202,17 @@ CASES: Final = (
         {"MEMORY.md": "agent", "USER.md": "untrusted"},
         root="link",
     ),
-    Case("missing-workspace", "a workspace that does not exist", {}, root="missing"),
+    WorkspaceCase("missing-workspace", "a workspace that does not exist", {}, root="missing"),
 )
 
 
 def outside_folder(workspace: Path) -> Path:
-    """Return the folder beside a workspace that links lead to."""
+    """Return the folder next to a workspace that links point to."""
     return workspace.with_name(f"{workspace.name}-outside")
 
 
-def build(case: Case, workspace: Path) -> None:
-    """Make a workspace hold what a case says, and nothing else."""
+def build(case: WorkspaceCase, workspace: Path) -> None:
+    """Replace the contents of a workspace by those of a case."""
     outside = outside_folder(workspace)
     _remove(workspace)
     _remove(outside)
@@ -219,7 +231,7 @@ def build(case: Case, workspace: Path) -> None:
 
 
 def table() -> str:
-    """Return the table of the docs: both columns are the same, since the interop test holds them equal."""
+    """Return the table for the documentation: its two columns are equal, as the interop test checks."""
     rows = [("workspace", "memory-core", "memd"), ("---", "---", "---")]
     for case in CASES:
         loaded = ", ".join(f"`{name}`" for name in case.loaded) or "–"
@@ -235,9 +247,9 @@ def _write(workspace: Path, name: str, entry: Entry, outside: Path) -> None:
             place.write_text(entry, encoding="utf-8")
         case bytes():
             place.write_bytes(entry)
-        case Link(target, outside=True):
+        case SymbolicLink(target, outside=True):
             place.symlink_to(outside / target)
-        case Link(target):
+        case SymbolicLink(target):
             place.symlink_to(workspace / target)
         case HardLink(target):
             os.link(outside / target, place)

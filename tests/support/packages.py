@@ -1,10 +1,10 @@
-"""The Python packages as they are published, and environments they are installed into, without the repository.
+"""The Python packages as published, and environments to install them into, away from the repository.
 
-    build_packages(folder)            both sdists and both wheels
-    environment(folder)               an empty virtual environment
-    Installed(folder / "bin", home)   programs of an installation, run far from the repository
+    build_packages(folder)                    both sdists and both wheels
+    environment(folder)                       an empty virtual environment
+    InstalledPrograms(folder / "bin", home)   programs of an installation, run outside of the repository
 
-Packages come from whatever index pip is configured for; tests are skipped if it can't be reached.
+Packages come from the configured pip index; tests are skipped if it can't be reached.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OFFLINE: Final = re.compile(
     r"NewConnectionError|ConnectTimeout|NameResolution|Failed to fetch|dns error|timed out"
 )
 FOREIGN: Final = ("PYTHON", "VIRTUAL_ENV", "XDG_", "OPENCLAW_", "MEMD_", "PIPX_", "UV_TOOL")
-"""Beginnings of variables that would lead an installation elsewhere."""
+"""Prefixes of variables that would redirect an installation."""
 
 
 def build_packages(where: Path, kind: str | None = None, source: Path = ROOT) -> Path:
@@ -85,12 +85,12 @@ def install(
 
 
 def clean_environ() -> dict[str, str]:
-    """Return this process's variables without those that lead an installation elsewhere."""
+    """Return this process's variables without those that redirect an installation."""
     return {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
 
 
-class Installed:
-    """An installation with a home of its own."""
+class InstalledPrograms:
+    """An installation with its own home directory."""
 
     def __init__(self, programs: Path, home: Path, run_dir: Path, tools: Sequence[Path] = ()) -> None:
         self.programs = programs
@@ -105,7 +105,7 @@ class Installed:
         }
 
     def run(self, *command: str | Path, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-        """Run a program of the installation; it has to end with this code unless that is None."""
+        """Run a program of the installation and check its exit code, unless `code` is None."""
         ran = subprocess.run(
             list(map(str, command)),
             cwd=self.home,
@@ -124,17 +124,17 @@ class Installed:
         return self.run(self.programs / "memctl", *arguments, code=code)
 
     def json(self, *arguments: str) -> Any:
-        """Run memctl and return what it said in JSON."""
+        """Run memctl and return its JSON output."""
         return json.loads(self.memctl(*arguments, "--json").stdout)
 
     def paste(self, message: str) -> str:
-        """Run the command that a message names in backticks, as a shell does; return it."""
+        """Run the command in backticks of a message, as a shell does; return it."""
         [command] = re.findall("`([^`]+)`", message)
         install(["/bin/sh", "-c", command], self.environ)
         return str(command)
 
     def stop(self) -> None:
-        """End its daemon, if one runs."""
+        """Stop its daemon, if one is running."""
         self.environ["MEMD_AUTOSTART"] = "0"
         ran = self.memctl("status", "--json", code=None)
         if ran.returncode == 0:
@@ -143,11 +143,11 @@ class Installed:
 
 
 @contextmanager
-def installed(programs: Path, home: Path, tools: Sequence[Path] = ()) -> Iterator[Installed]:
-    """Yield an installation; its daemon is ended afterwards."""
+def installation(programs: Path, home: Path, tools: Sequence[Path] = ()) -> Iterator[InstalledPrograms]:
+    """Yield an installation; its daemon is stopped afterwards."""
     home.mkdir(exist_ok=True)
     with short_directory() as run_dir:
-        made = Installed(programs, home, run_dir, tools)
+        made = InstalledPrograms(programs, home, run_dir, tools)
         try:
             yield made
         finally:

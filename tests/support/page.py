@@ -1,4 +1,4 @@
-"""A page server in a thread, and peers that visit it: a browser by hand, and another user of the machine."""
+"""A page server in a thread, and HTTP clients of it: a browser's requests, and another user's process."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from memd.page.access import Address, PageLimits
 from memd.page.server import PageServer
 from memd.rpc.server import serve
 from memd_client import Client
-from tests.support.sockets import PATIENCE_S, ServerThread, wait_until
+from tests.support.sockets import STATE_TIMEOUT_S, ServerThread, wait_until
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What was answered; names of headers in small letters."""
+class BrowserReply:
+    """A response; header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,7 +41,7 @@ class Reply:
 
 
 class Visitor:
-    """One browser."""
+    """Sends the requests of one browser."""
 
     def __init__(self, url: str) -> None:
         place = urlsplit(url)
@@ -64,19 +64,19 @@ class Visitor:
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str | None] | None = None,
-    ) -> Reply:
-        """Make one request on a connection of its own and return the answer."""
+    ) -> BrowserReply:
+        """Send a request on a new connection and return the response."""
         connection = self._begin(method, path, body, headers)
         try:
             response = connection.getresponse()
             told = {name.lower(): value for name, value in response.getheaders()}
-            return Reply(response.status, told, response.read())
+            return BrowserReply(response.status, told, response.read())
         finally:
             connection.close()
 
     def call(
         self, request: str, params: Any = None, headers: Mapping[str, str | None] | None = None
-    ) -> Reply:
+    ) -> BrowserReply:
         """Make a request to the daemon as the page's script does."""
         own = {"Origin": f"http://{self.host}", "Content-Type": "application/json", "X-Memd": "1"}
         return self.ask(
@@ -85,7 +85,7 @@ class Visitor:
 
     @contextlib.contextmanager
     def events(self) -> Iterator[EventLines]:
-        """Give the event stream inside the block."""
+        """Yield the event stream inside the block."""
         connection = self._begin("GET", "/api/events", None, None)
         response = connection.getresponse()
         try:
@@ -96,17 +96,17 @@ class Visitor:
             connection.close()
 
     def raw(self, data: bytes) -> bytes:
-        """Send bytes as they are, and return everything that comes until the end."""
+        """Send raw bytes, and return everything received until the end."""
         with self.connected() as sock:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 sock.sendall(data)
-            with contextlib.suppress(OSError):  # who is turned away may be cut off already
+            with contextlib.suppress(OSError):  # a refused client may be disconnected already
                 sock.shutdown(socket.SHUT_WR)
             return read_all(sock)
 
     def connected(self) -> socket.socket:
         """Return a connection to the page's port."""
-        return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
+        return socket.create_connection(("127.0.0.1", self.port), STATE_TIMEOUT_S)
 
     def _begin(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str | None] | None
@@ -116,7 +116,7 @@ class Visitor:
         if body is not None:
             sent["Content-Length"] = str(len(body))
         sent.update(headers or {})
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=STATE_TIMEOUT_S)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in sent.items():
             if value is not None:
@@ -141,7 +141,7 @@ class EventLines:
         return block
 
     def next_event(self, kind: str) -> Any:
-        """Return the next event of a kind; others are passed over."""
+        """Return the next event of a kind, skipping others."""
         while True:
             block = self.next_block()
             assert block, "the stream has ended"
@@ -150,7 +150,7 @@ class EventLines:
 
 
 def read_all(sock: socket.socket) -> bytes:
-    """Return everything a connection says until it is closed."""
+    """Return everything received until the connection is closed."""
     said = bytearray()
     while True:
         try:
@@ -163,10 +163,10 @@ def read_all(sock: socket.socket) -> bytes:
     return bytes(said)
 
 
-NOBODY = 65_534
+OTHER_USER_ID = 65_534
 
-TALK = 'exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 9; printf "%s" "$2" >&3; cat <&3'
-"""What the stranger runs: a shell is there for everybody, an interpreter in somebody's home is not."""
+SEND_OVER_TCP = 'exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 9; printf "%s" "$2" >&3; cat <&3'
+"""Command of the other user: every user can run a shell, but not an interpreter in a home directory."""
 
 
 def can_be_another_user() -> bool:
@@ -175,13 +175,13 @@ def can_be_another_user() -> bool:
 
 
 def ask_as_another_user(port: int, request: bytes) -> bytes:
-    """Return what another user's process is answered."""
+    """Return the response to another user's process."""
     shell = shutil.which("bash")
     assert shell is not None
     said = subprocess.run(
-        [shell, "-c", TALK, "talk", str(port), request.decode()],
-        user=NOBODY,
-        group=NOBODY,
+        [shell, "-c", SEND_OVER_TCP, "talk", str(port), request.decode()],
+        user=OTHER_USER_ID,
+        group=OTHER_USER_ID,
         cwd="/",
         env={},
         capture_output=True,
@@ -193,7 +193,7 @@ def ask_as_another_user(port: int, request: bytes) -> bytes:
 
 
 class PageThread(ServerThread):
-    """A server that shows the page as well."""
+    """A server that also serves the page."""
 
     def __init__(
         self,
@@ -223,11 +223,11 @@ class PageThread(ServerThread):
             return client.show(agent).url
 
     def visitor(self, agent: str | None = None) -> Visitor:
-        """Return somebody who has opened the page."""
+        """Return a visitor who has opened the page."""
         return Visitor(self.link(agent)).enter()
 
     def pass_time(self, seconds: float) -> None:
-        """Let so many seconds pass at once, when everything that could be done was."""
+        """Move the clock forward once all tasks are waiting."""
         passed = threading.Event()
 
         async def jump() -> None:
@@ -237,8 +237,8 @@ class PageThread(ServerThread):
             passed.set()
 
         self._token.run_sync_soon(trio.lowlevel.spawn_system_task, jump)
-        assert passed.wait(PATIENCE_S)
+        assert passed.wait(STATE_TIMEOUT_S)
 
     def wait_closed(self) -> None:
-        """Wait until nobody can connect any more."""
+        """Wait until the page accepts no connections."""
         wait_until(lambda: "closed" in repr(self.page))

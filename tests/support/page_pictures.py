@@ -1,7 +1,7 @@
-"""Pictures of the page over the sample memory, as docs/page.md shows them; `scripts/page_pictures` takes them.
+"""Pictures of the page for docs/page.md, of the sample memory; `scripts/page_pictures` takes them.
 
-The clock of the page and the times of the files are fixed, so that a picture differs only if the program does. What a
-picture shows as text is written into its file: a test tells by it whether the page still looks like that.
+The page's clock and the file times are fixed, so that pictures differ only if the program does. The text in a picture
+is stored in its file, so that a test can compare it with the page.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Final, NamedTuple
 from memd.sample import copy_sample
 from memd_client.messages import StatusReply
 from tests.support.chromium import Browser, Page
-from tests.support.chromium_page import opened, search_for
+from tests.support.chromium_page import open_page, search_for
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
 from tests.support.models import minilm_path
+from tests.support.state_homes import StateHome
 from tests.support.tree import DOCS
 
 FOLDER: Final = DOCS / "page"
 SAMPLE: Final = Path("/tmp/memd-sample")
-"""Where the sample is while the pictures of the documentation are taken; Health shows it."""
+"""Folder of the sample in the pictures; Health shows it."""
 
 WIDTH, HEIGHT = 1280, 860
 QUERY: Final = "how many calls a minute may an API key make"
@@ -36,7 +36,7 @@ NOW_MS: Final = int(datetime(2026, 6, 29, 17, 30, tzinfo=UTC).timestamp() * 1000
 """The day of the sample's last note."""
 
 LIMITS: Final = "memory_budget_mb = 512\nmodel_memory_mb = 1000\n"
-"""Budgets that don't depend on the machine's memory."""
+"""Budgets independent of the machine's RAM."""
 
 FACTS: Final = """# Facts
 
@@ -46,9 +46,9 @@ FACTS: Final = """# Facts
 """  # noqa: E501
 
 MEASURED: Final = re.compile(r"\d[\d.,]*\s(?:ms|s|min|h|B|kB|MB|GB)\b|\d\.\d\d+|(?<=published )\d+")
-"""What a run of the program measures or computes: durations, sizes, scores, how often the index changed."""
+"""Measured values: durations, sizes, scores, and the number of index changes."""
 
-IN_SIGHT: Final = """
+VISIBLE_TEXT: Final = """
 (() => {
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const seen = [];
@@ -62,19 +62,19 @@ IN_SIGHT: Final = """
     return seen.join(" ");
 })()
 """
-"""The text that the window shows."""
+"""Script that returns the visible text."""
 
 READ: Final = """
 document.querySelector('.note .excerpt') && [...document.querySelectorAll('.note')].every((note) =>
     note.getBoundingClientRect().top > innerHeight || note.querySelector('.excerpt'))
 """
-"""Whether the first lines of all notes in the window are there."""
+"""Script that returns whether the first lines of all visible notes are loaded."""
 
 KEYWORD: Final = b"Description"
 
 
 class SampleHome(StateHome):
-    """The sample memory under a path of our choice, with facts of its own."""
+    """The sample memory in a given folder, with its own facts."""
 
     def __init__(self, root: Path) -> None:
         self.root = self.state = root
@@ -91,7 +91,7 @@ class SampleHome(StateHome):
 
 
 class Picture(NamedTuple):
-    """One picture: its name, its colours, and what is done before it is taken."""
+    """One picture: its name, its color scheme, and the steps before it is taken."""
 
     name: str
     is_dark: bool
@@ -144,7 +144,7 @@ def take_pictures(browser: Browser, sample: Path, folder: Path) -> None:
     with SampleHome(sample) as home, DaemonProcess(home) as daemon:
         daemon.wait_for(_is_ready)
         for picture in PICTURES:
-            with opened(
+            with open_page(
                 browser, daemon, dark=picture.is_dark, width=WIDTH, height=HEIGHT, at_ms=NOW_MS
             ) as page:
                 picture.prepare(page)
@@ -154,20 +154,20 @@ def take_pictures(browser: Browser, sample: Path, folder: Path) -> None:
 
 
 def _is_ready(status: StatusReply) -> bool:
-    """Tell whether all notes are read and embedded."""
+    """Return whether all notes are indexed and embedded."""
     return len(status.agents) == 2 and all(
         agent.vectors > 0 and agent.chunks_pending + agent.files_pending == 0 for agent in status.agents
     )
 
 
 def shown_text(page: Page, sample: Path) -> str:
-    """Return the text in the window, without what differs between two runs of one program."""
-    text = str(page.run(IN_SIGHT)).replace(str(sample), str(SAMPLE))
+    """Return the visible text without values that differ between runs."""
+    text = str(page.run(VISIBLE_TEXT)).replace(str(sample), str(SAMPLE))
     return MEASURED.sub("#", " ".join(text.split()))
 
 
 def _described(png: bytes, text: str) -> bytes:
-    """Return a picture with a text in it (a tEXt chunk before its end; what is not Latin-1 is escaped)."""
+    """Return a picture with a text stored in it (a tEXt chunk before its end; escaped beyond Latin-1)."""
     data = KEYWORD + b"\0" + text.encode("latin-1", "backslashreplace")
     checksum = struct.pack(">I", zlib.crc32(b"tEXt" + data))
     end = png.index(b"IEND") - 4
@@ -175,7 +175,7 @@ def _described(png: bytes, text: str) -> bytes:
 
 
 def description_of(png: bytes) -> str:
-    """Return the text in a picture."""
+    """Return the text stored in a picture."""
     at = png.index(b"tEXt" + KEYWORD + b"\0")
     (size,) = struct.unpack(">I", png[at - 4 : at])
     return png[at + 4 : at + 4 + size].partition(b"\0")[2].decode("latin-1")

@@ -1,4 +1,4 @@
-"""Programs that tests run: the examples of pages, programs that print lines, and commands on a terminal."""
+"""Programs that tests run: examples in the documentation, programs that print lines, and terminal commands."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from typing import Final
 from tests.support.daemon import DaemonProcess
 from tests.support.tree import ROOT
 
-PATIENCE_S: Final = 30.0
-"""How long a program may take for what is expected of it."""
+PROGRAM_TIMEOUT_S: Final = 30.0
+"""Timeout of a program's expected output."""
 
 PAUSE_S: Final = 0.2
-"""How long to wait for a line before its cause is repeated."""
+"""Pause before a cause is repeated."""
 
 
 class RunningProgram:
-    """A program that runs."""
+    """A running program."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -39,17 +39,17 @@ class RunningProgram:
         self._output = process.stdout
 
     def line_after(self, cause: Callable[[], None]) -> str:
-        """Return the first line it prints; what brings it about is repeated, as the program may not listen yet."""
-        until = time.monotonic() + PATIENCE_S
+        """Return the first line printed after `cause`, which is repeated, as the program may not be ready."""
+        until = time.monotonic() + PROGRAM_TIMEOUT_S
         while not select.select([self._output], [], [], PAUSE_S)[0]:
             assert time.monotonic() < until, "the program printed nothing"
             cause()
         return self._output.readline()
 
     def ended_by(self, number: signal.Signals) -> str:
-        """Send a signal, wait until the program ended well, and return the rest of what it printed."""
+        """Send a signal, wait until the program exits with 0, and return the rest of its output."""
         self._process.send_signal(number)
-        rest, _ = self._process.communicate(timeout=PATIENCE_S)
+        rest, _ = self._process.communicate(timeout=PROGRAM_TIMEOUT_S)
         assert self._process.returncode == 0
         return rest
 
@@ -75,11 +75,11 @@ PAGES: Final = (
 BLOCK: Final = re.compile(r"^[ ]*```(\w+)\n(.*?)^[ ]*```$", re.DOTALL | re.MULTILINE)
 
 FOREIGN: Final = ("mcp_servers",)
-"""What blocks of other programs' settings hold."""
+"""Words in settings of other programs."""
 
 
 def examples(language: str) -> Iterator[tuple[Path, str]]:
-    """Yield the page and the text of every example in a language, other programs' settings left out."""
+    """Yield page and text of every example in a language, except other programs' settings."""
     for page in PAGES:
         for found in BLOCK.finditer(page.read_text("utf-8")):
             if found[1] == language and not any(word in found[2] for word in FOREIGN):
@@ -87,19 +87,19 @@ def examples(language: str) -> Iterator[tuple[Path, str]]:
 
 
 def programs(page: Path, language: str) -> dict[str, str]:
-    """Return the programs of a page by name; the blocks without a name are pieces that run in none."""
+    """Return the programs on a page by name; blocks without a name are fragments."""
     blocks = re.findall(
         rf"```{language}\n(?:#|//) example: (\w+)\n(.*?)```", page.read_text("utf-8"), re.DOTALL
     )
     return dict(blocks)
 
 
-SEEN_S = 20.0
-"""How long something may take to be seen on a busy machine; it usually takes a second."""
+OUTPUT_TIMEOUT_S = 20.0
+"""Timeout for output on a terminal."""
 
 
 class Terminal:
-    """`memctl` on a terminal of its own; a context manager."""
+    """`memctl` on a terminal; a context manager."""
 
     def __init__(self, daemon: DaemonProcess, *arguments: str) -> None:
         self._environ = {**os.environ, **daemon.home.environ(), "TERM": "xterm", "NO_COLOR": "1"}
@@ -109,7 +109,7 @@ class Terminal:
     def __enter__(self) -> Terminal:
         self._pid, self._screen = pty.fork()
         if self._pid == 0:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a run in the background of a shell has it ignored
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # background processes of a shell ignore it
             code = "from memd.cli.main import main; main()"
             os.execve(sys.executable, [sys.executable, "-c", code, *self._arguments], self._environ)
         fcntl.ioctl(self._screen, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
@@ -128,16 +128,16 @@ class Terminal:
         os.write(self._screen, key)
 
     def wait_for(self, wanted: str) -> None:
-        """Wait until something new on the terminal has these words; what came before is forgotten."""
+        """Wait until new output contains a text; earlier output is discarded."""
         self.text = ""
-        until = time.monotonic() + SEEN_S
+        until = time.monotonic() + OUTPUT_TIMEOUT_S
         while wanted not in self.text:
             assert time.monotonic() < until, f"{wanted!r} did not come: {self.text[-2000:]!r}"
             self._read()
 
     def wait_end(self) -> int:
         """Read to the end and return the exit code."""
-        until = time.monotonic() + SEEN_S
+        until = time.monotonic() + OUTPUT_TIMEOUT_S
         with contextlib.suppress(OSError):
             while self._read():
                 assert time.monotonic() < until, f"it did not end: {self.text[-2000:]!r}"
@@ -145,7 +145,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
     def _read(self) -> bool:
-        """Read what is there within a second; return whether more may come."""
+        """Read output for up to a second; return whether more may follow."""
         if select.select([self._screen], [], [], 1.0)[0]:
             data = os.read(self._screen, 65536)
             self.text += data.decode(errors="replace")

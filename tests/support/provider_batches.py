@@ -1,4 +1,4 @@
-"""The batch APIs of OpenAI, Voyage and Google: files up and down, or everything inside the calls."""
+"""Fake batch APIs of OpenAI, Voyage and Google: with uploaded files, or with everything in the requests."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, Final, Literal
 from tests.support.provider_dialects import (
     FIELDS,
     MODEL_AND_INPUT,
-    Asked,
     Check,
-    Wanted,
-    WrongError,
+    EmbeddingRequest,
+    HttpRequest,
+    InvalidRequestError,
     check_fields,
     is_text,
     one_of,
     read_gemini_text,
 )
-from tests.support.provider_errors import DialectName, Reply, json_reply, refusal
+from tests.support.provider_errors import DialectName, ProviderReply, json_reply, refusal
 from tests.support.provider_faults import Rows
-from tests.support.provider_jobs import ENDED, BatchDesk, Job
+from tests.support.provider_jobs import ENDED, FakeBatchApi, ProviderJob
 
 CREATED: Final = 1_790_000_000
 MAX_TEXTS: Final[dict[str, int]] = {"openai": 50_000, "voyage": 100_000, "gemini": 50_000}
@@ -31,26 +31,26 @@ MAX_FILE_BYTES: Final = 200_000_000
 MAX_INLINE_BYTES: Final = 20_000_000
 
 
-class FileBatchDesk(BatchDesk):
-    """OpenAI's and Voyage's way: a file of lines goes up, one or two come down."""
+class FakeFileBatchApi(FakeBatchApi):
+    """The batch API of OpenAI and Voyage: one uploaded file of lines, one or two result files."""
 
     def __init__(
         self,
         dialect: Literal["openai", "voyage"],
-        rows: Callable[[Wanted], Rows],
+        rows: Callable[[EmbeddingRequest], Rows],
         models: set[str],
         texts_embedded: Counter[str],
     ) -> None:
         super().__init__(rows, models, texts_embedded)
         self._dialect: Literal["openai", "voyage"] = dialect
 
-    def _answer(self, asked: Asked) -> Reply | None:
+    def _answer(self, asked: HttpRequest) -> ProviderReply | None:
         parts = asked.path.split("/")[2:]  # after /v1
         match asked.method, parts:
             case "POST", ["files"]:
                 return self._upload(asked)
             case "GET", ["files", file_id, "content"]:
-                return Reply(200, self._file(file_id), {"Content-Type": "application/octet-stream"})
+                return ProviderReply(200, self._file(file_id), {"Content-Type": "application/octet-stream"})
             case "DELETE", ["files", file_id]:
                 self._file(file_id)
                 del self.files[file_id]
@@ -65,23 +65,23 @@ class FileBatchDesk(BatchDesk):
 
     def _file(self, file_id: str) -> bytes:
         if file_id not in self.files:
-            raise WrongError("path", file_id)
+            raise InvalidRequestError("path", file_id)
         return self.files[file_id]
 
-    def _upload(self, asked: Asked) -> Reply:
-        """Take a file in: a form with `purpose` and the file itself."""
+    def _upload(self, asked: HttpRequest) -> ProviderReply:
+        """Store an uploaded file: a form with `purpose` and the file."""
         fields = form_fields(asked)
         if set(fields) != {"purpose", "file"} or fields["purpose"][1] != b"batch":
-            raise WrongError("field", f"form: {sorted(fields)}")
+            raise InvalidRequestError("field", f"form: {sorted(fields)}")
         name, data = fields["file"]
         if not name.endswith(".jsonl") or not data or len(data) > MAX_FILE_BYTES:
-            raise WrongError("field", "file")
+            raise InvalidRequestError("field", "file")
         file_id = f"file-{next(self._file_numbers):06d}"
         self.files[file_id] = data
         facts = {"bytes": len(data), "created_at": CREATED, "filename": name, "purpose": "batch"}
         return json_reply({"id": file_id, "object": "file", "status": "processed", **facts})
 
-    def _create(self, body: Any) -> Job:
+    def _create(self, body: Any) -> ProviderJob:
         """Start a job over a file."""
         voyage = self._dialect == "voyage"
         needed: dict[str, Check] = {
@@ -97,14 +97,14 @@ class FileBatchDesk(BatchDesk):
             check_fields(shared, {"model": is_text}, FIELDS["voyage"], "request_params.")
         lines = [self._line(line, shared) for line in self._file(body["input_file_id"]).splitlines()]
         if len({key for key, _ in lines}) < len(lines):
-            raise WrongError("field", "custom_id is doubled")
+            raise InvalidRequestError("field", "custom_id is doubled")
         if sum(len(wanted.texts) for _, wanted in lines) > MAX_TEXTS[self._dialect]:
-            raise WrongError("count", str(MAX_TEXTS[self._dialect]))
+            raise InvalidRequestError("count", str(MAX_TEXTS[self._dialect]))
         return self._add(
             "batch_", lines, input_file_id=body["input_file_id"], window=body["completion_window"]
         )
 
-    def _line(self, line: bytes, shared: dict[str, Any]) -> tuple[str, Wanted]:
+    def _line(self, line: bytes, shared: dict[str, Any]) -> tuple[str, EmbeddingRequest]:
         """Return the key and the request of a line."""
         value = json.loads(line)
         needed: dict[str, Check] = {"custom_id": is_text, "body": lambda body: isinstance(body, dict)}
@@ -116,8 +116,8 @@ class FileBatchDesk(BatchDesk):
             body["input"] = [body["input"]]
         check_fields(body, MODEL_AND_INPUT, FIELDS[self._dialect], "line.body.")
         if body["model"] not in self._models:
-            raise WrongError("model", body["model"])
-        return value["custom_id"], Wanted(
+            raise InvalidRequestError("model", body["model"])
+        return value["custom_id"], EmbeddingRequest(
             body["input"],
             body["model"],
             body.get("input_type") or "",
@@ -125,15 +125,15 @@ class FileBatchDesk(BatchDesk):
             body.get("encoding_format") == "base64",
         )
 
-    def _cancel(self, job_id: str) -> Job:
+    def _cancel(self, job_id: str) -> ProviderJob:
         job = self._look_only(job_id)
         if job.state in ENDED:
-            raise WrongError("field", f"cannot cancel a batch with status {job.state}")
+            raise InvalidRequestError("field", f"cannot cancel a batch with status {job.state}")
         job.state = "cancelling"
         return job
 
-    def _ended(self, job: Job) -> None:
-        """Write the two files of results; one that would be empty isn't there."""
+    def _ended(self, job: ProviderJob) -> None:
+        """Write the two result files; empty ones are missing."""
         good: list[dict[str, Any]] = []
         bad: list[dict[str, Any]] = []
         for number, (key, body, wanted) in enumerate(self._results(self._dialect, job)):
@@ -154,8 +154,8 @@ class FileBatchDesk(BatchDesk):
                 self.files[file_id] = "".join(json.dumps(line) + "\n" for line in lines).encode()
         job.facts["failed"] = len(bad)
 
-    def _shown(self, job: Job) -> dict[str, Any]:
-        """Return a job as the provider shows it."""
+    def _shown(self, job: ProviderJob) -> dict[str, Any]:
+        """Return a job in the provider's format."""
         failed = int(job.facts.get("failed", 0))
         errors = {"object": "list", "data": [{"code": "invalid_json_line", "message": "refused", "line": 1}]}
         return {
@@ -179,8 +179,8 @@ class FileBatchDesk(BatchDesk):
         }
 
 
-class GeminiBatchDesk(BatchDesk):
-    """Google's way: requests inside the call, results inside the operation."""
+class FakeGeminiBatchApi(FakeBatchApi):
+    """Google's batch API: inline requests, and results in the operation."""
 
     STATES: Final[dict[str, str]] = {
         "validating": "PENDING",
@@ -188,7 +188,7 @@ class GeminiBatchDesk(BatchDesk):
         "finalizing": "RUNNING",
     }
 
-    def _answer(self, asked: Asked) -> Reply | None:
+    def _answer(self, asked: HttpRequest) -> ProviderReply | None:
         rest = asked.path.removeprefix("/v1beta/")
         if asked.method == "POST" and rest.endswith(":asyncBatchEmbedContent"):
             return json_reply(self._shown(self._create(asked, rest)))
@@ -204,12 +204,12 @@ class GeminiBatchDesk(BatchDesk):
             return json_reply({})
         return json_reply(self._shown(self._look(rest))) if asked.method == "GET" else None
 
-    def _create(self, asked: Asked, rest: str) -> Job:
+    def _create(self, asked: HttpRequest, rest: str) -> ProviderJob:
         model = rest.removeprefix("models/").removesuffix(":asyncBatchEmbedContent")
         if model not in self._models:
-            raise WrongError("model", model)
+            raise InvalidRequestError("model", model)
         if len(asked.body) > MAX_INLINE_BYTES:
-            raise WrongError("tokens", "")
+            raise InvalidRequestError("tokens", "")
         body = asked.json()
         check_fields(body, {"batch": lambda value: isinstance(value, dict)}, {})
         allowed: dict[str, Check] = {"model": one_of(f"models/{model}"), "priority": is_text}
@@ -232,7 +232,7 @@ class GeminiBatchDesk(BatchDesk):
             lines.append((item.get("metadata", {}).get("key", ""), wanted))
         return self._add("batches/", lines, model=model, name=body["batch"]["displayName"])
 
-    def _shown(self, job: Job) -> dict[str, Any]:
+    def _shown(self, job: ProviderJob) -> dict[str, Any]:
         """Return a job as a long-running operation."""
         ended = job.state in ENDED
         state = "SUCCEEDED" if job.state == "completed" else job.state.upper()
@@ -267,18 +267,18 @@ def _has_key(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"key"} and is_text(value["key"])
 
 
-def _inlined(key: str, body: dict[str, Any] | None, wanted: Wanted) -> dict[str, Any]:
+def _inlined(key: str, body: dict[str, Any] | None, wanted: EmbeddingRequest) -> dict[str, Any]:
     """Return one result inside an operation."""
     if body is None:
         return {"metadata": {"key": key}, "error": {"code": 3, "message": f"refused: {wanted.texts[0]}"}}
     return {"metadata": {"key": key}, "response": body}
 
 
-def form_fields(asked: Asked) -> dict[str, tuple[str, bytes]]:
+def form_fields(asked: HttpRequest) -> dict[str, tuple[str, bytes]]:
     """Return the fields of a form as name -> (file name, content)."""
     kind = asked.headers.get("content-type", "")
     if not kind.startswith("multipart/form-data"):
-        raise WrongError("field", "Content-Type")
+        raise InvalidRequestError("field", "Content-Type")
     parser = email.parser.BytesParser(policy=email.policy.HTTP)
     whole = parser.parsebytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + asked.body)
     found: dict[str, tuple[str, bytes]] = {}
@@ -286,15 +286,18 @@ def form_fields(asked: Asked) -> dict[str, tuple[str, bytes]]:
         name = part.get_param("name", header="content-disposition")
         content = part.get_payload(decode=True)
         if not isinstance(name, str) or not isinstance(content, bytes):
-            raise WrongError("field", "form")
+            raise InvalidRequestError("field", "form")
         found[name] = (part.get_filename() or "", content)
     return found
 
 
-def desk_of(
-    dialect: DialectName, rows: Callable[[Wanted], Rows], models: set[str], texts_embedded: Counter[str]
-) -> BatchDesk | None:
-    """Return the batch API of a provider, None where it has none; see `BatchDesk`."""
+def make_batch_api(
+    dialect: DialectName,
+    rows: Callable[[EmbeddingRequest], Rows],
+    models: set[str],
+    texts_embedded: Counter[str],
+) -> FakeBatchApi | None:
+    """Return the batch API of a provider, None without one; see `FakeBatchApi`."""
     if dialect == "openai" or dialect == "voyage":
-        return FileBatchDesk(dialect, rows, models, texts_embedded)
-    return GeminiBatchDesk(rows, models, texts_embedded) if dialect == "gemini" else None
+        return FakeFileBatchApi(dialect, rows, models, texts_embedded)
+    return FakeGeminiBatchApi(rows, models, texts_embedded) if dialect == "gemini" else None

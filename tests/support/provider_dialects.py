@@ -1,7 +1,7 @@
-"""How each provider wants to be asked for embeddings, field by field, and how it answers.
+"""Embedding requests and responses of each provider, field by field.
 
-Facts of the providers' documentation; what is wrong in a request is raised as `WrongError` and becomes the
-provider's own kind of error.
+From the providers' documentation. An invalid request raises `InvalidRequestError`, which becomes the provider's own
+kind of error.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.support.provider_errors import DialectName, Why
+from tests.support.provider_errors import DialectName, ErrorReason
 from tests.support.provider_faults import Rows
 from tests.support.provider_vectors import token_count
 
 GO_DURATION = re.compile(r"-?\d+(\.\d+)?(ns|us|ms|s|m|h)")
 
 
-class WrongError(Exception):
-    """A request is not what the provider documents."""
+class InvalidRequestError(Exception):
+    """A request differs from the provider's documentation."""
 
-    def __init__(self, why: Why, detail: str) -> None:
+    def __init__(self, why: ErrorReason, detail: str) -> None:
         super().__init__(f"{why}: {detail}")
         self.why = why
         self.detail = detail
 
 
 @dataclass(frozen=True)
-class Facts:
-    """A provider in numbers: its model, its vectors' length, and what one request may hold."""
+class ProviderFacts:
+    """A provider's default model, its dimensions, and the limits of one request."""
 
     prefix: str
     model: str
@@ -45,22 +45,24 @@ class Facts:
     asks_key: bool = True
 
 
-FACTS: Final[dict[DialectName, Facts]] = {
-    "openai": Facts("/v1", "text-embedding-3-small", 1536, 2048, 300_000, 8192),
-    "gemini": Facts("/v1beta", "gemini-embedding-001", 3072, 100, 10**9, 2048, cuts_long_texts=True),
-    "voyage": Facts("/v1", "voyage-4-large", 1024, 1000, 120_000, 32_000, cuts_long_texts=True),
-    "mistral": Facts("/v1", "mistral-embed", 1024, 512, 16_384, 8192),
-    "ollama": Facts("", "nomic-embed-text", 768, 10**9, 10**9, 2048, cuts_long_texts=True, asks_key=False),
-    "compatible": Facts("/v1", "acme-embed", 512, 2048, 300_000, 8192),
+PROVIDER_FACTS: Final[dict[DialectName, ProviderFacts]] = {
+    "openai": ProviderFacts("/v1", "text-embedding-3-small", 1536, 2048, 300_000, 8192),
+    "gemini": ProviderFacts("/v1beta", "gemini-embedding-001", 3072, 100, 10**9, 2048, cuts_long_texts=True),
+    "voyage": ProviderFacts("/v1", "voyage-4-large", 1024, 1000, 120_000, 32_000, cuts_long_texts=True),
+    "mistral": ProviderFacts("/v1", "mistral-embed", 1024, 512, 16_384, 8192),
+    "ollama": ProviderFacts(
+        "", "nomic-embed-text", 768, 10**9, 10**9, 2048, cuts_long_texts=True, asks_key=False
+    ),
+    "compatible": ProviderFacts("/v1", "acme-embed", 512, 2048, 300_000, 8192),
 }
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a request asks for.
+class EmbeddingRequest:
+    """An embedding request.
 
-    `kind` is what it calls its texts: empty where it doesn't say. `cuts` says whether long texts are to be cut short
-    rather than refused; None for what the provider does unasked.
+    `kind` is the requested input type, "" if missing. `cuts` is whether long texts are to be truncated rather than
+    refused; None for the provider's default.
     """
 
     texts: list[str]
@@ -73,8 +75,8 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request as it came. Header names are lower case."""
+class HttpRequest:
+    """A raw HTTP request. Header names are in lower case."""
 
     method: str
     path: str
@@ -85,45 +87,45 @@ class Asked:
     def json(self) -> Any:
         """Return the body as JSON."""
         if self.headers.get("content-type", "").split(";")[0] != "application/json":
-            raise WrongError("field", "Content-Type")
+            raise InvalidRequestError("field", "Content-Type")
         try:
             return json.loads(self.body)
         except ValueError as error:
-            raise WrongError("field", "body") from error
+            raise InvalidRequestError("field", "body") from error
 
 
 Check = Callable[[Any], bool]
 
 
 def one_of(*values: object) -> Check:
-    """Return a check for one of some values."""
+    """Return a check for one of several values."""
     return lambda value: value in values
 
 
 def is_count(value: Any) -> bool:
-    """Return whether a value is a positive whole number."""
+    """Return whether a value is a positive integer."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def is_text(value: Any) -> bool:
-    """Return whether a value is a text that UTF-8 can carry."""
+    """Return whether a value is a string valid in UTF-8."""
     if not isinstance(value, str):
         return False
     return not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def is_texts(value: Any) -> bool:
-    """Return whether a value is a list of texts, at least one."""
+    """Return whether a value is a non-empty list of strings."""
     return isinstance(value, list) and bool(value) and all(is_text(text) for text in value)
 
 
 def is_flag(value: Any) -> bool:
-    """Return whether a value is true or false."""
+    """Return whether a value is a boolean."""
     return isinstance(value, bool)
 
 
 def is_keep_alive(value: Any) -> bool:
-    """Return whether Ollama takes it: seconds as a number, or a duration with a unit; a bare "-1" it doesn't."""
+    """Return whether Ollama accepts it: seconds as a number, or a duration with a unit; not "-1"."""
     if isinstance(value, str):
         return GO_DURATION.fullmatch(value) is not None
     return isinstance(value, int) and not isinstance(value, bool)
@@ -158,47 +160,47 @@ FIELDS: Final[dict[DialectName, dict[str, Check]]] = {
         "user": is_text,
     },
 }
-"""Fields a request may have beside model and input."""
+"""Optional fields of a request, besides model and input."""
 
 
 def check_fields(
     value: Any, needed: Mapping[str, Check], allowed: Mapping[str, Check], where: str = ""
 ) -> None:
-    """Raise what is wrong with an object."""
+    """Raise if an object's fields are invalid."""
     if not isinstance(value, dict):
-        raise WrongError("field", where or "body")
+        raise InvalidRequestError("field", where or "body")
     for name in needed:
         if name not in value:
-            raise WrongError("field", f"{where}{name} (missing)")
+            raise InvalidRequestError("field", f"{where}{name} (missing)")
     for name, content in value.items():
         check = needed.get(name) or allowed.get(name)
         if check is None or not check(content):
-            raise WrongError("field", f"{where}{name}")
+            raise InvalidRequestError("field", f"{where}{name}")
 
 
-def check_key(dialect: DialectName, asked: Asked, key: str | None) -> None:
-    """Raise what is wrong with the key; it belongs in its header and nowhere else."""
+def check_key(dialect: DialectName, asked: HttpRequest, key: str | None) -> None:
+    """Raise if the key is wrong or outside of its header."""
     if key is None:
         return
     name = "x-goog-api-key" if dialect == "gemini" else "authorization"
     found = asked.headers.get(name)
     if not found:
-        raise WrongError("no_key", name)
+        raise InvalidRequestError("no_key", name)
     if found != (key if dialect == "gemini" else f"Bearer {key}"):
-        raise WrongError("bad_key", found.removeprefix("Bearer "))
+        raise InvalidRequestError("bad_key", found.removeprefix("Bearer "))
     if key in asked.path + asked.query or key.encode() in asked.body:
-        raise WrongError("field", "key outside of its header")
+        raise InvalidRequestError("field", "key outside of its header")
 
 
-def read_embeddings(dialect: DialectName, asked: Asked) -> Wanted:
-    """Return what a request for embeddings asks for."""
+def read_embeddings(dialect: DialectName, asked: HttpRequest) -> EmbeddingRequest:
+    """Return the embedding request in an HTTP request."""
     if asked.method != "POST":
-        raise WrongError("path", asked.method)
+        raise InvalidRequestError("path", asked.method)
     body = asked.json()
     if dialect == "gemini":
         return _read_gemini(asked.path, body)
     check_fields(body, MODEL_AND_INPUT, FIELDS[dialect])
-    return Wanted(
+    return EmbeddingRequest(
         texts=body["input"],
         model=body["model"],
         kind=body.get("input_type") or "",
@@ -208,20 +210,20 @@ def read_embeddings(dialect: DialectName, asked: Asked) -> Wanted:
     )
 
 
-def _read_gemini(path: str, body: Any) -> Wanted:
-    """Return what one of Google's two ways to ask is about."""
+def _read_gemini(path: str, body: Any) -> EmbeddingRequest:
+    """Return the embedding request in either of Google's two formats."""
     model, _, verb = path.removeprefix("/v1beta/models/").rpartition(":")
     if verb == "embedContent":
         return read_gemini_text(body, model, single=True)
     check_fields(body, {"requests": lambda value: isinstance(value, list) and bool(value)}, {})
     parts = [read_gemini_text(request, model, where="requests.") for request in body["requests"]]
     if len({(part.kind, part.dims) for part in parts}) > 1:
-        raise WrongError("field", "requests differ in taskType or outputDimensionality")
-    return Wanted([part.texts[0] for part in parts], model, parts[0].kind, parts[0].dims)
+        raise InvalidRequestError("field", "requests differ in taskType or outputDimensionality")
+    return EmbeddingRequest([part.texts[0] for part in parts], model, parts[0].kind, parts[0].dims)
 
 
-def read_gemini_text(request: Any, model: str, *, where: str = "", single: bool = False) -> Wanted:
-    """Return what one EmbedContentRequest asks for."""
+def read_gemini_text(request: Any, model: str, *, where: str = "", single: bool = False) -> EmbeddingRequest:
+    """Return the embedding request in one EmbedContentRequest."""
     kinds = ("RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT", "SEMANTIC_SIMILARITY")
     allowed: dict[str, Check] = {
         "model": one_of(f"models/{model}"),
@@ -239,30 +241,30 @@ def read_gemini_text(request: Any, model: str, *, where: str = "", single: bool 
     )
     check_fields(content["parts"][0], {"text": is_text}, {}, f"{where}parts.")
     kind, dims = request.get("taskType", ""), request.get("outputDimensionality")
-    return Wanted([content["parts"][0]["text"]], model, kind, dims, single=single)
+    return EmbeddingRequest([content["parts"][0]["text"]], model, kind, dims, single=single)
 
 
-def check_size(dialect: DialectName, wanted: Wanted) -> int:
-    """Return how many tokens a request has."""
-    facts = FACTS[dialect]
+def check_size(dialect: DialectName, wanted: EmbeddingRequest) -> int:
+    """Return the number of tokens of a request, or raise if it exceeds a limit."""
+    facts = PROVIDER_FACTS[dialect]
     if len(wanted.texts) > facts.max_texts:
-        raise WrongError("count", str(facts.max_texts))
+        raise InvalidRequestError("count", str(facts.max_texts))
     cuts = facts.cuts_long_texts if wanted.cuts is None else wanted.cuts
     for text in wanted.texts:
         if not text.strip() and dialect != "ollama":
-            raise WrongError("text", "an empty text")
+            raise InvalidRequestError("text", "an empty text")
         if not cuts and token_count(text) > facts.max_text_tokens:
-            raise WrongError("text", text)
+            raise InvalidRequestError("text", text)
     tokens = sum(min(token_count(text), facts.max_text_tokens) for text in wanted.texts)
     if tokens > facts.max_tokens:
-        raise WrongError("tokens", str(tokens))
+        raise InvalidRequestError("tokens", str(tokens))
     return tokens
 
 
 def render(
-    dialect: DialectName, wanted: Wanted, rows: Rows, positions: Sequence[int], tokens: int
+    dialect: DialectName, wanted: EmbeddingRequest, rows: Rows, positions: Sequence[int], tokens: int
 ) -> dict[str, Any]:
-    """Return a reply with vectors as the provider writes it."""
+    """Return a response with vectors in the provider's format."""
     if dialect == "gemini":
         values = [{"values": row} for row in rows]
         return {"embedding": values[0]} if wanted.single else {"embeddings": values}

@@ -1,4 +1,4 @@
-"""What providers say when something is wrong: status, headers and body in each one's own shape."""
+"""Error responses of providers: status, headers and body of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 DialectName = Literal["openai", "gemini", "voyage", "mistral", "ollama", "compatible"]
 
-Why = Literal[
+ErrorReason = Literal[
     "no_key",
     "bad_key",
     "forbidden",
@@ -24,9 +24,9 @@ Why = Literal[
     "tokens",
     "path",
 ]
-"""What can be wrong. `text`: one text is refused; `field`: the request itself is; `count`, `tokens`: it is too big."""
+"""Reasons of errors. `text`: one text is refused; `field`: invalid request; `count`, `tokens`: too large."""
 
-STATUS: dict[Why, int] = {
+STATUS: dict[ErrorReason, int] = {
     "no_key": 401,
     "bad_key": 401,
     "forbidden": 403,
@@ -44,23 +44,25 @@ STATUS: dict[Why, int] = {
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What goes back: a status, headers beside the usual ones, and a body."""
+class ProviderReply:
+    """A response: status, additional headers, and body."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> ProviderReply:
     """Return a reply of JSON."""
-    return Reply(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
+    return ProviderReply(
+        status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})}
+    )
 
 
 def refusal(
-    dialect: DialectName, why: Why, detail: str = "", retry_after: float | str | None = None
-) -> Reply:
-    """Return an error as the provider words it."""
+    dialect: DialectName, why: ErrorReason, detail: str = "", retry_after: float | str | None = None
+) -> ProviderReply:
+    """Return an error in the provider's words."""
     headers: dict[str, str] = {}
     if retry_after is not None and dialect != "gemini":
         headers["Retry-After"] = retry_after if isinstance(retry_after, str) else f"{retry_after:g}"
@@ -73,11 +75,11 @@ def refusal(
     if dialect == "ollama":
         return _ollama(why, detail, headers)
     if why == "bad_key" and dialect == "openai":
-        detail = f"{detail[:8]}***"  # the others that speak so, proxies among them, repeat the whole of it
+        detail = f"{detail[:8]}***"  # other servers with this interface, such as proxies, repeat all of it
     return json_reply({"error": _openai(why, detail)}, STATUS[why], headers)
 
 
-def _openai(why: Why, detail: str) -> dict[str, Any]:
+def _openai(why: ErrorReason, detail: str) -> dict[str, Any]:
     message, kind, code = {
         "no_key": ("You didn't provide an API key.", "invalid_request_error", None),
         "bad_key": (
@@ -124,7 +126,7 @@ def _openai(why: Why, detail: str) -> dict[str, Any]:
     return {"message": message, "type": kind, "param": None, "code": code}
 
 
-_GEMINI: dict[Why, tuple[int, str, str]] = {
+_GEMINI: dict[ErrorReason, tuple[int, str, str]] = {
     "no_key": (403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers."),
     "bad_key": (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
     "forbidden": (
@@ -153,7 +155,7 @@ _GEMINI: dict[Why, tuple[int, str, str]] = {
 }
 
 
-def _gemini(why: Why, detail: str, retry_after: float | str | None) -> Reply:
+def _gemini(why: ErrorReason, detail: str, retry_after: float | str | None) -> ProviderReply:
     status, name, message = _GEMINI[why]
     details: list[dict[str, Any]] = []
     if why == "bad_key":
@@ -173,10 +175,10 @@ def _gemini(why: Why, detail: str, retry_after: float | str | None) -> Reply:
     return json_reply({"error": error | ({"details": details} if details else {})}, status)
 
 
-_VOYAGE_STATUS: dict[Why, int] = {"model": 400, "quota": 402}
+_VOYAGE_STATUS: dict[ErrorReason, int] = {"model": 400, "quota": 402}
 
 
-def _voyage(why: Why, detail: str) -> str:
+def _voyage(why: ErrorReason, detail: str) -> str:
     return {
         "no_key": "You must provide an API key.",
         "bad_key": "Provided API key is invalid.",
@@ -195,7 +197,7 @@ def _voyage(why: Why, detail: str) -> str:
     }[why]
 
 
-_MISTRAL: dict[Why, tuple[int, str, str, str]] = {
+_MISTRAL: dict[ErrorReason, tuple[int, str, str, str]] = {
     "rate": (429, "Requests rate limit exceeded", "rate_limited", "1300"),
     "quota": (402, "Your account has no active payment method.", "payment_required", "1400"),
     "model": (400, "Invalid model: {}", "invalid_model", "1500"),
@@ -212,7 +214,7 @@ _MISTRAL: dict[Why, tuple[int, str, str, str]] = {
 }
 
 
-def _mistral(why: Why, detail: str, headers: dict[str, str]) -> Reply:
+def _mistral(why: ErrorReason, detail: str, headers: dict[str, str]) -> ProviderReply:
     if why in ("no_key", "bad_key"):
         return json_reply({"detail": "Unauthorized"}, 401, headers)
     if why == "forbidden":
@@ -227,11 +229,11 @@ def _mistral(why: Why, detail: str, headers: dict[str, str]) -> Reply:
     return json_reply(error, status, headers)
 
 
-def _ollama(why: Why, detail: str, headers: dict[str, str]) -> Reply:
-    if why == "forbidden":  # a foreign origin is turned away without a word
-        return Reply(403, b"")
+def _ollama(why: ErrorReason, detail: str, headers: dict[str, str]) -> ProviderReply:
+    if why == "forbidden":  # a foreign origin is refused without a message
+        return ProviderReply(403, b"")
     if why == "path":
-        return Reply(404, b"404 page not found", {"Content-Type": "text/plain"})
+        return ProviderReply(404, b"404 page not found", {"Content-Type": "text/plain"})
     message = {
         "no_key": "unauthorized",
         "bad_key": "unauthorized",

@@ -1,4 +1,4 @@
-"""What can go wrong with a provider, and how its replies are spoiled."""
+"""Faults of providers, and their effect on responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from tests.support.provider_errors import Why
+from tests.support.provider_errors import ErrorReason
 
 StatusFault = Literal[
     "unauthorized",
@@ -30,7 +30,7 @@ STATUS_FAULTS: Final[tuple[StatusFault, ...]] = get_args(StatusFault)
 WIRE_FAULTS: Final[tuple[WireFault, ...]] = get_args(WireFault)
 VECTOR_FAULTS: Final[tuple[VectorFault, ...]] = get_args(VectorFault)
 
-WHY: Final[dict[str, Why]] = {
+REASON_OF_FAULT: Final[dict[str, ErrorReason]] = {
     "unauthorized": "bad_key",
     "forbidden": "forbidden",
     "model_missing": "model",
@@ -40,18 +40,18 @@ WHY: Final[dict[str, Why]] = {
     "overloaded": "busy",
     "text_refused": "text",
 }
-"""What a fault with a status is in the provider's own words."""
+"""The provider's reason of each fault with a status."""
 
 Rows = list[list[float | None]]
 
 
 @dataclass(eq=False)
 class Fault:
-    """Something that goes wrong from now on.
+    """A fault of a provider.
 
-    `times` is how many requests it meets, None for all. With a `marker` it meets only requests with a text that holds
-    it, with `from_texts` only those of at least so many texts. `retry_after` is the pause the provider names: seconds,
-    or the header as it is. `released` lets requests go that hang; it is set when the fault is taken away.
+    `times` is how many requests it affects, None for all. With a `marker` it affects only requests with a text that
+    contains it, with `from_texts` only those of at least so many texts. `retry_after` is the pause in the response:
+    seconds, or the raw header. `released` ends hanging requests; it is set when the fault is removed.
     """
 
     kind: FaultKind
@@ -63,7 +63,7 @@ class Fault:
     released: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def meets(self, texts: Sequence[str]) -> bool:
-        """Return whether a request with these texts is met, and count it; called with the server's lock held."""
+        """Return whether requests with these texts are affected, and count them; called with the server's lock held."""
         if self.released.is_set() or (self.times is not None and self.met >= self.times):
             return False
         if len(texts) < self.from_texts:
@@ -74,8 +74,8 @@ class Fault:
         return True
 
 
-def spoiled(kind: FaultKind | None, rows: Rows, positions: list[int]) -> tuple[Rows, list[int]]:
-    """Return vectors and the positions they claim, with a fault in them."""
+def apply_fault(kind: FaultKind | None, rows: Rows, positions: list[int]) -> tuple[Rows, list[int]]:
+    """Return vectors and their indexes with a fault applied."""
     size = len(rows[0]) if rows else 0
     if kind == "too_few":
         return rows[:-1], positions[:-1]

@@ -1,4 +1,4 @@
-"""How a provider's replies reach the wire, and how they don't: the HTTP side of `provider_server`."""
+"""HTTP side of `provider_server`: responses, and faults while sending them."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from tests.support.provider_dialects import Asked
-from tests.support.provider_errors import Reply
+from tests.support.provider_dialects import HttpRequest
+from tests.support.provider_errors import ProviderReply
 from tests.support.provider_faults import Fault
 
 GIANT_BYTES = 80 * 1_048_576
-"""A body longer than anyone should take in."""
+"""A body larger than any client may accept."""
 
 DRIP_S = 0.02
-"""Pause between two bytes of a reply that drips: no read ever waits long, and the reply never ends."""
+"""Pause between the bytes of a dripping response: no read waits long, but the response never ends."""
 
 HTML = b"<!DOCTYPE html><html><body><h1>Welcome to the guest network</h1></body></html>"
 
 
-class Answering(Protocol):
-    """Who answers."""
+class ReplySource(Protocol):
+    """Returns responses to requests."""
 
     closing: threading.Event
 
-    def answer(self, asked: Asked) -> tuple[Reply, Fault | None]:
-        """Return a reply, and what goes wrong while it is sent."""
+    def answer(self, asked: HttpRequest) -> tuple[ProviderReply, Fault | None]:
+        """Return a response, and the fault while it is sent."""
 
 
 class _Server(ThreadingHTTPServer):
-    """Threads are waited for at the end; the connections they serve are closed before."""
+    """Joins its threads at the end, after closing their connections."""
 
     daemon_threads = False
     request_queue_size = 128
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: ReplySource) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answering = answering
         self.connections: set[socket.socket] = set()
         self.lock = threading.Lock()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients go in the middle, and replies break on purpose."""
+        """Ignore errors: clients disconnect early, and responses break on purpose."""
 
     def hang_up(self) -> None:
-        """Close every connection, so that no thread waits for the next request."""
+        """Close every connection, so that no thread waits for another request."""
         with self.lock:
             for connection in self.connections:
                 with suppress(OSError):
@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
             length = int(self.headers.get("Content-Length") or 0)
             parts = urlsplit(self.path)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            asked = Asked(self.command, parts.path, parts.query, headers, self.rfile.read(length))
+            asked = HttpRequest(self.command, parts.path, parts.query, headers, self.rfile.read(length))
             self._send(*self.server.answering.answer(asked))
 
     def do_GET(self) -> None:
@@ -94,10 +94,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def log_message(self, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
-    def _send(self, reply: Reply, fault: Fault | None) -> None:
-        """Send a reply, or what a fault makes of it."""
+    def _send(self, reply: ProviderReply, fault: Fault | None) -> None:
+        """Send a response, with a fault applied."""
         body, kind = reply.body, fault.kind if fault is not None else None
         if self.server.answering.closing.is_set():
             self.close_connection = True
@@ -117,13 +117,13 @@ class _Handler(BaseHTTPRequestHandler):
             if kind == "truncated":
                 body = body[: len(body) // 2]
             elif kind == "html":
-                reply, body = Reply(200, HTML, {"Content-Type": "text/html"}), HTML
+                reply, body = ProviderReply(200, HTML, {"Content-Type": "text/html"}), HTML
             elif kind == "empty":
                 body = b"{}"
             self._head(reply, len(body))
             self.wfile.write(body)
 
-    def _head(self, reply: Reply, length: int | None) -> None:
+    def _head(self, reply: ProviderReply, length: int | None) -> None:
         """Send status and headers."""
         self.send_response(reply.status)
         for name, value in reply.headers.items():
@@ -135,15 +135,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _drip(self, body: bytes, fault: Fault) -> None:
-        """Send a byte now and then until the fault is taken away; then hang up in the middle."""
+        """Send single bytes until the fault is removed, then close the connection."""
         self.close_connection = True
         for number in range(1_000_000):
             self.wfile.write(body[number : number + 1] or b" ")
             if fault.released.wait(DRIP_S) or self.server.answering.closing.is_set():
                 return
 
-    def _giant(self, reply: Reply) -> None:
-        """Send a body that goes on and on, piece by piece."""
+    def _giant(self, reply: ProviderReply) -> None:
+        """Send an endless body in parts."""
         self._head(reply, None)
         piece = b"0.1, " * 200_000
         for _ in range(0, GIANT_BYTES, len(piece)):
@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _reset(self) -> None:
-        """Break the connection so that the client sees a reset, not an end."""
+        """Reset the connection."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         with self.server.lock:
             self.server.connections.discard(self.connection)
@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def listening(answering: Answering) -> Iterator[str]:
+def serve_http(answering: ReplySource) -> Iterator[str]:
     """Listen inside the block and yield the address, `http://127.0.0.1:<port>`."""
     http = _Server(answering)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})

@@ -48,10 +48,10 @@ from memd_client.messages import (
 
 
 class FakeAgent:
-    """One agent's memory. A search's query says what happens:
+    """A fake agent. The query of a search determines its behaviour:
 
-    `wait` waits until it is cancelled; `crash` raises TypeError; `big N` answers N bytes of snippet; `pair`
-    waits until another `pair` is there too; anything else is answered with itself.
+    `wait` waits until cancelled; `crash` raises TypeError; `big N` returns N bytes of snippet; `pair` waits for another
+    `pair`; any other query is returned as the hit.
     """
 
     def __init__(self, agent_id: str) -> None:
@@ -71,7 +71,7 @@ class FakeAgent:
         self.asked: SearchParams | None = None
 
     async def search(self, params: SearchParams) -> SearchReply:
-        """Do what the query says."""
+        """Act as the query requests."""
         self.searches += 1
         self.asked = params
         if self.failure is not None:
@@ -116,24 +116,24 @@ class FakeAgent:
         await self._paired.wait()
 
     async def get(self, params: GetParams) -> GetReply:
-        """Refuse what isn't MEMORY.md."""
+        """Refuse all paths except MEMORY.md."""
         if params.path != "MEMORY.md":
             raise PathRefusedError(f"not memory: {params.path}")
         return GetReply(self.agent_id, params.path, "one\n", params.from_line, 1, 1)
 
     async def files(self, params: FilesParams) -> FilesReply:
-        """List one."""
+        """Return one file."""
         await trio.lowlevel.checkpoint()
         return FilesReply(self.agent_id, [FileRow("MEMORY.md", "memory", 0, 4, 1, self.agent_id)], 1)
 
     async def curated_entries(self, params: CuratedEntriesParams) -> CuratedEntriesReply:
-        """List one."""
+        """Return one entry."""
         await trio.lowlevel.checkpoint()
         entry = CuratedEntry("MEMORY.md", 1, 1, self.agent_id, 8, ["tea"], [], 0)
         return CuratedEntriesReply(self.agent_id, [entry])
 
     async def index(self, force: bool, progress: ProgressSink) -> IndexedAgent:
-        """Report progress from the loop and from a thread, as the real one may."""
+        """Report progress from the loop and from a thread, as a real agent may."""
         progress("text", 1, 2, "a.md")
         await trio.to_thread.run_sync(progress, "vectors", 2, 2, "")
         if self.failure is not None:
@@ -141,37 +141,37 @@ class FakeAgent:
         return IndexedAgent(self.agent_id, 2, 4, 2, 0, 4 if force else 0, 0, 1.0)
 
     async def reset(self, vectors: bool, progress: ProgressSink) -> IndexedAgent:
-        """Do as `index` does; embed everything anew where the vectors go."""
+        """Act as `index` does; report all vectors as embedded if they are dropped."""
         return await self.index(vectors, progress)
 
     async def vacuum(self) -> VacuumedAgent:
-        """Say that half of it was too much."""
+        """Report that half of the index was free."""
         await trio.lowlevel.checkpoint()
         if self.failure is not None:
             raise self.failure
         return VacuumedAgent(self.agent_id, 8192, 4096, 1, 0.1)
 
     async def keep_vector(self, text: str, model: str, vector: bytes) -> bool:
-        """Keep none."""
+        """Store no vector."""
         await trio.lowlevel.checkpoint()
         return False
 
     async def embed(self, params: EmbedParams) -> EmbedReply:
-        """Answer zeros."""
+        """Return zero vectors."""
         return EmbedReply("fake", "fake", len(params.texts), 2, bytes(8 * len(params.texts)))
 
     def session_started(self, session_key: str) -> bool:
-        """Ask for a sync unless the key is `known`."""
+        """Request a sync unless the key is `known`."""
         if self.failure is not None:
             raise self.failure
         return session_key != "known"
 
     def compaction_done(self) -> bool:
-        """Ask for a sync."""
+        """Request a sync."""
         return True
 
     async def status(self, deep: bool) -> AgentStatus:
-        """Answer a row, fail, or hang."""
+        """Return a status, fail, or hang."""
         if self.hang_status:
             await trio.sleep_forever()
         if self.failure is not None:
@@ -199,8 +199,8 @@ class FakeAgent:
         )
 
 
-class Statuses:
-    """Models, downloads or accounts with fixed statuses."""
+class FakeStatusSource:
+    """Models, downloads or accounts with given statuses."""
 
     tokens_today, daily_budget = 400, 1000
 
@@ -246,9 +246,11 @@ class FakeRegistry:
         self.state_dir = Path("/state")
         self.config_path = Path("/state/openclaw.json")
         self.agents = {"main": self.main, "other": self.other}
-        self.models = Statuses(RunnerStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0, None))
-        self.downloads = Statuses(DownloadStatus("hf:a/b/c.gguf", "failed", "download", 1, 2, "no route"))
-        self.accounts = Statuses(AccountStatus("openai", "ok", 3, 400))
+        self.models = FakeStatusSource(RunnerStatus("minilm", "/m.gguf", "ready", 7, 100, 0, 0, None))
+        self.downloads = FakeStatusSource(
+            DownloadStatus("hf:a/b/c.gguf", "failed", "download", 1, 2, "no route")
+        )
+        self.accounts = FakeStatusSource(AccountStatus("openai", "ok", 3, 400))
         self.library = FakeLibrary()
 
     def agent(self, agent_id: str | None) -> FakeAgent:
@@ -265,5 +267,5 @@ class FakeRegistry:
         return []
 
     def memory_status(self) -> MemoryStatus:
-        """Return figures that differ."""
+        """Return distinct figures."""
         return MemoryStatus(1, 2, 3, 4, 5, 6, 7)

@@ -1,4 +1,4 @@
-"""A whole memory over a loopback provider, in process: real files, real index, real HTTP; time moves as told."""
+"""An agent with a loopback provider in this process: real files, index and HTTP, and a clock that tests move."""
 
 from __future__ import annotations
 
@@ -25,37 +25,39 @@ from memd.index.connection import IndexFile
 from memd.settings.agents import load_home
 from memd.settings.schema import DaemonSettings, MemorySearch
 from memd_client.messages import SearchParams, SearchReply
-from tests.support.homes import StateHome
 from tests.support.indexes import EXTENSION
 from tests.support.provider_server import ProviderServer
-from tests.support.remotes import MovableClock, endpoint_of, provider_over
+from tests.support.remote_fixture import MovableClock, endpoint_of, provider_over
+from tests.support.state_homes import StateHome
 
-HURRY = 50
-"""Pauses between tries are so many times shorter than the provider's own; tests of those pauses are elsewhere."""
+PAUSE_DIVISOR = 50
+"""How many times shorter pauses between attempts are than the provider's own."""
 
 
 @dataclass(frozen=True)
-class Waits:
-    """How long a provider is waited for: for a question's vector by a search, for a question, for a batch."""
+class SearchTimeouts:
+    """Timeouts of a provider: a query's vector in a search, a query, and a batch."""
 
     search_ms: int
     question_s: float
     batch: Timeouts
 
 
-USUAL = Waits(2_000, 20.0, Timeouts(connect_s=10.0, read_s=20.0, write_s=20.0, total_s=20.0))
-SHORT = Waits(1_000, 2.5, Timeouts(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=1.5))
-"""For providers that don't answer at all: the waits are spent to their end."""
+NORMAL_TIMEOUTS = SearchTimeouts(
+    2_000, 20.0, Timeouts(connect_s=10.0, read_s=20.0, write_s=20.0, total_s=20.0)
+)
+SHORT_TIMEOUTS = SearchTimeouts(1_000, 2.5, Timeouts(connect_s=5.0, read_s=1.0, write_s=5.0, total_s=1.5))
+"""Timeouts for providers that never answer: tests wait for all of them."""
 
-PATIENT_S = 30.0
-"""How long a state is waited for before a test fails."""
+STATE_TIMEOUT_S = 30.0
+"""How long a test waits for a state before it fails."""
 
 DOCUMENT_KIND = {"gemini": "RETRIEVAL_DOCUMENT", "voyage": "document"}
-"""What a document is called by providers that tell documents from questions."""
+"""The input type of documents, in the providers that distinguish them from queries."""
 
 
 class NarrowHttp(Http):
-    """Takes bodies of 1 MiB at most, so that one too big takes milliseconds and not seconds."""
+    """Limits bodies to 1 MiB, so that too large ones are fast."""
 
     async def send(self, request: ApiRequest, timeouts: Timeouts, *, max_bytes: int = MAX_BYTES) -> HttpReply:
         """Return the reply to a request; see `Http`."""
@@ -63,10 +65,15 @@ class NarrowHttp(Http):
 
 
 class LoopbackChooser:
-    """Makes the provider of one server, whatever the settings say."""
+    """Returns the provider of one server for any settings."""
 
     def __init__(
-        self, server: ProviderServer, http: Http, accounts: Accounts, clock: MovableClock, waits: Waits
+        self,
+        server: ProviderServer,
+        http: Http,
+        accounts: Accounts,
+        clock: MovableClock,
+        waits: SearchTimeouts,
     ) -> None:
         self._server = server
         self._http = http
@@ -103,11 +110,11 @@ class LoopbackChooser:
 
 
 async def _hurried(seconds: float) -> None:
-    await trio.sleep(seconds / HURRY)
+    await trio.sleep(seconds / PAUSE_DIVISOR)
 
 
 class RemoteMemory:
-    """One agent's memory and the provider it uses."""
+    """One agent and its provider."""
 
     def __init__(
         self, registry: AgentRegistry, home: StateHome, server: ProviderServer, clock: MovableClock
@@ -125,17 +132,17 @@ class RemoteMemory:
         return self.agent.opened.index_file
 
     async def search(self, query: str, deadline_ms: int | None = None) -> SearchReply:
-        """Ask, and make sure that an answer comes."""
-        with trio.fail_after(PATIENT_S):
+        """Search, and check that a reply arrives."""
+        with trio.fail_after(STATE_TIMEOUT_S):
             return await self.agent.search(SearchParams(query=query, deadline_ms=deadline_ms))
 
     async def index(self, *, force: bool = False) -> None:
-        """Bring text and vectors up to date, as far as the provider lets."""
-        with trio.fail_after(PATIENT_S):
+        """Bring text and vectors up to date, as far as the provider works."""
+        with trio.fail_after(STATE_TIMEOUT_S):
             await self.agent.index(force, lambda stage, done, total, path: None)
 
     async def check_stored(self) -> int:
-        """Fail where a vector is stored that the provider would not give; return how many there are."""
+        """Fail if a stored vector differs from the provider's; return the number of vectors."""
         kind = DOCUMENT_KIND.get(self.server.dialect, "")
         rows = await self.index_file.read(
             lambda db: db.execute(
@@ -159,9 +166,9 @@ class RemoteMemory:
 
 @asynccontextmanager
 async def remote_memory(
-    home: StateHome, server: ProviderServer, waits: Waits = USUAL
+    home: StateHome, server: ProviderServer, waits: SearchTimeouts = NORMAL_TIMEOUTS
 ) -> AsyncIterator[RemoteMemory]:
-    """Run a memory inside the block."""
+    """Run an agent inside the block."""
     clock, http = MovableClock(), NarrowHttp()
     accounts = Accounts(home.state / "memory" / "accounts.json", clock, 0)
     models, downloads = ModelOwner(RunnerSettings()), Downloads()

@@ -1,7 +1,7 @@
-"""Sets of questions with known answers: a folder of notes, what is asked of them, and where the answer stands.
+"""Retrieval sets: notes, and queries with the locations of their answers.
 
-A set is a folder with `workspace/` (Markdown as an agent keeps it) and `queries.jsonl`, one question a line:
-`{"id", "query", "group", "relevant": [{"path", "line"}]}`; `relevant` is empty where memory holds no answer.
+A set is a folder with `workspace/` (an agent's notes) and `queries.jsonl`, one query per line:
+`{"id", "query", "group", "relevant": [{"path", "line"}]}`; `relevant` is empty for queries without an answer.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 from memd_client import Client
 from memd_client.messages import SearchReply
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 
 SETS = Path(__file__).resolve().parents[1] / "retrieval"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question of a set; `relevant` are (path, line), lines counted from 1."""
+class RetrievalQuery:
+    """One query of a set; `relevant` are (path, line), lines counted from 1."""
 
     id: str
     query: str
@@ -32,8 +32,8 @@ class Asked:
     relevant: tuple[tuple[str, int], ...]
 
 
-def load_set(name: str) -> list[Asked]:
-    """Return the questions of a set, having made sure that their answers exist."""
+def load_queries(name: str) -> list[RetrievalQuery]:
+    """Return the queries of a set, after checking that their answers exist."""
     folder = SETS / name
     asked = []
     for text in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines():
@@ -42,13 +42,13 @@ def load_set(name: str) -> list[Asked]:
         for path, line in relevant:
             lines = (folder / "workspace" / path).read_text(encoding="utf-8").split("\n")
             assert lines[line - 1].strip(), f"{row['id']}: {path}:{line} is blank"
-        asked.append(Asked(row["id"], row["query"], row["group"], relevant))
+        asked.append(RetrievalQuery(row["id"], row["query"], row["group"], relevant))
     assert len({each.id for each in asked}) == len(asked)
     return asked
 
 
 @contextmanager
-def serving(name: str, search: Mapping[str, Any]) -> Iterator[Client]:
+def serve_set(name: str, search: Mapping[str, Any]) -> Iterator[Client]:
     """Run a daemon over a set's notes, indexed, and yield a client."""
     with StateHome() as home:
         shutil.copytree(SETS / name / "workspace", home.workspace())
@@ -58,8 +58,8 @@ def serving(name: str, search: Mapping[str, Any]) -> Iterator[Client]:
             yield client
 
 
-def recall(asked: Asked, reply: SearchReply) -> float:
-    """Return the share of a question's answers that lie in a hit's lines."""
+def recall(asked: RetrievalQuery, reply: SearchReply) -> float:
+    """Return the share of a query's answers within the lines of hits."""
     seen = [
         any(hit.path == path and hit.start_line <= line <= hit.end_line for hit in reply.hits)
         for path, line in asked.relevant
@@ -67,8 +67,8 @@ def recall(asked: Asked, reply: SearchReply) -> float:
     return sum(seen) / len(seen)
 
 
-def is_first(asked: Asked, reply: SearchReply) -> bool:
-    """Return whether the first hit holds an answer."""
+def is_first(asked: RetrievalQuery, reply: SearchReply) -> bool:
+    """Return whether the first hit contains an answer."""
     return any(
         hit.path == path and hit.start_line <= line <= hit.end_line
         for hit in reply.hits[:1]

@@ -1,4 +1,4 @@
-"""A daemon whose replies a test scripts, and processes that start one."""
+"""A daemon with scripted replies, and processes that start one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memd_client.framing import FrameDecoder, encode_frame
 
 
 class ScriptedDaemon:
-    """Accepts connections and treats each as a function says."""
+    """Accepts connections and passes each to a function."""
 
     def __init__(self, path: Path, *scripts: Callable[[socket.socket], object]) -> None:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -43,7 +43,7 @@ class ScriptedDaemon:
 
 
 class ScriptedPeer:
-    """One connection of a script: greeted, read request by request, told what to answer."""
+    """One connection of a script: receives requests, and sends the script's replies."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -51,7 +51,7 @@ class ScriptedPeer:
         self._requests: list[Any] = []
 
     def greet(self) -> ScriptedPeer:
-        """Answer the greeting."""
+        """Answer hello."""
         request = self.read()
         self.answer(request[1], {"protocol": 1, "version": "1", "pid": 1, "capabilities": [], "limits": {}})
         return self
@@ -67,7 +67,7 @@ class ScriptedPeer:
         self._connection.sendall(encode_frame([1, request_id, None, result]))
 
     def refuse(self, request_id: int, code: str) -> None:
-        """Answer a request with an error."""
+        """Send an error response."""
         self._connection.sendall(encode_frame([1, request_id, {"code": code, "message": code}, None]))
 
     def tell(self, kind: str, fields: Mapping[str, Any]) -> None:
@@ -75,12 +75,12 @@ class ScriptedPeer:
         self._connection.sendall(encode_frame([2, kind, fields]))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.shutdown(socket.SHUT_RDWR)
 
 
 def answer_hello(connection: socket.socket) -> None:
-    """Answer the greeting of a connection, and nothing more."""
+    """Answer hello on a connection."""
     ScriptedPeer(connection).greet()
 
 
@@ -92,7 +92,7 @@ CODE = (
 
 @contextmanager
 def starter_at(socket: Path) -> Iterator[None]:
-    """Have another process's turn to start the daemon inside the block; it is killed at its end."""
+    """Simulate another process that is starting the daemon inside the block."""
     starter = subprocess.Popen(
         [sys.executable, "-c", CODE, str(socket)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

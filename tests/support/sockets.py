@@ -1,4 +1,4 @@
-"""Short socket paths, and a real server over fake agents in a thread of its own."""
+"""Short socket paths, and a real server with fake agents in a thread."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from memd.rpc.server import serve
 from memd_client.framing import FrameDecoder, encode_frame
 from tests.support.registry import FakeRegistry
 
-PATIENCE_S = 20.0
+STATE_TIMEOUT_S = 20.0
 """How long a test waits for a state before it fails."""
 
 
 @contextmanager
 def short_directory() -> Iterator[Path]:
-    """Yield a private directory whose path leaves room for a socket's name."""
+    """Yield a private directory with a path short enough for a socket."""
     path = Path(tempfile.mkdtemp(prefix="m", dir="/tmp"))
     try:
         yield path
@@ -36,7 +36,7 @@ def short_directory() -> Iterator[Path]:
 
 
 class ServerThread:
-    """The real server over fake agents, in a thread of its own; a context manager."""
+    """A real server with fake agents, in a thread; a context manager."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ServerThread:
 
     def __enter__(self) -> ServerThread:
         self._thread.start()
-        assert self._ready.wait(PATIENCE_S), "the server did not start"
+        assert self._ready.wait(STATE_TIMEOUT_S), "the server did not start"
         if self._failure is not None:
             raise self._failure
         return self
@@ -82,37 +82,37 @@ class ServerThread:
                 self._ready.set()
 
     async def start(self, nursery: trio.Nursery) -> None:
-        """Start all that serves clients."""
+        """Start everything that serves clients."""
         await nursery.start(serve, self.path, self.memory, self.daemon)
 
     def stop(self) -> None:
         """Stop as on SIGTERM and wait for the end. Idempotent."""
         if self._thread.is_alive():
             self._token.run_sync_soon(self._scope.cancel)
-        self._thread.join(PATIENCE_S)
+        self._thread.join(STATE_TIMEOUT_S)
         assert not self._thread.is_alive(), "the server did not stop"
         if self._failure is not None:
             raise self._failure
 
     def wait_until(self, condition: Any) -> None:
-        """Wait for a state of the server or its memory."""
+        """Wait for a state of the server or its agents."""
         wait_until(condition)
 
 
 def wait_until(condition: Any) -> None:
-    """Wait for a state; fail when it doesn't come."""
-    deadline = time.monotonic() + PATIENCE_S
+    """Wait for a state; fail after a timeout."""
+    deadline = time.monotonic() + STATE_TIMEOUT_S
     while not condition():
         assert time.monotonic() < deadline, "the state did not come"
         threading.Event().wait(0.002)
 
 
 class RawClient:
-    """A client that sends what it is told, right or wrong; a context manager."""
+    """A client that sends any bytes, valid or not; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(PATIENCE_S)
+        self.sock.settimeout(STATE_TIMEOUT_S)
         self.sock.connect(str(path))
         self._decoder = FrameDecoder()
         self._messages: list[Any] = []
@@ -128,7 +128,7 @@ class RawClient:
         self.sock.sendall(encode_frame(value))
 
     def send_bytes(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send raw bytes."""
         self.sock.sendall(data)
 
     def read(self) -> Any:
@@ -149,7 +149,7 @@ class RawClient:
         return self.read()
 
     def greet(self) -> RawClient:
-        """Say hello and return self."""
+        """Send hello and return self."""
         reply = self.call("hello", {"protocol": 1}, 4_000_000_000)
         assert reply[2] is None, reply
         return self

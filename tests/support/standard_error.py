@@ -1,4 +1,4 @@
-"""Processes with another standard error than a log: full, closed, or without a reader."""
+"""Processes whose standard error is full, closed, or without a reader."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
-from tests.support.homes import StateHome
 from tests.support.mcp_session import COMMAND
+from tests.support.state_homes import StateHome
 
-LEFT_AS_THEY_ARE = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-CLOSED = "import os, sys; os.closerange(0, 3); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+OPEN_STREAMS = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+CLOSED_STREAMS = (
+    "import os, sys; os.closerange(0, 3); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
 
 
 @contextlib.contextmanager
-def daemon(
-    home: StateHome, stderr: int, launcher: str = LEFT_AS_THEY_ARE
-) -> Iterator[subprocess.Popen[bytes]]:
+def daemon(home: StateHome, stderr: int, launcher: str = OPEN_STREAMS) -> Iterator[subprocess.Popen[bytes]]:
     """Run a daemon with a given standard error."""
     process = subprocess.Popen(
         [sys.executable, "-c", launcher, "-m", "memd"],
@@ -40,7 +40,7 @@ def daemon(
 
 @contextlib.contextmanager
 def mcp_server(home: StateHome, stderr: int, timeout_s: float) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `memctl mcp` with a given standard error; it is killed after the time."""
+    """Run `memctl mcp` with a given standard error; it is killed after the timeout."""
     server = subprocess.Popen(
         [sys.executable, *COMMAND],
         env={**os.environ, **home.environ(), "MEMD_AUTOSTART": "0"},
@@ -62,7 +62,7 @@ def mcp_server(home: StateHome, stderr: int, timeout_s: float) -> Iterator[subpr
 
 
 def full_pipe() -> tuple[int, Callable[[], None]]:
-    """Return the end of a pipe that nobody reads, as full as it can be."""
+    """Return the write end of a full pipe without a reader."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     with contextlib.suppress(BlockingIOError):
@@ -73,7 +73,7 @@ def full_pipe() -> tuple[int, Callable[[], None]]:
 
 
 def full_socket() -> tuple[int, Callable[[], None]]:
-    """Return an end of a pair of sockets that nobody reads, as full as it can be."""
+    """Return one end of a full socket pair without a reader."""
     near, far = socket.socketpair()
     near.setblocking(False)
     with contextlib.suppress(BlockingIOError):
@@ -84,7 +84,7 @@ def full_socket() -> tuple[int, Callable[[], None]]:
 
 
 def full_terminal() -> tuple[int, Callable[[], None]]:
-    """Return a terminal that nobody reads, as full as it can be."""
+    """Return a full terminal without a reader."""
     master, slave = pty.openpty()
     os.set_blocking(slave, False)
     with contextlib.suppress(BlockingIOError):

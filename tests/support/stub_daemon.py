@@ -1,4 +1,4 @@
-"""A daemon without an engine: the real lock, socket and server over a fake memory.
+"""A daemon with fake agents: the real lock, socket and server.
 
 Run as `python -m tests.support.stub_daemon [fail|hang]`; listens at MEMD_SOCKET.
 """

@@ -1,4 +1,4 @@
-"""One agent's text, kept in sync by a running task, with everything a test may look at."""
+"""One agent's text, kept in sync by a running task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMITS = SourceLimits(10_000_000, 10_000, 1_000_000_000)
 
 
 class SlowSources(Sources):
-    """Sources whose reading can be made to wait, file by file."""
+    """Sources that call hooks of a test when a file is read."""
 
     def __init__(self, workspace: Path) -> None:
         super().__init__(workspace, (), LIMITS, None)
@@ -33,15 +33,15 @@ class SlowSources(Sources):
         self.after_load: Callable[[Found], None] = lambda found: None
 
     def load(self, found: Found) -> FileText:
-        """Let the test do what it wants, before and after the file is read."""
+        """Call the test's hooks before and after reading a file."""
         self.before_load(found)
         file = super().load(found)
         self.after_load(found)
         return file
 
 
-class Scene:
-    """One agent's text, synced by a running task, with everything the test may look at."""
+class SyncedText:
+    """One agent's text, kept in sync by a running task, with its parts for tests."""
 
     def __init__(self, folder: Path, index: IndexFile) -> None:
         self.workspace = folder / "workspace"
@@ -64,7 +64,7 @@ class Scene:
         )
 
     def clock(self) -> int:
-        """Return wall time, which a test may put forward."""
+        """Return wall time, which a test can move."""
         return wall_clock_ms() + self.offset_ms
 
     def note(self, name: str, text: str) -> Path:
@@ -84,12 +84,12 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene_in(folder: Path) -> AsyncIterator[Scene]:
+async def synced_text_in(folder: Path) -> AsyncIterator[SyncedText]:
     """Open an index and keep its text in sync."""
     index = await IndexFile.open(
         folder / "index.sqlite", extension=EXTENSION, clock=wall_clock_ms, space_of=lambda *_: ""
     )
-    scene = Scene(folder, index)
+    scene = SyncedText(folder, index)
     scene.workspace.mkdir(exist_ok=True)
     try:
         await scene.text.load()

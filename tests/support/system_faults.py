@@ -1,4 +1,4 @@
-"""Faults of the system under a daemon: small disks, reads and writes that fail, and a wall clock that is set."""
+"""System faults under a daemon: small disks, failing reads and writes, and changes of the wall clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.libraries import compiled
+from tests.support.libraries import compile_library
 
 
 def remount(disk: Path, how: str) -> None:
@@ -20,7 +20,7 @@ def remount(disk: Path, how: str) -> None:
 
 @contextmanager
 def small_disk(at: Path, size: str = "16m") -> Iterator[None]:
-    """Mount a small file system of its own; skip where that isn't allowed."""
+    """Mount a small file system; skip the test if that is not allowed."""
     at.mkdir(parents=True, exist_ok=True)
     made = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(at)], capture_output=True, check=False
@@ -34,7 +34,7 @@ def small_disk(at: Path, size: str = "16m") -> Iterator[None]:
 
 
 def fill_up(disk: Path) -> Path:
-    """Leave no byte free on a disk; return what takes the room."""
+    """Fill a disk completely; return the file that occupies the space."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file:
         for step in (65_536, 4_096, 1):
@@ -92,18 +92,18 @@ int fdatasync(int file) { WRAP(fdatasync, 'w', syncing, file) }
 
 
 class FailingIO:
-    """Reads or writes of indexes that fail with EIO when told to."""
+    """Lets reads or writes of indexes fail with EIO."""
 
     def __init__(self, folder: Path) -> None:
         self._flag = folder / "failing-io"
-        self.environ = {"LD_PRELOAD": str(compiled(IO_SOURCE)), "FAILING_IO": str(self._flag)}
+        self.environ = {"LD_PRELOAD": str(compile_library(IO_SOURCE)), "FAILING_IO": str(self._flag)}
 
     def fail(self, what: str) -> None:
-        """Have `reads` or `writes` fail from now on."""
+        """Let `reads` or `writes` fail from now on."""
         self._flag.write_text(what)
 
     def mend(self) -> None:
-        """Let everything work again."""
+        """End the failures."""
         self._flag.unlink()
 
 
@@ -154,15 +154,15 @@ time_t time(time_t *to) {
 """
 
 
-class WallTime:
-    """The wall time of a process; its monotonic clock and the times of files stay as they are."""
+class WallClock:
+    """The wall clock of a process; its monotonic clock and file times are not affected."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "seconds-ahead"
         self._file.write_bytes(struct.pack("q", 0))
-        self.environ = {"LD_PRELOAD": str(compiled(CLOCK_SOURCE)), "SECONDS_AHEAD": str(self._file)}
+        self.environ = {"LD_PRELOAD": str(compile_library(CLOCK_SOURCE)), "SECONDS_AHEAD": str(self._file)}
 
     def set(self, seconds: int) -> None:
-        """Have the clock be so many seconds ahead of the true time, from now on; negative for behind."""
+        """Set the clock the given seconds ahead of the true time; negative for behind."""
         with self._file.open("r+b") as file:
             file.write(struct.pack("q", seconds))

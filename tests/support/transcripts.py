@@ -1,4 +1,4 @@
-"""Homes with conversations in them, as the releases of OpenClaw leave them: files, a database, or both."""
+"""Homes with conversations, as OpenClaw's releases store them: files, a database, or both."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import zstandard
 from memd.sync.transcripts.session_source import SessionSource
 
 START_MS = 1_767_607_200_000
-"""2026-01-05 10:00 UTC: when the first message of every conversation is said."""
+"""2026-01-05 10:00 UTC: the time of the first message of every conversation."""
 
 STAMP = "2026-01-06T04-00-00.000Z"
-"""How a file is stamped that was rotated away."""
+"""Time stamp of a rotated file."""
 
-LIMIT = 1_048_576
-"""Largest transcript of the tests, in bytes."""
+MAX_TRANSCRIPT_BYTES = 1_048_576
+"""Largest transcript in tests, in bytes."""
 
 SCHEMA = """
 CREATE TABLE schema_meta (
@@ -58,12 +58,12 @@ INSERT INTO schema_meta VALUES ('agent', 'agent', 23, 'main', '2026.9.6', 0, 0);
 
 
 def moment(at_ms: int) -> str:
-    """Return a time as OpenClaw writes it into records."""
+    """Return a time in the format of OpenClaw's records."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def message(role: str, content: object, at_ms: int = START_MS, **more: object) -> str:
-    """Return a message as a record of a transcript."""
+    """Return a message as a transcript record."""
     record = {
         "type": "message",
         "timestamp": moment(at_ms),
@@ -73,18 +73,18 @@ def message(role: str, content: object, at_ms: int = START_MS, **more: object) -
 
 
 def header(session_id: str) -> str:
-    """Return the record every transcript begins with."""
+    """Return the first record of a transcript."""
     return json.dumps({"type": "session", "version": 3, "id": session_id, "timestamp": moment(START_MS)})
 
 
 def reset(first_kept: str = "") -> str:
-    """Return the record between two conversations of one session; the later one goes on with a record of the other."""
+    """Return the record between two conversations of a session; the later one continues with the given record."""
     kept = {"firstKeptEntryId": first_kept} if first_kept else {}
     return json.dumps({"type": "reset", "id": "r", "timestamp": moment(START_MS), "reason": "new", **kept})
 
 
 def conversation(session_id: str, turns: int, words: str = "") -> list[str]:
-    """Return the records of a conversation: questions, what a tool printed, and answers."""
+    """Return the records of a conversation: user messages, tool output, and answers."""
     records = [header(session_id)]
     for turn in range(turns):
         at_ms = START_MS + turn * 60_000
@@ -108,7 +108,7 @@ class TranscriptHome:
         self.database = state / "agents" / agent / "agent" / "openclaw-agent.sqlite"
         self.sessions.mkdir(parents=True, exist_ok=True)
 
-    # --- the era of files ---------------------------------------------------------------------------
+    # --- transcript files ---------------------------------------------------------------------------
 
     def write_file(self, name: str, records: Iterable[str]) -> Path:
         """Write a transcript file; `name` is a session id or a whole file name."""
@@ -122,19 +122,19 @@ class TranscriptHome:
             file.writelines(f"{record}\n" for record in records)
 
     def write_list(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write OpenClaw's list of sessions by their keys."""
+        """Write OpenClaw's list of sessions by key."""
         (self.sessions / "sessions.json").write_text(json.dumps(entries), encoding="utf-8")
 
-    # --- the era of the database --------------------------------------------------------------------
+    # --- the database -------------------------------------------------------------------------------
 
     def open_database(self) -> OpenClawDatabase:
-        """Return OpenClaw's own connection to its database, which is made where it is missing."""
+        """Return a connection to OpenClaw's database, which is created if missing."""
         self.database.parent.mkdir(parents=True, exist_ok=True)
         return OpenClawDatabase(self.database, self.cold)
 
 
 class OpenClawDatabase:
-    """The database as OpenClaw writes it: in a write-ahead log, one transaction a change."""
+    """The database as OpenClaw writes it: with a write-ahead log, one transaction per change."""
 
     def __init__(self, path: Path, cold: Path) -> None:
         new = not path.exists()
@@ -177,7 +177,7 @@ class OpenClawDatabase:
             self.append(session_id, records, packed=packed)
 
     def append(self, session_id: str, records: Sequence[str], *, packed: bool = False) -> None:
-        """Add events to a session, each a second after the one before."""
+        """Append events to a session, one second apart."""
         with self.db:
             last = self.db.execute(
                 "SELECT max(seq), max(created_at) FROM transcript_events WHERE session_id = ?", (session_id,)
@@ -205,7 +205,7 @@ class OpenClawDatabase:
             )
 
     def freeze(self, session_id: str, *, up_to: int | None = None, embedded: bool = False) -> Path:
-        """Move a session's events into a cold archive, all of them or those up to a number."""
+        """Move a session's events into a cold archive, all of them or up to a number."""
         rows = self.db.execute(
             "SELECT seq, event_json, created_at FROM transcript_events WHERE session_id = ?1"
             " AND (?2 IS NULL OR seq <= ?2) ORDER BY seq",
@@ -240,5 +240,5 @@ class OpenClawDatabase:
 
 
 def text_of(source: SessionSource, session_id: str) -> str:
-    """Return the talk of a session that is found."""
+    """Return the messages of a session."""
     return source.load(source.find().found[f"sessions/{session_id}.jsonl"]).text

@@ -1,4 +1,4 @@
-"""The project's own files, for tests that hold the tree to its rules."""
+"""The project's files, for tests of the repository's rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @functools.cache
 def project_files() -> tuple[Path, ...]:
-    """Return every file that is part of the project: what git tracks or would track."""
+    """Return every file of the project: what git tracks or would track."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -30,7 +30,7 @@ def project_files() -> tuple[Path, ...]:
 
 
 def python_files(*folders: Path) -> tuple[Path, ...]:
-    """Return the Python files below the folders; of the whole project where none is named."""
+    """Return the Python files below the folders, or of the whole project without any."""
     wanted = folders or (ROOT,)
     return tuple(
         path
@@ -46,14 +46,14 @@ def parsed(path: Path) -> ast.Module:
 
 
 def functions_in(path: Path) -> Iterator[Function]:
-    """Yield every function of a file, methods and inner ones included."""
+    """Yield every function of a file, including methods and inner functions."""
     for node in ast.walk(parsed(path)):
         if isinstance(node, Function):
             yield node
 
 
 def code_lines(function: Function) -> int:
-    """Return how many lines a function takes without its docstring, which may be as long as it needs."""
+    """Return a function's number of lines without its docstring."""
     assert function.end_lineno is not None
     total = function.end_lineno - function.lineno + 1
     first = function.body[0]
@@ -63,7 +63,7 @@ def code_lines(function: Function) -> int:
 
 
 def relative(path: Path) -> str:
-    """Return a path as a message names it."""
+    """Return a path relative to the repository."""
     return path.relative_to(ROOT).as_posix()
 
 

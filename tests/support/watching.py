@@ -1,4 +1,4 @@
-"""A watcher at work, and the hints it gave."""
+"""A running watcher, and the hints it gave."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from memd.sync.watch.watcher import Kind, Watcher, WatchPlan
 from memd_client.errors import MemdError
 
 STEP_S = 0.04
-"""Less than the daemon's, so that tests wait less."""
+"""Shorter than the daemon's, so that tests wait less."""
 
 DEADLINE_S = 20.0
-"""Longer than any wait here takes on a machine that has other things to do."""
+"""Timeout of any wait on a busy machine."""
 
 NO_LIMITS = SourceLimits(1_000_000, 100_000, 10_000_000_000)
 
 
-class Heard:
-    """The hints so far. As a sync does, each is followed by a look at the agent's files."""
+class HintRecorder:
+    """Records hints. As in a sync, a check of the agent's files follows each."""
 
     def __init__(self) -> None:
         self.hints: list[tuple[str, Kind]] = []
@@ -32,7 +32,7 @@ class Heard:
         self._more = trio.Event()
 
     def follow(self, watcher: Watcher, plan: WatchPlan) -> None:
-        """Have an agent watched, and look at its files after each hint."""
+        """Watch an agent, and check its files after each hint."""
         self._sources[plan.agent] = Sources(
             plan.workspace, plan.extra_paths, NO_LIMITS, None, watcher.queue(plan.agent)
         )
@@ -47,7 +47,7 @@ class Heard:
         self._more = trio.Event()
 
     async def next(self, agent: str, kind: Kind = "memory") -> list[tuple[str, Kind]]:
-        """Wait for a hint that comes after this call, and return all that came until then."""
+        """Wait for a hint given after this call, and return all hints until then."""
         so_far = len(self.hints)
         with trio.fail_after(DEADLINE_S):
             while (agent, kind) not in self.hints[so_far:]:
@@ -62,36 +62,38 @@ def workspace_at(root: Path, *folders: str) -> Path:
     return root
 
 
-async def reached(state: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
-    """Wait for a state that is reached without further action."""
+async def wait_for_state(state: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
+    """Wait for a state."""
     with trio.fail_after(deadline_s):
         while not state():  # noqa: ASYNC110 - threads and the file system send no event
             await trio.sleep(0.01)
 
 
-def armed(watcher: Watcher) -> int:
+def count_watched(watcher: Watcher) -> int:
     """Return how many folders are watched."""
     return int(repr(watcher).rpartition(", ")[2].split()[0])
 
 
 def watched_below(watcher: Watcher, root: Path) -> list[str]:
-    """Return the watched folders, as seen from a root."""
+    """Return the watched folders relative to a root."""
     queues = watcher._events.folders.values()
     paths = {interest.path for each in queues for interests in each.values() for interest in interests}
     return sorted(os.path.relpath(path, root) for path in paths)
 
 
 @asynccontextmanager
-async def watching(*plans: WatchPlan, **options: Any) -> AsyncIterator[tuple[Watcher, Heard]]:
-    """Run a watcher over the plans; each is watched when the body begins."""
-    heard = Heard()
+async def run_watcher(*plans: WatchPlan, **options: Any) -> AsyncIterator[tuple[Watcher, HintRecorder]]:
+    """Run a watcher of the plans inside the block."""
+    heard = HintRecorder()
     watcher = Watcher(heard, clock=lambda: 1_000, **{"step_s": STEP_S, **options})
     try:
         async with trio.open_nursery() as nursery:
             for plan in plans:
                 heard.follow(watcher, plan)
             await nursery.start(watcher.run)
-            await reached(lambda: {agent for agent, _ in heard.hints} == {plan.agent for plan in plans})
+            await wait_for_state(
+                lambda: {agent for agent, _ in heard.hints} == {plan.agent for plan in plans}
+            )
             yield watcher, heard
             nursery.cancel_scope.cancel()
     finally:

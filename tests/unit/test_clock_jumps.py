@@ -19,13 +19,13 @@ from memd.sync.vectors.vector_writer import CacheLimits, FillEvents, VectorWrite
 from memd.system.clock import has_passed
 from memd.vector_search.provider_chooser import FALLBACK_AFTER_MS
 from memd_client.errors import ProviderRateLimitedError, ProviderUnavailableError, ProviderUnreachableError
-from tests.support.bulk import SPACE, Bench, desk_of, items_of, jobs_made, played
+from tests.support.bulk_fixture import SPACE, BulkFixture, batch_api_of, items_of, jobs_made, run_bulk
 from tests.support.fake_provider import FakeProvider
 from tests.support.indexes import EXTENSION
-from tests.support.meanings import TEXTS, FakeChooser, HandClock, meaning_of, run, until
-from tests.support.provider_server import serving
-from tests.support.remotes import ACCOUNT_LIMITS, MovableClock, accounts, endpoint
-from tests.support.synced_text import scene_in
+from tests.support.provider_server import serve_provider
+from tests.support.remote_fixture import ACCOUNT_LIMITS, MovableClock, accounts, endpoint
+from tests.support.synced_text import synced_text_in
+from tests.support.vector_fixture import TEXTS, FakeChooser, ManualClock, run_fast, vector_fixture, wait_for
 
 YEAR_MS = 365 * DAY_MS
 
@@ -42,29 +42,29 @@ def test_a_span_that_began_ahead_of_the_clock_is_over() -> None:
 
 
 def test_a_provider_that_could_not_be_had_is_tried_again_when_the_clock_went_back(tmp_path: Path) -> None:
-    primary, clock = FakeProvider(), HandClock()
+    primary, clock = FakeProvider(), ManualClock()
     clock.now_ms += YEAR_MS
 
     async def body() -> None:
         chooser = FakeChooser(ProviderUnavailableError("no key"))
-        async with meaning_of(tmp_path, chooser, clock=clock) as scene:
-            assert scene.meaning.primary is None
+        async with vector_fixture(tmp_path, chooser, clock=clock) as scene:
+            assert scene.vectors.primary is None
             chooser.wanted = primary
             clock.now_ms -= YEAR_MS
-            await until(lambda: scene.meaning.primary is not None)
+            await wait_for(lambda: scene.vectors.primary is not None)
 
-    run(body)
+    run_fast(body)
 
 
 def test_a_primary_is_left_and_found_again_when_the_clock_went_back(tmp_path: Path) -> None:
     primary, spare = FakeProvider(model="primary"), FakeProvider(model="spare")
-    clock = HandClock()
+    clock = ManualClock()
     clock.now_ms += 3 * YEAR_MS
 
     async def body() -> None:
         chooser = FakeChooser(primary)
         chooser.fallbacks["local"] = spare
-        async with meaning_of(tmp_path, chooser, clock=clock, fallback="local") as scene:
+        async with vector_fixture(tmp_path, chooser, clock=clock, fallback="local") as scene:
             await scene.publish("memory/a.md", TEXTS)
             await scene.until_whole()
             # when it fails, and the clock goes back before it has failed for long enough
@@ -73,49 +73,49 @@ def test_a_primary_is_left_and_found_again_when_the_clock_went_back(tmp_path: Pa
                 await scene.vector_of("a question", 1.0)
             clock.now_ms -= YEAR_MS
             # then the fallback is used
-            await until(lambda: scene.meaning.fallback is not None)
+            await wait_for(lambda: scene.vectors.fallback is not None)
             # when it works again, and the clock goes back once more
             primary.problem = None
             clock.now_ms -= YEAR_MS + FALLBACK_AFTER_MS
             # then it is found to
-            await until(lambda: scene.meaning.target is scene.meaning.primary)
+            await wait_for(lambda: scene.vectors.target is scene.vectors.primary)
 
-    run(body)
+    run_fast(body)
 
 
 def test_vectors_are_renewed_once_when_the_clock_goes_back_meanwhile(tmp_path: Path) -> None:
-    provider, clock = FakeProvider(), HandClock()
+    provider, clock = FakeProvider(), ManualClock()
     clock.now_ms += YEAR_MS
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider), clock=clock) as scene:
+        async with vector_fixture(tmp_path, FakeChooser(provider), clock=clock) as scene:
             await scene.publish("memory/a.md", TEXTS)
             await scene.until_whole()
             provider.gate = trio.Event()
-            await scene.meaning.renew()
+            await scene.vectors.renew()
             clock.now_ms -= YEAR_MS
             provider.gate.set()
             await scene.until_whole()
             assert len(provider.texts) == 2 * len(TEXTS)
 
-    run(body)
+    run_fast(body)
 
 
 def test_vectors_made_while_the_clock_was_ahead_are_renewed(tmp_path: Path) -> None:
-    provider, clock = FakeProvider(), HandClock()
+    provider, clock = FakeProvider(), ManualClock()
     clock.now_ms += YEAR_MS
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider), clock=clock) as scene:
+        async with vector_fixture(tmp_path, FakeChooser(provider), clock=clock) as scene:
             await scene.publish("memory/a.md", TEXTS)
             await scene.until_whole()
             clock.now_ms -= YEAR_MS
-            await scene.meaning.renew()
-            assert scene.meaning.chunks_pending == len(TEXTS)
+            await scene.vectors.renew()
+            assert scene.vectors.chunks_pending == len(TEXTS)
             await scene.until_whole()
             assert len(provider.texts) == 2 * len(TEXTS)
 
-    run(body)
+    run_fast(body)
 
 
 # --- accounts ---------------------------------------------------------------------------------------
@@ -161,10 +161,10 @@ def test_what_an_earlier_run_bought_counts_when_the_clock_comes_right() -> None:
 
 
 def test_a_job_is_not_waited_for_longer_when_the_clock_goes_back() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
 
-        async def play_job(stage: Bench) -> Job:
+        async def play_job(stage: BulkFixture) -> Job:
             job_id = await stage.api.submit(items_of(1))
             record = JobRecord(job_id, "openai", SPACE, stage.api.owner, ("a",), stage.clock())
             hour_ms = 3_600_000
@@ -177,13 +177,13 @@ def test_a_job_is_not_waited_for_longer_when_the_clock_goes_back() -> None:
             assert stage.clock() - back_ms < hour_ms + 2 * CANCEL_MS
             return job
 
-        assert played(server, play_job).ending == "it took too long"
+        assert run_bulk(server, play_job).ending == "it took too long"
 
 
 def test_jobs_are_made_again_when_the_clock_went_back_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("openai", dims=24) as server:
+    with serve_provider("openai", dims=24) as server:
 
-        async def play_job(stage: Bench) -> None:
+        async def play_job(stage: BulkFixture) -> None:
             embed = stage.api.submit
 
             async def refuse(items: object) -> str:
@@ -200,7 +200,7 @@ def test_jobs_are_made_again_when_the_clock_went_back_after_a_pause(monkeypatch:
             assert run_of.may_submit
             await run_of.embed(items_of(1))
 
-        played(server, play_job)
+        run_bulk(server, play_job)
         assert jobs_made(server) == 1
 
 
@@ -208,7 +208,7 @@ def test_jobs_are_made_again_when_the_clock_went_back_after_a_pause(monkeypatch:
 
 
 async def test_a_file_from_the_future_is_read_twice_and_then_known(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         # given a clock that was set back after the file was written
         scene.note("a.md", "the gateway listens on port 8443")
         scene.offset_ms = -YEAR_MS
@@ -230,7 +230,7 @@ async def test_a_file_from_the_future_is_read_twice_and_then_known(tmp_path: Pat
 
 
 async def test_the_time_of_the_last_sync_is_written_down_after_the_clock_went_back(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         scene.offset_ms = YEAR_MS
         await scene.text.sync()
         scene.offset_ms = 0
@@ -245,7 +245,7 @@ def test_the_cache_is_trimmed_after_the_clock_went_back(
 ) -> None:
     trims: list[int] = []
     monkeypatch.setattr("memd.sync.vectors.vector_writer.trim", lambda *_, **__: trims.append(1))
-    clock = HandClock()
+    clock = ManualClock()
     clock.now_ms += YEAR_MS
 
     async def nothing(*_: object) -> None:

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from tests.support.provider_dialects import FACTS
+from tests.support.provider_dialects import PROVIDER_FACTS
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import VECTOR_FAULTS, FaultKind
-from tests.support.provider_server import KEY, ProviderServer, serving
+from tests.support.provider_server import KEY, ProviderServer, serve_provider
 
 Answer = tuple[int, dict[str, str], Any]
 
@@ -51,13 +51,13 @@ def call(
 def path_of(dialect: DialectName, model: str = "") -> str:
     """Return where embeddings are asked for, below the base URL."""
     if dialect == "gemini":
-        return f"/models/{model or FACTS['gemini'].model}:batchEmbedContents"
+        return f"/models/{model or PROVIDER_FACTS['gemini'].model}:batchEmbedContents"
     return "/api/embed" if dialect == "ollama" else "/embeddings"
 
 
 def body_of(dialect: DialectName, texts: list[str], **more: Any) -> dict[str, Any]:
     """Return a plain request for some texts."""
-    model = FACTS[dialect].model
+    model = PROVIDER_FACTS[dialect].model
     if dialect != "gemini":
         return {"model": model, "input": texts, **more}
     return {
@@ -85,7 +85,7 @@ def ask(server: ProviderServer, texts: list[str], raw: bool = False, **more: Any
 @contextmanager
 def speaking(dialect: DialectName) -> Iterator[ProviderServer]:
     """Serve with short vectors."""
-    with serving(dialect, dims=64) as server:
+    with serve_provider(dialect, dims=64) as server:
         yield server
 
 
@@ -122,7 +122,7 @@ def test_a_question_and_a_document_get_different_vectors(dialect: DialectName, k
 
 
 def test_gemini_does_not_normalise_what_it_cuts_and_openai_does() -> None:
-    with serving("gemini") as gemini, serving("openai") as openai:
+    with serve_provider("gemini") as gemini, serve_provider("openai") as openai:
         cut = vectors_in("gemini", ask(gemini, ["a cat"], outputDimensionality=768)[2])[0]
         assert cut.shape == (768,)
         assert np.linalg.norm(cut) < 0.9
@@ -147,7 +147,7 @@ def test_an_unknown_field_is_refused_and_noted(dialect: DialectName) -> None:
         assert not server.texts_embedded
 
 
-@pytest.mark.parametrize("dialect", [name for name in DIALECTS if FACTS[name].asks_key])
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if PROVIDER_FACTS[name].asks_key])
 def test_a_wrong_key_is_refused_and_noted(dialect: DialectName) -> None:
     with speaking(dialect) as server:
         name = "x-goog-api-key" if dialect == "gemini" else "Authorization"
@@ -162,7 +162,7 @@ def test_another_model_path_method_or_content_type_is_refused_and_noted(dialect:
     with speaking(dialect) as server:
         body = json.dumps(body_of(dialect, ["a cat"]) | ({} if dialect == "gemini" else {"model": "other"}))
         models_path = path_of(dialect, "other")
-        body = body.replace(FACTS[dialect].model, "other")
+        body = body.replace(PROVIDER_FACTS[dialect].model, "other")
         assert call(server, "POST", models_path, body.encode())[0] in (400, 404)
         assert call(server, "POST", "/nowhere", body.encode())[0] == 404
         assert call(server, "GET", path_of(dialect))[0] in (400, 404)
@@ -175,7 +175,7 @@ def test_another_model_path_method_or_content_type_is_refused_and_noted(dialect:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_too_many_texts_and_texts_too_long_are_refused(dialect: DialectName) -> None:
-    facts = FACTS[dialect]
+    facts = PROVIDER_FACTS[dialect]
     with speaking(dialect) as server:
         if facts.max_texts < 10_000:
             assert ask(server, ["a"] * (facts.max_texts + 1))[0] == 400
@@ -249,9 +249,9 @@ def upload(server: ProviderServer, lines: list[dict[str, Any]], purpose: str = "
 
 
 def test_what_is_wrong_with_files_and_jobs_is_refused_and_noted() -> None:
-    with serving("openai", dims=32) as server:
+    with serve_provider("openai", dims=32) as server:
         good = {"custom_id": "a", "method": "POST", "url": "/v1/embeddings"}
-        body = {"model": FACTS["openai"].model, "input": "a cat"}
+        body = {"model": PROVIDER_FACTS["openai"].model, "input": "a cat"}
         assert upload(server, [{**good, "body": body}], purpose="assistants")[0] == 400
         for lines in (
             [{**good, "body": {**body, "surprise": 1}}],
@@ -268,7 +268,7 @@ def test_what_is_wrong_with_files_and_jobs_is_refused_and_noted() -> None:
 
 def gemini_job(server: ProviderServer, texts: dict[str, str], **more: Any) -> tuple[int, Any]:
     """Start a job at Google's."""
-    model = FACTS["gemini"].model
+    model = PROVIDER_FACTS["gemini"].model
     content = {"model": f"models/{model}", "taskType": "RETRIEVAL_DOCUMENT"}
     requests = [
         {"request": {**content, "content": {"parts": [{"text": text}]}}, "metadata": {"key": key}}
@@ -281,6 +281,6 @@ def gemini_job(server: ProviderServer, texts: dict[str, str], **more: Any) -> tu
 
 
 def test_an_unknown_field_of_a_job_at_google_is_refused() -> None:
-    with serving("gemini", dims=32) as server:
+    with serve_provider("gemini", dims=32) as server:
         assert gemini_job(server, TEXTS, surprise=1)[0] == 400
         assert len(server.complaints) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.sample import QUERY, copy_sample, load_questions
+from memd.sample import QUERY, copy_sample, load_sample_queries
 from memd.settings.agents import load_home
 
 
@@ -57,7 +57,7 @@ def test_only_notes_and_settings_are_copied(sample: Path) -> None:
 
 
 def test_every_question_names_a_note_that_exists(sample: Path) -> None:
-    questions = load_questions()
+    questions = load_sample_queries()
     home = load_home({"OPENCLAW_STATE_DIR": str(sample)}, sample.parent)
 
     assert len(questions) >= 20
@@ -68,7 +68,7 @@ def test_every_question_names_a_note_that_exists(sample: Path) -> None:
 
 def test_a_question_for_an_identifier_is_answered_by_one_note_alone(sample: Path) -> None:
     home = load_home({"OPENCLAW_STATE_DIR": str(sample)}, sample.parent)
-    exact = [question for question in load_questions() if re.search(r"\d", question.query)]
+    exact = [question for question in load_sample_queries() if re.search(r"\d", question.query)]
 
     assert len(exact) >= 5
     for question in exact:
@@ -79,4 +79,4 @@ def test_a_question_for_an_identifier_is_answered_by_one_note_alone(sample: Path
 
 
 def test_the_first_query_is_one_of_the_questions() -> None:
-    assert QUERY in {question.query for question in load_questions()}
+    assert QUERY in {question.query for question in load_sample_queries()}

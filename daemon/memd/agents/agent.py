@@ -1,4 +1,4 @@
-"""One agent: opened, reopened when its settings change or its index is lost, and asked by requests meanwhile."""
+"""One agent: its state (opening, open, reopening, failed, closed) and its requests."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ log = structlog.get_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-GRACE_S = 2.0
-"""What requests in flight get before an agent is closed. A search is far below it, a long sync is not."""
+REQUEST_GRACE_S = 2.0
+"""How long requests in progress may continue before their agent is closed."""
 
-WAIT_S = 8.0
-"""How long a request waits for its agent to be reopened; opening takes a fraction of a second."""
+OPEN_TIMEOUT_S = 8.0
+"""How long a request waits for its agent to be reopened."""
 
-FIRST_RETRY_S, LAST_RETRY_S = 1.0, 60.0
-"""When an agent that could not be opened is tried again: a full disk may take long, a lock a moment."""
+MIN_RETRY_S, MAX_RETRY_S = 1.0, 60.0
+"""Back-off between attempts to open a failed agent: doubles from the first to the second value."""
 
-GET_CHARACTERS = 4_000_000
-"""Most characters one `get` returns: with four bytes a character this fills a frame."""
+MAX_GET_CHARACTERS = 4_000_000
+"""Most characters of one `get` reply: at four bytes each they fill a frame."""
 
 
 class AgentState(Enum):
-    """The states of an agent; in the first two its requests wait."""
+    """The states of an agent; requests wait in the first two."""
 
     OPENING = "opening"
     REOPENING = "reopening"
@@ -83,7 +83,7 @@ class AgentState(Enum):
 def _when_open(
     method: Callable[Concatenate[Agent, OpenAgent, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Agent, P], Coroutine[Any, Any, T]]:
-    """Return a request that waits until its agent is open, and is repeated once if the index was lost meanwhile."""
+    """Return a request that waits until its agent is open, and is repeated once if the index is lost meanwhile."""
 
     @wraps(method)
     async def request(self: Agent, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -111,10 +111,10 @@ def _when_open(
 
 
 class Agent:
-    """One agent and the requests it answers.
+    """One agent and its requests.
 
-    `opened` is set in the state OPEN alone, `error` in FAILED and CLOSED. `failures`: how often in a row it could not
-    be opened, or was ended by an error.
+    `opened` is set only in state OPEN, `error` only in FAILED and CLOSED. `failures` counts consecutive failures to
+    open or run.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Agent:
 
     @property
     def limits(self) -> SourceLimits:
-        """How much of its files is indexed."""
+        """Limits of the indexed files."""
         return limits_of(self._daemon())
 
     # --- opening and closing ------------------------------------------------------------------------
@@ -159,22 +159,22 @@ class Agent:
     async def run(self) -> None:
         """Keep the agent open until `close` or cancelled.
 
-        When it fails: an agent that can't be opened, or whose tasks end with an error, answers with that error, and is
+        When it fails: an agent that can't be opened, or whose tasks fail, answers requests with that error and is
         opened again after a back-off.
         """
-        retry_s = FIRST_RETRY_S
+        retry_s = MIN_RETRY_S
         try:
             while not self._is_closing:
                 self._restart = trio.Event()
                 error = await self._serve()
                 if error is None:
-                    retry_s = FIRST_RETRY_S
+                    retry_s = MIN_RETRY_S
                     continue
                 self.failures += 1
                 self._enter(AgentState.FAILED, error=error)
                 with trio.move_on_after(retry_s):
                     await self._restart.wait()
-                retry_s = min(2 * retry_s, LAST_RETRY_S)
+                retry_s = min(2 * retry_s, MAX_RETRY_S)
         finally:
             closed = AgentReloadingError(f"agent {self.config.id} is closed")
             self._enter(AgentState.CLOSED, error=closed)
@@ -185,16 +185,16 @@ class Agent:
             await self._settled.wait()
 
     async def replace(self, config: AgentConfig) -> None:
-        """Reopen the agent with other settings; returns once it is open, or failed.
+        """Reopen the agent with new settings; returns once it is open or failed.
 
-        Requests that come meanwhile wait; those in flight may end in `GRACE_S` and are cancelled then.
+        New requests wait; those in progress are cancelled after `REQUEST_GRACE_S`.
         """
         await self.wait_settled()
         self.config = config
         await self._end_serving()
 
     async def close(self) -> None:
-        """Close the agent for good; requests in flight end as in `replace`."""
+        """Close the agent permanently; requests in progress end as in `replace`."""
         await self.wait_settled()
         self._is_closing = True
         await self._end_serving()
@@ -203,7 +203,7 @@ class Agent:
         """End requests and tasks; returns once the run loop has settled again."""
         self._enter(AgentState.REOPENING)
         for _ in range(2):
-            with trio.move_on_after(GRACE_S):
+            with trio.move_on_after(REQUEST_GRACE_S):
                 while self._in_flight:
                     await self._quiet.park()
             self._cancel_requests()
@@ -212,7 +212,7 @@ class Agent:
         await self.wait_settled()
 
     async def _serve(self) -> MemdError | None:
-        """Open the agent and keep it open; return the error that ended it, None if it is to be reopened."""
+        """Open the agent and keep it open; return the error that ended it, None to reopen it."""
         error: MemdError | None = None
         self._serving = trio.CancelScope()
         try:
@@ -228,22 +228,22 @@ class Agent:
                     nursery.cancel_scope.cancel()
         except* MemdError as group:
             error = first_error(group)
-            if self._last_logged_error != error.message:  # once, not at every try
+            if self._last_logged_error != error.message:  # not at every attempt
                 log.error(
                     "agent.closed", agent=self.agent_id, code=error.code, error=error.message, hint=error.hint
                 )
             self._last_logged_error = error.message
         except* Exception as group:
             log.error("agent.crashed", agent=self.agent_id, exc_info=group)
-            error = MemdError(f"agent {self.agent_id} stopped by a defect; it is started again")
+            error = MemdError(f"agent {self.agent_id} stopped because of an internal error; restarting it")
         finally:
-            self._cancel_requests()  # those that wait for a task that has ended
+            self._cancel_requests()  # they may wait for an ended task
         return error
 
     def _enter(
         self, state: AgentState, *, opened: OpenAgent | None = None, error: MemdError | None = None
     ) -> None:
-        """Change the state; requests go on if it is a settled one, and wait from now on if not."""
+        """Change the state; waiting requests continue in a settled state."""
         self.state, self.opened, self.error = state, opened, error
         if state not in (AgentState.OPENING, AgentState.REOPENING):
             self._settled.set()
@@ -255,8 +255,8 @@ class Agent:
             scope.cancel()
 
     async def _wait_open(self) -> OpenAgent:
-        """Return the open agent once it is open; raise why it isn't."""
-        with trio.move_on_after(WAIT_S):
+        """Return the open agent once it is open, or raise its error."""
+        with trio.move_on_after(OPEN_TIMEOUT_S):
             await self.wait_settled()
         self._require_no_error()
         if self.opened is None:
@@ -267,7 +267,7 @@ class Agent:
         return AgentReloadingError(f"agent {self.config.id} is being reopened")
 
     def _require_no_error(self) -> None:
-        """Raise a copy of the error of a failed agent: one object raised repeatedly would gather tracebacks."""
+        """Raise a copy of a failed agent's error: raising one object repeatedly would collect tracebacks."""
         if self.error is not None:
             raise MemdError.from_wire(self.error.to_wire())
 
@@ -299,7 +299,7 @@ class Agent:
                 raise refusal_of(params.path, disk, str(self.config.workspace))
             file = opened.sources.load(found)
             text, count, total, truncated = lines_of(
-                file.text, params.from_line, params.lines, GET_CHARACTERS
+                file.text, params.from_line, params.lines, MAX_GET_CHARACTERS
             )
             return GetReply(
                 self.config.id, params.path, text, max(1, params.from_line), count, total, truncated
@@ -309,13 +309,13 @@ class Agent:
 
     @_when_open
     async def files(self, opened: OpenAgent, params: FilesParams) -> FilesReply:
-        """List the files of its memory, as the disk has them now."""
+        """List the agent's memory files as they are on disk now."""
         self._require_enabled()
         return await list_memory(self.config.id, opened.text, opened.index_file, params)
 
     @_when_open
     async def curated_entries(self, opened: OpenAgent, params: CuratedEntriesParams) -> CuratedEntriesReply:
-        """List entries of the curated notes, as the disk has them now."""
+        """List entries of the curated notes as they are on disk now."""
         self._require_enabled()
         chunking = self.config.settings.chunking
         entries = await trio.to_thread.run_sync(
@@ -325,7 +325,7 @@ class Agent:
 
     @_when_open
     async def index(self, opened: OpenAgent, force: bool, progress: ProgressSink) -> IndexedAgent:
-        """Bring text and vectors up to date now."""
+        """Bring text and vectors up to date."""
         self._require_enabled()
         started, vectors = trio.current_time(), opened.vector_search
         await vectors.choose_again()
@@ -352,9 +352,9 @@ class Agent:
         )
 
     async def reset(self, vectors: bool, progress: ProgressSink) -> IndexedAgent:
-        """Drop the index, and its vectors if wanted, and build it again from the files.
+        """Delete the index, with its vectors if `vectors`, and rebuild it from the files.
 
-        Cancellation: the index is built again all the same.
+        Cancellation: the rebuild continues.
         """
         opened = await self._wait_open()
         opened.index_file.discard(vectors=vectors)
@@ -365,7 +365,7 @@ class Agent:
 
     @_when_open
     async def vacuum(self, opened: OpenAgent) -> VacuumedAgent:
-        """Remove vectors beyond what the settings keep, and give free room back to the disk."""
+        """Remove vectors beyond the configured limits and return free space to the file system."""
         index, vectors = opened.index_file, opened.vector_search
         started, before = trio.current_time(), index.size_bytes()
         providers = (vectors.primary, vectors.target, vectors.answering)
@@ -381,7 +381,7 @@ class Agent:
 
     @_when_open
     async def embed(self, opened: OpenAgent, params: EmbedParams) -> EmbedReply:
-        """Return vectors of texts by this agent's provider."""
+        """Return vectors of texts from this agent's provider."""
         target = opened.vector_search.target
         if target is None:
             problem = opened.vector_search.selection.problem
@@ -405,7 +405,7 @@ class Agent:
 
     @_when_open
     async def keep_vector(self, opened: OpenAgent, text: str, model: str, vector: bytes) -> bool:
-        """Keep a vector a client made of a text, if this agent's provider has the same model."""
+        """Keep a vector that a client computed, if this agent's provider has the same model."""
         target = opened.vector_search.target
         if target is None or target.provider.model != model or not vector or len(vector) % 4:
             return False
@@ -413,9 +413,9 @@ class Agent:
         return await keep_vector(opened.index_file, target, text, row, self._clock)
 
     def session_started(self, session_key: str) -> bool:
-        """Sync for a session that starts, once for each key; return whether a sync was asked for.
+        """Request a sync for a starting session, once per key; return whether one was requested.
 
-        An agent that is being opened syncs anyway.
+        An agent that is opening syncs anyway.
         """
         self._require_no_error()
         if self.opened is None:
@@ -424,7 +424,7 @@ class Agent:
         return self.opened.schedule.session_started(session_key)
 
     def compaction_done(self) -> bool:
-        """Sync after a compaction, likewise."""
+        """Request a sync after a compaction; return whether one was requested."""
         self._require_no_error()
         if self.opened is None:
             return False
@@ -433,7 +433,7 @@ class Agent:
         return True
 
     async def status(self, deep: bool) -> AgentStatus:
-        """Report; an agent that isn't open reports why as its one problem."""
+        """Return the status; for an agent that is not open, its error as the only problem."""
         try:
             return await self._describe(deep)
         except MemdError as error:
@@ -453,7 +453,7 @@ class Agent:
 
 
 def first_error(group: BaseExceptionGroup[MemdError]) -> MemdError:
-    """Return the first single error inside a group."""
+    """Return the first single error in a group."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

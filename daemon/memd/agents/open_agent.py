@@ -1,4 +1,4 @@
-"""What exists of an agent only while it is open: its index, its vectors, and the tasks that keep both current."""
+"""The parts of an agent that exist while it is open: index, vectors, and the tasks that keep both current."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from memd.sync.watch.watcher import Watcher, WatchPlan
 from memd.system.clock import Clock
 from memd.vector_search.agent_vectors import VectorSearchManager
 
-DISK_THREADS = 2
-"""Reading and chunking threads of one agent: enough to keep a disk busy, few enough to leave a core free."""
+MAX_DISK_THREADS = 2
+"""Threads that read and chunk files of one agent: enough for a disk, few enough to leave a core free."""
 
 
 class OpenAgent:
-    """The parts of an open agent; nothing here reaches another agent."""
+    """The parts of an open agent."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class OpenAgent:
         self.vector_search = vector_search
         self.vector_cache = vector_cache
         self.watcher = watcher
-        self.disk = trio.CapacityLimiter(DISK_THREADS)
+        self.disk = trio.CapacityLimiter(MAX_DISK_THREADS)
         rows = FileRows(
             config.id,
             index,
@@ -70,7 +70,7 @@ class OpenAgent:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep the index equal to the files until cancelled; ready once its rows are loaded.
 
-        Resources: closes the index when it ends, however it ends.
+        Resources: closes the index when it ends.
         """
         try:
             await self.text.load()
@@ -96,7 +96,7 @@ class OpenAgent:
                 await self.index_file.close()
 
     async def _catch_up(self) -> None:
-        """Do what could not be written for a while."""
+        """Index and embed what could not be written for a while."""
         await self.text.sync()
         if self.vector_search.fill is not None:
             self.vector_search.fill.wake()

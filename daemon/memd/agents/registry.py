@@ -1,4 +1,4 @@
-"""All agents, what they share, and the settings they are opened with."""
+"""All agents, their shared resources, and their settings."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from memd.system.clock import Clock
 from memd.system.nearest_name import did_you_mean
 from memd.system.power import Power
 from memd.vector_search.agent_vectors import VectorSearchManager
-from memd.vector_search.provider_chooser import Chooser
+from memd.vector_search.provider_chooser import ProviderChooser
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import MemoryStatus, Problem
 
 log = structlog.get_logger(__name__)
 
-RELEASE_S = 30.0
-"""How often it is looked for matrices nobody has searched for as long as a model is kept loaded."""
+RELEASE_INTERVAL_S = 30.0
+"""How often to check for unused vector matrices."""
 
 
 class AgentRegistry:
-    """Every agent, by its id. `models`, `library`, `downloads` and `accounts` are what agents share."""
+    """Every agent by id. `models`, `library`, `downloads` and `accounts` are shared by agents."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class AgentRegistry:
         models: ModelOwner,
         models_dir: Path,
         downloads: Downloads,
-        chooser: Chooser,
+        chooser: ProviderChooser,
         accounts: Accounts,
         problems: Sequence[MemdError],
         clock: Clock,
@@ -66,7 +66,9 @@ class AgentRegistry:
         self.models = models
         self.downloads = downloads
         self.accounts = accounts
-        self.library = ModelLibrary(models_dir, models, downloads, self._all_settings, self.model_came)
+        self.library = ModelLibrary(
+            models_dir, models, downloads, self._all_settings, self.on_model_downloaded
+        )
         self.chooser = chooser
         self._home = home
         self._daemon = daemon
@@ -74,7 +76,7 @@ class AgentRegistry:
         self._problems = list(problems)
         self._clock = clock
         self._budget = MatrixBudget(0)
-        self._share_memory(daemon)
+        self._apply_ram_budget(daemon)
         self._power = Power()
         self._scheduler = SearchScheduler()
         self._watcher = Watcher(self._hint, clock=clock, mechanism=daemon.watcher)
@@ -94,17 +96,17 @@ class AgentRegistry:
 
     @property
     def state_dir(self) -> Path:
-        """The directory all agents live under."""
+        """The state directory of all agents."""
         return self._home.state_dir
 
     @property
     def config_path(self) -> Path:
-        """The settings file they come from; may be missing."""
+        """The settings file; may be missing."""
         return self._home.config_path
 
     @property
     def sqlite_vec(self) -> str:
-        """The extension's version, or why it isn't used."""
+        """Version of sqlite-vec, or why it is not loaded."""
         extension = self._extension(self._home.agents[self._home.default_agent])
         return extension.version or f"not loaded: {extension.error}"
 
@@ -122,11 +124,11 @@ class AgentRegistry:
         return found
 
     def problems(self) -> list[Problem]:
-        """Return the problems of the settings as a whole."""
+        """Return problems of the settings."""
         return [as_problem(error) for error in [*self._problems, *self._home.problems]]
 
     def memory_status(self) -> MemoryStatus:
-        """Return how much RAM is used, and how much may be."""
+        """Return RAM usage and budgets."""
         budget = self._shares
         return MemoryStatus(
             vectors_bytes=self._budget.held_bytes(),
@@ -140,21 +142,21 @@ class AgentRegistry:
         )
 
     def _all_settings(self) -> dict[str, MemorySearch]:
-        """Return every agent's settings by its id."""
+        """Return every agent's settings by agent id."""
         return {config.id: config.settings for config in self._home.agents.values()}
 
-    async def model_came(self, reference: str) -> None:
-        """Let agents that waited for a model use it."""
+    async def on_model_downloaded(self, reference: str) -> None:
+        """Use a downloaded model in agents that waited for it."""
         log.info("agent.model_came", reference=reference)
         for agent in list(self._agents.values()):
             if agent.opened is not None:
                 await agent.opened.vector_search.choose_again()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve every agent until cancelled; ready once each is open, or known why it isn't.
+        """Serve every agent until cancelled; ready once each agent is open or failed.
 
-        When it fails: an agent that can't be opened, or whose tasks end with an error, answers with that error; the
-        others go on (`Agent.run`).
+        When it fails: an agent that can't be opened, or whose tasks fail, answers requests with that error; other
+        agents are not affected (`Agent.run`).
         """
         with closing(self._watcher):
             async with trio.open_nursery() as nursery:
@@ -167,17 +169,21 @@ class AgentRegistry:
                 task_status.started()
 
     async def reconfigure(
-        self, home: OpenClawHome, daemon: DaemonSettings, chooser: Chooser, problems: Sequence[MemdError]
+        self,
+        home: OpenClawHome,
+        daemon: DaemonSettings,
+        chooser: ProviderChooser,
+        problems: Sequence[MemdError],
     ) -> list[str]:
-        """Apply other settings; returns once every agent is open with them, or failed, with the ids of those reopened.
+        """Apply new settings; return the ids of reopened agents once every agent is open or failed.
 
-        Agents whose settings are the same go on. The others are reopened while their requests wait.
+        Agents with unchanged settings stay open. Requests to others wait while they are reopened.
         """
         all_change = _shared_by_agents(home, daemon) != _shared_by_agents(self._home, self._daemon)
         if all_change:
             self.chooser = chooser
         self._home, self._daemon, self._problems = home, daemon, list(problems)
-        self._share_memory(daemon)
+        self._apply_ram_budget(daemon)
         self._watcher.use(daemon.watcher)
         await self._indexes.reserve(home.agents.values())
         removed = [agent for agent_id, agent in self._agents.items() if agent_id not in home.agents]
@@ -193,18 +199,18 @@ class AgentRegistry:
                     reopened.append(agent_id)
                     nursery.start_soon(agent.replace, config)
                 else:
-                    agent.config = config  # its problems alone may differ
+                    agent.config = config  # only its problems may differ
             await self._begin(added)
         return sorted([*reopened, *(agent.agent_id for agent in removed), *(config.id for config in added)])
 
-    def _share_memory(self, daemon: DaemonSettings) -> None:
-        """Share the memory out as the settings say; local models' share is their owner's to keep."""
+    def _apply_ram_budget(self, daemon: DaemonSettings) -> None:
+        """Divide the RAM budget as configured; the model owner enforces the share of local models."""
         self._shares = budget_of(daemon, load_memory_bytes())
         self._budget.limit_bytes = self._shares.vectors
         limit_page_caches(self._shares.pages)
 
     async def _begin(self, configs: Iterable[AgentConfig]) -> None:
-        """Open agents; returns once each is open, or failed."""
+        """Open agents; returns once each is open or failed."""
         agents = [Agent(each, self._open, daemon=lambda: self._daemon, clock=self._clock) for each in configs]
         for agent in agents:
             self._agents[agent.agent_id] = agent
@@ -213,26 +219,26 @@ class AgentRegistry:
             await agent.wait_settled()
 
     async def _close(self, agent: Agent) -> None:
-        """Close an agent for good; another agent may have its index from then on."""
+        """Close an agent permanently; another agent may use its index afterwards."""
         await agent.close()
         self._indexes.release(agent.agent_id)
 
     async def _release_unused(self) -> None:
-        """Drop matrices that have not been searched for as long as a model is kept loaded."""
+        """Release vector matrices not searched for as long as a model stays loaded."""
         while True:
-            await trio.sleep(RELEASE_S)
+            await trio.sleep(RELEASE_INTERVAL_S)
             keep_s = self._daemon.model_keep_alive_minutes * 60
             if keep_s and (released := self._budget.drop_unused(keep_s)):
                 log.info("memory.matrices_released", agents=released)
 
     def _hint(self, agent_id: str, kind: str) -> None:
-        """Pass a watcher's hint on to its agent."""
+        """Pass a file event from the watcher to its agent."""
         agent = self._agents.get(agent_id)
         if agent is not None and agent.opened is not None:
             agent.opened.schedule.hint(kind)
 
     def _watch_plan(self, config: AgentConfig) -> WatchPlan | None:
-        """Return which folders of an agent are watched; None if its settings want none to be."""
+        """Return the folders of an agent to watch; None if its settings disable watching."""
         settings = config.settings
         if not (settings.enabled and settings.sync.watch):
             return None
@@ -243,7 +249,7 @@ class AgentRegistry:
         return WatchPlan(config.id, config.workspace, settings.extra_paths, folders)
 
     async def _open(self, config: AgentConfig, failures: int) -> OpenAgent:
-        """Open one agent's index, and put together what keeps and searches it."""
+        """Open one agent's index and create the parts that maintain and search it."""
         settings, limits = config.settings, limits_of(self._daemon)
         extension = self._extension(config)
         index = await self._indexes.open(config, extension, failures)
@@ -279,13 +285,13 @@ class AgentRegistry:
 
 
 class VectorExtensions:
-    """sqlite-vec, loaded once for each way it is set up: agents with the same `store.vector` share one."""
+    """sqlite-vec, loaded once per configuration: agents with the same `store.vector` share one."""
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[bool, str | None], VectorExtension] = {}
 
     def __call__(self, config: AgentConfig) -> VectorExtension:
-        """Return the extension of an agent's settings; `load` has been awaited before."""
+        """Return the extension for an agent's settings; requires a previous `load`."""
         vector = config.settings.store.vector
         key = (vector.enabled, vector.extension_path)
         if key not in self._loaded:
@@ -293,7 +299,7 @@ class VectorExtensions:
         return self._loaded[key]
 
     async def load(self, agents: Mapping[str, AgentConfig]) -> None:
-        """Load and self-test each; a failure is remembered in it and costs no result."""
+        """Load and self-test each extension; a failure is recorded in it and affects no search result."""
 
         async def load(extension: VectorExtension) -> None:
             await trio.to_thread.run_sync(extension.load)
@@ -304,7 +310,7 @@ class VectorExtensions:
 
 
 def _shared_by_agents(home: OpenClawHome, daemon: DaemonSettings) -> tuple[object, ...]:
-    """Return the settings of all agents that each is opened with."""
+    """Return the settings that all agents are opened with."""
     return (
         home.state_dir,
         home.providers,
@@ -317,5 +323,5 @@ def _shared_by_agents(home: OpenClawHome, daemon: DaemonSettings) -> tuple[objec
 
 
 def _must_reopen(old: AgentConfig, new: AgentConfig) -> bool:
-    """Return whether settings that differ take effect only by reopening the agent."""
+    """Return whether changed settings require reopening the agent."""
     return (old.workspace, old.index_path, old.settings) != (new.workspace, new.index_path, new.settings)

@@ -1,4 +1,4 @@
-"""The status of an open agent: counts, what is pending, and each problem with its hint."""
+"""Status of an open agent: counts, pending work, and problems with their hints."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from memd_client.messages import (
 )
 
 PROBE_TIMEOUT_S = 10.0
-"""How long a deep status waits for the provider: a cold model loads within this."""
+"""How long a deep status waits for the provider: long enough to load a model."""
 
 
-REFUSED_SHOWN = 100
-"""Refused chunks that are named in a status."""
+MAX_REFUSED_SHOWN = 100
+"""Most refused chunks in a status."""
 
 
 def as_problem(error: MemdError) -> Problem:
-    """Return an error as a row of a status."""
+    """Return an error as a status row."""
     return Problem(error.wire_code, error.message, error.hint)
 
 
 def model_status(row: RunnerStatus) -> ModelStatus:
-    """Return a local model as a row of a status."""
+    """Return a local model as a status row."""
     return ModelStatus(
         row.model,
         row.path,
@@ -55,15 +55,15 @@ def model_status(row: RunnerStatus) -> ModelStatus:
 
 
 async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *, deep: bool) -> AgentStatus:
-    """Return one agent's status; `deep` tries each part."""
+    """Return one agent's status; `deep` tests each part."""
     text, vectors = opened.text, opened.vector_search
     target = vectors.target
 
     def look(db: Database) -> tuple[Counts, int, TranscriptCounts, list[RefusedChunk]]:
-        refused = load_refused(db, target.space.id, REFUSED_SHOWN) if target is not None else []
+        refused = load_refused(db, target.space.id, MAX_REFUSED_SHOWN) if target is not None else []
         return count_all(db), generation(db), count_transcripts(db), refused
 
-    # In this order: a file indexed in between is then pending and counted, never neither.
+    # In this order, a file indexed in between is both pending and counted, never neither.
     (disk, changes), (counts, at, transcripts, refused) = (
         await text.look(),
         await opened.index_file.read(look),
@@ -105,10 +105,10 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
 
 
 def _with_provider(status: AgentStatus, opened: OpenAgent) -> AgentStatus:
-    """Return a status that names the provider whose vectors are searched, and how they are."""
+    """Return a status with the provider whose vectors answer, and the vector search in use."""
     answering = opened.vector_search.answering
     if answering is None:
-        return replace(status, vector_path_reason="there is no embedding provider")
+        return replace(status, vector_path_reason="no embedding provider")
     choice = opened.vector_cache.choice()
     return replace(
         status,
@@ -137,12 +137,16 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
     problems = [as_problem(error) for error in config.problems]
     if vectors.selection.problem is not None and vectors.primary is None:
         problems.append(as_problem(vectors.selection.problem))
-    if vectors.spare_problem is not None:
-        error = vectors.spare_problem
-        message = f"the fallback {config.settings.fallback} can't be used: {error.message}"
+    if vectors.fallback_problem is not None:
+        error = vectors.fallback_problem
+        message = f"fallback provider {config.settings.fallback} is unavailable: {error.message}"
         problems.append(Problem(error.wire_code, message, error.hint))
     problems.extend(
-        Problem("openclaw_database", notice, "Nothing is lost: what could not be reused is embedded anew.")
+        Problem(
+            "openclaw_database",
+            notice,
+            "No action needed: vectors that could not be reused are computed again.",
+        )
         for notice in vectors.notices
     )
     if opened.sources.transcripts is not None:
@@ -151,8 +155,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
         problems.append(
             Problem(
                 "memory_beyond_limits",
-                f"{disk.beyond_limits:,} files are beyond the limits of one agent and are not indexed,"
-                " the oldest first",
+                f"{disk.beyond_limits:,} files exceed the limits of one agent; the oldest are not indexed",
                 "Narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml.",
             )
         )
@@ -160,7 +163,7 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
         problems.append(
             Problem(
                 "workspace_missing",
-                f"the workspace {config.workspace} does not exist",
+                f"workspace {config.workspace} does not exist",
                 "Create it, or correct the agent's `workspace` in the settings.",
             )
         )
@@ -170,15 +173,15 @@ def _problems(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[P
         problems.append(
             Problem(
                 "index_corrupt",
-                f"the index was damaged and is kept as {opened.index_file.set_aside.name}",
-                "It was rebuilt from your Markdown; delete the kept file when you don't need it.",
+                f"the index was damaged and rebuilt; the damaged file is kept as {opened.index_file.set_aside.name}",
+                "Delete the damaged file when you don't need it: the new index is built from your Markdown.",
             )
         )
     return problems
 
 
 async def probe(config: AgentConfig, opened: OpenAgent, disk: Discovery) -> list[Check]:
-    """Try each part of an open agent and return the results."""
+    """Test each part of an open agent and return the results."""
     return [
         await _probe_embedding(opened.vector_search),
         await _probe_keyword(opened),
@@ -192,7 +195,9 @@ async def _probe_embedding(vectors: VectorSearchManager) -> Check:
     if target is None:
         problem = vectors.selection.problem
         return Check(
-            "embeddings", problem is None, problem.message if problem is not None else "off by settings"
+            "embeddings",
+            problem is None,
+            problem.message if problem is not None else "disabled in the settings",
         )
     started = trio.current_time()
     try:
@@ -233,4 +238,4 @@ async def _probe_vectors(opened: OpenAgent) -> Check:
 def _probe_files(config: AgentConfig, disk: Discovery) -> Check:
     if disk.workspace_missing:
         return Check("files", False, f"{config.workspace} does not exist")
-    return Check("files", True, f"{len(disk.files)} memory files readable, {len(disk.skipped)} left out")
+    return Check("files", True, f"{len(disk.files)} memory files readable, {len(disk.skipped)} skipped")

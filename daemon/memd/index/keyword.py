@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from memd.index.database import Database, get_int
 from memd.index.numbers import pack_ids, unpack_ids, unpack_scores
-from memd.text.cut.chunking import name_words
+from memd.text.cut.chunking import path_words
 from memd.text.language.spelling import index_text
 from memd.text.query.identifiers import extra_words
 
@@ -146,7 +146,7 @@ def insert_words(db: Database, chunk_id: int, path: str, context: str, text: str
 
 def insert_words_of_file(db: Database, path: str, rows: Sequence[tuple[int, str, str]]) -> None:
     """Do what `insert_words` does for several chunks of one file, in much less time."""
-    name = name_words(path)
+    name = path_words(path)
     places = list(dict.fromkeys(context or name for _, context, _ in rows))
     where = {
         place: f"{index_text(place)} {extra}".strip()

@@ -11,7 +11,7 @@ import numpy as np
 
 from memd.index.database import Database
 from memd.index.keyword import has_match
-from memd.text.language.stems import ALGORITHMS, MARK, language_mark
+from memd.text.language.stems import ALGORITHMS, STEM_MARK, language_mark
 from memd.text.query.terms import Term
 from memd.text.query.typos import Vocabulary, errors_allowed, similar_words
 
@@ -80,7 +80,7 @@ def load_vocabulary(db: Database) -> Vocabulary:
         row = db.execute(
             "SELECT group_concat(term, char(10)), group_concat(doc, ' ') FROM temp.words"
             " WHERE length(term) BETWEEN 3 AND 40 AND substr(term, -1) <> ?",
-            (MARK,),
+            (STEM_MARK,),
         ).fetchone()
     finally:
         if refusing:

@@ -1,4 +1,4 @@
-"""A small memory of two made-up people, to try searches on before there is one of your own."""
+"""A sample memory of two fictional people, for trying searches."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from memd.system.state_dirs import data_dir
 from memd_client.discovery import home_directory, socket_path
 
 QUERY = "why was the archive search slow"
-"""A first search of the sample: keywords find its note, and so do vectors."""
+"""A query on the sample that keyword search and vector search both answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question to the sample whose best hit is known."""
+class SampleQuery:
+    """A query on the sample whose best hit is known."""
 
     agent: str
     query: str
@@ -26,20 +26,20 @@ class Question:
 
 
 def copy_sample(target: Path) -> None:
-    """Put the sample into a folder that can be used as a state directory.
+    """Copy the sample into a folder that serves as a state directory.
 
-    What is there already stays as it is, so that it can be repeated and edited notes are never overwritten.
+    Existing files are kept, so it can be repeated without overwriting edited notes.
     """
     _copy(files(__name__) / "state", target)
 
 
 def sample_dir() -> Path:
-    """Return where the user's copy of the sample is, or would be."""
+    """Return the folder of the user's copy of the sample; may be missing."""
     return data_dir(os.environ, Path(home_directory())) / "sample"
 
 
 def sample_variables() -> dict[str, str]:
-    """Return the environment variables that lead clients, `memctl` and a daemon of its own to the sample."""
+    """Return the environment variables that make clients, `memctl` and a daemon use the sample."""
     folder = sample_dir()
     return {
         "OPENCLAW_STATE_DIR": str(folder),
@@ -50,21 +50,21 @@ def sample_variables() -> dict[str, str]:
 
 
 def use_sample() -> Path:
-    """Make the user's copy of the sample if it is missing, lead this process to it, and return its folder."""
+    """Create the user's copy of the sample if it is missing, point this process at it, and return its folder."""
     folder = sample_dir()
     copy_sample(folder)
     os.environ.update(sample_variables())
     return folder
 
 
-def load_questions() -> list[Question]:
-    """Return questions to the sample, each with the path of its right first hit."""
-    text = (files(__name__) / "questions.json").read_text("utf-8")
-    return [Question(**item) for item in json.loads(text)]
+def load_sample_queries() -> list[SampleQuery]:
+    """Return queries on the sample, each with the path of its best hit."""
+    text = (files(__name__) / "queries.json").read_text("utf-8")
+    return [SampleQuery(**item) for item in json.loads(text)]
 
 
 def _copy(source: Traversable, target: Path) -> None:
-    """Copy what is missing of a folder and the folders below it."""
+    """Copy the missing files of a folder, recursively."""
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     for entry in source.iterdir():
         place = target / entry.name

@@ -1,4 +1,4 @@
-"""Why a hit has its rank, in words for people."""
+"""Explanations of why a hit has its rank."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from memd.system.cancellation import check_cancelled
 from memd.text.query.exact import exact_match_count
 
 STEPS = {
-    "neighbours": "the passage beside it was found as well",
-    "days": "notes of the days in the question come first",
+    "neighbours": "a neighbouring chunk matched too",
+    "days": "notes of the days named in the query come first",
     "decay": "dated notes count less with age",
     "annotations": "the importance or project of its entry",
-    "exact": "the very names in the question come first",
+    "exact": "exact matches come first",
 }
-"""What changes a score after fusion, stage by stage, in words."""
+"""Why a stage after fusion changed a score."""
 
-LOST = {
-    "neighbours": "others have a passage beside them that was found as well",
-    "days": "notes of other days than those in the question count less",
-    "exact": "others hold the very names in the question",
+STEPS_DOWN = {
+    "neighbours": "other chunks have a neighbour that matched too",
+    "days": "notes of other days than those named in the query count less",
+    "exact": "other chunks are exact matches",
 }
-"""The same for a score that became smaller."""
+"""Why a stage lowered a score, if the reason differs from `STEPS`."""
 
 MIN_CHANGE = 0.0005
 """Smaller changes of a score are not mentioned."""
@@ -40,13 +40,13 @@ def explain_hits(
     ranking: Ranking,
     shown: Sequence[tuple[Ranked, str, int]],
 ) -> list[dict[str, Any]]:
-    """Return how each hit came by its score."""
+    """Return for each hit how its score was calculated."""
     ids = [int(item.id) for item, _, _ in shown]
-    asked = weigh_terms(db, query, ranking.candidates.corrections, ids)
-    by_meaning = _places({int(item.id): item.vector_score for item in ranking.ranked})
-    by_words = _places({int(item.id): item.text_score for item in ranking.ranked})
+    terms = weigh_terms(db, query, ranking.candidates.corrections, ids)
+    vector_ranks = _ranks({int(item.id): item.vector_score for item in ranking.ranked})
+    keyword_ranks = _ranks({int(item.id): item.text_score for item in ranking.ranked})
     explained = []
-    parts = _containing(asked)
+    parts = _containing(terms)
     for item, where, copies in shown:
         check_cancelled()
         key = int(item.id)
@@ -56,14 +56,14 @@ def explain_hits(
         explained.append(
             {
                 "because": [
-                    *_words_said(asked, key, parts),
-                    *_found_said(item, by_words.get(key), by_meaning.get(key)),
-                    *_steps_said(steps),
-                    *([f"it holds {' and '.join(exact)} itself"] if exact else []),
-                    *(["it is of a day in the question"] if key in ranking.of_days else []),
-                    *([_copies_said(copies - 1)] if copies > 1 else []),
+                    *_describe_terms(terms, key, parts),
+                    *_describe_ranks(item, keyword_ranks.get(key), vector_ranks.get(key)),
+                    *_describe_steps(steps),
+                    *([f"exact match for {' and '.join(exact)}"] if exact else []),
+                    *(["from a day named in the query"] if key in ranking.of_days else []),
+                    *([_describe_copies(copies - 1)] if copies > 1 else []),
                 ],
-                "words": [_word(word, key) for word in asked],
+                "words": [_word(word, key) for word in terms],
                 "exact": exact,
                 "cosine": None if item.vector_score is None else round(item.vector_score, 6),
                 "bm25": None if item.text_score is None else round(item.text_score, 6),
@@ -74,14 +74,14 @@ def explain_hits(
     return explained
 
 
-def _places(scores: Mapping[int, float | None]) -> dict[int, int]:
-    """Return the place of each candidate that has a score, from 1."""
+def _ranks(scores: Mapping[int, float | None]) -> dict[int, int]:
+    """Return the rank of each candidate that has a score, from 1."""
     known = sorted((key for key in scores if scores[key] is not None), key=lambda key: -(scores[key] or 0.0))
     return {key: place for place, key in enumerate(known, start=1)}
 
 
 def _word(word: WeighedTerm, key: int) -> dict[str, Any]:
-    """Return one term of the query: whether the hit has it, and its weight."""
+    """Return one term of the query, whether the hit has it, and its weight."""
     described: dict[str, Any] = {
         "word": word.word,
         "held": key in word.matching,
@@ -91,54 +91,56 @@ def _word(word: WeighedTerm, key: int) -> dict[str, Any]:
     return described | ({"taken_for": list(word.corrections)} if word.corrections else {})
 
 
-def _words_said(asked: Sequence[WeighedTerm], key: int, parts: Mapping[str, frozenset[str]]) -> list[str]:
+def _describe_terms(terms: Sequence[WeighedTerm], key: int, parts: Mapping[str, frozenset[str]]) -> list[str]:
     """Return which terms of the query the hit has, and which it lacks."""
-    held_words = [word for word in asked if key in word.matching]
-    lost_words = [word for word in asked if key not in word.matching]
-    of_held, of_lost = ({word.word for word in words} for words in (held_words, lost_words))
-    held = [_spelled(word) for word in held_words if parts[word.word].isdisjoint(of_held)]
-    missing = [word.word for word in lost_words if parts[word.word].isdisjoint(of_lost)]
-    said = [f"it holds {', '.join(held)}"] if held else ["it holds none of the words"] if asked else []
-    return [f"{said[0]}; not {', '.join(missing)}"] if held and missing else said
+    matched_terms = [word for word in terms if key in word.matching]
+    missing_terms = [word for word in terms if key not in word.matching]
+    matched_words, missing_words = ({word.word for word in words} for words in (matched_terms, missing_terms))
+    matched = [_spelled(word) for word in matched_terms if parts[word.word].isdisjoint(matched_words)]
+    missing = [word.word for word in missing_terms if parts[word.word].isdisjoint(missing_words)]
+    reasons = (
+        [f"contains {', '.join(matched)}"] if matched else ["contains none of the terms"] if terms else []
+    )
+    return [f"{reasons[0]}; not {', '.join(missing)}"] if matched and missing else reasons
 
 
 def _spelled(word: WeighedTerm) -> str:
-    """Return a word as it was found."""
+    """Return a term as it occurs in the text."""
     return f"{' or '.join(word.corrections)} (for {word.word})" if word.corrections else word.word
 
 
-def _containing(asked: Sequence[WeighedTerm]) -> dict[str, frozenset[str]]:
-    """Return for each word the words of which it only repeats a part: `POL-358` for `358`."""
+def _containing(terms: Sequence[WeighedTerm]) -> dict[str, frozenset[str]]:
+    """Return for each term the longer terms that contain it: `POL-358` for `358`."""
     containing: dict[str, frozenset[str]] = {}
-    words = {word.word for word in asked}
+    words = {word.word for word in terms}
     for word in words:
         part = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
         containing[word] = frozenset(other for other in words if other != word and part.search(other))
     return containing
 
 
-def _copies_said(others: int) -> str:
-    """Return in how many other places the text of a hit is."""
-    return "another place says the same" if others == 1 else f"{others} other places say the same"
+def _describe_copies(others: int) -> str:
+    """Return how many other places have the text of a hit."""
+    return "same text in 1 other place" if others == 1 else f"same text in {others} other places"
 
 
-def _found_said(item: Ranked, by_words: int | None, by_meaning: int | None) -> list[str]:
+def _describe_ranks(item: Ranked, keyword_rank: int | None, vector_rank: int | None) -> list[str]:
     """Return the ranks among keyword and vector matches."""
-    said = []
-    if by_words is not None:
-        said.append(f"number {by_words} by words (BM25 {item.text_score:.2f})")
-    if by_meaning is not None:
-        said.append(f"number {by_meaning} by meaning (cosine {item.vector_score:.2f})")
-    return [", ".join(said)] if said else []
+    reasons = []
+    if keyword_rank is not None:
+        reasons.append(f"keyword rank {keyword_rank} (BM25 {item.text_score:.2f})")
+    if vector_rank is not None:
+        reasons.append(f"vector rank {vector_rank} (cosine {item.vector_score:.2f})")
+    return [", ".join(reasons)] if reasons else []
 
 
-def _steps_said(steps: Mapping[str, float]) -> list[str]:
-    """Return what changed the score, step by step."""
-    said = [f"together {steps['fused']:.3f}"] if "fused" in steps else []
+def _describe_steps(steps: Mapping[str, float]) -> list[str]:
+    """Return the changes of the score, stage by stage."""
+    reasons = [f"fused score {steps['fused']:.3f}"] if "fused" in steps else []
     before = steps.get("fused", 0.0)
     for name, why in STEPS.items():
         now = steps.get(name, before)
         if abs(now - before) >= MIN_CHANGE:
-            said.append(f"{before:.3f} to {now:.3f}: {why if now > before else LOST.get(name, why)}")
+            reasons.append(f"{before:.3f} to {now:.3f}: {why if now > before else STEPS_DOWN.get(name, why)}")
         before = now
-    return said
+    return reasons

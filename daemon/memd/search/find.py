@@ -1,4 +1,4 @@
-"""One search of one snapshot: retrieve candidates, rank them, judge their relevance, cut hits."""
+"""One search of one snapshot: retrieve candidates, rank them, judge their relevance, build hits."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from time import perf_counter
 from memd.index.snapshot import Snapshot
 from memd.search.query import Query
 from memd.search.rank.order import rank
-from memd.search.relevance import LineCheck, judge
+from memd.search.relevance import LineCheck, judge_relevance
 from memd.search.retrieve import retrieve, uses_keywords, uses_vectors
-from memd.search.snippets import cut_hits
+from memd.search.snippets import build_hits
 from memd.system.cancellation import check_cancelled
 from memd_client.messages import Hit
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What one search found.
+    """The result of one search.
 
     Attributes:
         hits: Best first.
         mode: `hybrid`, `keyword` or `vector`.
-        generation: Of the index.
-        line_check: What has to be compared to be sure that the hits are relevant, or None.
-        timings: Milliseconds by the part of the search.
+        generation: Generation of the index.
+        line_check: Lines to compare before the hits count as relevant, or None.
+        timings: Milliseconds by phase of the search.
     """
 
     hits: list[Hit]
@@ -41,25 +41,24 @@ class SearchResult:
 
 
 def _accept(_: Hit) -> bool:
-    """Accept every hit."""
     return True
 
 
 def find(snapshot: Snapshot, query: Query, *, is_current: Callable[[Hit], bool] = _accept) -> SearchResult:
-    """Return the hits of a query in one snapshot (blocking, for a thread).
+    """Return the hits of a query in one snapshot (blocking).
 
     Args:
         snapshot: The index at one generation.
-        query: What to find.
-        is_current: Says whether a hit's text is still on disk; other candidates replace hits whose isn't.
+        query: The parsed query.
+        is_current: Returns whether a hit's text is still on disk; stale hits are replaced by other candidates.
     """
     candidates = retrieve(snapshot, query)
     check_cancelled()
     started = perf_counter()
     ranking = rank(snapshot, query, candidates)
     check_cancelled()
-    verdict = judge(snapshot, query, ranking)
-    hits = cut_hits(snapshot, query, ranking, is_current) if verdict.is_relevant else []
+    verdict = judge_relevance(snapshot, query, ranking)
+    hits = build_hits(snapshot, query, ranking, is_current) if verdict.is_relevant else []
     timings = {
         "words_ms": candidates.keyword_ms,
         "meaning_ms": candidates.vector_ms,

@@ -1,4 +1,4 @@
-"""What a search knows of the disk: one look at the files, shared by concurrent searches, and a bounded catch-up."""
+"""Freshness of a search: one disk check, shared by concurrent searches, and a bounded catch-up."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from memd_client.errors import MemdError
 from memd_client.messages import Hit
 
 VECTOR_WAIT_S = 0.04
-"""How long a search without a deadline waits for new vectors: keywords find the new text already."""
+"""How long a search without a deadline waits for new vectors. Keyword search finds new text without them."""
 
-FIND_SHARE = 0.2
-"""Share of a request's deadline that is kept for finding what the catch-up brought in."""
+SEARCH_TIME_SHARE = 0.2
+"""Share of a request's deadline that is reserved for the search after the catch-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskView:
-    """What one search knows of the disk.
+    """The state of the disk as one search knows it.
 
     Attributes:
-        disk: The files there are; None if the disk can't be read.
-        behind: How the index differs from them, if it does.
-        is_partial: Whether a catch-up ended before all changes were in.
+        disk: The files on disk; None if the disk can't be read.
+        behind: Differences between the files and the index, or None.
+        is_partial: Whether the catch-up ended before all changes were indexed.
         error: Why the disk can't be read or the index can't be written, or None.
-        took_ms: What looking took.
+        took_ms: Milliseconds of the disk check.
     """
 
     disk: Discovery | None = None
@@ -45,7 +45,7 @@ class DiskView:
 
 
 class FreshnessCheck:
-    """Compares the disk with the index before each search of one agent, and brings changed files in."""
+    """Compares the disk with the index before each search of one agent and indexes changed files."""
 
     def __init__(
         self,
@@ -60,16 +60,16 @@ class FreshnessCheck:
         self._catch_up_s = catch_up_s
         self._last_look: tuple[float, Discovery] | None = None
 
-    def look(self, asked_at: float) -> DiskView:
-        """Look at the disk (blocking), or share a look that began after a query came.
+    def look(self, arrived_at: float) -> DiskView:
+        """Check the disk (blocking), or share a check that began after the query arrived.
 
         Args:
-            asked_at: When the query came, by `perf_counter`. A look that began later sees all that was written before.
+            arrived_at: When the query arrived, by `perf_counter`. A check that began later sees all earlier writes.
         """
         started = perf_counter()
         last = self._last_look
         try:
-            if last is not None and last[0] >= asked_at:
+            if last is not None and last[0] >= arrived_at:
                 disk, behind = last[1], self._text.still_behind(last[1])
             else:
                 disk, behind = self._text.see()
@@ -78,26 +78,26 @@ class FreshnessCheck:
             return DiskView(error=error, took_ms=(perf_counter() - started) * 1000)
         return DiskView(disk, behind or None, took_ms=(perf_counter() - started) * 1000)
 
-    def has_to_catch_up(self, view: DiskView) -> bool:
-        """Return whether changed files are brought in before the search."""
+    def must_catch_up(self, view: DiskView) -> bool:
+        """Return whether changed files are to be indexed before the search."""
         return view.behind is not None and self._config.settings.sync.on_search
 
     async def catch_up(self, view: DiskView, budget_s: float, *, with_vectors: bool) -> DiskView:
-        """Bring changed files in, within the time a search may spend; return what is still behind.
+        """Index changed files within the time a search may spend; return what is still missing.
 
         Args:
-            view: What a look saw.
-            budget_s: The request's whole time; infinite if it has no deadline.
-            with_vectors: Whether to wait for the vectors of a few new texts, unless the provider is failing.
+            view: The result of `look`.
+            budget_s: The time of the whole request; infinite without a deadline.
+            with_vectors: Whether to wait for the vectors of a few new chunks, unless the provider is failing.
         """
         assert view.disk is not None
         assert view.behind is not None
-        has_deadline = budget_s < math.inf  # a client that sets one is ready to wait for it
-        wait_s = budget_s * (1 - FIND_SHARE) if has_deadline else self._catch_up_s()
+        has_deadline = budget_s < math.inf  # a client that sets a deadline accepts waiting for it
+        wait_s = budget_s * (1 - SEARCH_TIME_SHARE) if has_deadline else self._catch_up_s()
         until = trio.current_time() + wait_s
         try:
             behind = await self._text.catch_up(view.disk, view.behind, wait_s, patient=has_deadline) or None
-        except MemdError as error:  # an index that can't be written still answers; its hits are checked
+        except MemdError as error:  # a read-only index still answers; its hits are checked against the disk
             return replace(view, error=error)
         is_partial = behind is not None and count_behind(behind, self._text.rows) > 0
         fill = self._vectors.fill if self._vectors.is_followed else None
@@ -111,7 +111,7 @@ class FreshnessCheck:
         return replace(view, behind=behind, is_partial=is_partial)
 
     def check(self, view: DiskView) -> Callable[[Hit], bool]:
-        """Return a check whether a hit's text is still on disk (blocking: it may read files)."""
+        """Return a check whether a hit's text is still on disk (blocking: may read files)."""
         if view.disk is None:
             return check_by_name(str(self._config.workspace))
         return check_against(view.disk, view.behind, self._text.sources.load)

@@ -1,4 +1,4 @@
-"""A query: what to match, what to compare with, how much to return."""
+"""A parsed query: terms, vector and limits."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from memd.text.query.exact import find_literals
 from memd.text.query.keywords import MatchPlan, plan_match
 
 MAX_QUERY_CHARS = 8_000
-"""Longest query. A query asks about notes; a whole note is not one."""
+"""Longest query. Pasted notes are refused."""
 
 MAX_EXACT_TERMS = 64
-"""Exact terms of a query: each is looked for in the text of every candidate."""
+"""Most exact terms of a query: each is searched for in the text of every candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """A query's vector (dims,), and the vector space and the model it is of."""
+    """A query's vector (dims,), its vector space and its model."""
 
     values: NDArray[np.float32]
     space_id: str
@@ -32,15 +32,15 @@ class QueryVector:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a search returns at most, and from where.
+class SearchLimits:
+    """Limits of a search: number of results, score and scope.
 
     Attributes:
-        max_results: Most hits.
-        min_score: As requested; None takes the settings'.
-        scope: What is searched; None is everything.
-        notes_scope: The scope of notes alone if transcripts are searched as well, else None.
-        active_projects: Keys of the current projects: entries about them count more, those about others less.
+        max_results: Most hits to return.
+        min_score: The requested score; None uses the setting.
+        scope: Sources and paths to search; None searches everything.
+        notes_scope: The scope of notes alone if transcripts are searched too, else None.
+        active_projects: Keys of the current projects: their entries gain weight, entries of other projects lose it.
         explain: Whether to explain the rank of each hit.
     """
 
@@ -53,23 +53,23 @@ class Limits:
 
     @property
     def scopes(self) -> tuple[Scope | None, ...]:
-        """The scopes to search: notes a second time alone if transcripts could fill the list."""
+        """The scopes to search: notes again on their own if transcripts could crowd them out."""
         return (self.scope,) if self.notes_scope is None else (self.scope, self.notes_scope)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query to one snapshot.
+    """One query, parsed for one snapshot.
 
     Attributes:
-        text: As given.
-        days: The days it names.
-        plan: The terms and the expressions for the keyword index.
-        exact_terms: Names, dates and quoted phrases: a text that has one comes before those that don't.
-        settings: The agent's.
-        limits: How much to return, and from where.
+        text: The query as given.
+        days: Days that the query names.
+        plan: Terms and expressions for the keyword index.
+        exact_terms: Names, dates and quoted phrases: exact matches rank first.
+        settings: Search settings of the agent.
+        limits: Limits of the search.
         now_ms: Wall time.
-        vector: None searches keywords alone.
+        vector: The query's vector; None for keyword search alone.
     """
 
     text: str
@@ -77,7 +77,7 @@ class Query:
     plan: MatchPlan
     exact_terms: tuple[str, ...]
     settings: QuerySettings
-    limits: Limits
+    limits: SearchLimits
     now_ms: int
     vector: QueryVector | None = None
 
@@ -87,11 +87,11 @@ def parse_query(
     languages: Collection[str],
     *,
     settings: QuerySettings,
-    limits: Limits,
+    limits: SearchLimits,
     now_ms: int,
     vector: QueryVector | None = None,
 ) -> Query:
-    """Return the query of a text; `languages` are those the index is stemmed in."""
+    """Return the parsed query; `languages` are the index's stemming languages."""
     days = find_days(text, datetime.fromtimestamp(now_ms / 1000).date())
     plan = plan_match(without_days(text, days), languages)
     exact = tuple(dict.fromkeys([*plan.exact, *find_literals(text)]))[:MAX_EXACT_TERMS]
@@ -99,7 +99,7 @@ def parse_query(
 
 
 def without_days(text: str, days: Sequence[DaySpan]) -> str:
-    """Return a query without words that only name days (`yesterday`, `last week`): no note needs to have them."""
+    """Return a query without words that only name days (`yesterday`, `last week`): notes need not contain them."""
     for span in days:
         if not any(character.isdigit() for character in span.text):
             text = text.replace(span.text, " ", 1)

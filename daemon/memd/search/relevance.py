@@ -1,8 +1,8 @@
-"""Whether anything found is relevant: abstain, or answer.
+"""Relevance check: answer or abstain.
 
-Judged by two figures: the share of the query that one chunk covers (rare terms count more), and the cosine of the query
-and what was found. If both leave doubt, a few lines are embedded and compared. The thresholds were fitted on queries
-with and without an answer; their error rates are in docs/ranking.md.
+Two values decide: the share of the query's terms that one chunk covers, weighted by rarity, and the cosine of query and
+chunk. If both leave doubt, a few lines are embedded and compared. Error rates of the thresholds are in
+docs/ranking.md.
 """
 
 from __future__ import annotations
@@ -32,51 +32,51 @@ from memd_client.errors import MemdError
 
 log = structlog.get_logger(__name__)
 
-COVERAGE_ENOUGH = 0.55
-"""Coverage from which a chunk is relevant whatever its vector says."""
+MIN_COVERAGE = 0.55
+"""Coverage from which a chunk is relevant regardless of its vector."""
 
 COSINE_WEIGHT = 1.2
-"""Weight of a cosine added to the coverage: that of the nearest chunk, and again that of the nearest line."""
+"""Weight of a cosine added to the coverage: the nearest chunk's and the nearest line's."""
 
 RELEVANCE_THRESHOLD = 1.12
-"""Coverage and weighted cosines together from which a hit is relevant."""
+"""Minimum of coverage plus weighted cosines of a relevant hit."""
 
 LINE_MARGIN = 0.2
-"""Excess over the threshold, with the chunk's cosine in place of the line's, above which no line is compared."""
+"""Margin over the threshold, with the chunk's cosine for the line's, above which no line is compared."""
 
-KEYWORD_COVERAGE_ENOUGH = 0.25
-"""Coverage that is enough without vectors."""
+MIN_KEYWORD_COVERAGE = 0.25
+"""Minimum coverage without vectors."""
 
-CJK_COVERAGE_ENOUGH = 0.15
-"""The same for scripts without spaces: their terms are pairs of letters, many of which are no words."""
+MIN_CJK_COVERAGE = 0.15
+"""Minimum coverage of scripts without spaces: their terms are letter pairs, and many are not words."""
 
 CALIBRATED_MODELS = frozenset({"minilm"})
-"""Models whose cosines the thresholds are for. For others only `MIN_COSINE` is known."""
+"""Models that the thresholds are calibrated for. Other models use `MIN_COSINE`."""
 
 MIN_CHUNKS_FOR_WEIGHTS = 50
-"""Chunks an index needs for its terms to be weighed: in a smaller one no term is rare, and any match counts."""
+"""Chunks an index needs for term weights: in a smaller one no term is rare, and any match counts."""
 
-CHUNKS_COMPARED = 3
-"""Nearest chunks whose lines are compared one by one."""
+MAX_CHUNKS_COMPARED = 3
+"""Nearest chunks whose lines are compared."""
 
 MAX_LINES_COMPARED = 8
-"""Lines compared at most: each costs some milliseconds once."""
+"""Most lines compared: each is embedded once."""
 
-RANKED_CHECKED = 6
-"""Best candidates whose coverage is computed, besides the best of each side."""
+MAX_RANKED_CHECKED = 6
+"""Best candidates whose coverage is calculated, besides the best of each search."""
 
 CORRECTED_WEIGHT = 0.5
-"""Weight of a term that is in no text and was corrected."""
+"""Weight of a spelling-corrected term."""
 
 SHORT_QUERY_TERMS = 2
 SHORT_QUERY_CORRECTED_WEIGHT = 0.9
-"""In a query of so few terms a corrected term was mistyped, and counts nearly in full."""
+"""Weight of a corrected term in a query of at most `SHORT_QUERY_TERMS`: it is a typing error."""
 
-LINE_CHECK_S = 0.4
-"""How long a search compares lines: eight short ones take some 30 ms, once."""
+LINE_CHECK_TIMEOUT_S = 0.4
+"""How long a search may compare lines."""
 
 MAX_CACHED_LINES = 1_000
-"""Vectors of lines kept in RAM: 1.5 MB with MiniLM."""
+"""Line vectors kept in RAM."""
 
 _FOREIGN = re.compile(rf"[{CJK_CLASS}\u0370-\u1fff]")
 _HEADING = re.compile(r"\s*#{1,6}\s")
@@ -84,14 +84,14 @@ _HEADING = re.compile(r"\s*#{1,6}\s")
 
 @dataclass(frozen=True, slots=True)
 class WeighedTerm:
-    """One term of a query, and which of some chunks have it.
+    """One term of a query, and the chunks that have it.
 
     Attributes:
-        word: As in the query.
-        weight: Its inverse document frequency.
-        chunks: In how many chunks it is.
-        matching: Which of the given chunks have it.
-        corrections: What it was taken for if it is in no text.
+        word: The term in the query.
+        weight: Inverse document frequency.
+        chunks: How many chunks have it.
+        matching: Ids of the given chunks that have it.
+        corrections: Corrected spellings, if no text has the term.
     """
 
     word: str
@@ -103,7 +103,7 @@ class WeighedTerm:
 
 @dataclass(frozen=True, slots=True)
 class LineCheck:
-    """What is left to decide: the hits are relevant if the query's cosine with one of some lines is `min_cosine`."""
+    """An open relevance check: hits are relevant if the query's cosine with a line reaches `min_cosine`."""
 
     lines: tuple[str, ...]
     min_cosine: float
@@ -111,18 +111,18 @@ class LineCheck:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether anything is relevant; `line_check` is what has to be compared to be sure of a yes."""
+    """Whether the hits are relevant; if `line_check` is set, that check has to confirm it."""
 
     is_relevant: bool = True
     line_check: LineCheck | None = None
 
 
-def judge(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdict:
-    """Return whether what was found is relevant to the query."""
+def judge_relevance(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdict:
+    """Return whether the ranking has hits relevant to the query."""
     candidates, min_score = ranking.candidates, query.limits.min_score
     if not ranking.ids:
         return Verdict(is_relevant=False)
-    if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 asks for anything
+    if ranking.is_certain or (min_score is not None and min_score <= 0):  # 0 requests any match
         return Verdict()
     best = max(candidates.by_vector.values(), default=0.0)
     is_foreign = _FOREIGN.search(query.text) is not None
@@ -135,12 +135,9 @@ def judge(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdict:
         return Verdict()
     covered = _best_coverage(snapshot.db, query, ranking)
     if is_foreign or not candidates.by_vector:
-        enough = CJK_COVERAGE_ENOUGH if has_cjk(query.text) else KEYWORD_COVERAGE_ENOUGH
+        enough = MIN_CJK_COVERAGE if has_cjk(query.text) else MIN_KEYWORD_COVERAGE
         return Verdict(is_relevant=covered >= enough)
-    if (
-        covered >= COVERAGE_ENOUGH
-        or covered + 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN
-    ):
+    if covered >= MIN_COVERAGE or covered + 2 * COSINE_WEIGHT * cosine >= RELEVANCE_THRESHOLD + LINE_MARGIN:
         return Verdict()
     wanted = (RELEVANCE_THRESHOLD - covered) / COSINE_WEIGHT - cosine
     lines = _nearest_lines(snapshot.db, candidates)
@@ -152,7 +149,7 @@ def judge(snapshot: Snapshot, query: Query, ranking: Ranking) -> Verdict:
 def weigh_terms(
     db: Database, query: Query, corrections: Mapping[str, tuple[str, ...]], ids: Sequence[int]
 ) -> list[WeighedTerm]:
-    """Return the terms of a query with their weights, and which of some chunks have them."""
+    """Return the terms of a query with their weights, and which of the given chunks have them."""
     total = count_chunks(db)
     weighed = []
     for term in _single_words(query.plan.terms):
@@ -161,7 +158,7 @@ def weigh_terms(
         corrected = corrections.get(term.word, ())
         if not chunks and corrected:
             _, matching = count_matches(db, " OR ".join(f'"{word}"' for word in corrected), ids)
-        # Robertson and Sparck Jones' weight, kept positive as in Lucene.
+        # Robertson-Sparck Jones weight, kept positive as in Lucene.
         weight = math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
         weighed.append(
             WeighedTerm(term.word, weight, chunks, frozenset(matching), () if chunks else corrected)
@@ -170,7 +167,7 @@ def weigh_terms(
 
 
 def coverage(terms: Sequence[WeighedTerm], chunk_id: int) -> float:
-    """Return the share of a query that a chunk covers, by the weights of its terms; 0 to 1."""
+    """Return the share of a query's term weights that a chunk covers, 0 to 1."""
     whole = sum(term.weight for term in terms)
     is_short = len(terms) <= SHORT_QUERY_TERMS
     corrected = SHORT_QUERY_CORRECTED_WEIGHT if is_short else CORRECTED_WEIGHT
@@ -181,16 +178,18 @@ def coverage(terms: Sequence[WeighedTerm], chunk_id: int) -> float:
 
 
 def _single_words(terms: Sequence[Term]) -> list[Term]:
-    """Return the terms that are words: phrases and joined neighbours only repeat them."""
+    """Return the single-word terms: phrases only repeat them."""
     return [term for term in terms if " " not in term.word.strip()] or list(terms)
 
 
 def _best_coverage(db: Database, query: Query, ranking: Ranking) -> float:
-    """Return the greatest coverage of one candidate."""
+    """Return the greatest coverage among the best candidates."""
     found = ranking.candidates
-    by_keyword = sorted(found.by_keyword, key=found.by_keyword.__getitem__, reverse=True)[:CHUNKS_COMPARED]
-    by_vector = sorted(found.by_vector, key=found.by_vector.__getitem__, reverse=True)[:CHUNKS_COMPARED]
-    checked = list(dict.fromkeys([*ranking.ids[:RANKED_CHECKED], *by_keyword, *by_vector]))
+    by_keyword = sorted(found.by_keyword, key=found.by_keyword.__getitem__, reverse=True)[
+        :MAX_CHUNKS_COMPARED
+    ]
+    by_vector = sorted(found.by_vector, key=found.by_vector.__getitem__, reverse=True)[:MAX_CHUNKS_COMPARED]
+    checked = list(dict.fromkeys([*ranking.ids[:MAX_RANKED_CHECKED], *by_keyword, *by_vector]))
     terms = weigh_terms(db, query, found.corrections, checked)
     return max((coverage(terms, key) for key in checked), default=0.0)
 
@@ -198,7 +197,7 @@ def _best_coverage(db: Database, query: Query, ranking: Ranking) -> float:
 def _nearest_lines(db: Database, candidates: Candidates) -> tuple[str, ...]:
     """Return lines of the chunks nearest to the query, the nearest chunk's first."""
     scores = candidates.by_vector
-    nearest = sorted(scores, key=lambda key: (-scores[key], key))[:CHUNKS_COMPARED]
+    nearest = sorted(scores, key=lambda key: (-scores[key], key))[:MAX_CHUNKS_COMPARED]
     texts = load_texts(db, nearest)
     lines = [line.strip() for key in nearest for line in texts[key].split("\n")]
     telling = [line for line in lines if line and _HEADING.match(line) is None]
@@ -206,7 +205,7 @@ def _nearest_lines(db: Database, candidates: Candidates) -> tuple[str, ...]:
 
 
 class LineRelevance:
-    """Compares single lines with queries, in the query's vector space; their vectors are embedded as queries are."""
+    """Compares lines with queries in the query's vector space; lines are embedded as queries."""
 
     def __init__(self) -> None:
         self._vectors: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
@@ -214,8 +213,8 @@ class LineRelevance:
     async def is_relevant(
         self, check: LineCheck, query: NDArray[np.float32], provider: EmbeddingProvider, wait_s: float
     ) -> bool:
-        """Return whether a line is near enough to the query; True if there is no time or no model to find out."""
-        with trio.move_on_after(max(0.0, min(LINE_CHECK_S, wait_s))):
+        """Return whether a line is close enough to the query; True if time or the provider fails."""
+        with trio.move_on_after(max(0.0, min(LINE_CHECK_TIMEOUT_S, wait_s))):
             try:
                 for line in check.lines:
                     if float(await self._vector(line, provider) @ query) >= check.min_cosine:
@@ -227,7 +226,7 @@ class LineRelevance:
         return True
 
     async def _vector(self, line: str, provider: EmbeddingProvider) -> NDArray[np.float32]:
-        """Return a line's vector, from the cache if it is there."""
+        """Return a line's vector, cached if possible."""
         key = (provider.space.id, line)
         vector = self._vectors.get(key)
         if vector is None:

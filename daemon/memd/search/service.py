@@ -1,7 +1,7 @@
 """One search request from its parameters to its reply.
 
-A straight line: embed the query if its vector isn't known, look at the disk, catch up, find in one snapshot, compare
-lines if in doubt, reply. If a part fails, keywords still answer and the reply says what is missing.
+Embed the query unless its vector is cached, check the disk, catch up, search one snapshot, compare lines if relevance
+is in doubt, reply. If a part fails, keywords still answer and the reply reports what is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memd.index.snapshot import take_snapshot
 from memd.index.vectors.vector_search import VectorSearch
 from memd.search.find import SearchResult, find
 from memd.search.freshness import DiskView, FreshnessCheck
-from memd.search.query import Limits, QueryVector, parse_query
+from memd.search.query import QueryVector, SearchLimits, parse_query
 from memd.search.relevance import LineRelevance
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
@@ -35,16 +35,16 @@ from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError
 from memd_client.messages import Degraded, Hit, SearchParams, SearchReply
 
 DEADLINE_SLACK_S = 2.0
-"""How long after its deadline a search is cancelled. Its waits keep to the deadline; what is left is processor time,
-and on a busy machine a late answer is better than none."""
+"""How long after its deadline a search is cancelled. Its waits keep to the deadline; the rest is processor time, and on
+a busy machine a late answer is better than none."""
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
-class _Embedded:
-    """The provider and the vector of a query, as far as there are any, and what is wrong with them."""
+class _EmbeddedQuery:
+    """The provider and vector of a query, if any, and why they are degraded."""
 
     provider: ActiveProvider | None = None
     vector: QueryVector | None = None
@@ -52,13 +52,13 @@ class _Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What one request wants found; `asked_at` is when it came, by `perf_counter`."""
+class _Request:
+    """One search request; `arrived_at` is its arrival by `perf_counter`."""
 
     params: SearchParams
-    limits: Limits
-    embedded: _Embedded
-    asked_at: float
+    limits: SearchLimits
+    embedded: _EmbeddedQuery
+    arrived_at: float
 
 
 class SearchService:
@@ -88,10 +88,10 @@ class SearchService:
         self._lines = LineRelevance()
 
     async def search(self, params: SearchParams) -> SearchReply:
-        """Answer a query from what is on disk now."""
+        """Return the hits of a query from what is on disk now."""
         if not params.query.strip():
             raise QueryEmptyError("the query is empty")
-        started, asked_at, deadline_ms = trio.current_time(), perf_counter(), params.deadline_ms
+        started, arrived_at, deadline_ms = trio.current_time(), perf_counter(), params.deadline_ms
         budget_s = math.inf if deadline_ms is None else max(0.01, deadline_ms / 1000)
         with trio.move_on_after(budget_s + DEADLINE_SLACK_S), self._scheduler.searching():
             limits = self._limits(params, await self._transcript_of(params))
@@ -99,9 +99,9 @@ class SearchService:
             if known is not None:
                 embedded = known
             else:
-                refresh = partial(self._refresh, asked_at, budget_s)
+                refresh = partial(self._refresh, arrived_at, budget_s)
                 embedded, view = await _both(partial(self._embed, params.query, budget_s), refresh)
-            wanted = _Wanted(params, limits, embedded, asked_at)
+            wanted = _Request(params, limits, embedded, arrived_at)
             result = None
             while result is None:
                 async with self._scheduler.slot():
@@ -115,27 +115,27 @@ class SearchService:
             is_relevant = await self._is_relevant(result, embedded, started + budget_s)
             hits = result.hits[: limits.max_results] if is_relevant else []
             return self._reply(params, embedded, seen, result, hits, started)
-        raise DeadlineExceededError(f"the search did not end within its {deadline_ms} ms")
+        raise DeadlineExceededError(f"search did not finish within {deadline_ms} ms")
 
-    # --- before ---------------------------------------------------------------------------------------
+    # --- the query ------------------------------------------------------------------------------------
 
     async def _transcript_of(self, params: SearchParams) -> str | None:
-        """Return the transcript of the session to leave out; None leaves nothing out."""
+        """Return the transcript of the session to exclude; None excludes nothing."""
         key, sources = params.exclude_session, self._config.settings.sources
         if not key or "sessions" not in (params.sources or sources) or "sessions" not in sources:
             return None
-        with suppress(MemdError):  # the search itself meets it again
+        with suppress(MemdError):  # the search meets the same error
             return await self._index.read(lambda _: self._text.sources.transcript_of(key))
         return None
 
-    def _limits(self, params: SearchParams, left_out: str | None) -> Limits:
-        """Return what a request limits its search to, settings filled in."""
+    def _limits(self, params: SearchParams, left_out: str | None) -> SearchLimits:
+        """Return the limits of a request, with settings as defaults."""
         settings = self._config.settings
         sources = tuple(params.sources) if params.sources is not None else None
         is_limited = sources is not None or params.path is not None or left_out is not None
         has_both = "sessions" in settings.sources and (sources is None or len(set(sources)) > 1)
         most = settings.query.max_results if params.max_results is None else max(1, params.max_results)
-        return Limits(
+        return SearchLimits(
             max_results=most,
             min_score=params.min_score,
             scope=Scope(sources, params.path, left_out) if is_limited else None,
@@ -144,87 +144,91 @@ class SearchService:
             explain=params.explain,
         )
 
-    def _known_vector(self, params: SearchParams) -> _Embedded | None:
-        """Return the query's vector if there is nothing to wait for: it is known, or none is needed."""
+    def _known_vector(self, params: SearchParams) -> _EmbeddedQuery | None:
+        """Return the query's vector if there is nothing to wait for: it is cached or not needed."""
         provider = self._vectors.answering
         if params.lexical_only:  # requested, so nothing is missing
-            return _Embedded()
+            return _EmbeddedQuery()
         if provider is None:
-            return _Embedded(degraded=self._vectors.degraded())
+            return _EmbeddedQuery(degraded=self._vectors.degraded())
         if not self._cache.count:
-            return _Embedded(provider, degraded=self._pending_vectors(provider) or self._vectors.degraded())
+            return _EmbeddedQuery(
+                provider, degraded=self._pending_vectors(provider) or self._vectors.degraded()
+            )
         vector = self._vectors.find_vector(provider, params.query)
         if vector is None:
             return None
-        return _Embedded(provider, QueryVector(vector, provider.space.id, provider.space.model))
+        return _EmbeddedQuery(provider, QueryVector(vector, provider.space.id, provider.space.model))
 
     def _pending_vectors(self, provider: ActiveProvider) -> Degraded | None:
-        """Return that vectors are still being computed, if they are."""
+        """Return a degradation while vectors are being computed, else None."""
         pending = self._vectors.chunks_pending
         if not pending or provider.health.degraded is not None:
             return None
         return Degraded(
             "vectors_pending",
-            f"vectors are being computed ({pending:,} texts to go)",
+            f"computing vectors ({pending:,} texts left)",
             self._started_ms,
-            "Nothing to do: search by meaning follows by itself.",
+            "No action needed: vector search starts automatically.",
         )
 
-    async def _embed(self, query: str, budget_s: float) -> _Embedded:
-        """Embed a query, and load the agent's vectors meanwhile; without a vector the search goes on by keywords."""
+    async def _embed(self, query: str, budget_s: float) -> _EmbeddedQuery:
+        """Embed a query while loading the agent's vectors; without a vector the search uses keywords."""
         async with trio.open_nursery() as nursery:
             if self._cache.is_cold:
-                self._cache.searcher()  # makes room in the budget
+                self._cache.searcher()  # frees RAM within the budget
                 nursery.start_soon(self._load_vectors)
             timeout_s = min(self._daemon.query_embed_timeout_ms / 1000, budget_s * 0.8)
             provider = self._vectors.answering
             while provider is not None:
                 try:
                     vector = await self._vectors.vector_of(provider, query, timeout_s)
-                    return _Embedded(provider, QueryVector(vector, provider.space.id, provider.space.model))
+                    return _EmbeddedQuery(
+                        provider, QueryVector(vector, provider.space.id, provider.space.model)
+                    )
                 except ShuttingDownError as error:
                     successor = self._vectors.answering
                     if successor is None or successor is provider:
-                        return _Embedded(provider, degraded=self._degraded_by(error))
-                    provider = successor  # another space answers since a moment ago
+                        return _EmbeddedQuery(provider, degraded=self._degraded_by(error))
+                    provider = successor  # the answering space has just changed
                 except MemdError as error:
                     degraded = provider.health.degraded or self._degraded_by(error)
-                    return _Embedded(provider, degraded=degraded)
-        return _Embedded(degraded=self._vectors.degraded())
+                    return _EmbeddedQuery(provider, degraded=degraded)
+        return _EmbeddedQuery(degraded=self._vectors.degraded())
 
     async def _load_vectors(self) -> None:
-        """Bring the vectors into RAM."""
-        with suppress(MemdError):  # the search itself meets it again
+        """Load the vectors into RAM."""
+        with suppress(MemdError):  # the search meets the same error
             await self._index.read(self._cache.warm_up)
 
     # --- the disk and the snapshot --------------------------------------------------------------------
 
-    async def _refresh(self, asked_at: float, budget_s: float) -> DiskView | None:
-        """Look at the disk and catch up, while the query is embedded; None if the index can't be read now."""
+    async def _refresh(self, arrived_at: float, budget_s: float) -> DiskView | None:
+        """Check the disk and catch up while the query is embedded; None if the index can't be read."""
         try:
-            view = await self._index.read(lambda _: self._freshness.look(asked_at))
+            view = await self._index.read(lambda _: self._freshness.look(arrived_at))
         except MemdError:
-            return None  # the search itself meets it again
-        if self._freshness.has_to_catch_up(view):
+            return None  # the search meets the same error
+        if self._freshness.must_catch_up(view):
             view = await self._catch_up(view, budget_s, with_vectors=True)
         return view
 
     async def _catch_up(self, view: DiskView, budget_s: float, *, with_vectors: bool) -> DiskView:
-        """Bring changed files in; indexing need not yield meanwhile."""
+        """Index changed files; indexing does not yield to this search meanwhile."""
         with self._scheduler.waiting():
             return await self._freshness.catch_up(view, budget_s, with_vectors=with_vectors)
 
     def _find(
         self,
-        wanted: _Wanted,
+        wanted: _Request,
         known: DiskView | None,
         searcher: VectorSearch | None,
         second_reader: IndexFile | None,
         db: Database,
     ) -> tuple[SearchResult | None, DiskView]:
-        """Find in one snapshot (blocking); no result if a first look saw changed files to bring in."""
-        view = self._freshness.look(wanted.asked_at) if known is None else known
-        if known is None and self._freshness.has_to_catch_up(view):
+        """Search one snapshot (blocking); no result if the disk check found changes to index first."""
+        view = self._freshness.look(wanted.arrived_at) if known is None else known
+        if known is None and self._freshness.must_catch_up(view):
             return None, view
         snapshot = take_snapshot(db, self._cache, searcher, second_reader)
         query = parse_query(
@@ -237,26 +241,26 @@ class SearchService:
         )
         return find(snapshot, query, is_current=self._freshness.check(view)), view
 
-    async def _is_relevant(self, result: SearchResult, embedded: _Embedded, until: float) -> bool:
-        """Return whether hits are relevant, by comparing a few lines if that is in doubt."""
+    async def _is_relevant(self, result: SearchResult, embedded: _EmbeddedQuery, until: float) -> bool:
+        """Return whether hits are relevant, comparing a few lines if in doubt."""
         check, vector, provider = result.line_check, embedded.vector, embedded.provider
         if check is None or vector is None or provider is None:
             return True
         left_s = until - trio.current_time()
         return await self._lines.is_relevant(check, vector.values, provider.provider, left_s)
 
-    # --- after ----------------------------------------------------------------------------------------
+    # --- the reply ------------------------------------------------------------------------------------
 
     def _reply(
         self,
         params: SearchParams,
-        embedded: _Embedded,
+        embedded: _EmbeddedQuery,
         view: DiskView,
         result: SearchResult,
         hits: list[Hit],
         started: float,
     ) -> SearchReply:
-        """Return the reply: the hits, how they were found, and what is missing."""
+        """Return the reply: hits, search mode, and what is missing."""
         provider = embedded.provider
         timings = {"look_ms": view.took_ms, **result.timings}
         return SearchReply(
@@ -280,12 +284,12 @@ class SearchService:
         )
 
     def _degraded_by(self, error: MemdError) -> Degraded:
-        """Return what a failure means to an answer."""
+        """Return the degradation caused by an error."""
         return Degraded(error.code, error.message, self._clock(), error.hint)
 
 
 async def _both(first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]]) -> tuple[A, B]:
-    """Run two functions at the same time and return both results."""
+    """Run two functions concurrently and return both results."""
     results: list[B] = []
 
     async def run_second() -> None:

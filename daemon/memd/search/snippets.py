@@ -1,4 +1,4 @@
-"""A ranking to hits: snippets with their places, each shown once, checked against the disk."""
+"""Hits of a ranking: snippets with their locations, without repetitions, checked against the disk."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from memd.search.rank.order import Ranking
 from memd.system.cancellation import check_cancelled
 from memd.text.cut.annotations import Annotations
 from memd.text.cut.snippets import Snippet, cut_snippet, has_words
-from memd.text.cut.windows import Region, Worth, grow_window
+from memd.text.cut.windows import Region, SpanScore, grow_window
 from memd_client.messages import Hit
 
-SNIPPET_CHARACTERS = 695
-"""Longest snippet; OpenClaw's are 700 at most."""
+MAX_SNIPPET_CHARACTERS = 695
+"""Longest snippet; OpenClaw's limit is 700."""
 
-SHOWN_SHARE = 0.75
-"""A candidate is no hit if more than this share of it is in the snippets of better ones."""
+MAX_SHOWN_SHARE = 0.75
+"""A candidate is skipped if better hits' snippets show more than this share of it."""
 
-SPARE = 2
-"""Candidates prepared beyond the missing hits: one or two are nearly always in the snippets of better ones."""
+SPARE_CANDIDATES = 2
+"""Candidates prepared beyond the missing hits: one or two are usually shown by better hits' snippets."""
 
 
-class HitCutter:
-    """Cuts the hits of one search."""
+class HitBuilder:
+    """Builds the hits of one search."""
 
     def __init__(
         self, snapshot: Snapshot, query: Query, ranking: Ranking, is_current: Callable[[Hit], bool]
@@ -45,11 +45,11 @@ class HitCutter:
         self._hits: list[Hit] = []
         self._spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._shown_firsts: set[int] = set()
-        self._worths: dict[int | None, list[Worth]] = defaultdict(list)
+        self._worths: dict[int | None, list[SpanScore]] = defaultdict(list)
         self.shown: list[tuple[Ranked, str]] = []
 
     def cut(self) -> list[Hit]:
-        """Return the best hits; `shown` has the candidate of each, and its path and text."""
+        """Return the best hits; `shown` has the candidate of each, with its path and text."""
         ranking, wanted = self._ranking, self._query.limits.max_results
         locations = ranking.locations
         worths = zip(locations.starts.tolist(), locations.ends.tolist(), ranking.fused.tolist(), strict=True)
@@ -57,20 +57,20 @@ class HitCutter:
             self._worths[number].append(worth)
         at = 0
         while at < len(ranking.ranked) and len(self._hits) < wanted:
-            size = wanted - len(self._hits) + SPARE
+            size = wanted - len(self._hits) + SPARE_CANDIDATES
             ranking.rows.load(ranking.ids[at : at + size])
             self._cut_page(ranking.ranked[at : at + size], wanted)
             at += size
         return self._hits
 
     def _cut_page(self, page: Sequence[Ranked], wanted: int) -> None:
-        """Add the hits of some candidates until there are as many as wanted."""
+        """Add hits of some candidates, at most as many as wanted."""
         ranking, duplicates = self._ranking, self._ranking.near_duplicates
-        firsts = duplicates.firsts_of([int(item.id) for item in page])
+        firsts = duplicates.find_originals([int(item.id) for item in page])
         rows = [ranking.rows[key] for key in firsts]
         left = [row for row in rows if firsts[row.id] not in self._shown_firsts and not self._is_shown(row)]
-        # Copies of one text are candidates each, and the count of its hash has all of them already.
-        groups = duplicates.groups_of({*firsts.values()})
+        # Copies of a text are separate candidates, and the count by hash includes all of them.
+        groups = duplicates.find_groups({*firsts.values()})
         ranking.rows.load([key for group in groups.values() for key in group])
         alike = {first: {ranking.rows[key].hash for key in group} for first, group in groups.items()}
         hashes = {digest for row in left for digest in (row.hash, *alike[firsts[row.id]])}
@@ -102,34 +102,34 @@ class HitCutter:
                     break
 
     def _annotations(self, row: ChunkRow) -> Annotations | None:
-        """Return the annotations of the entry a chunk belongs to."""
+        """Return the annotations of a chunk's entry."""
         file = self._ranking.annotated.get(row.path)
         entry = None if file is None else file.at(row.start_line)
         return None if entry is None else entry.annotations
 
     def _may_be_shown(self, row: ChunkRow) -> bool:
-        """Return whether it is known which projects a chunk is about."""
+        """Return whether the projects of a chunk are readable; if not, it is never shown."""
         annotations = self._annotations(row)
         return annotations is None or not annotations.is_invalid
 
-    def _load_regions(self, passages: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:
-        """Return what surrounds chunks that are shorter than a snippet."""
-        short = [(row, text) for row, text in passages if len(text) <= SNIPPET_CHARACTERS]
-        return load_regions(self._db, short, SNIPPET_CHARACTERS, self._ranking.annotated)
+    def _load_regions(self, chunks: Sequence[tuple[ChunkRow, str]]) -> dict[int, Region]:
+        """Return the surrounding text of chunks shorter than a snippet."""
+        short = [(row, text) for row, text in chunks if len(text) <= MAX_SNIPPET_CHARACTERS]
+        return load_regions(self._db, short, MAX_SNIPPET_CHARACTERS, self._ranking.annotated)
 
     def _cut_one(
         self, item: Ranked, row: ChunkRow, text: str, region: Region | None, copies: int
     ) -> tuple[Hit, tuple[int, int]]:
-        """Return the hit of a candidate in one place, and the span of the file that its snippet covers."""
+        """Return the hit of a candidate at one location, and the span of the file in its snippet."""
         query = self._query
         if region is None:
-            cut = cut_snippet(text, row.start_line, query.plan.words, SNIPPET_CHARACTERS)
+            cut = cut_snippet(text, row.start_line, query.plan.words, MAX_SNIPPET_CHARACTERS)
             span = (row.start_char, row.end_char)
         else:
             shown = self._spans[row.path]
             first, end = _unshown(row.start_char, row.end_char, shown)
             worths = self._worths.get(self._ranking.locations.file_numbers.find(row.path), [])
-            window = grow_window(region, first, end, SNIPPET_CHARACTERS, worths, shown)
+            window = grow_window(region, first, end, MAX_SNIPPET_CHARACTERS, worths, shown)
             cut = Snippet(window.text, window.start_line, window.end_line)
             span = (window.start, window.end)
         line_map = load_line_maps(self._db, [row.path]).get(row.path) if row.source == "sessions" else None
@@ -150,23 +150,23 @@ class HitCutter:
         return hit, span
 
     def _is_shown(self, row: ChunkRow) -> bool:
-        """Return whether most of a candidate is in the snippets of better ones."""
+        """Return whether better hits' snippets show most of a chunk."""
         shown, at = 0, row.start_char
         for start, end in sorted(self._spans.get(row.path, [])):
             upto = min(end, row.end_char)
             shown += max(0, upto - max(start, at))
             at = max(at, upto)
-        return shown > SHOWN_SHARE * (row.end_char - row.start_char)
+        return shown > MAX_SHOWN_SHARE * (row.end_char - row.start_char)
 
     def _is_about(self, item: Ranked, hit: Hit, text: str) -> bool:
-        """Return whether a snippet shows a term it was found by, unless all of its chunk is in the snippet."""
+        """Return whether a snippet contains a matched term, or the whole chunk."""
         if item.text_score is None or text.strip() in hit.snippet:
             return True
         words = self._query.plan.words
         return has_words(hit.snippet, words) or not has_words(text, words)
 
     def _is_repeated(self, new: Hit) -> bool:
-        """Return whether an earlier hit shows all that a hit shows; another place of it is counted there."""
+        """Return whether an earlier hit shows the same text; its copies are then added there."""
         for place, hit in enumerate(self._hits):
             if hit.path == new.path and hit.start_line <= new.start_line and new.end_line <= hit.end_line:
                 if new.snippet in hit.snippet:
@@ -177,14 +177,14 @@ class HitCutter:
         return False
 
 
-def cut_hits(
+def build_hits(
     snapshot: Snapshot, query: Query, ranking: Ranking, is_current: Callable[[Hit], bool]
 ) -> list[Hit]:
-    """Return the best hits as snippets, explained if that is wanted.
+    """Return the best hits with snippets, explained if requested.
 
-    `is_current` says whether a hit's text is still on disk; the next candidate replaces one whose isn't.
+    `is_current` returns whether a hit's text is still on disk; the next candidate replaces a stale one.
     """
-    cutter = HitCutter(snapshot, query, ranking, is_current)
+    cutter = HitBuilder(snapshot, query, ranking, is_current)
     hits = cutter.cut()
     if query.limits.explain:
         shown = [(item, where, hit.copies) for (item, where), hit in zip(cutter.shown, hits, strict=True)]
@@ -194,7 +194,7 @@ def cut_hits(
 
 
 def _as_map(annotations: Annotations | None) -> dict[str, Any] | None:
-    """Return what comments say as replies carry it."""
+    """Return annotations as the reply carries them."""
     if annotations is None:
         return None
     return {
@@ -205,7 +205,7 @@ def _as_map(annotations: Annotations | None) -> dict[str, Any] | None:
 
 
 def _unshown(first: int, end: int, shown: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return a span without what is shown of it at its ends already."""
+    """Return a span without the parts at its ends that are shown."""
     low, high = first, end
     for start, stop in shown:
         if start <= first < stop:
@@ -216,12 +216,12 @@ def _unshown(first: int, end: int, shown: Sequence[tuple[int, int]]) -> tuple[in
 
 
 def _placed(cut: Snippet, line_map: Sequence[int] | None) -> Snippet:
-    """Return a snippet with its real lines: those of the transcript if its text was made from one."""
+    """Return a snippet with the line numbers of its transcript, if its text was made from one."""
     if line_map is None or cut.end_line > len(line_map):
         return cut
     return replace(cut, start_line=line_map[cut.start_line - 1], end_line=line_map[cut.end_line - 1])
 
 
 def _citation(path: str, start_line: int, end_line: int) -> str:
-    """Return a hit's place as people write it: path#L3-L9."""
+    """Return a hit's location as a citation: path#L3-L9."""
     return f"{path}#L{start_line}" if start_line == end_line else f"{path}#L{start_line}-L{end_line}"

@@ -11,7 +11,7 @@ import trio
 
 from memd.sync.disk.discover import Discovery
 from memd.sync.text.text_sync import TextSync
-from memd.text.query.typos import find_near_paths, folders_of
+from memd.text.query.typos import find_similar_paths, folders_of
 from memd_client.errors import MemdError
 from memd_client.messages import EmptyResult, SearchParams, SearchReply, Skipped
 
@@ -114,7 +114,7 @@ def _no_path(path: str, paths: list[str], refused: dict[str, str], workspace: Pa
         if left_out.startswith(path) or path.startswith(f"{left_out.rstrip('/')}/"):
             named = reason if reason.startswith(left_out) else f"{left_out[:200]} is not indexed: {reason}"
             return EmptyResult("path_matches_nothing", message, f"{named.rstrip('.')}.")
-    near = find_near_paths(path.removeprefix(f"{workspace}/"), [*folders_of(paths), *paths], 1)
+    near = find_similar_paths(path.removeprefix(f"{workspace}/"), [*folders_of(paths), *paths], 1)
     hint = (
         f"Use {near[0]} as path." if near else "Paths start at the workspace, such as memory/2026-01-16.md."
     )

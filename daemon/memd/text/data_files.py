@@ -1,4 +1,4 @@
-"""Word lists and patterns as data files beside the code.
+"""Word lists and patterns in data files next to the code.
 
 A line `[name]` opens a section, a line that begins with `# ` is a comment, any other line is a row of the section.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def read_sections(path: Path) -> dict[str, list[str]]:
-    """Return the rows of a data file by the name of their section."""
+    """Return the rows of a data file by section name."""
     sections: dict[str, list[str]] = {}
     rows: list[str] = []
     for line in path.read_text(encoding="utf-8").split("\n"):
@@ -22,5 +22,5 @@ def read_sections(path: Path) -> dict[str, list[str]]:
 
 
 def read_words(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the words of a data file, in order, by the name of their section."""
+    """Return the words of a data file by section name, in order."""
     return {name: tuple(" ".join(rows).split()) for name, rows in read_sections(path).items()}

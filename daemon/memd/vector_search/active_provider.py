@@ -1,4 +1,4 @@
-"""One provider at work for one agent: its vector space, how it does, and who fills the space."""
+"""A provider in use by one agent: its vector space, its health, and the task that fills the space."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from memd_client.messages import Filling
 
 
 class ActiveProvider:
-    """A provider, and the task that fills its space where there is one.
+    """A provider in use, with the task that fills its vector space, if any.
 
     Args:
-        provider: Who embeds; it is closed when the side is.
+        provider: The embedding provider; closed by `close`.
         clock: Wall time.
-        on_change: Called when the provider begins to fail, and when it works again.
+        on_change: Called when the provider starts failing and when it recovers.
 
     Attributes:
-        fill: Who fills the space; None for a space that is only asked.
+        fill: Fills the space; None for a space that only answers queries.
     """
 
     def __init__(self, provider: EmbeddingProvider, clock: Clock, on_change: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class ActiveProvider:
         return f"<ActiveProvider {self.provider.id}/{self.provider.model}, {self.health!r}>"
 
     async def run(self) -> None:
-        """Fill the space until the side is closed; then give the provider back."""
+        """Fill the space until closed; then close the provider."""
         assert self.fill is not None
         try:
             with self._scope:
@@ -48,13 +48,13 @@ class ActiveProvider:
                 await self.provider.aclose()
 
     async def close(self) -> None:
-        """Stop filling and give the provider back; requests under way end with an error."""
+        """Stop filling and close the provider; requests in progress end with an error."""
         self._scope.cancel()
         with trio.CancelScope(shield=True):
             await self.provider.aclose()
 
     def filling(self) -> Filling | None:
-        """Return how far the space is, or None where nothing is missing."""
+        """Return the progress of filling, or None if no vector is missing."""
         fill = self.fill
         if fill is None or not fill.pending:
             return None

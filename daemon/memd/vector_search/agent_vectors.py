@@ -1,9 +1,8 @@
-"""Search by meaning for one agent: which provider embeds, which vectors answer, and what happens when one fails.
+"""Vector search of one agent: which provider embeds, which vectors answer, and what happens when a provider fails.
 
-Three providers may be at work. The *primary* is the one the settings want. The *spare* is the configured fallback,
-made when the primary fails and left when it works again. One of them is the *target*: its vector space is being
-filled. Until that is whole, the space that answered before goes on answering, if its provider can still embed
-questions.
+Three providers may be in use. The *primary* is the configured one. The *standby* is the configured fallback, created
+when the primary fails and closed when it recovers. One of them is the *target*: its vector space is being filled. Until
+it is complete, the previous space answers, if its provider can still embed queries.
 """
 
 from __future__ import annotations
@@ -33,29 +32,29 @@ from memd.system.clock import Clock, has_passed
 from memd.system.events import EVENTS
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.answering_space import AnsweringSpace
-from memd.vector_search.provider_chooser import Chooser, is_time_to_fall_back
+from memd.vector_search.provider_chooser import ProviderChooser, is_time_to_fall_back
 from memd_client.errors import MemdError, ShuttingDownError
 from memd_client.messages import Degraded, Fallback, Filling
 
 log = structlog.get_logger(__name__)
 
-LOOK_S = 5.0
-"""How often it is looked whether a fallback is to be used, or left."""
+CHECK_INTERVAL_S = 5.0
+"""How often to check whether to use or leave the fallback."""
 
-CHOOSE_AGAIN_MS = 60_000
-"""How often a provider that could not be made is tried to be made: a key or a model file may have come."""
+CHOOSE_INTERVAL_MS = 60_000
+"""How often creating a failed provider is retried: its key or model file may be available by then."""
 
-PROBE_EVERY_MS = 10_000
-PROBE_S = 30.0
-PROBE = "memory"
-"""A failing primary is asked for one vector so often, where its breaker lets it be asked, and given so long."""
+PROBE_INTERVAL_MS = 10_000
+PROBE_TIMEOUT_S = 30.0
+PROBE_QUERY = "memory"
+"""A failing primary is probed with this query, at this interval, if its circuit breaker allows it."""
 
-NEARLY_WHOLE = 10
-"""A primary that works again answers at once where less than one text in so many has no vector yet."""
+MIN_TEXTS_PER_MISSING_VECTOR = 10
+"""A recovered primary answers at once if fewer than one text in this many lacks a vector."""
 
 
 class VectorSearchManager:
-    """What an agent's search by meaning is made of."""
+    """The providers and vectors of one agent's vector search."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class VectorSearchManager:
         settings: MemorySearch,
         index: IndexFile,
         cache: VectorCache,
-        chooser: Chooser,
+        chooser: ProviderChooser,
         *,
         openclaw_database: Path,
         query_timeout_s: float,
@@ -82,7 +81,7 @@ class VectorSearchManager:
         self._saves_power = saves_power
         self._clock = clock
         self._nursery: trio.Nursery | None = None
-        self._turn = trio.Lock()
+        self._lock = trio.Lock()
         self._changed = trio.Event()
         self._started_ms = clock()
         self._chosen_ms = 0
@@ -92,21 +91,21 @@ class VectorSearchManager:
         )
         self.notices: list[str] = []
         self.selection = Selection(settings.provider, None)
-        self.spare_problem: MemdError | None = None
+        self.fallback_problem: MemdError | None = None
         self.primary: ActiveProvider | None = None
-        self.spare: ActiveProvider | None = None
+        self.standby: ActiveProvider | None = None
         self.target: ActiveProvider | None = None
         self.fallback: Fallback | None = None
 
     def __repr__(self) -> str:
-        return f"<Meaning of {self._agent_id}: {self.answering!r} answers, {self.target!r} is filled>"
+        return f"<VectorSearchManager of {self._agent_id}: {self.answering!r} answers, {self.target!r} is filled>"
 
-    # --- life ---------------------------------------------------------------------------------------
+    # --- lifecycle ----------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Keep vectors and providers until cancelled; ready once a provider is chosen.
+        """Maintain vectors and providers until cancelled; ready once a provider is chosen.
 
-        Resources: closes every provider when it ends, however it ends.
+        Resources: closes every provider when it ends.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -115,155 +114,162 @@ class VectorSearchManager:
                 task_status.started()
                 while True:
                     self._changed = trio.Event()
-                    await self._look()
-                    with trio.move_on_after(LOOK_S):
+                    await self._check()
+                    with trio.move_on_after(CHECK_INTERVAL_S):
                         await self._changed.wait()
         finally:
             self._nursery = None
-            for side in (self.primary, self.spare, self.answering):
-                if side is not None:
-                    await side.close()
+            for active in (self.primary, self.standby, self.answering):
+                if active is not None:
+                    await active.close()
 
     async def choose_again(self) -> None:
-        """Choose the provider anew, where the one that is wanted could not be had."""
-        async with self._turn:
+        """Choose the provider again if the configured one was unavailable."""
+        async with self._lock:
             if self.primary is not None or self._nursery is None:
                 return
             self._chosen_ms = self._clock()
             self.selection = selection = await self._chooser.choose(self._settings, self._agent_id)
             provider, problem = selection.provider, selection.problem
-            self.spare_problem = selection.fallback_problem
+            self.fallback_problem = selection.fallback_problem
             if provider is None:
                 return
             if problem is None:
-                self.primary = self._side(provider)
+                self.primary = self._activate(provider)
                 await self._return_to(self.primary)
-            elif self.spare is None:
+            elif self.standby is None:
                 self.fallback = Fallback(selection.wanted, problem.code, problem.message, self._clock())
-                self.spare = self._side(provider)
-                await self._aim_at(self.spare)
+                self.standby = self._activate(provider)
+                await self._start_filling(self.standby)
             else:
                 await provider.aclose()
 
-    async def _look(self) -> None:
-        """Choose, fall back or return, as the state asks."""
+    async def _check(self) -> None:
+        """Choose a provider, fall back or return to the primary, as needed."""
         now_ms, primary = self._clock(), self.primary
         if primary is None:
-            if self.selection.problem is not None and has_passed(CHOOSE_AGAIN_MS, self._chosen_ms, now_ms):
+            if self.selection.problem is not None and has_passed(CHOOSE_INTERVAL_MS, self._chosen_ms, now_ms):
                 await self.choose_again()
             return
         failing = primary.health.degraded
         if self.target is not primary:
             if failing is None:
-                async with self._turn:
+                async with self._lock:
                     await self._return_to(primary)
-            elif has_passed(PROBE_EVERY_MS, self._probed_ms, now_ms) and primary.provider.retry_in_s() <= 0:
+            elif (
+                has_passed(PROBE_INTERVAL_MS, self._probed_ms, now_ms) and primary.provider.retry_in_s() <= 0
+            ):
                 self._probed_ms = now_ms
                 await self._probe(primary)
         elif failing is not None and is_time_to_fall_back(failing, now_ms):
-            async with self._turn:
+            async with self._lock:
                 await self._fall_back(primary, failing)
 
-    async def _probe(self, side: ActiveProvider) -> None:
-        """Ask a failing provider for one vector; its health takes note, and the next look acts on it."""
+    async def _probe(self, active: ActiveProvider) -> None:
+        """Probe a failing provider; its health records the result for the next check."""
         try:
-            with trio.move_on_after(PROBE_S):
-                await side.provider.embed_query(PROBE)
-                side.health.worked()
+            with trio.move_on_after(PROBE_TIMEOUT_S):
+                await active.provider.embed_query(PROBE_QUERY)
+                active.health.worked()
         except MemdError as error:
-            side.health.failed(error)
+            active.health.failed(error)
 
     async def _fall_back(self, primary: ActiveProvider, failing: Degraded) -> None:
-        """Use the configured fallback, where there is one that can be made."""
+        """Use the configured fallback, if it is available."""
         name, now_ms = self._settings.fallback, self._clock()
         if name in ("none", "auto", self._settings.provider, primary.provider.id):
             return
-        if self.spare_problem is not None and not has_passed(CHOOSE_AGAIN_MS, self._chosen_ms, now_ms):
+        if self.fallback_problem is not None and not has_passed(CHOOSE_INTERVAL_MS, self._chosen_ms, now_ms):
             return
         self._chosen_ms = now_ms
         try:
             provider = await self._chooser.make(name, self._settings, self._agent_id)
         except MemdError as error:
-            self.spare_problem = error
+            self.fallback_problem = error
             log.warning(
                 "embedding.fallback_unusable", agent=self._agent_id, fallback=name, problem=error.message
             )
             return
-        self.spare_problem = None
+        self.fallback_problem = None
         self.fallback = Fallback(primary.provider.id, failing.code, failing.reason, failing.since_ms)
         log.warning("embedding.fell_back", agent=self._agent_id, to=name, code=failing.code)
         EVENTS.publish("provider", self._agent_id, state="fell_back", provider=name, code=failing.code)
-        self.spare = self._side(provider)
+        self.standby = self._activate(provider)
         self._probed_ms = self._clock()
-        await self._aim_at(self.spare)
+        await self._start_filling(self.standby)
 
     async def _return_to(self, primary: ActiveProvider) -> None:
-        """Have the primary at work; the fallback answers on only while the primary lacks many vectors."""
-        spare, self.spare, self.fallback = self.spare, None, None
-        await self._aim_at(primary, enough=NEARLY_WHOLE if spare is not None else 0)
-        if spare is not None:
-            log.info("embedding.fallback_left", agent=self._agent_id, provider=spare.provider.id)
+        """Return to the primary; the fallback answers on while the primary lacks many vectors."""
+        standby, self.standby, self.fallback = self.standby, None, None
+        await self._start_filling(primary, enough=MIN_TEXTS_PER_MISSING_VECTOR if standby is not None else 0)
+        if standby is not None:
+            log.info("embedding.fallback_left", agent=self._agent_id, provider=standby.provider.id)
             EVENTS.publish("provider", self._agent_id, state="returned", provider=primary.provider.id)
-            if self.answering is not spare:
-                await spare.close()
+            if self.answering is not standby:
+                await standby.close()
 
-    # --- which space is filled, which one answers ---------------------------------------------------
+    # --- the space being filled and the one that answers --------------------------------------------
 
-    def _side(self, provider: EmbeddingProvider) -> ActiveProvider:
-        """Return a provider at work."""
+    def _activate(self, provider: EmbeddingProvider) -> ActiveProvider:
+        """Return a provider in use."""
 
         def on_change() -> None:
             self._changed.set()
-            _tell_of(self._agent_id, side)
-            if side.health.degraded is None and side.fill is not None:
-                side.fill.wake()
+            _publish_health(self._agent_id, active)
+            if active.health.degraded is None and active.fill is not None:
+                active.fill.wake()
 
-        side = ActiveProvider(provider, self._clock, on_change)
-        return side
+        active = ActiveProvider(provider, self._clock, on_change)
+        return active
 
-    async def _aim_at(self, side: ActiveProvider, *, enough: int = 0) -> None:
-        """Have a side's space filled, and let the right one answer meanwhile."""
+    async def _start_filling(self, active: ActiveProvider, *, enough: int = 0) -> None:
+        """Fill a provider's space, and choose the space that answers meanwhile."""
         assert self._nursery is not None
-        if side.fill is None:
-            stored = partial(self._answering.on_stored, side)
-            side.fill = VectorFill(
+        if active.fill is None:
+            stored = partial(self._answering.on_stored, active)
+            active.fill = VectorFill(
                 self._agent_id,
                 self._index,
-                side.provider,
-                health=side.health,
+                active.provider,
+                health=active.health,
                 limits=self._limits,
                 live_spaces=self._live_spaces,
                 clock=self._clock,
-                events=FillEvents(stored, self.vector_cache.forget, partial(self._on_whole, side)),
-                bulk=bulk_fill_of(side.provider, self._settings.remote, self._index, self._clock),
-                saves_power=self._saves_power if side.provider.id == "local" else lambda: False,
+                events=FillEvents(stored, self.vector_cache.forget, partial(self._on_whole, active)),
+                bulk=bulk_fill_of(active.provider, self._settings.remote, self._index, self._clock),
+                saves_power=self._saves_power if active.provider.id == "local" else lambda: False,
             )
-            names = (side.provider.model, self._settings.local.model_path or side.provider.model)
+            names = (active.provider.model, self._settings.local.model_path or active.provider.model)
             self.notices = await inherit_vectors(
-                self._index, self._openclaw_database, side.space, names, self._settings.chunking, self._clock
+                self._index,
+                self._openclaw_database,
+                active.space,
+                names,
+                self._settings.chunking,
+                self._clock,
             )
-            self._nursery.start_soon(side.run)
-        await side.fill.load()
-        self.target = side
-        await self._choose_answering(side, side.fill, enough)
-        side.fill.wake()
+            self._nursery.start_soon(active.run)
+        await active.fill.load()
+        self.target = active
+        await self._choose_answering(active, active.fill, enough)
+        active.fill.wake()
 
     async def _choose_answering(self, target: ActiveProvider, fill: VectorFill, enough: int) -> None:
-        """Let the target answer where it is whole, else the space that answered before where it still can."""
-        active = await self._index.read(active_space)
+        """Answer from the target if it is complete, else from the previous space if its provider works."""
+        stored = await self._index.read(active_space)
         ready = fill.pending == 0 or fill.pending * enough < fill.texts * bool(enough)
-        if active is None or active.id == target.space.id or ready:
+        if stored is None or stored.id == target.space.id or ready:
             return await self._answer_with(target)
-        known = [side for side in (self.primary, self.spare, self.answering) if side is not None]
-        same = [side for side in known if side.space.id == active.id]
-        for side in same:
-            if side.health.degraded is None:
-                return await self._answer_with(side)
-        provider = None if same else await self._rebuild(active.id)
-        return await self._answer_with(target if provider is None else self._side(provider))
+        known = [active for active in (self.primary, self.standby, self.answering) if active is not None]
+        same = [active for active in known if active.space.id == stored.id]
+        for active in same:
+            if active.health.degraded is None:
+                return await self._answer_with(active)
+        provider = None if same else await self._rebuild(stored.id)
+        return await self._answer_with(target if provider is None else self._activate(provider))
 
     async def _rebuild(self, space_id: str) -> EmbeddingProvider | None:
-        """Return a provider that embeds questions in an earlier space, None where that can't be had."""
+        """Return a provider that embeds queries in an earlier space, None if unavailable."""
         recipe = await self._index.read(lambda db: find_recipe(db, space_id))
         if recipe is None:
             return None
@@ -273,85 +279,86 @@ class VectorSearchManager:
             return None
         return provider
 
-    async def _answer_with(self, side: ActiveProvider) -> None:
-        """Let a side's space answer."""
-        await self._answering.switch_to(side, (self.primary, self.spare, self.target))
+    async def _answer_with(self, active: ActiveProvider) -> None:
+        await self._answering.switch_to(active, (self.primary, self.standby, self.target))
 
     def _live_spaces(self) -> set[str]:
-        """Return the spaces whose vectors are in use."""
-        return {side.space.id for side in (self.primary, self.target, self.answering) if side is not None}
+        """Return the ids of the spaces in use."""
+        return {
+            active.space.id for active in (self.primary, self.target, self.answering) if active is not None
+        }
 
-    async def _on_whole(self, side: ActiveProvider) -> None:
-        """A fill has nothing left to do: its space answers from now on."""
-        if side is self.target and side is not self.answering:
-            async with self._turn:
-                if side is self.target and side is not self.answering:
-                    await self._answer_with(side)
+    async def _on_whole(self, active: ActiveProvider) -> None:
+        """Answer from a space that is now complete, if it is the target's."""
+        if active is self.target and active is not self.answering:
+            async with self._lock:
+                if active is self.target and active is not self.answering:
+                    await self._answer_with(active)
 
     def on_published(self, published: Published) -> None:
-        """Keep the vector cache equal to the rows after each committed file; have new texts embedded."""
+        """Update the vector cache after each committed file and request vectors of new texts."""
         self.vector_cache.follow(published)
         if self.fill is not None:
             texts = len(published.added_hashes) - len(published.added_vectors)
             self._answering.unanswered += texts
             self.fill.wake(texts, published.added_characters if texts else 0)
 
-    # --- what search and status ask -----------------------------------------------------------------
+    # --- for search and status ----------------------------------------------------------------------
 
     @property
     def answering(self) -> ActiveProvider | None:
-        """Whose vectors answer; None where search is by words alone."""
-        return self._answering.side
+        """The provider whose vectors answer; None if only keyword search is available."""
+        return self._answering.active
 
     @property
     def fill(self) -> VectorFill | None:
-        """Who fills the target's space."""
+        """The task that fills the target's space."""
         return self.target.fill if self.target is not None else None
 
     @property
     def is_followed(self) -> bool:
-        """Whether vectors stored now are found at once: the space being filled is the one that answers."""
+        """Whether new vectors are searchable at once: the space being filled is the one that answers."""
         return self.target is not None and self.target is self.answering
 
     @property
     def chunks_pending(self) -> int:
-        """How many texts have no vector in the space that answers."""
+        """How many texts lack a vector in the answering space."""
         if self.fill is None:
             return 0
         return self.fill.pending if self.is_followed else min(self._answering.unanswered, self.fill.pending)
 
     @property
     def oldest_pending_ms(self) -> int | None:
-        """Since when the oldest of them has waited, in epoch milliseconds; None if that is unknown."""
+        """Epoch milliseconds since when the oldest of them has been waiting; None if unknown."""
         return self.fill.oldest_ms if self.fill is not None else None
 
-    def find_vector(self, side: ActiveProvider, query: str) -> NDArray[np.float32] | None:
-        """Return a question's vector (dims,) in a side's space where it is known; never waits."""
-        return self._answering.find_vector(side, query)
+    def find_vector(self, active: ActiveProvider, query: str) -> NDArray[np.float32] | None:
+        """Return a query's vector (dims,) in a provider's space if it is cached; never waits."""
+        return self._answering.find_vector(active, query)
 
-    async def vector_of(self, side: ActiveProvider, query: str, timeout_s: float) -> NDArray[np.float32]:
-        """Return a question's unit vector (dims,) in the space of the side that answers."""
+    async def vector_of(self, active: ActiveProvider, query: str, timeout_s: float) -> NDArray[np.float32]:
+        """Return a query's unit vector (dims,) in the space of the answering provider."""
         if self._nursery is None:
-            raise ShuttingDownError("the memory is being closed")
+            raise ShuttingDownError("the agent is being closed")
         try:
-            return await self._answering.vector_of(side, query, timeout_s, self._nursery)
+            return await self._answering.vector_of(active, query, timeout_s, self._nursery)
         except MemdError:
-            if side.health.degraded is not None and not self.is_followed and self._nursery is not None:
-                self._nursery.start_soon(self._give_up, side)
+            if active.health.degraded is not None and not self.is_followed and self._nursery is not None:
+                self._nursery.start_soon(self._switch_to_target, active)
             raise
 
-    async def _give_up(self, old: ActiveProvider) -> None:
-        """Let the target answer, though it isn't whole: the provider of the old space fails."""
-        async with self._turn:
+    async def _switch_to_target(self, old: ActiveProvider) -> None:
+        """Answer from the incomplete target: the provider of the previous space fails."""
+        async with self._lock:
             if self.answering is old and self.target is not None and self.target is not old:
                 await self._answer_with(self.target)
 
     def filling(self) -> Filling | None:
-        """Return how far the space being filled is, or None where nothing is missing."""
+        """Return the progress of filling the target's space, or None if no vector is missing."""
         return self.target.filling() if self.target is not None else None
 
     def degraded(self) -> Degraded | None:
-        """Return why answers are less than the whole, if they are."""
+        """Return why vector search is degraded, or None."""
         if self.answering is None or self.target is None:
             problem = self.selection.problem
             if problem is None:
@@ -362,15 +369,15 @@ class VectorSearchManager:
         return self.target.health.degraded if self.chunks_pending else None
 
     async def renew(self) -> None:
-        """Have every vector of the target made anew, questions' too."""
+        """Compute all vectors of the target again, queries' included."""
         self._answering.forget_queries()
         if self.fill is not None:
             await self.fill.renew_all()
 
 
-def _tell_of(agent_id: str, side: ActiveProvider) -> None:
-    """Tell those who listen that a provider began to fail, or works again."""
-    problem, name = side.health.degraded, side.provider.id
+def _publish_health(agent_id: str, active: ActiveProvider) -> None:
+    """Publish an event that a provider started failing or recovered."""
+    problem, name = active.health.degraded, active.provider.id
     if problem is None:
         EVENTS.publish("recovered", agent_id, provider=name)
     else:

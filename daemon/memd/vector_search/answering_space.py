@@ -1,4 +1,4 @@
-"""The vectors that answer an agent's questions, whoever made them."""
+"""The vector space that answers an agent's queries."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ log = structlog.get_logger(__name__)
 
 
 class AnsweringSpace:
-    """Which side answers, and its questions' vectors.
+    """The provider whose space answers, and cached query vectors.
 
     Args:
         agent_id: The agent, for the log.
         index: Its open index.
-        warm: Its vectors, ready to be searched.
-        query_timeout_s: How long a search waits for its question's vector.
+        cache: The agent's vectors in RAM.
+        query_timeout_s: How long a search waits for its query's vector.
         clock: Wall time.
-        queries: Queries embedded for other agents, which need not be embedded again.
+        queries: Query vectors shared with other agents.
 
     Attributes:
-        side: Whose vectors answer; None where there is no provider.
-        unanswered: Texts that came since this side answers and have no vector in its space.
+        active: The provider whose vectors answer; None without a provider.
+        unanswered: Texts added since this provider answers that lack a vector in its space.
     """
 
     def __init__(
         self,
         agent_id: str,
         index: IndexFile,
-        warm: VectorCache,
+        cache: VectorCache,
         *,
         query_timeout_s: float,
         clock: Clock,
@@ -50,72 +50,72 @@ class AnsweringSpace:
     ) -> None:
         self._agent_id = agent_id
         self._index = index
-        self._warm = warm
+        self._cache = cache
         self._clock = clock
         self._queries = QueryVectors(query_timeout_s, queries)
-        self.side: ActiveProvider | None = None
+        self.active: ActiveProvider | None = None
         self.unanswered = 0
 
     def __repr__(self) -> str:
-        return f"<AnsweringSpace of {self._agent_id}: {self.side!r}>"
+        return f"<AnsweringSpace of {self._agent_id}: {self.active!r}>"
 
-    async def switch_to(self, side: ActiveProvider, keep: Collection[ActiveProvider | None]) -> None:
-        """Let a side's space answer, and bring `chunks_vec` up to it."""
-        before, now_ms = self.side, self._clock()
+    async def switch_to(self, active: ActiveProvider, keep: Collection[ActiveProvider | None]) -> None:
+        """Answer from a provider's space and bring `chunks_vec` up to date with it."""
+        before, now_ms = self.active, self._clock()
 
         def switch(db: Database) -> tuple[bool, SpaceFacts]:
-            note_space(db, side.space.id, side.provider.recipe, now_ms)
-            return activate_space(db, side.space.id), load_facts(db, side.space.id)
+            note_space(db, active.space.id, active.provider.recipe, now_ms)
+            return activate_space(db, active.space.id), load_facts(db, active.space.id)
 
         refill, facts = await self._index.write(switch)
-        # Nothing is awaited between the commit and this: what is published next finds the warm vectors follow it.
-        self._warm.use_space(facts)
-        self.side, self.unanswered = side, 0
-        if before is not None and before is not side:
-            log.info("embedding.space_switched", agent=self._agent_id, to=side.space.model)
-            EVENTS.publish("provider", self._agent_id, state="switched", model=side.space.model)
+        # No await between the commit and this call, so the cache misses no published file.
+        self._cache.use_space(facts)
+        self.active, self.unanswered = active, 0
+        if before is not None and before is not active:
+            log.info("embedding.space_switched", agent=self._agent_id, to=active.space.model)
+            EVENTS.publish("provider", self._agent_id, state="switched", model=active.space.model)
             if before not in keep:
                 await before.close()
         while refill:
             refill = await self._index.write(lambda db: chunks_vec.refill(db) > 0)
 
     async def on_stored(
-        self, side: ActiveProvider, ids: list[int], matrix: NDArray[np.float32], gone: list[int]
+        self, active: ActiveProvider, ids: list[int], matrix: NDArray[np.float32], gone: list[int]
     ) -> None:
-        """Take freshly stored vectors into the warm ones; a space's first ones make it answer."""
-        if self.side is not side:
+        """Add new vectors to the cache; the first vectors of a space make it answer."""
+        if self.active is not active:
             return
-        first = self._warm.count == 0 and bool(ids)
-        self._warm.replace(gone, ids, matrix)
+        first = self._cache.count == 0 and bool(ids)
+        self._cache.replace(gone, ids, matrix)
         if first:
-            await self.switch_to(side, (side,))
+            await self.switch_to(active, (active,))
 
-    def find_vector(self, side: ActiveProvider, query: str) -> NDArray[np.float32] | None:
-        """Return a question's vector (dims,) in a side's space where it is known; never waits."""
-        return self._queries.find(query, side.provider)
+    def find_vector(self, active: ActiveProvider, query: str) -> NDArray[np.float32] | None:
+        """Return a query's vector (dims,) in a provider's space if it is cached; never waits."""
+        return self._queries.find(query, active.provider)
 
     def forget_queries(self) -> None:
-        """Have every question embedded anew: the model behind the vectors may be another one now."""
+        """Forget all query vectors: the model may have changed."""
         self._queries.forget()
 
     async def vector_of(
-        self, side: ActiveProvider, query: str, timeout_s: float, nursery: trio.Nursery
+        self, active: ActiveProvider, query: str, timeout_s: float, nursery: trio.Nursery
     ) -> NDArray[np.float32]:
-        """Return a question's unit vector (dims,) in a side's space; its health takes note of what comes of it."""
+        """Return a query's unit vector (dims,) in a provider's space; records the provider's health."""
         try:
-            vector = await self._queries.vector_of(query, side.provider, timeout_s, nursery)
+            vector = await self._queries.vector_of(query, active.provider, timeout_s, nursery)
         except (DeadlineExceededError, ShuttingDownError):
-            raise  # neither the caller's haste nor the end of the provider says how it does
+            raise  # neither says anything about the provider's health
         except MemdError as error:
-            side.health.failed(error)
+            active.health.failed(error)
             raise
-        if side is self.side and self._warm.dims not in (0, vector.shape[0]):
+        if active is self.active and self._cache.dims not in (0, vector.shape[0]):
             self._queries.forget(query)
             changed = DimensionsChangedError(
-                f"{side.space.provider} gave a vector of {vector.shape[0]} dimensions for {side.space.model}, the index"
-                f" holds {self._warm.dims}"
+                f"{active.space.provider} returned {vector.shape[0]} dimensions for {active.space.model}, the index has"
+                f" {self._cache.dims}"
             )
-            side.health.failed(changed)
+            active.health.failed(changed)
             raise changed
-        side.health.worked()
+        active.health.worked()
         return vector

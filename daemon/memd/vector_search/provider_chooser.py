@@ -1,4 +1,4 @@
-"""Who makes an agent's providers, and when its fallback is used."""
+"""Creation of an agent's embedding providers, and when to use its fallback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memd.settings.schema import MemorySearch
 from memd.system.clock import has_passed
 from memd_client.messages import Degraded
 
-LASTING = frozenset(
+PERMANENT_FAILURES = frozenset(
     {
         "provider_auth",
         "provider_quota_exhausted",
@@ -22,27 +22,27 @@ LASTING = frozenset(
         "local_extra_missing",
     }
 )
-"""Failures that don't pass by themselves: the fallback is used at once."""
+"""Failures that do not pass without user action: the fallback is used at once."""
 
 FALLBACK_AFTER_MS = 20_000
 """How long any other failure lasts before the fallback is used: filling its space may cost money."""
 
 
-class Chooser(Protocol):
-    """Who makes providers; see `memd.embedding.choose.choose.Providers`."""
+class ProviderChooser(Protocol):
+    """Creates providers; see `memd.embedding.choose.choose.Providers`."""
 
     async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
-        """Return the provider the settings want, else their fallback, else none."""
+        """Return the configured provider, else its fallback, else none."""
 
     async def make(self, name: str, settings: MemorySearch, agent_id: str) -> EmbeddingProvider:
-        """Return the provider of that name, or raise why it can't be had."""
+        """Return the provider of that name, or raise the error that makes it unavailable."""
 
     async def rebuild(
         self, recipe: Mapping[str, str], settings: MemorySearch, agent_id: str
     ) -> EmbeddingProvider | None:
-        """Return the provider of an earlier space, None where it can't be had any more."""
+        """Return the provider of an earlier space, None if it is no longer available."""
 
 
 def is_time_to_fall_back(failing: Degraded, now_ms: int) -> bool:
-    """Return whether a failure of the primary is one to fall back from by now."""
-    return failing.code in LASTING or has_passed(FALLBACK_AFTER_MS, failing.since_ms, now_ms)
+    """Return whether the primary's failure is permanent or has lasted long enough to fall back."""
+    return failing.code in PERMANENT_FAILURES or has_passed(FALLBACK_AFTER_MS, failing.since_ms, now_ms)

@@ -1,4 +1,4 @@
-"""One agent: requests wait while it is reopened, and are told why if it can't be."""
+"""States of an agent: requests wait while it is reopened, and get its error if it fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from memd.agents.agent import FIRST_RETRY_S, GRACE_S, LAST_RETRY_S, Agent, AgentState
+from memd.agents.agent import MAX_RETRY_S, MIN_RETRY_S, REQUEST_GRACE_S, Agent, AgentState
 from memd.agents.open_agent import OpenAgent
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings, MemorySearch
@@ -26,7 +26,7 @@ OTHER = replace(CONFIG, workspace=Path("/other"))
 
 
 class FakeOpenAgent:
-    """An open agent whose one hit is the workspace it was opened for."""
+    """An open agent whose only hit is its workspace."""
 
     def __init__(self, config: AgentConfig, takes_s: float) -> None:
         self.config = config
@@ -51,7 +51,7 @@ class FakeOpenAgent:
         return IndexCorruptError("lost")
 
     async def _search(self, _: SearchParams) -> SearchReply:
-        """Return where it looked, or that it is lost."""
+        """Return the workspace, or raise that the index is lost."""
         await trio.sleep(self.takes_s)
         if self.is_lost:
             raise IndexCorruptError("lost")
@@ -65,7 +65,7 @@ class FakeOpenAgent:
 
 
 class Opener:
-    """Opens the agent, or fails."""
+    """Opens the agent or fails, as configured."""
 
     def __init__(self, *failures: Exception, takes_s: float = 0.0) -> None:
         self.failures = list(failures)
@@ -75,7 +75,6 @@ class Opener:
         self.counted: list[int] = []
 
     async def __call__(self, config: AgentConfig, failures: int) -> OpenAgent:
-        """Open, or fail."""
         await trio.sleep(0.1)
         self.tried_at.append(trio.current_time())
         self.counted.append(failures)
@@ -87,7 +86,7 @@ class Opener:
 
 @asynccontextmanager
 async def running(opener: Opener) -> AsyncIterator[tuple[Agent, trio.Nursery]]:
-    """Run an agent inside the block; afterwards all it opened has ended."""
+    """Run an agent inside the block; afterwards all open agents are closed."""
     async with trio.open_nursery() as nursery:
         agent = Agent(CONFIG, opener, daemon=DaemonSettings, clock=lambda: 0)
         nursery.start_soon(agent.run)
@@ -116,8 +115,10 @@ async def test_requests_wait_while_an_agent_is_reopened_with_other_settings(
         assert [each.ended for each in opener.opened] == [True, False]
 
 
-async def test_requests_in_flight_may_end_and_a_slow_one_is_cancelled(autojump_clock: MockClock) -> None:
-    opener = Opener(takes_s=GRACE_S / 2)
+async def test_reopening_lets_requests_in_progress_finish_and_cancels_slow_ones(
+    autojump_clock: MockClock,
+) -> None:
+    opener = Opener(takes_s=REQUEST_GRACE_S / 2)
     outcomes: list[str] = []
     async with running(opener) as (agent, nursery):
 
@@ -139,7 +140,7 @@ async def test_requests_in_flight_may_end_and_a_slow_one_is_cancelled(autojump_c
         assert outcomes == ["/w", "agent_reloading"]
 
 
-async def test_an_agent_that_cant_be_opened_says_why_and_is_retried_with_back_off(
+async def test_an_agent_that_fails_to_open_reports_the_error_and_is_retried_with_back_off(
     autojump_clock: MockClock,
 ) -> None:
     opener = Opener(*(IndexIOError(f"full {number}") for number in range(9)))
@@ -148,30 +149,30 @@ async def test_an_agent_that_cant_be_opened_says_why_and_is_retried_with_back_of
             await search(agent)
         assert [problem.code for problem in (await agent.status(deep=False)).problems] == ["index_io"]
 
-        await trio.sleep(10 * LAST_RETRY_S)
+        await trio.sleep(10 * MAX_RETRY_S)
 
         assert await search(agent) == "/w"
         waits = [round(later - earlier, 3) for earlier, later in pairwise(opener.tried_at)]
-        assert waits[0] == pytest.approx(FIRST_RETRY_S + 0.1)
+        assert waits[0] == pytest.approx(MIN_RETRY_S + 0.1)
         assert waits == sorted(waits)
-        assert waits[-1] == pytest.approx(LAST_RETRY_S + 0.1)
+        assert waits[-1] == pytest.approx(MAX_RETRY_S + 0.1)
         assert (opener.counted, agent.failures) == (list(range(10)), 0)
 
 
-async def test_other_settings_are_tried_at_once_after_a_failure(autojump_clock: MockClock) -> None:
+async def test_new_settings_are_applied_at_once_after_a_failure(autojump_clock: MockClock) -> None:
     async with running(Opener(IndexIOError("full"))) as (agent, _):
         assert agent.state is AgentState.FAILED
         began = trio.current_time()
         await agent.replace(OTHER)
         assert await search(agent) == "/other"
-        assert trio.current_time() - began < FIRST_RETRY_S
+        assert trio.current_time() - began < MIN_RETRY_S
 
 
-async def test_a_defect_closes_the_agent_until_it_is_retried(autojump_clock: MockClock) -> None:
+async def test_an_internal_error_closes_the_agent_until_the_retry(autojump_clock: MockClock) -> None:
     async with running(Opener(ZeroDivisionError())) as (agent, _):
         with pytest.raises(MemdError, match="defect"):
             await search(agent)
-        await trio.sleep(FIRST_RETRY_S + 1)
+        await trio.sleep(MIN_RETRY_S + 1)
         assert await search(agent) == "/w"
 
 
@@ -181,7 +182,7 @@ async def test_a_lost_index_is_reopened_and_its_requests_are_repeated(
 ) -> None:
     opener = Opener(takes_s=takes_s)
     async with running(opener) as (agent, nursery):
-        nursery.start_soon(search, agent)  # in flight while the index is lost
+        nursery.start_soon(search, agent)  # in progress while the index is lost
         await wait_all_tasks_blocked()
         opener.opened[0].lose()
         assert await search(agent) == "/w"

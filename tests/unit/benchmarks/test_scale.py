@@ -15,7 +15,7 @@ from benchmarks.scale_corpora import Corpus
 from benchmarks.scale_growth import Growth, fit_growth, share_of
 from benchmarks.scale_sizes import SizeFound
 from tests.support.daemon import DaemonProcess
-from tests.support.homes import KEYWORD_ONLY, StateHome
+from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 
 def sized(passages: int, warm_ms: float = 5.0) -> SizeFound:

@@ -11,7 +11,7 @@ import pytest
 from memd.service.install import machine
 from memd.service.lock import DaemonLock
 from memd_client.errors import ProtocolMismatchError
-from tests.support.homes import StateHome
+from tests.support.state_homes import StateHome
 from tests.unit.cli.stage import memctl
 from tests.unit.service.stage import FakeManagers
 

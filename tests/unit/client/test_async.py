@@ -19,25 +19,25 @@ from memd_client import trio as trio_client
 from memd_client.errors import BadParamsError, ConnectionLostError, FrameTooBigError, SocketPathError
 from tests.contracts.client import ClientContract
 from tests.contracts.client_streams import StreamContract
-from tests.support.client_shells import AsyncioShell, LoopShell, TrioShell
+from tests.support.blocking_clients import BlockingAsyncioClient, BlockingLoopClient, BlockingTrioClient
 from tests.support.scripted_daemon import ScriptedDaemon, ScriptedPeer
 from tests.support.sockets import ServerThread, short_directory, wait_until
 
-SHELLS = [AsyncioShell, TrioShell]
+SHELLS = [BlockingAsyncioClient, BlockingTrioClient]
 
 
 class TestAsyncioClient(ClientContract, StreamContract):
     """The contracts."""
 
-    def make_client(self, path: Path, **options: Any) -> AsyncioShell:
-        return AsyncioShell(path, **options)
+    def make_client(self, path: Path, **options: Any) -> BlockingAsyncioClient:
+        return BlockingAsyncioClient(path, **options)
 
 
 class TestTrioClient(ClientContract, StreamContract):
     """The contracts."""
 
-    def make_client(self, path: Path, **options: Any) -> TrioShell:
-        return TrioShell(path, **options)
+    def make_client(self, path: Path, **options: Any) -> BlockingTrioClient:
+        return BlockingTrioClient(path, **options)
 
 
 PUBLIC = sorted(name for name in dir(blocking.Client) if not name.startswith("_"))
@@ -77,7 +77,7 @@ def shell_kind(request: pytest.FixtureRequest) -> Any:
 
 
 def test_cancelling_a_task_stops_its_request_and_keeps_the_connection(
-    shell_kind: type[LoopShell], server: ServerThread
+    shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     with shell_kind(server.path) as shell:
         shell.search("x")
@@ -96,7 +96,9 @@ def test_cancelling_a_task_stops_its_request_and_keeps_the_connection(
         assert server.daemon.open_connections == 1
 
 
-def test_a_task_cancelled_while_it_connects_lets_the_next_one_connect(shell_kind: type[LoopShell]) -> None:
+def test_a_task_cancelled_while_it_connects_lets_the_next_one_connect(
+    shell_kind: type[BlockingLoopClient],
+) -> None:
     reached: list[Any] = []
 
     def hang(connection: socket.socket) -> None:
@@ -120,7 +122,7 @@ def test_a_task_cancelled_while_it_connects_lets_the_next_one_connect(shell_kind
         assert second.result().agents == []
 
 
-def test_closing_while_a_task_connects_ends_it(shell_kind: type[LoopShell]) -> None:
+def test_closing_while_a_task_connects_ends_it(shell_kind: type[BlockingLoopClient]) -> None:
     reached: list[Any] = []
 
     def hang(connection: socket.socket) -> None:
@@ -136,7 +138,7 @@ def test_closing_while_a_task_connects_ends_it(shell_kind: type[LoopShell]) -> N
 
 
 def test_an_error_of_the_callers_callback_stops_the_request(
-    shell_kind: type[LoopShell], server: ServerThread
+    shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     def fail(_: object) -> None:
         raise ZeroDivisionError
@@ -149,7 +151,7 @@ def test_an_error_of_the_callers_callback_stops_the_request(
 
 
 def test_what_cannot_be_sent_leaves_the_connection_usable(
-    shell_kind: type[LoopShell], server: ServerThread
+    shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     with shell_kind(server.path) as shell:
         with pytest.raises(FrameTooBigError):
@@ -161,7 +163,7 @@ def test_what_cannot_be_sent_leaves_the_connection_usable(
 
 
 def test_a_client_that_is_not_open_says_how_to_open_it(
-    shell_kind: type[LoopShell], server: ServerThread
+    shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     with shell_kind(server.path) as shell:
         fresh = shell.kind(server.path)
@@ -172,7 +174,7 @@ def test_a_client_that_is_not_open_says_how_to_open_it(
 
 
 def test_a_closed_client_says_so_and_is_not_opened_again(
-    shell_kind: type[LoopShell], server: ServerThread
+    shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     with shell_kind(server.path) as shell:
         shell.submit(shell.client.close).result()
@@ -184,7 +186,7 @@ def test_a_closed_client_says_so_and_is_not_opened_again(
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
 def test_the_daemon_is_started_where_none_runs(
-    shell_kind: type[LoopShell], monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+    shell_kind: type[BlockingLoopClient], monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
 ) -> None:
     stub = [sys.executable, "-m", "tests.support.stub_daemon", *(["hang"] if is_cancelled else [])]
     monkeypatch.setattr(discovery, "daemon_command", lambda: stub)
@@ -276,7 +278,7 @@ def test_under_asyncio_nothing_is_left_behind_by_the_block(server: ServerThread)
 
 
 def test_tasks_that_come_and_go_leave_the_connection_whole(
-    shell_kind: type[LoopShell], server: ServerThread
+    shell_kind: type[BlockingLoopClient], server: ServerThread
 ) -> None:
     """Some are cancelled before they are sent, some while, some after: nobody gets what is another's."""
     with shell_kind(server.path) as shell:

@@ -16,7 +16,7 @@ import pytest
 from memd_client import aio, blocking
 from memd_client import trio as trio_client
 from memd_client.messages import REQUESTS
-from tests.support.async_methods import made_files
+from tests.support.async_methods import generated_files
 
 CLIENTS = {
     "memd_client": blocking.Client,
@@ -109,6 +109,6 @@ def test_help_shows_the_real_signature_although_nothing_had_imported_inspect() -
     assert "MemoryDisabledError: " in plain
 
 
-@pytest.mark.parametrize("path", sorted(made_files()), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(generated_files()), ids=lambda path: path.name)
 def test_the_methods_of_the_event_loops_are_those_of_the_blocking_client(path: Path) -> None:
-    assert path.read_text() == made_files()[path], "run python -m tests.support.async_methods"
+    assert path.read_text() == generated_files()[path], "run python -m tests.support.async_methods"

@@ -17,7 +17,7 @@ from memd.embedding.local import download
 from memd.embedding.local.download import fetch_file
 from memd.embedding.secret import Secret
 from memd_client.errors import ChecksumMismatchError, DownloadFailedError
-from tests.support.download_server import DownloadServer, serving
+from tests.support.download_server import DownloadServer, serve_download
 
 BODY = bytes(range(256)) * 20_000
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -25,7 +25,7 @@ SHA256 = hashlib.sha256(BODY).hexdigest()
 
 @pytest.fixture
 def server() -> Iterator[DownloadServer]:
-    with serving(BODY) as running:
+    with serve_download(BODY) as running:
         yield running
 
 
@@ -209,7 +209,7 @@ TOKEN = Secret("hf_secretsecret")
 
 
 def test_token_is_shown_to_the_hub_and_to_no_other_host(tmp_path: Path) -> None:
-    with serving(BODY) as hub, serving(BODY) as other:
+    with serve_download(BODY) as hub, serve_download(BODY) as other:
         hub.redirect = other.url
         fetch(hub, tmp_path / "file.gguf", token=TOKEN)
         assert hub.authorizations == ["Bearer hf_secretsecret"]
@@ -234,7 +234,7 @@ def test_token_that_is_none_is_refused_without_being_printed(
 
 
 def test_token_is_not_sent_in_the_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with serving(BODY) as proxy:  # sees what goes to an address that isn't this machine's
+    with serve_download(BODY) as proxy:  # sees what goes to an address that isn't this machine's
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("NO_PROXY", "")
         run = partial(fetch_file, "http://hub.invalid/file.gguf", tmp_path / "file.gguf", token=TOKEN)

@@ -22,7 +22,7 @@ from memd_client.errors import (
 )
 from tests.support import fake_model_child as fake
 from tests.support.clocks import autojump
-from tests.support.download_server import DownloadServer, serving
+from tests.support.download_server import DownloadServer, serve_download
 
 REF = "hf:owner/repo/model.gguf"
 DIR = Path("/models")
@@ -262,7 +262,7 @@ async def test_a_path_is_looked_at_and_told_but_no_download(tmp_path: Path) -> N
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    with serving(fake.write_model(tmp_path / "served.gguf").read_bytes()) as running:
+    with serve_download(fake.write_model(tmp_path / "served.gguf").read_bytes()) as running:
         monkeypatch.setenv("HF_ENDPOINT", running.url)
         yield running
 

@@ -26,7 +26,7 @@ from memd_client.errors import (
 )
 from memd_client.messages import ModelReply
 from tests.support import fake_model_child as fake
-from tests.support.download_server import DownloadServer, serving
+from tests.support.download_server import DownloadServer, serve_download
 from tests.support.models import running_owner
 from tests.unit.embedding.owning import PATIENT
 
@@ -91,7 +91,7 @@ def shelf(tmp_path: Path) -> Shelf:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DownloadServer]:
-    with serving(fake.write_model(tmp_path / "served.gguf").read_bytes()) as running:
+    with serve_download(fake.write_model(tmp_path / "served.gguf").read_bytes()) as running:
         monkeypatch.setenv("HF_ENDPOINT", running.url)
         yield running
 

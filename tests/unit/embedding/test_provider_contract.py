@@ -18,8 +18,8 @@ from tests.support import fake_model_child
 from tests.support.fake_provider import FakeProvider
 from tests.support.models import running_owner
 from tests.support.provider_errors import DialectName
-from tests.support.provider_server import ProviderServer, serving
-from tests.support.remotes import remote
+from tests.support.provider_server import ProviderServer, serve_provider
+from tests.support.remote_fixture import remote
 
 
 class TestFakeProvider(ProviderContract):
@@ -63,7 +63,7 @@ class RemoteContract(ProviderContract):
 
     @pytest.fixture(autouse=True)
     def _server(self) -> Iterator[None]:
-        with serving(self.dialect) as server:
+        with serve_provider(self.dialect) as server:
             self.server: ProviderServer = server
             yield
         # whatever was asked, it was asked as the provider documents it; a text that is too long for it is refused

@@ -26,7 +26,7 @@ from memd_client.errors import (
     ModelMissingError,
 )
 from tests.support import fake_model_child as fake
-from tests.support.download_server import DownloadServer, serving
+from tests.support.download_server import DownloadServer, serve_download
 from tests.support.models import minilm_sources
 
 Steps = list[tuple[str, int, int, str]]
@@ -82,7 +82,7 @@ def names(directory: Path) -> list[str]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[DownloadServer]:
-    with serving(fake.write_model(tmp_path / "served.gguf").read_bytes()) as running:
+    with serve_download(fake.write_model(tmp_path / "served.gguf").read_bytes()) as running:
         yield running
 
 

@@ -26,7 +26,16 @@ from memd.index.database import transaction
 from memd.index.files import forget_file
 from memd.index.meta import find_recipe, note_space, used_times
 from memd_client.errors import DimensionsChangedError, ProviderFailedError
-from tests.support.indexes import SPACE, activate, broken_rules, hash_of, new_index, publish, store, unit
+from tests.support.indexes import (
+    SPACE,
+    activate,
+    find_inconsistencies,
+    hash_of,
+    new_index,
+    publish,
+    store,
+    unit,
+)
 
 OTHER = SpaceKey("openai", "large", "space-b")
 TWO = unit([[1.0, 0.0], [0.0, 1.0]])
@@ -65,7 +74,7 @@ def test_a_vector_nobody_uses_any_more_is_cached_without_an_id() -> None:
     assert ids[1] == 0
     assert count_vectors(db, SPACE.id) == 1
     assert publish(db, "memory/b.md", ["gone meanwhile"]).added_vectors != ()
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_a_text_keeps_the_vector_it_has() -> None:
@@ -74,7 +83,7 @@ def test_a_text_keeps_the_vector_it_has() -> None:
     first = store(db, ["one"], TWO[:1])
     assert store(db, ["one"], TWO[1:]) == first
     assert np.array_equal(vectors_for(db, SPACE.id, first)[1], TWO[:1])
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_the_first_space_answers_and_a_second_waits() -> None:
@@ -87,7 +96,7 @@ def test_the_first_space_answers_and_a_second_waits() -> None:
     assert active is not None
     assert (active.id, active.dims) == (SPACE.id, 2)
     activate(db, 2, OTHER)
-    assert broken_rules(db) != [] or count_vectors(db, OTHER.id) == 2
+    assert find_inconsistencies(db) != [] or count_vectors(db, OTHER.id) == 2
     assert count_vectors(db, SPACE.id) == 1
 
 
@@ -136,7 +145,7 @@ def test_trimming_takes_the_oldest_unused_and_never_one_in_use() -> None:
         assert trim(db, 0) == 9
         assert trim(db, 0) == 0
     assert count_vectors(db, SPACE.id) == 1
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_trimming_counts_a_space_that_neither_answers_nor_fills_as_unused() -> None:
@@ -194,7 +203,7 @@ def test_renewed_vectors_take_the_place_of_the_old_ones() -> None:
     assert ids[0] > max(old)
     assert [text for _, text in missing_hashes(db, SPACE.id, 9, renew_to_id=max(old))] == ["two"]
     assert np.array_equal(vectors_for(db, SPACE.id, ids)[1], TWO[1:])
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_renewing_with_another_length_is_refused_while_others_have_the_old_one() -> None:
@@ -238,7 +247,7 @@ def test_a_renamed_file_finds_its_vectors() -> None:
         forget_file(db, "memory/a.md")
     publish(db, "memory/b.md", ["one", "two"])
     assert count_missing(db, SPACE.id) == 0
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_a_forgotten_space_is_embedded_anew() -> None:
@@ -250,4 +259,4 @@ def test_a_forgotten_space_is_embedded_anew() -> None:
     assert count_missing(db, SPACE.id) == 2
     new = store(db, ["one", "two"], unit([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0]]))
     assert min(new) > max(old)
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []

@@ -16,7 +16,7 @@ from tests.support.indexes import (
     EXTENSION,
     SPACE,
     activate,
-    broken_rules,
+    find_inconsistencies,
     new_index,
     publish,
     refill,
@@ -53,7 +53,7 @@ def test_it_is_kept_within_the_transactions_that_change_vectors() -> None:
     assert rowids(db) == sorted(ids[:10])
     publish(db, "memory/b.md", TEXTS[20:])
     assert rowids(db) == sorted(ids[:10] + ids[20:])
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_a_rolled_back_change_leaves_it_as_it_was() -> None:
@@ -86,7 +86,7 @@ def test_drift_without_the_extension_is_mended_at_the_next_opening(tmp_path: Pat
     db.close()
     open_and_close(path, EXTENSION)
     db = connect_read_only(path)
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
     assert len(rowids(db)) == 6
     db.close()
 
@@ -141,7 +141,7 @@ def test_a_failure_inside_it_costs_no_text_and_no_result() -> None:
     assert len(SqliteVecSearch().nearest(db, SPACE.id, ROWS[0], 30)) == 7
     refill(db)
     assert chunks_vec.is_whole(db, SPACE.id)
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_holes_are_closed_by_building_it_anew() -> None:
@@ -155,7 +155,7 @@ def test_holes_are_closed_by_building_it_anew() -> None:
     assert db.execute(allocated).get >= 3_900
     refill(db)
     assert db.execute(allocated).get <= 400 + chunks_vec.BLOCK_ROWS
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_the_extension_is_tested_before_it_is_trusted(tmp_path: Path) -> None:

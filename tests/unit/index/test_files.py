@@ -21,9 +21,9 @@ from memd.index.files import (
 from memd.index.keyword import Scope, find_keyword
 from tests.support.indexes import (
     SPACE,
-    broken_rules,
     chunk,
     file_row,
+    find_inconsistencies,
     hash_of,
     new_index,
     publish,
@@ -42,7 +42,7 @@ def test_a_published_file_is_there_with_its_chunks() -> None:
     publish(db, "memory/a.md", ["one", "two"])
     assert load_files(db) == {"memory/a.md": file_row("memory/a.md")}
     assert (count_all(db).files, count_all(db).chunks) == (1, 2)
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_unchanged_chunks_keep_their_id() -> None:
@@ -56,7 +56,7 @@ def test_unchanged_chunks_keep_their_id() -> None:
     assert (published.chunks_added, published.chunks_removed) == (1, 1)
     assert published.added_hashes == (hash_of("zwei"),)
     assert published.removed_hashes == (hash_of("two"),)
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_a_chunk_that_only_moved_gets_its_new_lines() -> None:
@@ -76,7 +76,7 @@ def test_equal_chunks_in_one_file_are_both_kept() -> None:
     with transaction(db):
         published = publish_file(db, file_row("memory/a.md"), [chunk("same", 1)], 1)
     assert (published.chunks_removed, published.removed_hashes) == (2, ())
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_a_hash_another_file_has_is_neither_added_nor_removed() -> None:
@@ -87,7 +87,7 @@ def test_a_hash_another_file_has_is_neither_added_nor_removed() -> None:
     with transaction(db):
         gone = forget_file(db, "memory/a.md")
     assert gone.removed_hashes == (hash_of("own"),)
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 def test_forgetting_removes_file_chunks_and_words() -> None:
@@ -220,4 +220,4 @@ def test_a_hundred_rounds_of_editing_keep_the_file_small(tmp_path: Path) -> None
             publish(db, f"memory/{number}.md", texts(round_number))
     used = db.execute("PRAGMA page_count").get - db.execute("PRAGMA freelist_count").get
     assert used <= fresh * 1.3
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []

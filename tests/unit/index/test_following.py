@@ -16,7 +16,7 @@ from memd.index.files import Published, forget_file
 from memd.index.vectors import matrix as matrix_module
 from memd.index.vectors.scan import ScanSearch
 from memd.index.vectors.sqlite_vec import SqliteVecSearch
-from tests.support.indexes import SPACE, LoadingMatrix, broken_rules, new_index, publish, store, unit
+from tests.support.indexes import SPACE, LoadingMatrix, find_inconsistencies, new_index, publish, store, unit
 
 TEXTS = [f"text {number}" for number in range(12)]
 DIMS = 4
@@ -85,7 +85,7 @@ class Following(RuleBasedStateMachine):
 
     @invariant()
     def rules_hold(self) -> None:
-        assert broken_rules(self.db) == []
+        assert find_inconsistencies(self.db) == []
 
 
 Following.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)

@@ -22,7 +22,7 @@ from memd.index.housekeeping import IDLE_S, LOG_KEPT_BYTES, REST_S, give_caches_
 from memd.index.keyword import find_keyword
 from memd.index.meta import find_recipe, load_jobs, note_space, save_jobs, set_meta
 from memd_client.errors import IndexClosedError, IndexCorruptError, IndexIOError, IndexLostError, MemdError
-from tests.support.indexes import SPACE, broken_rules, chunk, file_row, hash_of, unit
+from tests.support.indexes import SPACE, chunk, file_row, find_inconsistencies, hash_of, unit
 from tests.support.open_indexes import open_index
 
 FILES, CHUNKS = 120, 5
@@ -145,7 +145,7 @@ TABLES = (
 def rebuild(db: Database) -> tuple[list[str], int, int]:
     """Publish all text again; return what is wrong then, how many vectors there are and how many are missing."""
     publish_all(db)
-    return broken_rules(db), count_stored(db), count_missing(db, SPACE.id)
+    return find_inconsistencies(db), count_stored(db), count_missing(db, SPACE.id)
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from memd.index.database import Database
-from tests.support.indexes import broken_rules, write_for_ever
+from tests.support.indexes import find_inconsistencies, write_until_killed
 from tests.support.open_indexes import open_and_close
 
 ROUNDS = 6
 
 
 def check(db: Database) -> None:
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
 
 
 @pytest.mark.long
@@ -26,7 +26,7 @@ def test_a_killed_writer_leaves_a_sound_index(tmp_path: Path) -> None:
     pick = random.Random(7)
     for round_number in range(ROUNDS):
         here, there = spawn.Pipe(duplex=False)
-        writer = spawn.Process(target=write_for_ever, args=(path, round_number, there), daemon=True)
+        writer = spawn.Process(target=write_until_killed, args=(path, round_number, there), daemon=True)
         writer.start()
         there.close()
         wanted = pick.randrange(1, 120)

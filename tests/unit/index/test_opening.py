@@ -20,7 +20,7 @@ from memd_client.errors import (
     IndexNewerError,
     MemdError,
 )
-from tests.support.indexes import broken_rules, new_index, publish, store, unit
+from tests.support.indexes import find_inconsistencies, new_index, publish, store, unit
 from tests.support.open_indexes import open_and_close
 
 NOW_MS = 1_767_225_600_000
@@ -31,7 +31,7 @@ def open_own(path: Path, now_ms: int = NOW_MS) -> tuple[IndexFile, int]:
     """Open, check and close an index at the path memd chose itself; return it and how many chunks it held."""
 
     def check(db: Database) -> None:
-        assert broken_rules(db) == []
+        assert find_inconsistencies(db) == []
 
     return open_and_close(path, now_ms, write=check, is_own_path=True)
 

@@ -19,7 +19,7 @@ from memd.settings.schema import DaemonSettings
 from memd.sync.disk.capacity import limits_of
 from memd_client.errors import MemdError
 from memd_client.facts import MemoryEditParams
-from tests.support.other_writers import Interval, OtherProgram
+from tests.support.foreign_writers import ForeignWriterProcess, Interval
 
 LIMITS = limits_of(DaemonSettings())
 
@@ -111,7 +111,7 @@ def _lost(root: Path, path: str, work: object, seed: int, end: str, begin: str) 
     note.parent.mkdir(parents=True, exist_ok=True)
     slots = "".join(f"slot {number} ....{end}" for number in range(OPERATIONS))
     note.write_bytes(f"{begin}# Notes{end}{slots}".encode())
-    other = OtherProgram(note, seed, OPERATIONS)
+    other = ForeignWriterProcess(note, seed, OPERATIONS)
     pipes, processes = [], []
     fork = multiprocessing.get_context("fork")
     for writer in range(2):

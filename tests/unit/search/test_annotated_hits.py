@@ -1,4 +1,4 @@
-"""Annotated entries in a search: their order, what is shown of them, and nothing else changed."""
+"""Annotated entries in a search: their order and snippets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memd.index.database import Database, transaction
 from memd.text.cut.annotations import find_annotated, hide_annotations
 from memd.text.cut.chunking import cut_chunks
 from memd_client.messages import Hit
-from tests.support.indexes import asked, new_index, publish_note, search
+from tests.support.indexes import new_index, publish_note, search, search_spec
 
 ITEMS = {
     "shelf": "- walnut shelf needs oil",
@@ -25,7 +25,7 @@ def db() -> Database:
 
 
 def write(db: Database, path: str, text: str) -> None:
-    """Publish a note as a sync does."""
+    """Publish a note as the sync does."""
     entries = find_annotated(text, path)
     breaks = {line for entry in entries for line in (entry.start_line, entry.end_line + 1)}
     publish_note(db, path, hide_annotations(text), cut=lambda note, name: cut_chunks(note, name, breaks))
@@ -35,16 +35,16 @@ def write(db: Database, path: str, text: str) -> None:
 
 def hits(db: Database, *active: str, query: str = "walnut", explain: bool = False) -> list[Hit]:
     """Return the hits of a keyword search."""
-    wanted = asked(query, max_results=20, min_score=0.0, explain=explain, active_projects=active)
+    wanted = search_spec(query, max_results=20, min_score=0.0, explain=explain, active_projects=active)
     return search(db, wanted).hits
 
 
 def names(found: list[Hit]) -> list[str]:
-    """Return which items hits show, in their order."""
+    """Return the items in the hits, in order."""
     return [next(name for name in ITEMS if name in hit.snippet) for hit in found]
 
 
-def test_importance_orders_entries_that_match_alike(db: Database) -> None:
+def test_importance_orders_entries_with_equal_matches(db: Database) -> None:
     write(
         db,
         "MEMORY.md",
@@ -60,7 +60,7 @@ def test_importance_orders_entries_that_match_alike(db: Database) -> None:
     assert found[0].annotations == {"importance": 9, "triggers": [], "projects": []}
 
 
-def test_entries_about_active_projects_come_first_and_those_about_others_last(db: Database) -> None:
+def test_entries_of_active_projects_rank_first_and_of_other_projects_last(db: Database) -> None:
     write(
         db,
         "MEMORY.md",
@@ -74,7 +74,7 @@ def test_entries_about_active_projects_come_first_and_those_about_others_last(db
     assert names(hits(db))[0] == "table"
 
 
-def test_an_entry_whose_project_cannot_be_read_is_neither_a_hit_nor_shown_around_one(db: Database) -> None:
+def test_an_entry_with_an_unreadable_project_appears_in_no_snippet(db: Database) -> None:
     write(db, "memory/a.md", f"{ITEMS['shelf']}\n{ITEMS['table']} <!-- project: -->\n{ITEMS['stool']}\n")
 
     found = hits(db)
@@ -84,8 +84,8 @@ def test_an_entry_whose_project_cannot_be_read_is_neither_a_hit_nor_shown_around
     assert hits(db, query="table glue") == []
 
 
-def test_an_entry_with_an_unreadable_project_is_not_shown_in_place_of_a_copy(db: Database) -> None:
-    """Of copies the newest note is shown, unless it must not be."""
+def test_an_entry_with_an_unreadable_project_replaces_no_copy(db: Database) -> None:
+    """The newest of several copies is shown, unless it is invalid."""
     write(db, "memory/2026-01-01.md", f"{ITEMS['shelf']}\n")
     write(db, "memory/2026-01-02.md", f"{ITEMS['shelf']} <!-- project: a -->\n")
     write(db, "memory/2026-01-03.md", f"{ITEMS['shelf']} <!-- project: -->\n")
@@ -93,7 +93,7 @@ def test_an_entry_with_an_unreadable_project_is_not_shown_in_place_of_a_copy(db:
     assert [hit.path for hit in hits(db)] == ["memory/2026-01-02.md"]
 
 
-def test_an_annotated_entry_is_shown_alone_and_others_are_not_shown_with_it(db: Database) -> None:
+def test_an_annotated_entry_shares_no_snippet(db: Database) -> None:
     write(
         db,
         "memory/a.md",
@@ -105,7 +105,7 @@ def test_an_annotated_entry_is_shown_alone_and_others_are_not_shown_with_it(db: 
     assert hits(db, query="still")[0].annotations is None
 
 
-def test_comments_are_found_by_no_word_of_theirs(db: Database) -> None:
+def test_words_of_annotations_match_no_query(db: Database) -> None:
     write(db, "MEMORY.md", "- tea <!-- trigger: marmalade --> <!-- project: github.com/acme/anvil -->\n")
 
     for word in ("marmalade", "trigger", "anvil", "project"):
@@ -114,8 +114,8 @@ def test_comments_are_found_by_no_word_of_theirs(db: Database) -> None:
 
 
 @pytest.mark.parametrize("annotated", [False, True])
-def test_scores_of_notes_without_annotations_are_what_they_were(db: Database, annotated: bool) -> None:
-    """Another note's annotations change nothing if none of its entries is found."""
+def test_annotations_do_not_change_scores_of_other_notes(db: Database, annotated: bool) -> None:
+    """Annotations of a note change nothing if none of its entries matches."""
     text = "\n".join(ITEMS.values())
     write(db, "memory/a.md", text)
     before = hits(db)
@@ -128,7 +128,7 @@ def test_scores_of_notes_without_annotations_are_what_they_were(db: Database, an
     ]
 
 
-def test_an_explanation_says_what_importance_did(db: Database) -> None:
+def test_an_explanation_reports_the_effect_of_importance(db: Database) -> None:
     write(db, "MEMORY.md", f"{ITEMS['shelf']} <!-- importance: 1 -->\n{ITEMS['table']}\n")
 
     table, shelf = (hit.explain for hit in hits(db, explain=True))

@@ -1,4 +1,4 @@
-"""Which share of a question a chunk holds."""
+"""Coverage: the share of a query's terms in a chunk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memd.search.relevance import (
     coverage,
     weigh_terms,
 )
-from tests.support.indexes import asked, chunk_ids, new_index, publish, snapshot_of
+from tests.support.indexes import chunk_ids, new_index, publish, search_spec, snapshot_of
 
 COMMON = [f"a release of service {number}" for number in range(20)]
 RARE = "the freezer key is with Anna"
@@ -35,13 +35,13 @@ def weigh(
     texts: Sequence[str],
     corrections: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[WeighedTerm]:
-    """Return what a question asks for, of some texts."""
+    """Return the weighed terms of a query and which texts have them."""
     ids = chunk_ids(db)
-    query_of_text = asked(query).query(snapshot_of(db))
+    query_of_text = search_spec(query).query(snapshot_of(db))
     return weigh_terms(db, query_of_text, corrections or {}, [ids[text] for text in texts])
 
 
-def test_rare_words_tell_more_and_none_tells_less_than_nothing(db: Database) -> None:
+def test_rare_words_weigh_more_and_no_weight_is_negative(db: Database) -> None:
     release, freezer, zebra = weigh(db, "release freezer zebra", [RARE, BOTH])
 
     assert 0 < release.weight < freezer.weight < zebra.weight
@@ -50,22 +50,22 @@ def test_rare_words_tell_more_and_none_tells_less_than_nothing(db: Database) -> 
     assert zebra.matching == frozenset()
 
 
-def test_what_holds_everything_covers_the_whole_question(db: Database) -> None:
+def test_a_chunk_with_all_terms_has_a_coverage_of_1(db: Database) -> None:
     words = weigh(db, "who has the freezer key", [RARE, BOTH])
     ids = chunk_ids(db)
     assert coverage(words, ids[RARE]) == 1.0
     assert 0 < coverage(words, ids[BOTH]) < 0.5
 
 
-def test_a_word_that_stands_nowhere_counts_against_every_chunk(db: Database) -> None:
+def test_a_term_missing_from_the_index_lowers_every_coverage(db: Database) -> None:
     ids = chunk_ids(db)
     known, unknown = (coverage(weigh(db, query, [RARE]), ids[RARE]) for query in ("freezer", "freezer zebra"))
     assert known == 1.0
     assert unknown < 0.5
 
 
-def test_a_guessed_word_counts_less_than_one_that_is_there(db: Database) -> None:
-    """Hardly less where it is nearly all of the question: somebody mistyped what they look for."""
+def test_a_corrected_term_weighs_less_than_a_matching_one(db: Database) -> None:
+    """In a short query it weighs nearly as much: it was mistyped."""
     ids = chunk_ids(db)
     guesses = {"freezr": ("freezer",), "ann": ("anna",), "kye": ("key",)}
 
@@ -78,7 +78,7 @@ def test_a_guessed_word_counts_less_than_one_that_is_there(db: Database) -> None
     assert coverage(short, ids[BOTH]) == 0.0
 
 
-def test_nothing_that_was_asked_for_is_held_by_nobody(db: Database) -> None:
+def test_a_query_without_terms_has_a_coverage_of_0(db: Database) -> None:
     assert coverage([], 1) == 0.0
     assert weigh(db, "?!", [RARE]) == []
 

@@ -18,13 +18,13 @@ from memd.search.retrieve import retrieve
 from memd.settings.schema import Hybrid, Mmr, QuerySettings
 from tests.support.indexes import (
     SPACE,
-    asked,
     new_cache,
     new_index,
     publish,
     publish_lines,
     publish_note,
     search,
+    search_spec,
     snapshot_of,
     store,
     unit,
@@ -36,7 +36,7 @@ BY_MEANING_ALONE = QuerySettings(hybrid=Hybrid(enabled=False))
 
 @pytest.fixture
 def db() -> Database:
-    """An index of three notes with vectors; the question's is `[1, 0, 0]`."""
+    """An index of three notes with vectors; the query's is `[1, 0, 0]`."""
     db = new_index()
     publish_lines(db, LINES, unit([[0.6, 0.8, 0], [0.9, 0.1, 0], [0, 0, 1]]))
     return db
@@ -55,11 +55,11 @@ VECTOR = [1.0, 0.0, 0.0]
         (BY_MEANING_ALONE, None, True, "keyword"),
     ],
 )
-def test_the_answer_says_how_it_was_found(
+def test_the_result_reports_its_search_mode(
     db: Database, settings: QuerySettings, vector: list[float] | None, has_vectors: bool, mode: str
 ) -> None:
-    """Words answer where there is no vector, whatever the settings: less is better than nothing."""
-    found = search(db, asked("cat", settings, vector=vector), ScanSearch() if has_vectors else None)
+    """Keywords answer if there is no vector, regardless of the settings."""
+    found = search(db, search_spec("cat", settings, vector=vector), ScanSearch() if has_vectors else None)
     assert found.mode == mode
     assert found.generation == generation(db)
     by_words = {hit.text_score is not None for hit in found.hits}
@@ -69,29 +69,29 @@ def test_the_answer_says_how_it_was_found(
     assert set(found.timings) == {"words_ms", "meaning_ms", "ranking_ms"}
 
 
-def test_by_meaning_alone_a_very_name_still_comes_first(db: Database) -> None:
+def test_in_vector_search_an_exact_match_ranks_first(db: Database) -> None:
     publish(db, "memory/pol.md", ["POL-358"])
     store(db, ["POL-358"], unit([[0.3, 0, 1]]))
-    found = search(db, asked("dog POL-358", BY_MEANING_ALONE, vector=VECTOR), ScanSearch())
+    found = search(db, search_spec("dog POL-358", BY_MEANING_ALONE, vector=VECTOR), ScanSearch())
     assert found.hits[0].path == "memory/pol.md"
 
 
-def test_no_more_hits_than_wanted(db: Database) -> None:
+def test_a_search_returns_at_most_max_results(db: Database) -> None:
     for number in range(20):
         publish(db, f"memory/dogs/{number}.md", [f"dog {number}"])
-    found = search(db, asked("dog", max_results=4))
+    found = search(db, search_spec("dog", max_results=4))
     assert len(found.hits) == 4
 
 
 def test_an_empty_list_is_an_abstention(db: Database) -> None:
-    everything_is_gone = search(db, asked("cat"), is_current=lambda _: False)
-    nothing_is_good_enough = search(db, asked("cat", min_score=1.1))
+    everything_is_gone = search(db, search_spec("cat"), is_current=lambda _: False)
+    nothing_is_good_enough = search(db, search_spec("cat", min_score=1.1))
     for found in (everything_is_gone, nothing_is_good_enough):
         assert (found.hits, found.abstained, found.line_check) == ([], True, None)
 
 
-def test_a_vector_without_direction_finds_by_words(db: Database) -> None:
-    found = search(db, asked("cat", vector=np.zeros(3, np.float32)), ScanSearch())
+def test_a_zero_vector_falls_back_to_keyword_matches(db: Database) -> None:
+    found = search(db, search_spec("cat", vector=np.zeros(3, np.float32)), ScanSearch())
     assert [hit.path for hit in found.hits] == ["memory/0.md"]
 
 
@@ -115,8 +115,8 @@ WORDS = (
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_texts_that_can_t_hold_a_question_as_it_stands_needn_t_be_looked_at(seed: int) -> None:
-    # given more texts than there are candidates, of few words, and questions of the same
+def test_exact_matching_skips_only_texts_without_all_terms(seed: int) -> None:
+    # given more texts than candidates, of few words, and queries of the same words
     rng = random.Random(seed)
     db = new_index(extension=False)
     for number in range(40):
@@ -125,11 +125,11 @@ def test_texts_that_can_t_hold_a_question_as_it_stands_needn_t_be_looked_at(seed
         publish(db, f"memory/{place} {number}.md", lines)
     known = some = 0
     for _ in range(60):
-        wanted = asked(" ".join(rng.choices(WORDS, k=rng.randint(2, 8))) + rng.choice(["", "?"]))
+        wanted = search_spec(" ".join(rng.choices(WORDS, k=rng.randint(2, 8))) + rng.choice(["", "?"]))
         snapshot = snapshot_of(db)
         query = wanted.query(snapshot)
 
-        # when they are left out, and when all are looked at
+        # when texts without all terms are skipped, and when all are read
         found = retrieve(snapshot, query)
         some_read = rank(snapshot, query, found)
         all_read = rank(snapshot, query, replace(found, with_all_terms=None))
@@ -142,8 +142,8 @@ def test_texts_that_can_t_hold_a_question_as_it_stands_needn_t_be_looked_at(seed
     assert 0 < some < known
 
 
-def test_locations_in_ram_tell_copies_apart_as_they_are_now(tmp_path: Path) -> None:
-    # given locations of more different texts than there are candidates
+def test_locations_in_ram_follow_changed_copies(tmp_path: Path) -> None:
+    # given locations of more distinct texts than candidates
     writer = new_index(tmp_path / "main.sqlite", extension=False)
     different = [f"deploy n{number}" for number in range(120)]
     publish(writer, "memory/a.md", different)
@@ -151,16 +151,16 @@ def test_locations_in_ram_tell_copies_apart_as_they_are_now(tmp_path: Path) -> N
     with reading(reader):
         cache.locations.refresh(reader, "")
 
-    # when copies of one text take their ids
+    # when copies of one text replace them
     for texts in ([], ["deploy n1"] * 119 + ["deploy n2"]):
         cache.locations.follow(publish(writer, "memory/a.md", texts).generation, "memory/a.md")
     with reading(reader):
         plain, known = (
-            retrieve(snapshot, asked("deploy").query(snapshot))
+            retrieve(snapshot, search_spec("deploy").query(snapshot))
             for snapshot in (snapshot_of(reader), snapshot_of(reader, cache=cache))
         )
 
-    # then keywords find the same with and without them
+    # then keyword search finds the same with and without locations in RAM
     assert known.by_keyword == plain.by_keyword
     assert len(plain.by_keyword) == 2
     assert not known.rows
@@ -176,8 +176,8 @@ HYBRIDS = {
 
 
 @pytest.mark.parametrize("name", HYBRIDS)
-def test_locations_in_ram_change_no_answer(tmp_path: Path, name: str) -> None:
-    # given notes and transcripts of few words, copies and near repetitions among them, with vectors
+def test_locations_in_ram_do_not_change_results(tmp_path: Path, name: str) -> None:
+    # given notes and transcripts of few words, with copies and near duplicates, and vectors
     rng = random.Random(name)
     writer, cache = new_index(tmp_path / "main.sqlite", extension=False), new_cache()
     lines = [" ".join(rng.choices(WORDS, k=rng.randint(3, 20))) for _ in range(150)]
@@ -191,13 +191,13 @@ def test_locations_in_ram_change_no_answer(tmp_path: Path, name: str) -> None:
     scopes = [(None, None), (None, Scope(("memory",))), (Scope(None, "memory/"), None)]
     found = 0
     for step in range(30):
-        # when questions are asked, and notes change meanwhile
+        # when queries are searched while notes change
         if step % 5 == 4:
             path, text = f"memory/2026-11-{rng.randrange(1, 4):02}.md", rng.choice(lines)
             published = publish(writer, path, [text])
             cache.locations.follow(published.generation, path)
         scope, notes_scope = rng.choice(scopes)
-        wanted = asked(
+        wanted = search_spec(
             " ".join(rng.choices(WORDS, k=4)),
             QuerySettings(hybrid=HYBRIDS[name]),
             vector=unit(np.random.default_rng(step).normal(size=(1, 3)))[0],
@@ -209,7 +209,7 @@ def test_locations_in_ram_change_no_answer(tmp_path: Path, name: str) -> None:
             plain = search(reader, wanted, ScanSearch())
             assert cache.locations.at(reader, generation(reader)) is not None
             known = search(reader, wanted, ScanSearch(), cache=cache)
-        # then the answer is the same with them and without
+        # then the results are the same with and without locations in RAM
         assert (known.hits, known.line_check) == (plain.hits, plain.line_check)
         found += len(known.hits)
     assert found > 10

@@ -1,4 +1,4 @@
-"""Words looked up in a second thread bring up what they do in one, of the same moment."""
+"""Keyword search in a second thread finds the same candidates in the same snapshot."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from memd.index.database import Database
 from memd.index.files import publish_file
 from memd.index.keyword import Scope
 from memd.index.vectors.matrix import MatrixSearch
-from memd.search.retrieve import CANDIDATES, Candidates, retrieve
+from memd.search.retrieve import MAX_CANDIDATES, Candidates, retrieve
 from tests.support.indexes import (
     SPACE,
-    Asked,
     LoadingMatrix,
-    asked,
+    SearchSpec,
     chunk,
     file_row,
     hash_of,
+    search_spec,
     snapshot_of,
     unit,
 )
@@ -53,7 +53,7 @@ def run(path: Path, test: Callable[[IndexFile], Awaitable[None]]) -> None:
 
 
 def publish_later(token: trio.lowlevel.TrioToken, index: IndexFile) -> None:
-    """Publish another text from a thread that reads."""
+    """Publish another text from a reader thread."""
 
     def publish(db: Database) -> None:
         publish_file(db, file_row("memory/b.md"), [chunk("beta beta beta", 1)], 1)
@@ -61,14 +61,14 @@ def publish_later(token: trio.lowlevel.TrioToken, index: IndexFile) -> None:
     trio.from_thread.run(index.write, publish, trio_token=token)
 
 
-def near(query: str, scope: Scope | None = None, notes_scope: Scope | None = None) -> Asked:
+def near(query: str, scope: Scope | None = None, notes_scope: Scope | None = None) -> SearchSpec:
     """Return a search with a vector."""
     vector = np.eye(DIMS, dtype=np.float32)[0]
-    return asked(query, vector=vector, scope=scope, notes_scope=notes_scope)
+    return search_spec(query, vector=vector, scope=scope, notes_scope=notes_scope)
 
 
-def find_candidates(db: Database, wanted: Asked, index: IndexFile | None) -> Candidates:
-    """Return the candidates of a search, by a second thread if an index is given, without what they took."""
+def find_candidates(db: Database, wanted: SearchSpec, index: IndexFile | None) -> Candidates:
+    """Return the candidates of a search without timings, by a second thread if an index is given."""
     snapshot = snapshot_of(db, LoadingMatrix(), second_reader=index)
     found = retrieve(snapshot, wanted.query(snapshot))
     return replace(found, keyword_ms=0.0, vector_ms=0.0)
@@ -84,7 +84,7 @@ def find_candidates(db: Database, wanted: Asked, index: IndexFile | None) -> Can
         near("?! …"),
     ],
 )
-def test_a_second_thread_finds_what_one_finds(tmp_path: Path, wanted: Asked) -> None:
+def test_a_second_thread_finds_the_same_candidates(tmp_path: Path, wanted: SearchSpec) -> None:
     async def test(index: IndexFile) -> None:
         def search(db: Database) -> None:
             assert find_candidates(db, wanted, index) == find_candidates(db, wanted, None)
@@ -94,7 +94,7 @@ def test_a_second_thread_finds_what_one_finds(tmp_path: Path, wanted: Asked) -> 
     run(tmp_path, test)
 
 
-def test_a_commit_that_only_the_second_thread_saw_is_not_in_the_answer(tmp_path: Path) -> None:
+def test_a_commit_seen_only_by_the_second_thread_is_ignored(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         token = trio.lowlevel.current_trio_token()
         matrix = MatrixSearch()
@@ -112,11 +112,11 @@ def test_a_commit_that_only_the_second_thread_saw_is_not_in_the_answer(tmp_path:
     run(tmp_path, test)
 
 
-def test_a_list_that_was_cut_has_those_with_all_words_as_well(tmp_path: Path) -> None:
+def test_a_truncated_list_includes_matches_of_all_terms(tmp_path: Path) -> None:
     async def test(index: IndexFile) -> None:
         found = await index.read(lambda db: find_candidates(db, near("alpha beta"), index))
-        assert len(found.by_keyword) >= CANDIDATES
+        assert len(found.by_keyword) >= MAX_CANDIDATES
         assert "alpha and beta" in [TEXTS[row.start_line - 1] for row in found.rows.values()]
-        assert len(found.by_vector) == CANDIDATES
+        assert len(found.by_vector) == MAX_CANDIDATES
 
     run(tmp_path, test)

@@ -1,11 +1,11 @@
-"""A question without the words that only name its days; what is looked through for it."""
+"""Days are removed from a query; its scopes."""
 
 from __future__ import annotations
 
 import pytest
 
 from memd.index.keyword import Scope
-from memd.search.query import Limits, without_days
+from memd.search.query import SearchLimits, without_days
 from memd.text.query.days.find import find_days
 from tests.support.indexes import TODAY
 
@@ -22,13 +22,13 @@ from tests.support.indexes import TODAY
         ("yesterday", ""),
     ],
 )
-def test_words_that_only_name_a_day_are_not_looked_for(query: str, left: str) -> None:
-    """No note holds `yesterday` because it is of that day; one may well hold `2026-05-08`."""
+def test_words_that_only_name_a_day_are_removed_from_the_query(query: str, left: str) -> None:
+    """Notes of that day need not contain `yesterday`, but they may contain `2026-05-08`."""
     assert without_days(query, find_days(query, TODAY)).strip() == left
 
 
-def test_a_question_looks_through_its_scope_and_through_notes_alone_where_wanted() -> None:
+def test_scopes_include_notes_alone_if_transcripts_are_searched() -> None:
     everything, notes = Scope(("memory", "sessions")), Scope(("memory",))
-    assert Limits(6).scopes == (None,)
-    assert Limits(6, scope=everything).scopes == (everything,)
-    assert Limits(6, scope=everything, notes_scope=notes).scopes == (everything, notes)
+    assert SearchLimits(6).scopes == (None,)
+    assert SearchLimits(6, scope=everything).scopes == (everything,)
+    assert SearchLimits(6, scope=everything, notes_scope=notes).scopes == (everything, notes)

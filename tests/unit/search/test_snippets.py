@@ -1,4 +1,4 @@
-"""What is shown of candidates: windows, copies, places, and nothing twice."""
+"""Snippets of hits: windows, copies, locations, and no repetitions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from memd.index.database import Database, transaction
 from memd.index.keyword import Scope
 from memd.index.transcripts import store_transcript
-from memd.search.snippets import SHOWN_SHARE, SNIPPET_CHARACTERS
+from memd.search.snippets import MAX_SHOWN_SHARE, MAX_SNIPPET_CHARACTERS
 from memd.text.cut.chunking import Chunk, chunk_text
 from memd_client.messages import Hit
-from tests.support.indexes import asked, hash_of, is_exact, new_index, publish, publish_note, search
+from tests.support.indexes import hash_of, is_exact, new_index, publish, publish_note, search, search_spec
 
 ENTRY = (
     "the freezer alarm of the bakery went off at four in the morning and nobody was there to hear it at all"
@@ -31,11 +31,11 @@ def ask(
     db: Database, query: str, max_results: int = 6, is_current: Callable[[Hit], bool] = lambda _: True
 ) -> list[Hit]:
     """Return the hits of a keyword search, relevant or not."""
-    return search(db, asked(query, max_results=max_results, min_score=0.0), is_current=is_current).hits
+    return search(db, search_spec(query, max_results=max_results, min_score=0.0), is_current=is_current).hits
 
 
 def section(name: str, lines: int) -> str:
-    """Return a section with an entry a line."""
+    """Return a section with one entry per line."""
     return "\n".join(
         [f"## {name}", *(f"- {name.lower()} entry {number} of the list" for number in range(lines))]
     )
@@ -44,30 +44,30 @@ def section(name: str, lines: int) -> str:
 # --- windows --------------------------------------------------------------------------------------
 
 
-def test_a_snippet_grows_over_its_neighbours_and_never_over_a_heading(db: Database) -> None:
-    # given: a section of some passages between two others, one line of it asked for
+def test_a_snippet_includes_neighbouring_lines_up_to_the_headings(db: Database) -> None:
+    # given: a section of some chunks between two others, and a query for one line of it
     text = "\n".join([section("Before", 8), section("Middle", 18), "- the freezer key", section("After", 8)])
     chunks = publish_note(db, PATH, text)
     wanted = next(each for each in chunks if "freezer" in each.text)
     # when
     hit = ask(db, "freezer")[0]
-    # then: it shows more than the passage, up to the headings and not beyond
+    # then: it shows more than the chunk, up to the headings
     assert is_exact(hit, {PATH: text})
     assert len(hit.snippet) > len(wanted.text)
     assert hit.snippet == "\n".join([section("Middle", 18), "- the freezer key"])
 
 
-def test_a_snippet_is_never_longer_than_it_may_be(db: Database) -> None:
+def test_a_snippet_stays_within_its_length_limit(db: Database) -> None:
     text = section("List", 200).replace("entry 100 ", "freezer ")
     publish_note(db, PATH, text)
     hit = ask(db, "freezer")[0]
     assert is_exact(hit, {PATH: text})
     assert "freezer" in hit.snippet
-    assert SNIPPET_CHARACTERS - 40 < len(hit.snippet) <= SNIPPET_CHARACTERS
+    assert MAX_SNIPPET_CHARACTERS - 40 < len(hit.snippet) <= MAX_SNIPPET_CHARACTERS
 
 
-def test_a_snippet_grows_towards_what_was_found_as_well(db: Database) -> None:
-    # given: lines too many for one snippet, those below the wanted one found by the question, too
+def test_a_snippet_grows_towards_other_matches(db: Database) -> None:
+    # given: more lines than a snippet has; those below the wanted one match the query too
     above = "\n".join(
         f"- above {number} nothing to see in this line, which is only there" for number in range(12)
     )
@@ -83,17 +83,17 @@ def test_a_snippet_grows_towards_what_was_found_as_well(db: Database) -> None:
     assert hit.snippet.count("- alarm") > hit.snippet.count("- above")
 
 
-def test_of_a_chunk_too_long_the_lines_with_the_words_are_shown(db: Database) -> None:
-    # given: chunks as sizes of the user cut them
+def test_a_snippet_of_a_long_chunk_shows_the_matching_lines(db: Database) -> None:
+    # given: chunks of configured sizes
     text = section("List", 60).replace("entry 30 ", "freezer ")
     publish_note(db, PATH, text, cut=lambda content, _: chunk_text(content, 1000, 0))
     hit = ask(db, "freezer")[0]
     assert is_exact(hit, {PATH: text})
     assert "freezer" in hit.snippet
-    assert len(hit.snippet) <= SNIPPET_CHARACTERS
+    assert len(hit.snippet) <= MAX_SNIPPET_CHARACTERS
 
 
-def test_a_hit_says_where_it_is(db: Database) -> None:
+def test_a_hit_has_its_citation(db: Database) -> None:
     publish_note(db, PATH, "# Title\n\nthe freezer key\nis with Anna")
     publish_note(db, "notes/b.md", "a freezer")
     found = {hit.path: hit for hit in ask(db, "freezer")}
@@ -102,7 +102,7 @@ def test_a_hit_says_where_it_is(db: Database) -> None:
     assert {hit.source for hit in found.values()} == {"memory"}
 
 
-def test_a_hit_of_a_transcript_has_the_lines_of_the_transcript(db: Database) -> None:
+def test_a_transcript_hit_has_the_transcripts_line_numbers(db: Database) -> None:
     publish_note(db, "sessions/s.jsonl", "user: hello\nuser: the freezer key", source="sessions")
     with transaction(db):
         store_transcript(db, "sessions/s.jsonl", [7, 12], 0)
@@ -111,11 +111,11 @@ def test_a_hit_of_a_transcript_has_the_lines_of_the_transcript(db: Database) -> 
     assert hit.citation == "sessions/s.jsonl#L7-L12"
 
 
-# --- nothing twice --------------------------------------------------------------------------------
+# --- no repetitions -------------------------------------------------------------------------------
 
 
-def test_every_hit_shows_something_new_and_nothing_found_is_left_out(db: Database) -> None:
-    """Passages overlap and snippets grow: what better hits show nearly all of is no hit of its own."""
+def test_every_hit_shows_new_text_and_every_match_is_shown(db: Database) -> None:
+    """Chunks overlap and snippets grow: a chunk mostly shown by better hits is skipped."""
     text = "\n".join(f"- freezer entry {number} of the long list of what was seen" for number in range(60))
     chunks = publish_note(db, PATH, text)
 
@@ -125,7 +125,7 @@ def test_every_hit_shows_something_new_and_nothing_found_is_left_out(db: Databas
     seen: Counter[int] = Counter()
     for hit in hits:
         lines = range(hit.start_line, hit.end_line + 1)
-        assert sum(line not in seen for line in lines) >= (1 - SHOWN_SHARE) * len(lines)
+        assert sum(line not in seen for line in lines) >= (1 - MAX_SHOWN_SHARE) * len(lines)
         seen.update(lines)
     assert set(seen) == set(range(1, 61))
     assert max(seen.values()) == 1
@@ -138,8 +138,8 @@ def test_every_hit_shows_something_new_and_nothing_found_is_left_out(db: Databas
 
 
 @pytest.mark.parametrize(("first_line", "is_hit"), [(8, True), (7, True), (6, False), (5, False)])
-def test_a_passage_nearly_all_shown_is_no_hit_of_its_own(db: Database, first_line: int, is_hit: bool) -> None:
-    # given: twelve lines that fill a snippet, and a passage of nine lines of which some are among them
+def test_a_chunk_mostly_shown_by_better_hits_is_skipped(db: Database, first_line: int, is_hit: bool) -> None:
+    # given: twelve lines that fill a snippet, and a chunk of nine lines that overlaps them
     lines = [f"- entry {number:02d} of the list, which is about what was seen" for number in range(1, 21)]
     lines[0] += " freezer freezer"
     lines[12] += " freezer"
@@ -151,13 +151,13 @@ def test_a_passage_nearly_all_shown_is_no_hit_of_its_own(db: Database, first_lin
     publish_note(db, PATH, "\n".join(lines), cut=lambda *_: [cut(1, 12), cut(first_line, first_line + 8)])
     # when
     hits = ask(db, "freezer")
-    # then: six of nine are shown already, and the rest of it is a hit; seven of nine, and it isn't
-    assert len(hits[0].snippet) <= SNIPPET_CHARACTERS
+    # then: with six of nine lines shown, the chunk is a hit; with seven, it is skipped
+    assert len(hits[0].snippet) <= MAX_SNIPPET_CHARACTERS
     assert (hits[0].start_line, hits[0].end_line) == (1, 12)
     assert [(hit.start_line, hit.end_line) for hit in hits[1:]] == ([(13, first_line + 8)] if is_hit else [])
 
 
-def test_copies_are_one_hit_with_a_count(db: Database) -> None:
+def test_copies_collapse_into_one_hit_with_a_count(db: Database) -> None:
     for number in range(40):
         publish(db, f"memory/2026-10-{number:02d}.md", [ENTRY])
     publish(db, "memory/other.md", ["the freezer is a different one"])
@@ -167,8 +167,8 @@ def test_copies_are_one_hit_with_a_count(db: Database) -> None:
     assert [(hit.path, hit.copies) for hit in hits] == [("memory/2026-10-39.md", 40), ("memory/other.md", 1)]
 
 
-def test_near_repetitions_are_one_hit_with_a_count(db: Database) -> None:
-    # given: one entry in three wordings, one of them in two places
+def test_near_duplicates_collapse_into_the_best_hit_with_a_count(db: Database) -> None:
+    # given: one entry in three wordings, one of them in two files
     for name, changed in (("a", "four"), ("b", "five"), ("c", "five"), ("d", "six")):
         publish(db, f"memory/{name}.md", [ENTRY.replace("four", changed)])
 
@@ -179,19 +179,19 @@ def test_near_repetitions_are_one_hit_with_a_count(db: Database) -> None:
     assert hits[0].copies == 4
 
 
-def test_repetitions_are_one_hit_and_copies_outside_the_scope_none(db: Database) -> None:
+def test_near_duplicates_outside_the_scope_are_not_counted(db: Database) -> None:
     for path, source in ((PATH, "memory"), ("memory/b.md", "memory"), ("sessions/s.jsonl", "sessions")):
         publish(db, path, [ENTRY], source=source)
     publish(db, "memory/c.md", [ENTRY.replace("four", "five")])
 
     everywhere = ask(db, "freezer alarm at four")
-    talks = search(db, asked("freezer", scope=Scope(("sessions",)))).hits
+    talks = search(db, search_spec("freezer", scope=Scope(("sessions",)))).hits
 
     assert [hit.path for hit in everywhere] == ["memory/b.md"]  # a note before a transcript
     assert [(hit.path, hit.copies) for hit in talks] == [("sessions/s.jsonl", 1)]
 
 
-def test_short_texts_that_differ_are_no_repetitions(db: Database) -> None:
+def test_different_short_texts_are_separate_hits(db: Database) -> None:
     publish(db, "memory/a.md", ["standup at 9"])
     publish(db, "memory/b.md", ["standup at 10"])
     assert len(ask(db, "standup")) == 2
@@ -202,14 +202,14 @@ def test_copies_outside_the_scope_are_neither_shown_nor_counted(db: Database) ->
         publish(db, path, [ENTRY], source=source)
     hit = ask(db, "freezer")[0]
     assert (hit.path, hit.copies) == ("memory/b.md", 3)  # a note before a transcript
-    scoped = search(db, asked("freezer", scope=Scope(("sessions",)))).hits[0]
+    scoped = search(db, search_spec("freezer", scope=Scope(("sessions",)))).hits[0]
     assert (scoped.path, scoped.copies) == ("sessions/s.jsonl", 1)
 
 
-# --- what isn't there any more --------------------------------------------------------------------
+# --- text no longer on disk -----------------------------------------------------------------------
 
 
-def test_what_is_gone_is_left_out_and_another_place_takes_its_seat(db: Database) -> None:
+def test_a_deleted_text_is_replaced_by_its_copy(db: Database) -> None:
     for name in "ab":
         publish(db, f"memory/{name}.md", [ENTRY])
     publish(db, "memory/alone.md", ["the freezer stands alone"])
@@ -219,7 +219,7 @@ def test_what_is_gone_is_left_out_and_another_place_takes_its_seat(db: Database)
     assert [hit.path for hit in hits] == ["memory/a.md"]
 
 
-def test_as_many_hits_as_wanted_come_though_better_ones_are_gone(db: Database) -> None:
+def test_stale_hits_are_replaced_by_further_candidates(db: Database) -> None:
     for number in range(30):
         publish(db, f"memory/{number:02d}.md", [f"freezer {'word ' * number}{number}"])
     gone = {f"memory/{number:02d}.md" for number in range(10)}
@@ -229,7 +229,7 @@ def test_as_many_hits_as_wanted_come_though_better_ones_are_gone(db: Database) -
     assert [hit.path for hit in hits] == [f"memory/{number:02d}.md" for number in range(10, 16)]
 
 
-def test_a_repetition_takes_the_seat_of_a_better_one_that_is_gone(db: Database) -> None:
+def test_a_near_duplicate_replaces_a_stale_better_hit(db: Database) -> None:
     publish(db, "memory/gone.md", [ENTRY.replace("four", "five")])
     publish(db, "memory/there.md", [ENTRY])
 
@@ -241,7 +241,7 @@ def test_a_repetition_takes_the_seat_of_a_better_one_that_is_gone(db: Database) 
 # --- scores ---------------------------------------------------------------------------------------
 
 
-def test_scores_fall_from_the_first_to_the_last_and_a_lowest_one_cuts_by_what_is_shown(db: Database) -> None:
+def test_scores_descend_and_min_score_applies_to_shown_scores(db: Database) -> None:
     publish(db, "memory/other.md", [f"something else {number}" for number in range(40)])
     for number in range(8):
         publish(
@@ -255,11 +255,11 @@ def test_scores_fall_from_the_first_to_the_last_and_a_lowest_one_cuts_by_what_is
     assert len(set(shown)) == 8
 
     for lowest in (shown[3] - 0.0001, shown[3] + 0.0001, 1.1):
-        kept = search(db, asked("freezer", max_results=8, min_score=lowest)).hits
+        kept = search(db, search_spec("freezer", max_results=8, min_score=lowest)).hits
         assert [hit.path for hit in kept] == [hit.path for hit in everything if hit.score >= lowest]
 
 
-def test_every_hit_keeps_the_scores_behind_its_own(db: Database) -> None:
+def test_every_hit_has_its_cosine_and_bm25(db: Database) -> None:
     publish(db, PATH, [ENTRY])
     hit = ask(db, "freezer")[0]
     assert hit.vector_score is None

@@ -16,7 +16,7 @@ from memd.settings.memd_toml import MemdToml, read_daemon_settings
 from memd.settings.names import REFUSED_AGENT, REFUSED_DEFAULTS, REFUSED_SEARCH, refused_keys
 from memd.settings.reload import CurrentSettings, changed_keys, keep_last_good
 from memd.settings.schema import MemorySearch
-from tests.support.own_settings import SAMPLES, SIBLINGS, nested, set_at, toml_text
+from tests.support.sample_settings import SAMPLES, SIBLINGS, nested, set_at, toml_text
 from tests.unit.settings import resolving
 from tests.unit.settings.resolving import HOME
 

@@ -24,11 +24,11 @@ from memd.system.metrics import METER
 from memd.text.cut.chunking import Chunk
 from memd_client.errors import IndexIOError
 from tests.support.fake_provider import FakeProvider
-from tests.support.synced_text import AGENT, scene_in
+from tests.support.synced_text import AGENT, synced_text_in
 
 
 async def test_a_file_caught_empty_keeps_its_rows_until_it_was_empty_for_a_while(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         # given
         path = scene.note("a.md", "the gateway listens on port 8443")
         await scene.text.sync()
@@ -47,7 +47,7 @@ async def test_a_file_caught_empty_keeps_its_rows_until_it_was_empty_for_a_while
 
 
 async def test_a_file_caught_while_written_is_read_again_without_a_request(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         path = scene.note("a.md", "before")
         await scene.text.sync()
         os.truncate(path, 0)
@@ -60,7 +60,7 @@ async def test_a_file_caught_while_written_is_read_again_without_a_request(tmp_p
 
 
 async def test_a_search_during_a_long_pass_gets_the_file_that_changed_since(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         # given: a pass of many files, held at its tenth
         for number in range(SMALL_PASS_FILES * 3):
             scene.note(f"{number:03d}.md", f"old note {number}")
@@ -91,7 +91,7 @@ async def test_a_search_during_a_long_pass_gets_the_file_that_changed_since(tmp_
 
 
 async def test_catching_up_with_an_old_look_forgets_no_newer_file(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         # given: a look at the disk before a note was written and indexed
         scene.note("a.md", "first")
         old_look, _ = await scene.text.look()
@@ -104,16 +104,16 @@ async def test_catching_up_with_an_old_look_forgets_no_newer_file(tmp_path: Path
 
 
 async def test_the_time_of_the_last_sync_is_known_to_the_next_run(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         scene.note("a.md", "text")
         await scene.text.sync()
         assert await scene.index.read(find_last_sync) == scene.text.last_sync_ms
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         assert scene.text.last_sync_ms is not None
 
 
 async def test_a_sync_without_changes_publishes_nothing(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         path = scene.note("a.md", "text")
         await scene.text.sync()
         generation = scene.published[-1].generation
@@ -132,7 +132,7 @@ async def test_a_file_that_cannot_be_stored_holds_back_no_other_of_its_group(
 
     monkeypatch.setattr("memd.sync.text.file_rows.publish_file", store)
 
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         # given: three small files; the one read last can't be written
         scene.note("b.md", "beta")
         scene.note("a.md", "alpha")
@@ -151,7 +151,7 @@ async def test_a_file_that_cannot_be_stored_holds_back_no_other_of_its_group(
 
 
 async def test_a_file_read_within_the_clocks_grain_of_its_write_is_read_again(tmp_path: Path) -> None:
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         # given: a file read in the moment it was written, in a group that then takes a second to cut
         scene.note("a.md", "the first words")
 
@@ -175,7 +175,7 @@ async def test_a_sync_counts_files_chunks_and_waits_and_publishes_an_event(tmp_p
         return files, METER.value("memd_chunks_written_total", AGENT), durations[0], durations[1]
 
     with EVENTS.listen(AGENT, ["sync"]) as events:
-        async with scene_in(tmp_path) as scene:
+        async with synced_text_in(tmp_path) as scene:
             scene.offset_ms = 10_000  # no file is so young that it is read twice
             before = counts()
             scene.note("a.md", "alpha")
@@ -196,7 +196,7 @@ async def test_a_fill_counts_the_texts_it_embeds(tmp_path: Path) -> None:
         """Take an event of a fill."""
 
     provider = FakeProvider()
-    async with scene_in(tmp_path) as scene:
+    async with synced_text_in(tmp_path) as scene:
         scene.note("a.md", "alpha")
         await scene.text.sync()
         fill = VectorFill(

@@ -28,19 +28,19 @@ from memd.text.query.keywords import plan_match
 from memd.text.query.typos import Vocabulary, similar_words
 from memd_client.errors import DeadlineExceededError
 from memd_client.messages import SearchParams
-from tests.support.indexes import asked, new_index, publish, search
+from tests.support.indexes import new_index, publish, search, search_spec
 from tests.support.open_indexes import run_with_index
 
 
 def search_everything() -> Any:
     db = new_index(extension=False)
     publish(db, "memory/a.md", ["the lease ends in may"])
-    return search(db, asked("lease", explain=True))
+    return search(db, search_spec("lease", explain=True))
 
 
 def near_duplicates() -> Any:
     repeats = NearDuplicates([1, 2], np.array([7, 7]), lambda _: {1: "one", 2: "two"})
-    return repeats.firsts_of([1, 2])
+    return repeats.find_originals([1, 2])
 
 
 WORK: dict[str, Callable[[], Any]] = {

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from memd.system.temp_files import remove_leftovers, remove_leftovers_in_workspace, temp_file, temp_name
-from tests.support.stopped_writers import WRITERS, stopped_writer
+from tests.support.interrupted_writers import WRITERS, stopped_writer
 
 
 def temporary_files(folder: Path) -> list[str]:

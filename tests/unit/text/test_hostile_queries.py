@@ -1,4 +1,4 @@
-"""Queries made to cost much: what a search does with one grows no faster than the query, and has an upper limit."""
+"""Expensive queries: the work of a search is linear in the query and limited."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from memd.search.query import MAX_QUERY_CHARS
 from memd.text.query.days.find import find_days
 from memd.text.query.exact import find_literals
-from memd.text.query.keywords import MOST_PHRASES, MOST_TERMS, plan_match
-from memd.text.query.terms import MOST_TOKENS
+from memd.text.query.keywords import MAX_PHRASES, MAX_TERMS, plan_match
+from memd.text.query.terms import MAX_PHRASE_WORDS
 
 TODAY = datetime.date(2026, 5, 8)
 
@@ -41,14 +41,14 @@ UNITS = {
 
 
 def hostile(unit: str, size: int) -> str:
-    """Return a query of one kind. Its Han letters are all different ones, so that no piece of it is a repetition."""
+    """Return a query of one kind. Its Han letters are all different, so that nothing repeats."""
     if unit == UNITS["han run"]:
         return "".join(chr(0x4E00 + number * 7 % 20_000) for number in range(size))
     return (unit * (size // len(unit) + 1))[:size]
 
 
 def calls_of(work: Callable[[], Any]) -> int:
-    """Return how many calls of functions, and resumptions of generators, some work takes."""
+    """Return the number of function calls and generator resumptions during some work."""
     count = 0
 
     def note(_: FrameType, event: str, __: Any) -> None:
@@ -64,15 +64,15 @@ def calls_of(work: Callable[[], Any]) -> int:
 
 
 def read(query: str) -> None:
-    """Do with a query what a search does before it asks the index."""
+    """Read a query as a search does before it uses the index."""
     find_days(query, TODAY)
     plan_match(query)
     find_literals(query)
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
-def test_reading_a_query_takes_no_more_than_proportional_steps(unit: str) -> None:
-    read(hostile(unit, MAX_QUERY_CHARS))  # caches are filled
+def test_reading_a_query_takes_linear_time(unit: str) -> None:
+    read(hostile(unit, MAX_QUERY_CHARS))  # fills caches
 
     small = calls_of(lambda: read(hostile(unit, MAX_QUERY_CHARS // 8)))
     large = calls_of(lambda: read(hostile(unit, MAX_QUERY_CHARS)))
@@ -81,12 +81,12 @@ def test_reading_a_query_takes_no_more_than_proportional_steps(unit: str) -> Non
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
-def test_what_the_index_is_asked_has_an_upper_limit(unit: str) -> None:
+def test_the_match_expression_has_an_upper_limit(unit: str) -> None:
     plan = plan_match(hostile(unit, MAX_QUERY_CHARS))
 
     for asked in filter(None, (plan.any, plan.strict)):
         phrases = re.findall('"([^"]*)"', asked)
-        assert len(phrases) <= MOST_PHRASES
-        assert max(len(re.findall(r"\w+", phrase)) for phrase in phrases) <= MOST_TOKENS
-    assert len(plan.terms) <= MOST_TERMS
-    assert len(plan.exact) <= MOST_TERMS
+        assert len(phrases) <= MAX_PHRASES
+        assert max(len(re.findall(r"\w+", phrase)) for phrase in phrases) <= MAX_PHRASE_WORDS
+    assert len(plan.terms) <= MAX_TERMS
+    assert len(plan.exact) <= MAX_TERMS

@@ -1,4 +1,4 @@
-"""What a text costs, without a tokenizer."""
+"""Estimated token counts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.text.tokens import (
+    count_units,
     encoded_words,
     estimate_tokens,
     folded_words,
     has_wide,
     is_cjk,
     is_wide,
-    weigh,
 )
 
 
@@ -43,8 +43,8 @@ def test_forms_and_emoji_are_wide_without_being_letters(character: str) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8")))
-def test_a_text_weighs_what_its_characters_weigh(text: str) -> None:
-    assert weigh(text) == sum(4 if is_wide(character) else 1 for character in text)
+def test_the_units_of_a_text_are_the_sum_of_its_characters(text: str) -> None:
+    assert count_units(text) == sum(4 if is_wide(character) else 1 for character in text)
     assert has_wide(text) == any(map(is_wide, text))
 
 
@@ -66,5 +66,5 @@ def test_encoded_words_are_the_words_in_utf_8(text: str) -> None:
 
 
 @given(st.text(st.characters(max_codepoint=127), max_size=60))
-def test_a_text_in_ascii_has_the_words_it_has_beside_other_letters(text: str) -> None:
+def test_ascii_words_are_the_same_within_non_ascii_text(text: str) -> None:
     assert folded_words(f"{text} é") == [*folded_words(text), "é"]

@@ -1,4 +1,4 @@
-"""Which vectors answer while providers change, fail and come back."""
+"""Which vectors answer while providers change, fail and recover."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from memd.vector_search.agent_vectors import PROBE_EVERY_MS
+from memd.vector_search.agent_vectors import PROBE_INTERVAL_MS
 from memd.vector_search.provider_chooser import FALLBACK_AFTER_MS
 from memd_client.errors import (
     DeadlineExceededError,
@@ -17,17 +17,17 @@ from memd_client.errors import (
     ProviderUnreachableError,
 )
 from tests.support.fake_provider import FakeProvider
-from tests.support.meanings import TEXTS, FakeChooser, HandClock, meaning_of, run, until
+from tests.support.vector_fixture import TEXTS, FakeChooser, ManualClock, run_fast, vector_fixture, wait_for
 
 
 async def fill(folder: Path, provider: FakeProvider) -> None:
-    """Have a provider fill an index, and stop."""
-    async with meaning_of(folder, FakeChooser(provider)) as scene:
-        await scene.publish("memory/a.md", TEXTS)
-        await scene.until_whole()
+    """Fill an index with a provider's vectors."""
+    async with vector_fixture(folder, FakeChooser(provider)) as fixture:
+        await fixture.publish("memory/a.md", TEXTS)
+        await fixture.until_whole()
 
 
-def test_old_space_answers_until_the_new_one_is_whole_then_there_is_one_switch(tmp_path: Path) -> None:
+def test_the_old_space_answers_until_the_new_one_is_complete(tmp_path: Path) -> None:
     old, new = FakeProvider(model="old"), FakeProvider(dims=12, model="new")
 
     async def body() -> None:
@@ -35,64 +35,64 @@ def test_old_space_answers_until_the_new_one_is_whole_then_there_is_one_switch(t
         new.gate = trio.Event()
         chooser = FakeChooser(new)
         chooser.earlier["old"] = old
-        async with meaning_of(tmp_path, chooser) as scene:
-            meaning = scene.meaning
-            assert meaning.answering is not None
-            assert meaning.answering.provider is old
-            assert meaning.chunks_pending == 0
-            filling = meaning.filling()
+        async with vector_fixture(tmp_path, chooser) as fixture:
+            vectors = fixture.vectors
+            assert vectors.answering is not None
+            assert vectors.answering.provider is old
+            assert vectors.chunks_pending == 0
+            filling = vectors.filling()
             assert filling is not None
             assert (filling.model, filling.done, filling.total) == ("new", 0, len(TEXTS))
             assert filling.tokens > 0
-            assert (await scene.vector_of("a question", 1.0)).shape == (old.dims,)
-            assert await scene.active() == old.space.id
+            assert (await fixture.vector_of("a query", 1.0)).shape == (old.dims,)
+            assert await fixture.active() == old.space.id
             new.gate.set()
-            await scene.until_whole()
-            assert meaning.filling() is None
-            assert await scene.active() == new.space.id
-            assert (await scene.vector_of("a question", 1.0)).shape == (new.dims,)
-            assert meaning.vector_cache.count == len(TEXTS)
+            await fixture.until_whole()
+            assert vectors.filling() is None
+            assert await fixture.active() == new.space.id
+            assert (await fixture.vector_of("a query", 1.0)).shape == (new.dims,)
+            assert vectors.vector_cache.count == len(TEXTS)
             assert old.closed
             assert sorted(new.texts) == sorted(TEXTS)
             assert old.texts == []
         assert chooser.rebuilt == [{"provider": "fake", "model": "old"}]
 
-    run(body)
+    run_fast(body)
 
 
-def test_going_back_to_an_earlier_model_embeds_nothing(tmp_path: Path) -> None:
+def test_returning_to_an_earlier_model_reuses_its_vectors(tmp_path: Path) -> None:
     async def body() -> None:
         await fill(tmp_path, FakeProvider(model="old"))
         await fill(tmp_path, FakeProvider(model="new"))
         back = FakeProvider(model="old")
-        async with meaning_of(tmp_path, FakeChooser(back)) as scene:
-            await scene.until_whole()
-            assert await scene.active() == back.space.id
-            assert scene.meaning.vector_cache.count == len(TEXTS)
+        async with vector_fixture(tmp_path, FakeChooser(back)) as fixture:
+            await fixture.until_whole()
+            assert await fixture.active() == back.space.id
+            assert fixture.vectors.vector_cache.count == len(TEXTS)
         assert back.texts == []
 
-    run(body)
+    run_fast(body)
 
 
-def test_new_space_answers_with_what_it_has_where_the_old_provider_is_gone(tmp_path: Path) -> None:
+def test_an_incomplete_space_answers_if_the_old_provider_is_unavailable(tmp_path: Path) -> None:
     new = FakeProvider(model="new")
 
     async def body() -> None:
         await fill(tmp_path, FakeProvider(model="old"))
         new.gate = trio.Event()
-        async with meaning_of(tmp_path, FakeChooser(new)) as scene:
-            assert scene.meaning.is_followed
-            assert scene.meaning.vector_cache.count == 0
-            assert scene.meaning.chunks_pending == len(TEXTS)
+        async with vector_fixture(tmp_path, FakeChooser(new)) as fixture:
+            assert fixture.vectors.is_followed
+            assert fixture.vectors.vector_cache.count == 0
+            assert fixture.vectors.chunks_pending == len(TEXTS)
             new.gate.set()
-            await scene.until_whole()
-            assert await scene.active() == new.space.id
-            assert scene.meaning.vector_cache.count == len(TEXTS)
+            await fixture.until_whole()
+            assert await fixture.active() == new.space.id
+            assert fixture.vectors.vector_cache.count == len(TEXTS)
 
-    run(body)
+    run_fast(body)
 
 
-def test_new_space_answers_when_the_old_provider_fails_in_the_middle(tmp_path: Path) -> None:
+def test_an_incomplete_space_answers_if_the_old_provider_fails(tmp_path: Path) -> None:
     old, new = FakeProvider(model="old"), FakeProvider(model="new")
 
     async def body() -> None:
@@ -100,19 +100,19 @@ def test_new_space_answers_when_the_old_provider_fails_in_the_middle(tmp_path: P
         new.gate = trio.Event()
         chooser = FakeChooser(new)
         chooser.earlier["old"] = old
-        async with meaning_of(tmp_path, chooser) as scene:
+        async with vector_fixture(tmp_path, chooser) as fixture:
             old.problem = ProviderQuotaError("no credit")
             with pytest.raises(ProviderQuotaError):
-                await scene.vector_of("a question", 1.0)
-            await until(lambda: scene.meaning.is_followed)
+                await fixture.vector_of("a query", 1.0)
+            await wait_for(lambda: fixture.vectors.is_followed)
             assert old.closed
             new.gate.set()
-            await scene.until_whole()
+            await fixture.until_whole()
 
-    run(body)
+    run_fast(body)
 
 
-def test_text_that_comes_during_a_switch_is_pending_until_the_switch(tmp_path: Path) -> None:
+def test_text_added_while_a_space_fills_is_pending_until_the_switch(tmp_path: Path) -> None:
     old, new = FakeProvider(model="old"), FakeProvider(model="new")
 
     async def body() -> None:
@@ -120,33 +120,33 @@ def test_text_that_comes_during_a_switch_is_pending_until_the_switch(tmp_path: P
         new.gate = trio.Event()
         chooser = FakeChooser(new)
         chooser.earlier["old"] = old
-        async with meaning_of(tmp_path, chooser) as scene:
-            await scene.publish("memory/b.md", ["a new text"])
-            assert scene.meaning.chunks_pending == 1
+        async with vector_fixture(tmp_path, chooser) as fixture:
+            await fixture.publish("memory/b.md", ["a new text"])
+            assert fixture.vectors.chunks_pending == 1
             new.gate.set()
-            await scene.until_whole()
-            assert scene.meaning.vector_cache.count == len(TEXTS) + 1
+            await fixture.until_whole()
+            assert fixture.vectors.vector_cache.count == len(TEXTS) + 1
 
-    run(body)
+    run_fast(body)
 
 
-def test_fallback_is_used_at_once_for_a_failure_that_lasts_and_left_on_recovery(tmp_path: Path) -> None:
+def test_the_fallback_is_used_at_once_for_a_permanent_failure_until_recovery(tmp_path: Path) -> None:
     primary, spare = FakeProvider(model="primary"), FakeProvider(dims=12, model="spare")
-    clock = HandClock()
+    clock = ManualClock()
 
     async def body() -> None:
         await fill(tmp_path, FakeProvider(model="primary"))
         chooser = FakeChooser(primary)
         chooser.fallbacks["local"] = spare
-        async with meaning_of(tmp_path, chooser, clock=clock, fallback="local") as scene:
-            meaning = scene.meaning
+        async with vector_fixture(tmp_path, chooser, clock=clock, fallback="local") as fixture:
+            vectors = fixture.vectors
             primary.problem = ProviderQuotaError("no credit")
             with pytest.raises(ProviderQuotaError):
-                await scene.vector_of("a question", 1.0)
+                await fixture.vector_of("a query", 1.0)
             since = clock.now_ms
-            await until(lambda: meaning.target is meaning.spare)
-            await scene.until_whole()
-            told = meaning.fallback
+            await wait_for(lambda: vectors.target is vectors.standby)
+            await fixture.until_whole()
+            told = vectors.fallback
             assert told is not None
             assert (told.provider, told.code, told.reason, told.since_ms) == (
                 "fake",
@@ -154,122 +154,122 @@ def test_fallback_is_used_at_once_for_a_failure_that_lasts_and_left_on_recovery(
                 "no credit",
                 since,
             )
-            assert (await scene.vector_of("a question", 1.0)).shape == (spare.dims,)
-            assert meaning.degraded() is None
-            await scene.publish("memory/b.md", ["written meanwhile"])
-            await until(lambda: "written meanwhile" in spare.texts)
+            assert (await fixture.vector_of("a query", 1.0)).shape == (spare.dims,)
+            assert vectors.degraded() is None
+            await fixture.publish("memory/b.md", ["written meanwhile"])
+            await wait_for(lambda: "written meanwhile" in spare.texts)
             primary.problem = None
-            clock.now_ms += PROBE_EVERY_MS
-            await until(lambda: meaning.target is meaning.primary)
-            await scene.until_whole()
-            assert meaning.fallback is None
-            assert (await scene.vector_of("a question", 1.0)).shape == (primary.dims,)
+            clock.now_ms += PROBE_INTERVAL_MS
+            await wait_for(lambda: vectors.target is vectors.primary)
+            await fixture.until_whole()
+            assert vectors.fallback is None
+            assert (await fixture.vector_of("a query", 1.0)).shape == (primary.dims,)
             assert spare.closed
             assert primary.texts == ["written meanwhile"]
 
-    run(body)
+    run_fast(body)
 
 
-def test_fallback_waits_for_a_failure_that_may_pass(tmp_path: Path) -> None:
+def test_the_fallback_is_used_late_for_a_temporary_failure(tmp_path: Path) -> None:
     primary, spare = FakeProvider(model="primary"), FakeProvider(model="spare")
-    clock = HandClock()
+    clock = ManualClock()
 
     async def body() -> None:
         await fill(tmp_path, FakeProvider(model="primary"))
         chooser = FakeChooser(primary)
         chooser.fallbacks["local"] = spare
-        async with meaning_of(tmp_path, chooser, clock=clock, fallback="local") as scene:
+        async with vector_fixture(tmp_path, chooser, clock=clock, fallback="local") as fixture:
             primary.problem = ProviderUnreachableError("no route")
             with pytest.raises(ProviderUnreachableError):
-                await scene.vector_of("a question", 1.0)
+                await fixture.vector_of("a query", 1.0)
             clock.now_ms += FALLBACK_AFTER_MS - 1
-            await trio.sleep(6)  # on the fast clock: it was looked at meanwhile
-            assert scene.meaning.fallback is None
+            await trio.sleep(6)  # on the fast clock: longer than the check interval
+            assert fixture.vectors.fallback is None
             assert spare.texts == []
             clock.now_ms += 1
-            await until(lambda: scene.meaning.fallback is not None)
+            await wait_for(lambda: fixture.vectors.fallback is not None)
 
-    run(body)
+    run_fast(body)
 
 
-def test_primary_that_cannot_be_made_is_tried_again_and_replaces_its_fallback(tmp_path: Path) -> None:
+def test_an_unavailable_primary_is_retried_and_replaces_its_fallback(tmp_path: Path) -> None:
     primary, spare = FakeProvider(model="primary"), FakeProvider(model="spare")
-    clock = HandClock()
+    clock = ManualClock()
 
     async def body() -> None:
         chooser = FakeChooser(ProviderUnavailableError("no key"))
         chooser.fallbacks["local"] = spare
-        async with meaning_of(tmp_path, chooser, clock=clock, fallback="local") as scene:
-            await scene.publish("memory/a.md", TEXTS)
-            await scene.until_whole()
-            assert scene.meaning.fallback is not None
-            assert scene.meaning.fallback.code == "provider_unavailable"
+        async with vector_fixture(tmp_path, chooser, clock=clock, fallback="local") as fixture:
+            await fixture.publish("memory/a.md", TEXTS)
+            await fixture.until_whole()
+            assert fixture.vectors.fallback is not None
+            assert fixture.vectors.fallback.code == "provider_unavailable"
             primary.gate = trio.Event()
             chooser.wanted = primary
             clock.now_ms += 60_000
-            await until(lambda: scene.meaning.target is scene.meaning.primary)
-            assert scene.told_fallback() is None
-            assert await scene.active() == spare.space.id
-            assert (await scene.vector_of("a question", 1.0)).shape == (spare.dims,)
+            await wait_for(lambda: fixture.vectors.target is fixture.vectors.primary)
+            assert fixture.reported_fallback() is None
+            assert await fixture.active() == spare.space.id
+            assert (await fixture.vector_of("a query", 1.0)).shape == (spare.dims,)
             primary.gate.set()
-            await scene.until_whole()
-            assert await scene.active() == primary.space.id
+            await fixture.until_whole()
+            assert await fixture.active() == primary.space.id
             assert spare.closed
 
-    run(body)
+    run_fast(body)
 
 
-def test_search_in_a_hurry_says_nothing_about_the_provider_and_its_vector_is_kept(tmp_path: Path) -> None:
+def test_a_search_deadline_does_not_affect_provider_health(tmp_path: Path) -> None:
     provider = FakeProvider()
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
+        async with vector_fixture(tmp_path, FakeChooser(provider)) as fixture:
             provider.query_gate = trio.Event()
             with pytest.raises(DeadlineExceededError):
-                await scene.vector_of("a question", 0.5)
-            assert scene.meaning.degraded() is None
+                await fixture.vector_of("a query", 0.5)
+            assert fixture.vectors.degraded() is None
             provider.query_gate.set()
-            await until(lambda: scene.find_vector("a question") is not None)
-            assert provider.queries == ["a question"]
+            await wait_for(lambda: fixture.find_vector("a query") is not None)
+            assert provider.queries == ["a query"]
 
-    run(body)
+    run_fast(body)
 
 
-def test_question_asked_by_many_is_embedded_once(tmp_path: Path) -> None:
+def test_concurrent_equal_queries_are_embedded_once(tmp_path: Path) -> None:
     provider = FakeProvider()
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene, trio.open_nursery() as nursery:
+        async with vector_fixture(tmp_path, FakeChooser(provider)) as fixture, trio.open_nursery() as nursery:
             for _ in range(20):
-                nursery.start_soon(scene.vector_of, "a question", 2.0)
-        assert provider.queries == ["a question"]
+                nursery.start_soon(fixture.vector_of, "a query", 2.0)
+        assert provider.queries == ["a query"]
 
-    run(body)
+    run_fast(body)
 
 
-def test_slow_provider_keeps_only_the_first_questions_waiting(tmp_path: Path) -> None:
+def test_a_slow_provider_delays_only_the_first_queries(tmp_path: Path) -> None:
     provider = FakeProvider()
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
+        async with vector_fixture(tmp_path, FakeChooser(provider)) as fixture:
             provider.query_gate = trio.Event()
             with pytest.raises(ProviderUnreachableError):
-                await scene.vector_of("first", 9.0)
+                await fixture.vector_of("first", 9.0)
             with pytest.raises(ProviderUnreachableError):
-                await scene.vector_of("second", 9.0)
+                await fixture.vector_of("second", 9.0)
             assert provider.queries == ["first"]
-            degraded = scene.meaning.degraded()
+            degraded = fixture.vectors.degraded()
             assert degraded is not None
             assert degraded.code == "provider_unreachable"
             provider.query_gate.set()
-            await until(lambda: scene.find_vector("first") is not None)
-            await scene.vector_of("second", 2.0)
-            assert scene.meaning.degraded() is None
+            await wait_for(lambda: fixture.find_vector("first") is not None)
+            await fixture.vector_of("second", 2.0)
+            assert fixture.vectors.degraded() is None
 
-    run(body)
+    run_fast(body)
 
 
-def test_failure_of_one_question_reaches_everybody_who_asked_it_as_an_error_of_its_own(
+def test_an_embedding_failure_is_raised_separately_in_each_equal_query(
     tmp_path: Path,
 ) -> None:
     provider = FakeProvider()
@@ -277,11 +277,11 @@ def test_failure_of_one_question_reaches_everybody_who_asked_it_as_an_error_of_i
     errors: list[MemdError] = []
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
+        async with vector_fixture(tmp_path, FakeChooser(provider)) as fixture:
 
             async def ask() -> None:
                 try:
-                    await scene.vector_of("a question", 2.0)
+                    await fixture.vector_of("a query", 2.0)
                 except ProviderQuotaError as error:
                     errors.append(error)
 
@@ -289,40 +289,40 @@ def test_failure_of_one_question_reaches_everybody_who_asked_it_as_an_error_of_i
                 nursery.start_soon(ask)
                 nursery.start_soon(ask)
 
-    run(body)
+    run_fast(body)
     assert len(errors) == 2
     assert errors[0] is not errors[1]
 
 
-def test_fallback_that_cannot_be_made_is_no_secret(tmp_path: Path) -> None:
-    primary, clock = FakeProvider(model="primary"), HandClock()
+def test_an_unavailable_fallback_is_reported(tmp_path: Path) -> None:
+    primary, clock = FakeProvider(model="primary"), ManualClock()
     primary.problem = ProviderQuotaError("no credit")
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(primary), clock=clock, fallback="local") as scene:
+        async with vector_fixture(tmp_path, FakeChooser(primary), clock=clock, fallback="local") as fixture:
             with pytest.raises(ProviderQuotaError):
-                await scene.vector_of("a question", 1.0)
-            await until(lambda: scene.meaning.spare_problem is not None)
-            degraded = scene.meaning.degraded()
+                await fixture.vector_of("a query", 1.0)
+            await wait_for(lambda: fixture.vectors.fallback_problem is not None)
+            degraded = fixture.vectors.degraded()
             assert degraded is not None
             assert degraded.code == "provider_quota_exhausted"
 
-    run(body)
+    run_fast(body)
 
 
-def test_wrong_vector_is_refused_to_everybody_who_asked_the_same(tmp_path: Path) -> None:
+def test_a_vector_of_wrong_dimensions_is_refused_for_all_equal_queries(tmp_path: Path) -> None:
     provider = FakeProvider(dims=8)
     errors: list[MemdError] = []
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider)) as scene:
-            await scene.publish("memory/a.md", TEXTS)
-            await scene.until_whole()
+        async with vector_fixture(tmp_path, FakeChooser(provider)) as fixture:
+            await fixture.publish("memory/a.md", TEXTS)
+            await fixture.until_whole()
             provider.dims = 16
 
             async def ask() -> None:
                 try:
-                    await scene.vector_of("a question", 2.0)
+                    await fixture.vector_of("a query", 2.0)
                 except MemdError as error:
                     errors.append(error)
 
@@ -330,5 +330,5 @@ def test_wrong_vector_is_refused_to_everybody_who_asked_the_same(tmp_path: Path)
                 for _ in range(3):
                     nursery.start_soon(ask)
 
-    run(body)
+    run_fast(body)
     assert [error.code for error in errors] == ["dimensions_changed"] * 3

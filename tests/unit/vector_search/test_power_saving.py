@@ -1,4 +1,4 @@
-"""On battery a local model embeds the newest texts; a backlog waits for mains power, or for somebody who asks."""
+"""On battery a local model embeds only the newest texts, unless a client waits for all of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from memd.sync.vectors.fill import NEWEST_TEXTS
 from tests.support.fake_provider import FakeProvider
-from tests.support.meanings import FakeChooser, Scene, meaning_of, run, until
+from tests.support.vector_fixture import FakeChooser, VectorFixture, run_fast, vector_fixture, wait_for
 
 BACKLOG = [f"entry number {number}" for number in range(3 * NEWEST_TEXTS)]
 
 
-class Machine:
-    """A laptop whose plug a test pulls."""
+class FakePower:
+    """The power supply of a laptop."""
 
     on_battery = True
 
@@ -27,83 +27,83 @@ def local_provider() -> FakeProvider:
     return provider
 
 
-def rests(scene: Scene) -> bool:
-    return scene.meaning.fill is not None and scene.meaning.fill.rests
+def rests(fixture: VectorFixture) -> bool:
+    return fixture.vectors.fill is not None and fixture.vectors.fill.rests
 
 
-def test_a_backlog_rests_on_battery_and_is_embedded_on_mains_power(tmp_path: Path) -> None:
-    provider, machine = local_provider(), Machine()
+def test_a_backlog_waits_on_battery_and_is_embedded_on_mains_power(tmp_path: Path) -> None:
+    provider, machine = local_provider(), FakePower()
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider), saves_power=machine) as scene:
-            await scene.publish("memory/a.md", BACKLOG)
-            await until(lambda: rests(scene))
+        async with vector_fixture(tmp_path, FakeChooser(provider), saves_power=machine) as fixture:
+            await fixture.publish("memory/a.md", BACKLOG)
+            await wait_for(lambda: rests(fixture))
             assert len(provider.texts) == NEWEST_TEXTS
-            assert scene.meaning.chunks_pending == len(BACKLOG) - NEWEST_TEXTS
+            assert fixture.vectors.chunks_pending == len(BACKLOG) - NEWEST_TEXTS
             machine.on_battery = False
-            await scene.until_whole()
-            assert not rests(scene)
+            await fixture.until_whole()
+            assert not rests(fixture)
 
-    run(body)
+    run_fast(body)
 
 
-def test_texts_that_are_told_of_after_they_were_counted_rest_once(tmp_path: Path) -> None:
+def test_texts_reported_after_counting_wait_once(tmp_path: Path) -> None:
     provider, told = local_provider(), list[Callable[[], None]]()
 
     def tell_once() -> bool:
-        # The fill asks for the battery between its count and its work.
+        # The fill checks the battery between counting and embedding.
         while told:
             told.pop()()
         return True
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider), saves_power=tell_once) as scene:
-            published = await scene.commit("memory/a.md", BACKLOG)
-            told.append(lambda: scene.meaning.on_published(published))
-            assert scene.meaning.fill is not None
-            scene.meaning.fill.wake()
-            await until(lambda: rests(scene))
+        async with vector_fixture(tmp_path, FakeChooser(provider), saves_power=tell_once) as fixture:
+            published = await fixture.commit("memory/a.md", BACKLOG)
+            told.append(lambda: fixture.vectors.on_published(published))
+            assert fixture.vectors.fill is not None
+            fixture.vectors.fill.wake()
+            await wait_for(lambda: rests(fixture))
             assert not told
-            assert scene.meaning.chunks_pending == len(BACKLOG) - NEWEST_TEXTS
+            assert fixture.vectors.chunks_pending == len(BACKLOG) - NEWEST_TEXTS
 
-    run(body)
+    run_fast(body)
 
 
 def test_a_note_written_on_battery_is_embedded_at_once(tmp_path: Path) -> None:
-    provider, machine = local_provider(), Machine()
+    provider, machine = local_provider(), FakePower()
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider), saves_power=machine) as scene:
-            await scene.publish("memory/a.md", BACKLOG)
-            await until(lambda: rests(scene))
-            scene.clock.now_ms += 60_000
-            await scene.publish("memory/new.md", ["written on the train"])
-            await until(lambda: "written on the train" in provider.texts)
+        async with vector_fixture(tmp_path, FakeChooser(provider), saves_power=machine) as fixture:
+            await fixture.publish("memory/a.md", BACKLOG)
+            await wait_for(lambda: rests(fixture))
+            fixture.clock.now_ms += 60_000
+            await fixture.publish("memory/new.md", ["written on the train"])
+            await wait_for(lambda: "written on the train" in provider.texts)
 
-    run(body)
+    run_fast(body)
 
 
-def test_whoever_waits_for_vectors_gets_all_of_them_on_battery_too(tmp_path: Path) -> None:
+def test_waiting_for_vectors_embeds_all_on_battery(tmp_path: Path) -> None:
     provider = local_provider()
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider), saves_power=Machine()) as scene:
-            await scene.publish("memory/a.md", BACKLOG)
-            await until(lambda: rests(scene))
-            assert scene.meaning.fill is not None
-            await scene.meaning.fill.settle()
-            assert scene.meaning.chunks_pending == 0
+        async with vector_fixture(tmp_path, FakeChooser(provider), saves_power=FakePower()) as fixture:
+            await fixture.publish("memory/a.md", BACKLOG)
+            await wait_for(lambda: rests(fixture))
+            assert fixture.vectors.fill is not None
+            await fixture.vectors.fill.settle()
+            assert fixture.vectors.chunks_pending == 0
 
-    run(body)
+    run_fast(body)
 
 
-def test_a_remote_provider_costs_no_power_here_and_never_rests(tmp_path: Path) -> None:
+def test_a_remote_provider_ignores_battery_power(tmp_path: Path) -> None:
     provider = FakeProvider()
 
     async def body() -> None:
-        async with meaning_of(tmp_path, FakeChooser(provider), saves_power=Machine()) as scene:
-            await scene.publish("memory/a.md", BACKLOG)
-            await scene.until_whole()
+        async with vector_fixture(tmp_path, FakeChooser(provider), saves_power=FakePower()) as fixture:
+            await fixture.publish("memory/a.md", BACKLOG)
+            await fixture.until_whole()
             assert len(provider.texts) == len(BACKLOG)
 
-    run(body)
+    run_fast(body)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from memd.text.query.dates import OLDEST_YEAR
+from memd.text.query.dates import MIN_YEAR
 
 MOST_BYTES = 64 * 1024
 """The longest entry, as UTF-8: what is longer is a document, and belongs into a file of its own."""
@@ -49,7 +49,7 @@ def day_of(text: str) -> date | None:
         day = date.fromisoformat(text)
     except ValueError:
         return None
-    return day if day.year >= OLDEST_YEAR else None
+    return day if day.year >= MIN_YEAR else None
 
 
 def note_path(day: date, slug: str = "") -> str:

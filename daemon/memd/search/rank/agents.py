@@ -1,4 +1,4 @@
-"""Several agents' hits, each agent's best first, to one list."""
+"""Merge the hits of several agents into one list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class HitScores(NamedTuple):
-    """What orders a hit among those of other agents; bigger is better, None: not found that way."""
+    """Sort key of a hit among other agents' hits: higher is better; None: not found by that search."""
 
     score: float
     vector_score: float | None
@@ -19,20 +19,20 @@ class HitScores(NamedTuple):
 def merge_agents(
     rankings: Sequence[Sequence[HitScores]], most: int, *, comparable: bool
 ) -> list[tuple[int, int]]:
-    """Return which hits to show, as (index of the agent, index among its hits), best first.
+    """Return the hits to show as (index of the agent, index among its hits), best first.
 
-    An agent's own hits keep their order. The same text in the memory of two agents is two hits.
+    Each agent's hits keep their order. The same text in two agents' memories is two hits.
     """
 
     def ordered(agent: int) -> Iterator[tuple[tuple[float, ...], int, int]]:
         for rank, hit in enumerate(rankings[agent]):
             yield (_sort_key(hit) if comparable else ()), rank, agent
 
-    # `heapq.merge` compares the heads alone, so hits that an agent put before better scored ones stay there.
+    # `heapq.merge` compares only the heads, so an agent's own order is kept even if its scores do not fall.
     merged = heapq.merge(*map(ordered, range(len(rankings))))
     return [(agent, rank) for (_, rank, agent), _ in zip(merged, range(most), strict=False)]
 
 
 def _sort_key(hit: HitScores) -> tuple[float, ...]:
-    """Return what sorts a hit: by score, then by cosine, then by BM25, the better first."""
+    """Return a sort key: score, then cosine, then BM25, highest first."""
     return tuple(math.inf if each is None else -each for each in hit)

@@ -1,7 +1,6 @@
-"""Keyword and vector scores to one ranking.
+"""Fusion of keyword and vector scores into one ranking.
 
-Every order depends on the candidates alone, never on the order they came in: equal scores are ordered by cosine, BM25
-and location.
+The order never depends on the order of the input: equal scores are ordered by cosine, BM25 and location.
 """
 
 from __future__ import annotations
@@ -19,23 +18,22 @@ from memd.index.chunk_locations import ChunkLocations
 FloatArray = NDArray[np.float64]
 
 TieBreakKey: TypeAlias = tuple[float, float, str, int, int, str]
-"""What orders candidates of equal scores."""
+"""Sort key of candidates with equal scores."""
 
 RRF_K = 60
-"""Ranks are softened by this much in reciprocal rank fusion: the value of its inventors."""
+"""Constant of reciprocal rank fusion, as in its paper."""
 
 NEIGHBOUR_WEIGHT = 0.35
-"""Weight of the better neighbour's score. Chosen on the evaluation set: between 0.15 and 0.35 it hardly matters,
-without it a point of evidence is lost; see docs/ranking.md."""
+"""Weight of the better neighbour's score; see docs/ranking.md."""
 
 NOT_RANKED = 999
-"""The rank of a match whose BM25 is no number, as in the reference."""
+"""The rank of a match whose BM25 is not a number, as in OpenClaw."""
 
 
 class Candidate(msgspec.Struct, gc=False):
-    """A chunk that keywords, vectors or both found; a score is None if that side didn't find it.
+    """A chunk found by keyword search, vector search or both; the score of the other search is None.
 
-    A search makes hundreds of them: a struct takes a third of the time of a dataclass.
+    A struct because a search creates hundreds of them.
     """
 
     id: str | int
@@ -48,20 +46,20 @@ class Candidate(msgspec.Struct, gc=False):
 
 
 class Ranked(Candidate, gc=False):
-    """A candidate with the score that orders it, bigger is better."""
+    """A candidate with its score; higher is better."""
 
     score: float
 
 
-class SideScores(NamedTuple):
-    """What keywords or vectors found: the rows of candidates in the columns, each once, and their scores."""
+class MatchScores(NamedTuple):
+    """Matches of keyword or vector search: row of each candidate in the columns, and its score."""
 
     at: NDArray[np.intp]
     scores: FloatArray
 
 
 def bm25_score(rank: float) -> float:
-    """Return FTS5's rank as the reference scores it."""
+    """Return FTS5's rank as the score that OpenClaw calculates."""
     if not math.isfinite(rank):
         return 1 / (1 + NOT_RANKED)
     if rank < 0:
@@ -70,7 +68,7 @@ def bm25_score(rank: float) -> float:
 
 
 def fuse_weighted(candidates: Iterable[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:
-    """Add both scores as they are, each with its weight: the reference's formula."""
+    """Return the weighted sum of both scores: OpenClaw's formula."""
     return best_first(
         with_score(each, vector_weight * (each.vector_score or 0.0) + text_weight * (each.text_score or 0.0))
         for each in candidates
@@ -78,24 +76,23 @@ def fuse_weighted(candidates: Iterable[Candidate], vector_weight: float, text_we
 
 
 def normalized_scores(
-    count: int, vectors: SideScores, keywords: SideScores, vector_weight: float, text_weight: float
+    count: int, vectors: MatchScores, keywords: MatchScores, vector_weight: float, text_weight: float
 ) -> FloatArray:
-    """Bring each side's scores to 0..1, then add them with their weights.
+    """Scale the scores of each search to 0..1, then add them with their weights.
 
-    BM25 has no upper end: it is divided by the best. Cosines crowd into a narrow band: they are stretched from the
-    least candidate's to the best's.
+    BM25 has no upper bound, so it is divided by the best. Cosines fall into a narrow range, so they are min-max scaled.
     """
     total = vector_weight + text_weight
     vector_share = vector_weight / total if total > 0 else 0.0
     text_share = 1 - vector_share if total > 0 else 0.0
     scores = np.zeros(count)
-    scores[vectors.at] = vector_share * _stretched(vectors.scores)
-    scores[keywords.at] += text_share * _parts_of_best(keywords.scores)
+    scores[vectors.at] = vector_share * _min_max_scaled(vectors.scores)
+    scores[keywords.at] += text_share * _scaled_by_best(keywords.scores)
     return scores
 
 
 def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:
-    """Add up the reciprocal ranks of both sides."""
+    """Return reciprocal rank fusion of both searches."""
     vector_ranks = _ranks([each.vector_score for each in candidates])
     text_ranks = _ranks([each.text_score for each in candidates])
     best = 2 / (k + 1)
@@ -110,7 +107,7 @@ def fuse_rrf(candidates: Sequence[Candidate], k: int = RRF_K) -> list[Ranked]:
 
 
 def best_first(items: Iterable[Ranked]) -> list[Ranked]:
-    """Return candidates in the one order their scores allow."""
+    """Return candidates by score, ties broken by `tie_break_key`."""
     listed = list(items)
     scores = np.array([item.score for item in listed], dtype=np.float64)
 
@@ -122,10 +119,10 @@ def best_first(items: Iterable[Ranked]) -> list[Ranked]:
 
 
 def rows_best_first(scores: FloatArray, tie_break: Callable[[int], TieBreakKey]) -> list[int]:
-    """Return the rows of candidates in the order of `best_first`."""
+    """Return row numbers in the order of `best_first`."""
     order = np.argsort(-scores, kind="stable")
     best = scores[order]
-    equal = (best[1:] == best[:-1]).nonzero()[0]  # each to the one after it
+    equal = (best[1:] == best[:-1]).nonzero()[0]  # each equals the next
     places: list[int] = order.tolist()
     end = 0
     for first in equal.tolist():
@@ -140,15 +137,15 @@ def rows_best_first(scores: FloatArray, tie_break: Callable[[int], TieBreakKey])
 def tie_break_key(
     vector_score: float | None, text_score: float | None, path: str, line: int, key: int | str
 ) -> TieBreakKey:
-    """Return a candidate's place among those of its score, as something to sort by."""
-    by_meaning = math.inf if vector_score is None else -vector_score
-    by_words = math.inf if text_score is None else -text_score
+    """Return the sort key of a candidate among those with the same score."""
+    by_cosine = math.inf if vector_score is None else -vector_score
+    by_bm25 = math.inf if text_score is None else -text_score
     number, name = (key, "") if isinstance(key, int) else (0, key)
-    return (by_meaning, by_words, path, line, number, name)
+    return (by_cosine, by_bm25, path, line, number, name)
 
 
 def with_score(candidate: Candidate, score: float) -> Ranked:
-    """Return a candidate with a score, instead of the one it has. `dataclasses.replace` takes ten times as long."""
+    """Return a candidate with another score."""
     return Ranked(
         candidate.id,
         candidate.path,
@@ -161,22 +158,22 @@ def with_score(candidate: Candidate, score: float) -> Ranked:
     )
 
 
-def _stretched(scores: FloatArray) -> FloatArray:
-    """Return scores placed between the least (0) and the best (1) of all."""
+def _min_max_scaled(scores: FloatArray) -> FloatArray:
+    """Return scores scaled from 0 (the lowest) to 1 (the best)."""
     if not scores.size:
         return scores
     least, best = scores.min(), scores.max()
     return (scores - least) / (best - least) if best > least else np.ones(len(scores))
 
 
-def _parts_of_best(scores: FloatArray) -> FloatArray:
-    """Return scores divided by the best of all; every one is 1 where the best isn't positive."""
+def _scaled_by_best(scores: FloatArray) -> FloatArray:
+    """Return scores divided by the best; all 1 if the best is not positive."""
     best = scores.max(initial=0.0)
     return np.maximum(scores, 0.0) / best if best > 0 else np.ones(len(scores))
 
 
 def _ranks(scores: Iterable[float | None]) -> dict[float, int]:
-    """Return the rank of every score, the best 1; equal scores share the better rank."""
+    """Return the rank of every score, 1 for the best; equal scores share the better rank."""
     ranks: dict[float, int] = {}
     for rank, score in enumerate(
         sorted((each for each in scores if each is not None), reverse=True), start=1
@@ -186,14 +183,16 @@ def _ranks(scores: Iterable[float | None]) -> dict[float, int]:
 
 
 def _reciprocal(ranks: dict[float, int], score: float | None, k: int) -> float:
-    """Return the reciprocal rank of a score, 0 where there is none."""
+    """Return the reciprocal rank of a score, 0 for None."""
     return 0.0 if score is None else 1 / (k + ranks[score])
 
 
-def lifted_scores(scores: FloatArray, locations: ChunkLocations, share: float | None = None) -> FloatArray:
+def scores_with_neighbours(
+    scores: FloatArray, locations: ChunkLocations, share: float | None = None
+) -> FloatArray:
     """Add to each score a share of the better score of its direct neighbours in the file.
 
-    A chunk whose neighbour was found as well is likelier to be meant.
+    A chunk whose neighbour matched too is more likely to be relevant.
     """
     share = NEIGHBOUR_WEIGHT if share is None else share
     if not scores.size:
@@ -210,13 +209,13 @@ def lifted_scores(scores: FloatArray, locations: ChunkLocations, share: float | 
     best[one] = scores[other]
     best[other] = np.maximum(best[other], scores[one])
     lifted = scores + share * best
-    # The best keeps its score: one good match without a neighbour is worth 1.
+    # The best score stays: one good match without a neighbour must not lose.
     scale: float = scores.max() / (lifted.max() or 1.0)
     return lifted * scale
 
 
 class LazyRanking(Sequence[Ranked]):
-    """Candidates in order, each made when it is read: of hundreds a search shows a few."""
+    """Candidates in order, created on access: a search shows a few of hundreds."""
 
     def __init__(self, places: Sequence[int], ids: Sequence[int], item: Callable[[int], Ranked]) -> None:
         self.ids = ids
@@ -240,5 +239,5 @@ class LazyRanking(Sequence[Ranked]):
 
 
 def ids_of(ranked: Sequence[Ranked]) -> Sequence[int]:
-    """Return the ids of ranked chunks, in their order."""
+    """Return the ids of ranked chunks, in order."""
     return ranked.ids if isinstance(ranked, LazyRanking) else [int(item.id) for item in ranked]

@@ -1,4 +1,4 @@
-"""Near repetitions: the same entry in two notes, a daily template filled in a little differently."""
+"""Near duplicates: the same entry in two notes, or a daily template with small changes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from numpy.typing import NDArray
 from memd.system.cancellation import check_cancelled
 from memd.text.tokens import folded_words
 
-MOST_BITS = 14
-"""Numbers of likeness further apart than this are of different texts; those nearer are compared word by word."""
+MAX_DIFFERENT_BITS = 14
+"""Texts whose SimHash fingerprints differ in more bits are distinct; others are compared word by word."""
 
-ALIKE = 0.8
-"""Share of common words (Jaccard) from which two texts say the same."""
+MIN_JACCARD = 0.8
+"""Jaccard index of the words from which two texts are near duplicates."""
 
-LEAST_WORDS = 12
-"""Shorter texts are similar too easily: `Standup at 9` and `Standup at 10` say different things."""
+MIN_WORDS = 12
+"""Shorter texts must be equal: `Standup at 9` and `Standup at 10` are different facts."""
 
 
 class NearDuplicates:
-    """Which candidates repeat a better one; found out for those that are asked for.
+    """Finds which candidates are near duplicates of a better one.
 
-    Of two hundred candidates a few are shown. Comparing two texts word by word costs more than ranking them did, so
-    only candidates near those few are compared.
+    Comparing texts is expensive, so only candidates similar to those about to be shown are compared.
     """
 
     def __init__(
@@ -41,13 +40,13 @@ class NearDuplicates:
         self._numbers = np.array(likeness, dtype=np.int64).view(np.uint64)
         self._near: dict[int, list[int]] = {}
 
-    def firsts_of(self, keys: Collection[int]) -> dict[int, int]:
-        """Return the best candidate that each of some repeats, itself where it repeats none.
+    def find_originals(self, keys: Collection[int]) -> dict[int, int]:
+        """Return for each candidate the best one it duplicates, or itself.
 
-        What is repeated repeats nothing itself: a text that is like a repetition alone stands for itself.
+        An original is never a duplicate: a text similar only to a duplicate is an original.
         """
         wanted, pending = set(keys), set(keys)
-        while pending:  # better ones must be known first
+        while pending:  # originals are decided best first
             self._compare(pending)
             pending = {better for key in pending for better in self._better_near(key)} - wanted
             wanted |= pending
@@ -58,41 +57,41 @@ class NearDuplicates:
             self._first[at] = next(alike, at)
         return {key: self._first[key] for key in keys}
 
-    def groups_of(self, keys: Collection[int]) -> dict[int, list[int]]:
-        """Return for candidates that repeat none each one, and all that repeat it."""
+    def find_groups(self, keys: Collection[int]) -> dict[int, list[int]]:
+        """Return each original with its near duplicates, itself first."""
         self._compare(keys)
         worse = {key: [self._ids[at] for at in self._near[key] if at > self._place[key]] for key in keys}
-        firsts = self.firsts_of({each for near in worse.values() for each in near})
+        firsts = self.find_originals({each for near in worse.values() for each in near})
         return {key: [key, *(each for each in near if firsts[each] == key)] for key, near in worse.items()}
 
     def _better_near(self, key: int) -> list[int]:
-        """Return the candidates before one whose numbers are near to its own, the best first."""
+        """Return better candidates with a similar fingerprint, best first."""
         own = self._place[key]
         return [self._ids[at] for at in self._near[key] if at < own]
 
     def _compare(self, keys: Collection[int]) -> None:
-        """Find the places of all candidates whose numbers are near to those of some, each mostly near to itself."""
+        """Find the candidates with similar fingerprints for some candidates."""
         fresh = [key for key in keys if key not in self._near]
         if not fresh:
             return
         of_fresh = self._numbers[[self._place[key] for key in fresh]]
-        near = np.bitwise_count(of_fresh[:, np.newaxis] ^ self._numbers) <= MOST_BITS
+        near = np.bitwise_count(of_fresh[:, np.newaxis] ^ self._numbers) <= MAX_DIFFERENT_BITS
         near &= self._numbers != 0
         near[of_fresh == 0] = False
         for key, row in zip(fresh, near, strict=True):
             self._near[key] = row.nonzero()[0].tolist()
 
     def _are_alike(self, one: int, other: int) -> bool:
-        """Return whether the texts of two candidates say the same."""
+        """Return whether the texts of two candidates are near duplicates."""
         missing = [key for key in (one, other) if key not in self._words]
         if missing:
             texts = self._load_texts(missing)
             self._words |= {key: frozenset(folded_words(texts[key])) for key in missing}
-        return _say_the_same(self._words[one], self._words[other])
+        return _are_near_duplicates(self._words[one], self._words[other])
 
 
-def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether two texts, as their sets of words, say the same."""
-    if min(len(one), len(other)) < LEAST_WORDS:
+def _are_near_duplicates(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether two texts, as sets of words, are near duplicates."""
+    if min(len(one), len(other)) < MIN_WORDS:
         return one == other
-    return len(one & other) >= ALIKE * len(one | other)
+    return len(one & other) >= MIN_JACCARD * len(one | other)

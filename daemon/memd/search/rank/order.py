@@ -1,4 +1,4 @@
-"""Candidates to their final order, by a list of named stages."""
+"""Ranking of candidates by a list of named stages."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from memd.search.rank.fusion import (
     Candidate,
     FloatArray,
     LazyRanking,
+    MatchScores,
     Ranked,
-    SideScores,
     TieBreakKey,
     bm25_score,
     fuse_rrf,
     fuse_weighted,
     ids_of,
-    lifted_scores,
     normalized_scores,
     rows_best_first,
+    scores_with_neighbours,
     tie_break_key,
 )
 from memd.search.rank.near_duplicates import NearDuplicates
@@ -41,22 +41,20 @@ from memd.search.rank.stages import (
 )
 from memd.search.retrieve import Candidates
 from memd.settings.schema import Hybrid
-from memd.text.query.exact import exact_match_counts, is_whole
+from memd.text.query.exact import exact_match_counts, is_plain_query
 
-MMR_PLACES = 50
-"""How many places maximal marginal relevance fills: more cost time and change nothing that is shown."""
+MAX_MMR_CANDIDATES = 50
+"""Most candidates reordered by maximal marginal relevance: later ones are not shown."""
 
 DEFAULT_VECTOR_WEIGHT = 0.35
-"""Weight of vectors in `normalized` fusion if the user set none; keywords have the rest. On the evaluation set 0.2 to
-0.5 are within a point of each other and OpenClaw's 0.7 is seven points below; see docs/ranking.md."""
+"""Vector weight in `normalized` fusion without a setting; the rest is the keyword weight. See docs/ranking.md."""
 
 MIN_COSINE = 0.25
-"""Cosine below which the nearest text has nothing to do with the query, for any model: MiniLM puts nonsense at 0.1 to
-0.21 and a loose paraphrase above 0.3."""
+"""Minimum cosine of a relevant chunk, for any model: MiniLM gives unrelated text 0.1 to 0.21."""
 
 
-class Rows:
-    """Rows of candidates by id, read when they are needed: of hundreds a few are."""
+class CandidateRows:
+    """Rows of candidates by id, read on demand."""
 
     def __init__(self, db: Database, known: dict[int, ChunkRow]) -> None:
         self._db = db
@@ -74,8 +72,8 @@ class Rows:
             self._rows |= {row.id: row for row in chunks_by_id(self._db, missing)}
 
 
-class Texts:
-    """Texts of candidates by id, read when they are needed."""
+class CandidateTexts:
+    """Texts of candidates by id, read on demand."""
 
     def __init__(self, db: Database, locations: ChunkLocations) -> None:
         self._db = db
@@ -95,46 +93,46 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """Candidates and where they are.
+class LocatedCandidates:
+    """Candidates with their locations.
 
     Attributes:
-        rows: By id.
-        locations: In columns.
-        by_keyword, by_vector: The candidates that keywords and vectors found, with their scores.
+        rows: Rows by chunk id.
+        locations: The locations in columns.
+        by_keyword, by_vector: Keyword and vector matches with their scores.
     """
 
-    rows: Rows
+    rows: CandidateRows
     locations: ChunkLocations
-    by_keyword: SideScores
-    by_vector: SideScores
+    by_keyword: MatchScores
+    by_vector: MatchScores
 
 
 @dataclass(slots=True)
 class Ranking:
-    """Candidates in their final order, and what led to it.
+    """Candidates in their final order, with the intermediate results.
 
     Attributes:
-        query, candidates: What is ranked.
-        rows: Where each candidate is, by id.
-        locations: The same in columns.
-        texts: Their texts, as far as they were needed.
-        annotated: Entries of notes with annotations.
-        annotation_weights: Factors of the scores of candidates in such entries, by id.
-        exact_matches: How well each candidate matches the exact terms, by id; those that don't are left out.
-        of_days: Candidates of the days the query names.
+        query, candidates: The input.
+        rows: Rows of the candidates by id.
+        locations: Locations in columns.
+        texts: Texts of candidates, read on demand.
+        annotated: Annotated entries of notes.
+        annotation_weights: Score factors of candidates in annotated entries, by id.
+        exact_matches: Exact match scores by id; candidates without an exact match are missing.
+        of_days: Candidates from days that the query names.
         ranked: Best first, scores from 0 to 1.
-        ids: Their ids.
-        fused: Keyword and vector scores alone, as `locations` has the candidates.
-        near_duplicates: Which candidates repeat a better one.
-        scores: Scores after each stage by its name, if an explanation is wanted.
+        ids: Ids of `ranked`.
+        fused: Scores after fusion, in the order of `locations`.
+        near_duplicates: Finds near duplicates among the candidates.
+        scores: Scores after each stage by its name, if an explanation is requested.
     """
 
     query: Query
     candidates: Candidates
-    rows: Rows
+    rows: CandidateRows
     locations: ChunkLocations
-    texts: Texts
+    texts: CandidateTexts
     annotated: AnnotatedFiles
     annotation_weights: dict[int, float]
     exact_matches: dict[str | int, int]
@@ -147,23 +145,23 @@ class Ranking:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a candidate is relevant for certain: it matches an exact term or is of a day of the query."""
+        """Whether relevance needs no check: a candidate is an exact match or from a day of the query."""
         return bool(self.candidates.of_days) or bool(self.exact_matches)
 
     def note_scores(self, stage: str, scores: Mapping[int, float]) -> None:
-        """Keep the scores after a stage."""
+        """Record the scores after a stage."""
         self.scores[stage] = dict(scores)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step of a ranking after fusion.
+    """One step of the ranking after fusion.
 
     Attributes:
-        name: As explanations name it.
-        applies: Whether there is anything to do for a query and its candidates.
+        name: Name in explanations.
+        applies: Returns whether the stage has an effect on a ranking.
         rank: Returns the new order.
-        changes_scores: Whether it changes scores, not only the order.
+        changes_scores: Whether it changes scores as well as the order.
     """
 
     name: str
@@ -173,7 +171,7 @@ class Stage:
 
 
 def _is_reference_formula(query: Query) -> bool:
-    """Return whether scores are OpenClaw's: both weighted and added, and nothing else."""
+    """Return whether the fusion is OpenClaw's weighted sum."""
     return query.settings.hybrid.fusion == "weighted"
 
 
@@ -187,12 +185,12 @@ def _put_exact_first(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ran
 
 
 def _diversify(ranked: Sequence[Ranked], ranking: Ranking) -> Sequence[Ranked]:
-    """Put near repetitions later among candidates that match the exact terms equally well."""
+    """Move near duplicates down, among candidates with equal exact match scores."""
     exact, lambda_ = ranking.exact_matches, ranking.query.settings.hybrid.mmr.lambda_
     ordered: list[Ranked] = []
     for count in sorted({exact.get(item.id, 0) for item in ranked}, reverse=True):
         group = [item for item in ranked if exact.get(item.id, 0) == count]
-        ordered += rerank_mmr(group, lambda_, MMR_PLACES)
+        ordered += rerank_mmr(group, lambda_, MAX_MMR_CANDIDATES)
     return ordered
 
 
@@ -236,13 +234,13 @@ STAGES = (
         changes_scores=False,
     ),
 )
-"""What follows fusion, in this order."""
+"""The stages after fusion, in order."""
 
 
 def rank(snapshot: Snapshot, query: Query, candidates: Candidates) -> Ranking:
-    """Return all candidates in their final order, with scores from 0 to 1 (blocking)."""
+    """Return all candidates in their final order, scores from 0 to 1 (blocking)."""
     located = locate(snapshot, candidates)
-    locations, texts = located.locations, Texts(snapshot.db, located.locations)
+    locations, texts = located.locations, CandidateTexts(snapshot.db, located.locations)
     annotated = load_annotations(snapshot.db)
     is_reference = _is_reference_formula(query)
     ranking = Ranking(
@@ -274,8 +272,8 @@ def rank(snapshot: Snapshot, query: Query, candidates: Candidates) -> Ranking:
     return ranking
 
 
-def locate(snapshot: Snapshot, candidates: Candidates) -> Located:
-    """Return where candidates are; those that aren't in the index are left out."""
+def locate(snapshot: Snapshot, candidates: Candidates) -> LocatedCandidates:
+    """Return the locations of candidates; candidates missing from the index are left out."""
     by_keyword, by_vector, of_days = candidates.by_keyword, candidates.by_vector, candidates.of_days
     count = len(by_keyword) + len(by_vector) + len(of_days)
     found = np.fromiter(chain(by_keyword, by_vector, of_days), np.int64, count)
@@ -294,11 +292,11 @@ def locate(snapshot: Snapshot, candidates: Candidates) -> Located:
         )
     keyword_rows = at[: len(by_keyword)]
     vector_rows = at[len(by_keyword) : len(by_keyword) + len(by_vector)]
-    return Located(
-        Rows(snapshot.db, rows),
+    return LocatedCandidates(
+        CandidateRows(snapshot.db, rows),
         locations,
-        SideScores(keyword_rows, _as_array(by_keyword)),
-        SideScores(vector_rows, _as_array(by_vector)),
+        MatchScores(keyword_rows, _as_array(by_keyword)),
+        MatchScores(vector_rows, _as_array(by_vector)),
     )
 
 
@@ -309,7 +307,7 @@ def _as_array(scores: Mapping[int, float]) -> FloatArray:
 def _read_locations(
     snapshot: Snapshot, ids: Ints, known: Mapping[int, ChunkRow]
 ) -> tuple[dict[int, ChunkRow], ChunkLocations]:
-    """Return where chunks are: rows by id, and columns. No row is read if the locations are in RAM."""
+    """Return rows by id, and locations in columns. Reads no row if the locations are in RAM."""
     if snapshot.locations is not None:
         return {}, snapshot.locations.select(ids)
     wanted = ids.tolist()
@@ -322,7 +320,7 @@ def _read_locations(
 def _annotation_weights(
     annotated: AnnotatedFiles, locations: ChunkLocations, active_projects: Collection[str]
 ) -> dict[int, float]:
-    """Return the weights of the candidates whose entry's annotations change their score, by id."""
+    """Return the score factors of candidates in annotated entries, by id, except factors of 1."""
     weights = {}
     for path, entries in annotated.items():
         number = locations.file_numbers.find(path)
@@ -336,17 +334,17 @@ def _annotation_weights(
 
 
 def _exact_matches(
-    query: Query, candidates: Candidates, locations: ChunkLocations, texts: Texts
+    query: Query, candidates: Candidates, locations: ChunkLocations, texts: CandidateTexts
 ) -> dict[str | int, int]:
-    """Return how well candidates match the exact terms of a query in their path or text; others are left out.
+    """Return exact match scores of candidates by id, from their paths and texts.
 
-    Most queries have no exact term but the whole query: then only candidates with all of its terms are read.
+    If the whole query is the only exact term, only candidates with all of its terms are read.
     """
     names, ids = query.exact_terms, locations.ids.tolist()
     if not names:
         return {}
     with_all = candidates.with_all_terms
-    if with_all is not None and all(is_whole(name, query.text) for name in names):
+    if with_all is not None and all(is_plain_query(name, query.text) for name in names):
         read = [key for key in ids if key in with_all]
     else:
         read = ids
@@ -364,13 +362,13 @@ def _exact_matches(
     return matches
 
 
-def _fuse_normalized(ranking: Ranking, located: Located) -> Sequence[Ranked]:
-    """Return the candidates scored by the default formula, ordered once at the end."""
+def _fuse_normalized(ranking: Ranking, located: LocatedCandidates) -> Sequence[Ranked]:
+    """Return the candidates scored by the default formula."""
     query, locations = ranking.query, located.locations
     texts, vectors = ranking.candidates.by_keyword, ranking.candidates.by_vector
     weights = _side_weights(query.settings.hybrid, bool(vectors), bool(texts))
     ranking.fused = normalized_scores(len(locations), located.by_vector, located.by_keyword, *weights)
-    lifted = lifted_scores(ranking.fused, locations)
+    lifted = scores_with_neighbours(ranking.fused, locations)
     ids, scores = locations.ids.tolist(), lifted.tolist()
     snippets = ranking.texts.load_all() if query.settings.hybrid.mmr.enabled else {}
     paths, files, lines = locations.file_numbers.paths, locations.files.tolist(), locations.lines.tolist()
@@ -395,7 +393,7 @@ def _fuse_normalized(ranking: Ranking, located: Located) -> Sequence[Ranked]:
 
 
 def _fuse_other(ranking: Ranking) -> Sequence[Ranked]:
-    """Return the candidates scored by OpenClaw's formula or by reciprocal ranks, best first."""
+    """Return the candidates scored by OpenClaw's formula or reciprocal rank fusion, best first."""
     hybrid, locations = ranking.query.settings.hybrid, ranking.locations
     texts, vectors = ranking.candidates.by_keyword, ranking.candidates.by_vector
     is_reference = _is_reference_formula(ranking.query)
@@ -421,7 +419,7 @@ def _fuse_other(ranking: Ranking) -> Sequence[Ranked]:
 
 
 def _side_weights(hybrid: Hybrid, has_vectors: bool, has_keywords: bool) -> tuple[float, float]:
-    """Return the weights of vectors and keywords; a side that found nothing leaves all to the other."""
+    """Return the weights of vectors and keywords; a search without matches cedes its weight."""
     if not has_vectors or not has_keywords:
         return (0.0, 1.0) if has_keywords else (1.0, 0.0)
     if hybrid.weights_set:
@@ -430,7 +428,7 @@ def _side_weights(hybrid: Hybrid, has_vectors: bool, has_keywords: bool) -> tupl
 
 
 def _min_score(query: Query) -> float | None:
-    """Return the least score, or None: the default is for OpenClaw's formula and would empty other rankings."""
+    """Return the minimum score, or None: the default suits OpenClaw's formula only."""
     if query.limits.min_score is not None:
         return query.limits.min_score
     if query.settings.hybrid.fusion == "weighted" or query.settings.min_score_set:

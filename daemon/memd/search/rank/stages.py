@@ -1,6 +1,6 @@
-"""The stages of a ranking after fusion: days, age, annotations, exact terms, diversity, source balance. Pure functions.
+"""Ranking stages after fusion: days, age, annotations, exact matches, diversity, source balance. Pure functions.
 
-Each returns an order that depends on the candidates alone. Their figures are in docs/ranking.md.
+The order depends on the candidates alone. Their figures are in docs/ranking.md.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from memd.text.query.dates import date_in_path
 from memd.text.tokens import folded_words
 
 DAY_SHARE = 0.35
-"""Share of the score for being of a day that the query names. A note of another day may still be first if it alone
-matches the rest of the query."""
+"""Share of the score for a day named in the query. A note of another day can still rank first if only it matches the
+rest of the query."""
 
 MAX_INEXACT_SCORE = 0.9
-"""Highest score of a candidate without an exact match if others have one."""
+"""Highest score of an inexact match if there are exact matches."""
 
 DAY_MS = 86_400_000
-"""Milliseconds in a day."""
 
 _EPOCH = datetime.date(1970, 1, 1)
 
 BASE_WEIGHT: Final = 0.75
 IMPORTANCE_STEP: Final = 0.05
-"""Weight of one step of importance: 1 counts 0.8, 5 counts 1, 10 counts 1.25."""
+"""Weight per step of importance: 1 counts 0.8, 5 counts 1, 10 counts 1.25."""
 
 ACTIVE_PROJECT_WEIGHT: Final = 1.15
 OTHER_PROJECT_WEIGHT: Final = 0.9
 
 
-def prefer_days(items: Iterable[Ranked], asked: Collection[str | int]) -> list[Ranked]:
-    """Move candidates of the days a query names up."""
+def prefer_days(items: Iterable[Ranked], ids_of_days: Collection[str | int]) -> list[Ranked]:
+    """Move candidates from days of the query up."""
     listed = list(items)
-    if not asked:
+    if not ids_of_days:
         return best_first(listed)
     return best_first(
-        with_score(item, (1 - DAY_SHARE) * item.score + DAY_SHARE * (item.id in asked)) for item in listed
+        with_score(item, (1 - DAY_SHARE) * item.score + DAY_SHARE * (item.id in ids_of_days))
+        for item in listed
     )
 
 
 def decay_weight(age_days: float, half_life_days: float) -> float:
-    """Return what a note of some age still counts."""
+    """Return the score factor of a note by its age."""
     if not (math.isfinite(half_life_days) and half_life_days > 0 and math.isfinite(age_days)):
         return 1.0
     return math.exp(-(math.log(2) / half_life_days) * max(0.0, age_days))
 
 
 def decay_candidates(items: Iterable[Ranked], now_ms: int, half_life_days: float) -> list[Ranked]:
-    """Weigh scores by the age of their notes, and order the candidates again."""
+    """Scale scores by the age of their notes and reorder the candidates."""
     weighed = []
     for item in items:
         day = date_in_path(item.path)
@@ -67,7 +67,7 @@ def decay_candidates(items: Iterable[Ranked], now_ms: int, half_life_days: float
 
 
 def annotation_weight(annotations: Annotations, active_projects: Collection[str]) -> float:
-    """Return the factor of an entry's score, 0 if the entry must not be shown."""
+    """Return the score factor of an entry; 0 if it must not be shown."""
     if annotations.is_invalid:
         return 0.0
     weight = 1.0
@@ -80,20 +80,20 @@ def annotation_weight(annotations: Annotations, active_projects: Collection[str]
 
 
 def weigh_annotated(items: Sequence[Ranked], weights: Mapping[int, float]) -> list[Ranked]:
-    """Return candidates with their scores times their weights, best first, scores from 0 to 1."""
+    """Return candidates with weighted scores, best first, scores from 0 to 1."""
     weighed = [
         with_score(item, item.score * weight)
         for item in items
         if (weight := weights.get(int(item.id), 1.0)) > 0
     ]
     best = max((item.score for item in weighed), default=0.0)
-    if best > 1:  # all alike, so that their order stays
+    if best > 1:  # scale all scores, so that the order stays
         weighed = [with_score(item, item.score / best) for item in weighed]
     return best_first(weighed)
 
 
 def put_exact_first(items: Sequence[Ranked], matches: Mapping[str | int, int]) -> list[Ranked]:
-    """Put candidates that match exact terms before all others, those that match more of them first."""
+    """Put exact matches before all other candidates, those with more exact matches first."""
     most = max((matches.get(item.id, 0) for item in items), default=0)
     if most == 0:
         return best_first(items)
@@ -106,16 +106,16 @@ def put_exact_first(items: Sequence[Ranked], matches: Mapping[str | int, int]) -
             return min(MAX_INEXACT_SCORE, item.score * shrink)
         return MAX_INEXACT_SCORE + (1 - MAX_INEXACT_SCORE) * (count - 1 + item.score) / most
 
-    # By group, not by the new score: the worst of one group and the best of the next may have the same.
+    # Sort by group, not by the new score: the worst of a group may equal the best of the next.
     ordered = sorted(best_first(items), key=lambda item: -matches.get(item.id, 0))
     return [with_score(item, placed(item)) for item in ordered]
 
 
 def rerank_mmr(items: Sequence[Ranked], lambda_: float, limit: int | None = None) -> list[Ranked]:
-    """Reorder candidates so that near repetitions come later.
+    """Move near duplicates down by maximal marginal relevance.
 
-    Each next one is the best of `lambda_` times its relevance (scores stretched over 0..1) minus
-    `1 - lambda_` times its likeness to the most similar one already chosen (Jaccard on words).
+    The next candidate has the highest `lambda_ * relevance - (1 - lambda_) * similarity`: relevance is its score scaled
+    to 0..1, similarity the greatest Jaccard index of words with a candidate chosen before.
     """
     left = best_first(items)
     lambda_ = max(0.0, min(1.0, lambda_))
@@ -130,7 +130,7 @@ def rerank_mmr(items: Sequence[Ranked], lambda_: float, limit: int | None = None
     order: list[int] = []
     while waiting and (limit is None or len(order) < limit):
         check_cancelled()
-        # `waiting` is in order of relevance, and the first of equals wins.
+        # `waiting` is ordered by relevance, so the more relevant of equals is chosen.
         chosen = max(waiting, key=lambda at: lambda_ * relevance[at] - (1 - lambda_) * likeness[at])
         waiting.remove(chosen)
         order.append(chosen)
@@ -141,7 +141,7 @@ def rerank_mmr(items: Sequence[Ranked], lambda_: float, limit: int | None = None
 
 
 def _as_bits(items: Sequence[Ranked]) -> list[int]:
-    """Return each candidate's set of words as a number with one bit a word: intersections are then cheap."""
+    """Return each candidate's set of words as a bit mask, for cheap intersections."""
     numbers: dict[str, int] = {}
     sets = []
     for item in items:
@@ -153,7 +153,7 @@ def _as_bits(items: Sequence[Ranked]) -> list[int]:
 
 
 def _jaccard(one: int, other: int, both_sizes: int) -> float:
-    """Return the Jaccard index of two sets of words, 0 to 1; two empty ones are the same."""
+    """Return the Jaccard index of two word sets, 1 for two empty ones."""
     if both_sizes == 0:
         return 1.0
     shared = (one & other).bit_count()
@@ -163,10 +163,10 @@ def _jaccard(one: int, other: int, both_sizes: int) -> float:
 def interleave_notes(
     ranked: Sequence[Ranked], is_transcript: Callable[[Ranked], bool], is_relevant: Callable[[Ranked], bool]
 ) -> list[Ranked]:
-    """Return results in an order in which transcripts never take more than every second place from a note.
+    """Return results so that transcripts take at most half of the places while relevant notes are left.
 
-    The order is by score, except that a relevant note comes before a better transcript once transcripts have half of
-    the places, rounded up. What is on a place never depends on how many are wanted.
+    The order is by score until transcripts have half of the places, rounded up; then the next relevant note comes
+    first. A result's place does not depend on how many are requested.
     """
     notes = deque(item for item in ranked if not is_transcript(item))
     transcripts = deque(item for item in ranked if is_transcript(item))

@@ -17,7 +17,7 @@ from memd.sync.disk.discover import NO_DESCRIPTOR, Discovery, Found
 from memd.sync.disk.rules import describe_refusal, is_memory_path
 from memd.sync.disk.safe_open import LinkOnTheWayError, NoWayDownError, open_file
 from memd.system import units
-from memd.text.query.typos import find_near_paths
+from memd.text.query.typos import find_similar_paths
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError, PathRefusedError
 
 READ_TRIES = 3
@@ -196,7 +196,7 @@ def refusal_of(path: str, disk: Discovery, workspace: str) -> MemdError:
             hint="Narrow `extraPaths`, or raise `max_agent_files` and `max_agent_mb` in memd.toml.",
             data={"path": shown},
         )
-    near = find_near_paths(path, disk.files)
+    near = find_similar_paths(path, disk.files)
     if not near:
         return FileMissingError(f"there is no {shown}", data={"path": shown})
     hint = f"Did you mean {_either(near)}?"

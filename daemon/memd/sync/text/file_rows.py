@@ -24,7 +24,7 @@ from memd.sync.sources import Sources
 from memd.system.clock import Clock
 from memd.system.metrics import METER
 from memd.text.cut.annotations import AnnotatedEntry, find_annotated, hide_annotations
-from memd.text.cut.chunking import Chunk, chunk_between, cut_chunks
+from memd.text.cut.chunking import Chunk, chunk_text_at_breaks, cut_chunks
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import Skipped
 
@@ -81,7 +81,7 @@ def cut_conversations(
 
 def _by_size(name: str, tokens: int, overlap: int) -> ChunkingScheme:
     """Return the reference's cut for some sizes, in tokens."""
-    return ChunkingScheme(name, lambda text, _, breaks: chunk_between(text, tokens, overlap, breaks))
+    return ChunkingScheme(name, lambda text, _, breaks: chunk_text_at_breaks(text, tokens, overlap, breaks))
 
 
 log = structlog.get_logger(__name__)

@@ -1,11 +1,11 @@
 """HTML comments that annotate notes (`<!-- trigger: a; b -->`), and the markers memd itself writes. Pure.
 
 `<!-- trigger: a; b -->`, `<!-- importance: 8 -->` and `<!-- project: key -->` are read as OpenClaw 2026.9 reads them.
-An entry is a list item that starts a line with `- `, with all lines up to the next such item or heading; else a
-heading with the text under it. Annotated entries are chunks of their own. Comments are hidden from what is indexed,
-together with the markers of memd: a fact's id (`memd.lifecycle.facts.lines`), the key of an appended entry
-(`memd.lifecycle.notes.daily`), and the origin of an imported file (`memd.importing.provenance`), the latter a comment
-of YAML in a file that begins with frontmatter. Other comments are text of the note.
+An entry is a list item that starts a line with `- `, with all lines up to the next such item or heading; otherwise a
+heading with its text. Annotated entries are chunks of their own. Annotations are hidden from the index, and so are
+memd's markers: fact ids (`memd.lifecycle.facts.lines`), keys of appended entries (`memd.lifecycle.notes.daily`), and
+origins of imported files (`memd.importing.provenance`), the latter a YAML comment in files with frontmatter. Other
+comments are text of the note.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from memd.text.language.spelling import SPACES
 _CLOSING = "-->"
 _LINE_END = re.compile(r"[\r\n]")
 _CUT = "\0"
-"""Placeholder for a marker while lines are tidied; no note contains it, since a file with NUL bytes is refused."""
+"""Placeholder for a marker while lines are tidied; notes contain no NUL, since such files are refused."""
 
 
 class Marker(NamedTuple):
-    """A marker in a text: where it starts and ends, its name in lower case, its value without outer white space.
+    """A marker in a text: its span, its name in lower case, and its value without surrounding white space.
 
-    The name is empty if the pattern of the openings has no group for it.
+    The name is empty if the opening pattern has no group for it.
     """
 
     start: int
@@ -36,12 +36,12 @@ class Marker(NamedTuple):
 
 
 def marker_pattern(*names: str) -> re.Pattern[str]:
-    """Return the pattern of the openings of markers, in any case: `<!-- name:`."""
+    """Return the pattern of marker openings, ignoring case: `<!-- name:`."""
     return re.compile(rf"<!--[{SPACES}]*({'|'.join(names)})[{SPACES}]*:", re.ASCII | re.IGNORECASE)
 
 
 def scan_markers(text: str, opening: re.Pattern[str], *, within_line: bool = False) -> Iterator[Marker]:
-    """Yield the markers of a text in their order; one without an end is none."""
+    """Yield the markers of a text in order; unclosed ones are ignored."""
     at, closing, line_end = 0, -1, -1
     while (match := opening.search(text, at)) is not None:
         start = match.end()
@@ -58,9 +58,9 @@ def scan_markers(text: str, opening: re.Pattern[str], *, within_line: bool = Fal
 
 
 def hide_markers(text: str, opening: re.Pattern[str]) -> str:
-    """Return a text without its markers; every line keeps its number.
+    """Return a text without its markers; line numbers stay the same.
 
-    Blanks that a marker leaves at the end of its line go with it. A line of markers alone becomes empty.
+    Blanks before a marker at the end of a line are removed. A line of markers alone becomes empty.
     """
     if "<!--" not in text:
         return text
@@ -75,7 +75,7 @@ def hide_markers(text: str, opening: re.Pattern[str]) -> str:
 
 
 def _without_cuts(line: str) -> str:
-    """Return a line without the placeholders of markers, and without the blanks before one at its end."""
+    """Return a line without placeholders, and without the blanks before one at its end."""
     body = line.rstrip(f" \t\r{_CUT}")
     if _CUT in line[len(body) :]:
         line = body + "\r" * line.endswith("\r")
@@ -86,19 +86,19 @@ _OWN_MARKER: Final = re.compile(
     rf"<!--[{SPACES}]*(?:memd:key=|memd-import[{SPACES}]*\{{|fact[{SPACES}]+(?:id|importance|category|created)=)",
     re.ASCII | re.IGNORECASE,
 )
-"""The opening of an HTML comment that memd wrote."""
+"""The opening of an HTML comment written by memd."""
 
 _PROVENANCE_KEY = re.compile(r"(\ufeff?---[ \t]*\r?\n)# memd-import \{[^\r\n]*\}")
 
 
 def hide_provenance_key(text: str) -> str:
-    """Return a note whose frontmatter does not say where the note was imported from; that line is empty then."""
+    """Return a note with the import origin in its frontmatter replaced by an empty line."""
     found = _PROVENANCE_KEY.match(text)
     return text if found is None else found[1] + text[found.end() :]
 
 
 CURATED_FILES: Final = frozenset({"MEMORY.md", "memory.md", "USER.md"})
-"""Files whose triggers and importance count. Projects count in every note but `USER.md`."""
+"""Files whose triggers and importance count. Projects count in every note except `USER.md`."""
 
 _ANNOTATION = marker_pattern("trigger", "importance", "project")
 _HIDDEN = re.compile(f"{_ANNOTATION.pattern}|{_OWN_MARKER.pattern}", _ANNOTATION.flags)
@@ -111,9 +111,9 @@ _IMPORTANCE = re.compile(r"0*([1-9]|10)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What the comments of one entry say: importance (1 to 10), trigger phrases and project keys (none: all projects).
+    """Annotations of one entry: importance (1 to 10), trigger phrases and project keys (empty: all projects).
 
-    An entry with an unreadable project comment `is_invalid`: it is never shown, as it may be about another project.
+    `is_invalid` means an unreadable project comment: the entry is never shown, as it may belong to another project.
     """
 
     importance: int | None = None
@@ -129,7 +129,7 @@ _NO_ANNOTATIONS = Annotations()
 
 
 class NoteEntry(NamedTuple):
-    """Lines of a note that belong together, from 1, both inclusive; a list item or a section."""
+    """Lines of an entry, from 1, both inclusive: a list item or a section."""
 
     start_line: int
     end_line: int
@@ -137,7 +137,7 @@ class NoteEntry(NamedTuple):
 
 
 class AnnotatedEntry(NamedTuple):
-    """Lines of an entry, from 1, both inclusive, and what its comments say."""
+    """Lines of an entry, from 1, both inclusive, and its annotations."""
 
     start_line: int
     end_line: int
@@ -145,12 +145,12 @@ class AnnotatedEntry(NamedTuple):
 
 
 def hide_annotations(text: str) -> str:
-    """Return a note without its annotations and memd's own markers; every line keeps its number."""
+    """Return a note without its annotations and memd's markers; line numbers stay the same."""
     return hide_markers(hide_provenance_key(text), _HIDDEN)
 
 
 def split_entries(text: str) -> list[NoteEntry]:
-    """Return the entries of a note, in order; together they hold every line."""
+    """Return the entries of a note, in order; together they cover every line."""
     lines = text.split("\n")
     starts = [at for at, line in enumerate(lines) if at == 0 or _starts_entry(line)]
     ends = [*starts[1:], len(lines)]
@@ -165,7 +165,7 @@ def _starts_entry(line: str) -> bool:
 
 
 def find_annotated(text: str, path: str) -> list[AnnotatedEntry]:
-    """Return the entries of a note that have annotations, in order."""
+    """Return the annotated entries of a note, in order."""
     if "<!--" not in text or _ANNOTATION.search(text) is None:
         return []
     lines = source_lines(text)
@@ -178,12 +178,12 @@ def find_annotated(text: str, path: str) -> list[AnnotatedEntry]:
 
 
 def source_lines(text: str) -> list[str]:
-    """Return the lines of a note as annotations are read from them."""
+    """Return the lines of a note from which annotations are read."""
     return text.replace("\r\n", "\n").split("\n")
 
 
 def read_annotations(lines: Sequence[str], path: str) -> Annotations:
-    """Return what the comments in some lines say."""
+    """Return the annotations in some lines."""
     importance, triggers = _read_recall(lines) if path in CURATED_FILES else (None, ())
     if path.upper() == "USER.MD":
         return Annotations(importance, triggers)
@@ -192,7 +192,7 @@ def read_annotations(lines: Sequence[str], path: str) -> Annotations:
 
 
 def _read_recall(lines: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
-    """Return the importance and the triggers of an entry; comments count only at the end of a line."""
+    """Return the importance and triggers of an entry; comments count only at the end of a line."""
     importance: int | None = None
     triggers: dict[str, None] = {}
     for line in lines:
@@ -208,7 +208,7 @@ def _read_recall(lines: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
 
 
 def _read_projects(text: str) -> tuple[tuple[str, ...], bool]:
-    """Return the project keys of an entry, and whether one of its project comments can't be read."""
+    """Return the project keys of an entry, and whether one of its project comments is unreadable."""
     openings = sum(1 for _ in _PROJECT.finditer(text))
     if openings == 0:
         return (), False
@@ -220,7 +220,7 @@ def _read_projects(text: str) -> tuple[tuple[str, ...], bool]:
 
 
 def project_key(value: str) -> str | None:
-    """Return the canonical key of a project; None if the value is no key."""
+    """Return the canonical key of a project; None if the value is not a key."""
     key = value.strip(SPACES)
     if not key or _NOT_IN_A_KEY.search(key):
         return None

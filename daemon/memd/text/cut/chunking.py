@@ -1,10 +1,10 @@
-"""Notes to chunks, in two schemes.
+"""Chunking of notes, in two schemes.
 
-`cut_chunks` is the default: a chunk is a few lines that belong together. It is smaller than what is shown, so that its
-vector has one subject; a hit grows by the lines around it (`windows`). docs/ranking.md has how the sizes were chosen.
-`chunk_text` cuts as the reference does: lines up to a size, each chunk starting with the last lines of the one before.
-It is used if chunk sizes are configured, and for an index the reference wrote, which then needs no new vectors. Two
-things differ from the reference: wide characters weigh a whole token, and a chunk is an exact slice of the content.
+`cut_chunks` is the default: a chunk is a few related lines. It is smaller than a snippet, so that its vector has one
+subject; the snippet adds the surrounding lines (`windows`). docs/ranking.md explains the sizes.
+`chunk_text` follows OpenClaw: lines up to a size, each chunk starting with the last lines of the previous one. It is
+used if chunk sizes are configured, and for an index adopted from OpenClaw, whose vectors stay valid. It differs in two
+ways: wide characters count as a whole token, and a chunk is an exact slice of the content.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from memd.text.tokens import UNITS_PER_TOKEN, WIDE_UNITS, has_wide, is_wide, weigh
+from memd.text.tokens import UNITS_PER_TOKEN, WIDE_UNITS, count_units, has_wide, is_wide
 
-LEAST_UNITS = 32
-"""Smallest chunk size in units, whatever the settings say: the reference's floor."""
+MIN_CHUNK_UNITS = 32
+"""Smallest chunk size in units, regardless of settings: OpenClaw's minimum."""
 
 LINE_END_UNITS = 1
-"""What the end of a line, or of a piece of a line, costs in units."""
+"""Units of a line end, or of the end of a line part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A run of lines: what is searched and embedded as one.
+    """A run of lines: the unit that is searched and embedded.
 
     `start_line` and `end_line` count from 1, both inclusive. `text` is an exact slice of the content, from its
-    character `start` on. `context` says where the text stands (`deploy runbook > Rollback`); it is embedded with
-    the text, never shown in its place. `hash` (SHA-256, hex) tells texts with different vectors apart: here it is of
-    the text, with a line end between the pieces of a line that was too long.
+    character `start` on. `context` is the location of the text (`deploy runbook > Rollback`): embedded with it, never
+    shown for it. `hash` (SHA-256, hex) differs between texts with different vectors: `chunk_text` hashes the text, with
+    a line end between the parts of a long line.
     """
 
     start_line: int
@@ -46,8 +46,8 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
-    """A content's lines, those too long cut up; four lists of one length."""
+class _LineParts:
+    """The lines of a content, long ones split; four lists of the same length."""
 
     texts: list[str]
     lines: list[int] | range
@@ -56,29 +56,29 @@ class _Lines:
 
 
 def chunk_text(content: str, tokens: int, overlap: int) -> list[Chunk]:
-    """Cut a content into chunks."""
-    most = max(LEAST_UNITS, tokens * UNITS_PER_TOKEN)
+    """Return the chunks of a content in OpenClaw's scheme."""
+    most = max(MIN_CHUNK_UNITS, tokens * UNITS_PER_TOKEN)
     carried = max(0, overlap * UNITS_PER_TOKEN)
     wide = has_wide(content)
-    pieces = _cut_lines(content, most, wide)
-    # The weight of pieces i up to j, each with its line end, is ends[j] - ends[i].
-    ends = list(accumulate(pieces.weights, lambda total, weight: total + weight + LINE_END_UNITS, initial=0))
-    count = len(pieces.texts)
+    parts = _cut_lines(content, most, wide)
+    # The units of parts i up to j, each with its line end, are ends[j] - ends[i].
+    ends = list(accumulate(parts.weights, lambda total, weight: total + weight + LINE_END_UNITS, initial=0))
+    count = len(parts.texts)
     chunks: list[Chunk] = []
     start = fresh = 0
     while fresh < count:
-        # A piece that is new goes in however much was carried over, else a chunk could stay the same forever.
+        # A new part is added regardless of the overlap, or a chunk could stay the same forever.
         end = max(fresh + 1, bisect_right(ends, ends[start] + most) - 1)
-        chunks.append(_join(content, pieces, start, end))
+        chunks.append(_join(content, parts, start, end))
         start = max(start, bisect_right(ends, ends[end] - carried) - 1) if carried else end
         if wide and end < count:
-            start = _fit_wide(pieces, ends, start, end, most)
+            start = _fit_wide(parts, ends, start, end, most)
         fresh = end
     return chunks
 
 
-def chunk_between(content: str, tokens: int, overlap: int, breaks: Collection[int]) -> list[Chunk]:
-    """Cut a content into chunks, as `chunk_text` does, none of which goes across some lines."""
+def chunk_text_at_breaks(content: str, tokens: int, overlap: int, breaks: Collection[int]) -> list[Chunk]:
+    """Return chunks as `chunk_text` does, without a chunk across a line in `breaks`."""
     lines = content.split("\n")
     inner = sorted(line for line in breaks if 1 < line <= len(lines))
     if not inner:
@@ -103,67 +103,67 @@ def _moved(chunk: Chunk, lines: int, characters: int) -> Chunk:
     )
 
 
-def _cut_lines(content: str, most: int, wide: bool) -> _Lines:
-    """Return the lines of a content, cut where one weighs more than `most` units."""
+def _cut_lines(content: str, most: int, wide: bool) -> _LineParts:
+    """Return the lines of a content, split if they have more than `most` units."""
     lines = content.split("\n")
-    weights = [weigh(line) for line in lines] if wide else list(map(len, lines))
+    weights = [count_units(line) for line in lines] if wide else list(map(len, lines))
     if max(weights) <= most:
         offsets = list(accumulate(lines[:-1], lambda offset, line: offset + len(line) + 1, initial=0))
-        return _Lines(lines, range(1, len(lines) + 1), offsets, weights)
-    pieces = _Lines([], [], [], [])
+        return _LineParts(lines, range(1, len(lines) + 1), offsets, weights)
+    parts = _LineParts([], [], [], [])
     numbers: list[int] = []
     offset = 0
     for number, (line, weight) in enumerate(zip(lines, weights, strict=True), start=1):
         for cut in [line] if weight <= most else _split_line(line, most):
-            pieces.texts.append(cut)
-            pieces.offsets.append(offset)
-            pieces.weights.append(weigh(cut) if wide else len(cut))
+            parts.texts.append(cut)
+            parts.offsets.append(offset)
+            parts.weights.append(count_units(cut) if wide else len(cut))
             numbers.append(number)
             offset += len(cut)
         offset += 1
-    return _Lines(pieces.texts, numbers, pieces.offsets, pieces.weights)
+    return _LineParts(parts.texts, numbers, parts.offsets, parts.weights)
 
 
 def _split_line(line: str, most: int) -> list[str]:
-    """Return the pieces of one line, each as heavy as fits into `most` units."""
+    """Return the parts of one line, each of at most `most` units."""
     if not has_wide(line):
         return [line[start : start + most] for start in range(0, len(line), most)]
     ends = list(accumulate((WIDE_UNITS if is_wide(character) else 1 for character in line), initial=0))
-    pieces = []
+    parts = []
     start = 0
     while start < len(line):
         end = bisect_right(ends, ends[start] + most) - 1
-        pieces.append(line[start:end])
+        parts.append(line[start:end])
         start = end
-    return pieces
+    return parts
 
 
-def _fit_wide(pieces: _Lines, ends: list[int], start: int, end: int, most: int) -> int:
-    """Return where the next chunk starts so that wide text stays within `most`: overlap gives way."""
+def _fit_wide(parts: _LineParts, ends: list[int], start: int, end: int, most: int) -> int:
+    """Return the start of the next chunk so that wide text stays within `most`, reducing the overlap."""
     while (
         start < end
         and ends[end + 1] - ends[start] > most
-        and any(map(has_wide, pieces.texts[start : end + 1]))
+        and any(map(has_wide, parts.texts[start : end + 1]))
     ):
         start += 1
     return start
 
 
-def _join(content: str, pieces: _Lines, start: int, end: int) -> Chunk:
-    """Return the chunk of pieces `start` up to `end`."""
+def _join(content: str, parts: _LineParts, start: int, end: int) -> Chunk:
+    """Return the chunk of parts `start` up to `end`."""
     last = end - 1
-    text = content[pieces.offsets[start] : pieces.offsets[last] + len(pieces.texts[last])]
-    hashed = "\n".join(pieces.texts[start:end])
-    return Chunk(pieces.lines[start], pieces.lines[last], text, hash_text(hashed), pieces.offsets[start])
+    text = content[parts.offsets[start] : parts.offsets[last] + len(parts.texts[last])]
+    hashed = "\n".join(parts.texts[start:end])
+    return Chunk(parts.lines[start], parts.lines[last], text, hash_text(hashed), parts.offsets[start])
 
 
 def embedded_text(text: str, context: str) -> str:
-    """Return what is embedded for a chunk: its text, behind where it stands."""
+    """Return the text that is embedded for a chunk: its context and its text."""
     return f"{context}\n{text}" if context else text
 
 
 def hash_text(text: str) -> str:
-    """Return the SHA-256 of a text as hex; a lone surrogate counts as U+FFFD, as it does in the reference."""
+    """Return the SHA-256 of a text as hex; a lone surrogate counts as U+FFFD, as in OpenClaw."""
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:
@@ -171,20 +171,20 @@ def hash_text(text: str) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-CHUNK_UNITS = 500
-"""Largest chunk, in units: 500 characters of English, 125 of Chinese."""
+MAX_CHUNK_UNITS = 500
+"""Largest chunk in units: 500 characters of English, 125 of Chinese."""
 
-OVERLAP_UNITS = 150
-"""How much of a chunk the next one starts with at most, in whole lines; nothing across a heading."""
+MAX_OVERLAP_UNITS = 150
+"""Largest overlap with the previous chunk, in whole lines; none across a heading."""
 
-SECTION_UNITS = 200
-"""A heading starts a new chunk if the one before it has at least this; smaller sections go together."""
+MIN_SECTION_UNITS = 200
+"""A heading starts a new chunk if the current one has at least this; smaller sections share one."""
 
-CONTEXT_CHARACTERS = 160
-"""Longest context: it says where a chunk stands and must not drown it."""
+MAX_CONTEXT_CHARACTERS = 160
+"""Longest context, so that it does not outweigh the text."""
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+")
-"""Begins a line that is a heading."""
+"""Start of a heading line."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；…])")
@@ -194,8 +194,8 @@ _JOINTS = re.compile(r"[-_.\s]+")
 _UNTELLING = frozenset({"memory", "readme", "index", "notes", "sessions", "user", ""})
 
 
-class _Piece(NamedTuple):
-    """A line, or a part of one too long: its place, its weight, and the headings above it."""
+class _LinePart(NamedTuple):
+    """A line, or a part of a long one: its span, its units, and the headings above it."""
 
     start: int
     end: int
@@ -208,28 +208,27 @@ class _Piece(NamedTuple):
 
 
 def cut_chunks(content: str, path: str, breaks: Collection[int] = ()) -> list[Chunk]:
-    """Cut a note into chunks."""
-    pieces = list(_pieces(content, breaks))
-    name = name_words(path)
+    """Return the chunks of a note in the default scheme."""
+    parts = list(_line_parts(content, breaks))
+    name = path_words(path)
     contexts: dict[tuple[str, ...], str] = {}
     chunks = []
-    start = _skip_blank(pieces, 0)
-    while start < len(pieces):
-        end = _end_of(pieces, start)
-        after = _skip_blank(pieces, end)
-        headings = pieces[start].headings
+    start = _skip_blank(parts, 0)
+    while start < len(parts):
+        end = _end_of(parts, start)
+        after = _skip_blank(parts, end)
+        headings = parts[start].headings
         if headings not in contexts:
             contexts[headings] = _context(name, headings)
-        chunks.append(_chunk(content, pieces, start, after, contexts[headings]))
-        start = _next_start(pieces, start, end, after)
+        chunks.append(_chunk(content, parts, start, after, contexts[headings]))
+        start = _next_start(parts, start, end, after)
     return chunks
 
 
-def name_words(path: str) -> str:
-    """Return what a file's path says about its text, in words: `projects ledger import`.
+def path_words(path: str) -> str:
+    """Return the words in a file's path that describe its text: `projects ledger import`.
 
-    Days, names that every memory has (`MEMORY.md`, `memory/`), and the names of transcripts, which are numbers, say
-    nothing.
+    Dates, common names (`MEMORY.md`, `memory/`) and transcript names, which are numbers, are left out.
     """
     if path.endswith(".jsonl"):
         return ""
@@ -241,8 +240,8 @@ def name_words(path: str) -> str:
     return " ".join(word for word in telling if word.lower() not in _UNTELLING)
 
 
-def _pieces(content: str, breaks: Collection[int]) -> Iterator[_Piece]:
-    """Yield the lines of a content, those too long in parts, each with the headings above it."""
+def _line_parts(content: str, breaks: Collection[int]) -> Iterator[_LinePart]:
+    """Yield the lines of a content, long ones split, each with the headings above it."""
     headings: list[tuple[int, str]] = []
     path: tuple[str, ...] = ()
     fence = ""
@@ -259,12 +258,12 @@ def _pieces(content: str, breaks: Collection[int]) -> Iterator[_Piece]:
             depth = len(heading[1])
             headings = [above for above in headings if above[0] < depth]
             path = tuple(text for _, text in headings)
-        for first, last in _parts(line):
+        for first, last in _split_long_line(line):
             part = line[first:last]
             blank = not part or part.isspace()
-            units = weigh(part) + 1
+            units = count_units(part) + 1
             at_break = first == 0 and number in breaks
-            yield _Piece(
+            yield _LinePart(
                 start + first, start + last, number, units, path, heading is not None, blank, at_break
             )
         if heading is not None and (text := _heading_text(line[heading.end() :])):
@@ -274,15 +273,15 @@ def _pieces(content: str, breaks: Collection[int]) -> Iterator[_Piece]:
 
 
 def _heading_text(rest: str) -> str:
-    """Return what a heading says: the rest of its line without the marks that may close it; `C#` keeps its own."""
+    """Return the text of a heading without closing `#` marks; `C#` keeps its own."""
     text = rest.strip(" \t")
     bare = text.rstrip("#")
     return bare.rstrip(" \t") if bare == "" or bare[-1] in " \t" else text
 
 
-def _parts(line: str) -> list[tuple[int, int]]:
-    """Return a line whole, or cut at sentences, words, or anywhere, if it weighs too much for one chunk."""
-    if len(line) * WIDE_UNITS <= CHUNK_UNITS or weigh(line) <= CHUNK_UNITS:
+def _split_long_line(line: str) -> list[tuple[int, int]]:
+    """Return the spans of a line, split at sentences, words or anywhere if it exceeds one chunk."""
+    if len(line) * WIDE_UNITS <= MAX_CHUNK_UNITS or count_units(line) <= MAX_CHUNK_UNITS:
         return [(0, len(line))]
     parts = []
     start = 0
@@ -296,19 +295,19 @@ def _parts(line: str) -> list[tuple[int, int]]:
 
 
 def _fitting(line: str, start: int) -> int:
-    if not has_wide(line[start : start + CHUNK_UNITS]):
-        return min(len(line), start + CHUNK_UNITS)
+    if not has_wide(line[start : start + MAX_CHUNK_UNITS]):
+        return min(len(line), start + MAX_CHUNK_UNITS)
     units, end = 0, start
     while end < len(line):
         units += WIDE_UNITS if is_wide(line[end]) else 1
-        if units > CHUNK_UNITS:
+        if units > MAX_CHUNK_UNITS:
             break
         end += 1
     return end
 
 
 def _cut_before(line: str, start: int, end: int) -> int:
-    """Return the best place to cut at or before `end`: behind a sentence, else behind a word, else there."""
+    """Return the best place to cut at or before `end`: after a sentence, after a word, or at `end`."""
     middle = start + (end - start) // 2
     for pattern in (_SENTENCE, _WORD_GAP):
         places = [match.end() for match in pattern.finditer(line, middle, end)]
@@ -317,64 +316,62 @@ def _cut_before(line: str, start: int, end: int) -> int:
     return end
 
 
-def _end_of(pieces: list[_Piece], start: int) -> int:
-    """Return behind which piece the chunk from `start` ends."""
+def _end_of(parts: list[_LinePart], start: int) -> int:
+    """Return the index after the last part of the chunk that begins at `start`."""
     units, end = 0, start
-    while end < len(pieces) and (end == start or units + pieces[end].units - 1 <= CHUNK_UNITS):
-        if end > start and pieces[end].is_break:
+    while end < len(parts) and (end == start or units + parts[end].units - 1 <= MAX_CHUNK_UNITS):
+        if end > start and parts[end].is_break:
             return end
-        if pieces[end].is_heading and units >= SECTION_UNITS:
+        if parts[end].is_heading and units >= MIN_SECTION_UNITS:
             break
-        units += pieces[end].units
+        units += parts[end].units
         end += 1
     last = end
-    # No heading is left behind by what it stands above.
-    while end < len(pieces) and last > start and (pieces[last - 1].is_heading or pieces[last - 1].is_blank):
+    # A heading stays with the text below it.
+    while end < len(parts) and last > start and (parts[last - 1].is_heading or parts[last - 1].is_blank):
         last -= 1
-    return last if last > start and any(not pieces[at].is_heading for at in range(start, last)) else end
+    return last if last > start and any(not parts[at].is_heading for at in range(start, last)) else end
 
 
-def _next_start(pieces: list[_Piece], start: int, end: int, after: int) -> int:
-    """Return where the next chunk starts: some lines before the end, unless a section starts there."""
-    if after >= len(pieces) or any(
-        pieces[at].is_heading or pieces[at].is_break for at in range(end, after + 1)
-    ):
+def _next_start(parts: list[_LinePart], start: int, end: int, after: int) -> int:
+    """Return the start of the next chunk: some lines before the end, unless a section starts there."""
+    if after >= len(parts) or any(parts[at].is_heading or parts[at].is_break for at in range(end, after + 1)):
         return after
     units, again = 0, after
-    while again - 1 > start and not pieces[again - 1].is_heading:
-        units += pieces[again - 1].units
-        if units > OVERLAP_UNITS:
+    while again - 1 > start and not parts[again - 1].is_heading:
+        units += parts[again - 1].units
+        if units > MAX_OVERLAP_UNITS:
             break
         again -= 1
-    again = _skip_blank(pieces, again)
-    # An overlap that leaves no room for the next line would only repeat itself.
-    repeated = sum(piece.units for piece in pieces[again:after])
-    return again if repeated + pieces[after].units - 1 <= CHUNK_UNITS else after
+    again = _skip_blank(parts, again)
+    # Without space for the next line, the overlap would be a chunk of repeated text.
+    repeated = sum(part.units for part in parts[again:after])
+    return again if repeated + parts[after].units - 1 <= MAX_CHUNK_UNITS else after
 
 
-def _skip_blank(pieces: list[_Piece], at: int) -> int:
-    """Return the first piece from `at` on that holds a word."""
-    while at < len(pieces) and pieces[at].is_blank:
+def _skip_blank(parts: list[_LinePart], at: int) -> int:
+    """Return the first part from `at` on that is not blank."""
+    while at < len(parts) and parts[at].is_blank:
         at += 1
     return at
 
 
-def _chunk(content: str, pieces: list[_Piece], start: int, after: int, context: str) -> Chunk:
-    """Return the chunk of pieces `start` up to `after`, which stands in `context`."""
-    first, last = pieces[start], pieces[after - 1]
+def _chunk(content: str, parts: list[_LinePart], start: int, after: int, context: str) -> Chunk:
+    """Return the chunk of parts `start` up to `after`."""
+    first, last = parts[start], parts[after - 1]
     text = content[first.start : last.end]
     shown = after - 1
-    while shown > start and pieces[shown].is_blank:
+    while shown > start and parts[shown].is_blank:
         shown -= 1
     hashed = hash_text(embedded_text(text.rstrip(), context))
-    return Chunk(first.line, pieces[shown].line, text, hashed, first.start, context)
+    return Chunk(first.line, parts[shown].line, text, hashed, first.start, context)
 
 
 def _context(name: str, headings: tuple[str, ...]) -> str:
-    """Return where a chunk stands, `name > heading > heading`, without what says nothing or says it twice."""
+    """Return a chunk's context, `name > heading > heading`, without dates and repetitions."""
     parts: list[str] = []
     for part in (name, *headings):
         telling = _DAY.sub("", part).strip()
         if telling and telling.lower() not in (each.lower() for each in parts):
             parts.append(telling)
-    return " > ".join(parts)[-CONTEXT_CHARACTERS:]
+    return " > ".join(parts)[-MAX_CONTEXT_CHARACTERS:]

@@ -1,6 +1,6 @@
-"""A number of 64 bits for a text: near-equal texts have numbers that differ in few bits.
+"""SimHash fingerprints: 64-bit numbers that differ in few bits for similar texts.
 
-Moses Charikar's similarity estimation by rounding ("simhash"), over words and pairs of neighbouring words.
+Moses Charikar's similarity estimation, over words and pairs of neighbouring words.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from memd.text.tokens import encoded_words
 
-_NEXT = np.uint64(0xD6E8FEB86659FD93)  # any odd number: a pair is no word, and its order counts
+_NEXT = np.uint64(0xD6E8FEB86659FD93)  # any odd number: a pair differs from a word, and its order counts
 _SPREAD = np.uint64(
     0x9E3779B97F4A7C15
 )  # an odd multiplier spreads 32 bits over 64: Knuth's multiplicative hashing
 
 _BLOCK = 254
-"""Numbers whose bits are counted at once: a count fits a byte. Even, so that no word is parted from its pair."""
+"""Hashes counted at once: a count fits a byte. Even, so that a word stays with its pair."""
 
 
 def simhashes(texts: Sequence[str]) -> list[int]:
-    """Return the numbers of several texts: much sooner than one by one."""
+    """Return the fingerprints of texts, 0 for a text without words; batching is much faster than single calls."""
     codes: list[int] = []
     lengths = []
     for text in texts:
@@ -37,12 +37,12 @@ def simhashes(texts: Sequence[str]) -> list[int]:
 
 
 def _numbers(codes: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Return the numbers of texts by the codes of all their words, one text's behind the other's."""
-    # A byte for each bit, eight of them added up in one word of the processor: words and pairs in turn, two rows each.
+    """Return the fingerprints of texts from the codes of all their words, concatenated."""
+    # One byte per bit; eight bytes are added as one 64-bit word. Words and pairs alternate, two rows each.
     bits = np.unpackbits(_hashes(codes).view(np.uint8).reshape(-1, 8), axis=1)
     lanes = bits.view(np.uint64)
     ends = 2 * np.cumsum(lengths)
-    lanes[ends - 1] = 0  # a text's last word is in no pair
+    lanes[ends - 1] = 0  # the last word of a text starts no pair
     starts: list[int] = []
     firsts = []
     start = 0
@@ -58,7 +58,7 @@ def _numbers(codes: Sequence[int], lengths: Sequence[int]) -> list[int]:
 
 
 def _hashes(codes: Sequence[int]) -> NDArray[np.uint64]:
-    """Return a number of 64 bits for each word, and beside it one for the word and the next; (words, 2)."""
+    """Return a 64-bit hash of each word, and of each word with the next; (words, 2)."""
     single = np.fromiter(codes, np.uint64, len(codes))
     hashes = np.empty((len(codes), 2), np.uint64)
     hashes[:, 0] = single

@@ -1,7 +1,7 @@
-"""The exact slice around what matched.
+"""Snippets: the exact slice of a chunk that shows the most matched words.
 
-What an agent reads of a hit is its snippet, so the window matters as much as the ranking: it shows the
-rarest of the words asked for, most of them at once, in whole lines.
+Agents read the snippet of a hit, so it is chosen as carefully as the ranking: whole lines with as many matched words as
+possible, rare ones first.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from typing import NamedTuple
 from memd.system.cancellation import check_cancelled
 from memd.text.tokens import CJK_CLASS, is_cjk
 
-TOGETHER = 1.5
-"""Power over a line's worth: a line with two of the words says more than two lines with one each."""
+LINE_WORTH_EXPONENT = 1.5
+"""Exponent of a line's worth: a line with two words is worth more than two lines with one each."""
 
-PIECES_OF_A_WINDOW = 4
-"""A line without sentences that outgrows the window is cut so fine that about this many pieces fill one."""
+PARTS_PER_WINDOW = 4
+"""A long line without sentences is split so that about this many parts fill a window."""
 
-LEAST_STEM = 3
-"""Letters a stem keeps at least: shorter ones begin half of all words."""
+MIN_STEM_LETTERS = 3
+"""Shortest stem: shorter ones match unrelated words."""
 
-LONG_STEM = 5
-"""From this many letters on a stem may be followed by any short ending (`adopt`, `adoption`)."""
+LONG_STEM_LETTERS = 5
+"""A stem of at least this length may have any short suffix (`adopt`, `adoption`)."""
 
-LONGEST_TAIL = 5
-"""Letters that may follow a long stem."""
+MAX_SUFFIX_LETTERS = 5
+"""Longest suffix of a long stem."""
 
 _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e", "y")
-_TAILS = frozenset({"", "d", "e", "ed", "er", "ers", "es", "ied", "ies", "ing", "ings", "ly", "s", "y"})
+_SUFFIXES = frozenset({"", "d", "e", "ed", "er", "ers", "es", "ied", "ies", "ing", "ings", "ly", "s", "y"})
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 _PLAIN_WORD = re.compile("[a-z]+")
@@ -45,15 +45,15 @@ _LETTER_RUN = re.compile(rf"[^\W_{CJK_CLASS}]+")
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """An exact slice of a text; `start_line` and `end_line` are its own lines, counted from 1, inclusive."""
+    """An exact slice of a text and its lines, counted from 1, both inclusive."""
 
     text: str
     start_line: int
     end_line: int
 
 
-class _Spot(NamedTuple):
-    """Where a word stands in the text, and how much showing it is worth."""
+class _WordMatch(NamedTuple):
+    """The span of a matched word in a text, and its weight."""
 
     start: int
     end: int
@@ -62,49 +62,49 @@ class _Spot(NamedTuple):
 
 
 def cut_snippet(text: str, start_line: int, words: Sequence[str], limit: int = 700) -> Snippet:
-    """Return the part of a text that shows best why it matched."""
+    """Return the snippet of a text that shows the most of `words`."""
     if len(text) <= limit:
         return Snippet(text, start_line, start_line + text.count("\n"))
-    start, end = _best_window(text, _spots(_fold(text), words), max(1, limit))
+    start, end = _best_window(text, _find_words(_fold(text), words), max(1, limit))
     first = start_line + text.count("\n", 0, start)
     return Snippet(text[start:end], first, first + text.count("\n", start, end))
 
 
 def has_words(text: str, words: Sequence[str]) -> bool:
-    """Return whether any of some words, or another form of it, stands in a text."""
+    """Return whether a text contains any of some words in any form."""
     folded = _fold(text)
-    return any(next(_places(folded, _fold(word)), None) is not None for word in words)
+    return any(next(_find_word(folded, _fold(word)), None) is not None for word in words)
 
 
-def _best_window(text: str, spots: list[_Spot], limit: int) -> tuple[int, int]:
+def _best_window(text: str, matches: list[_WordMatch], limit: int) -> tuple[int, int]:
     units = list(_units(text, limit))
     windows = list(_windows(units, limit))
-    if not spots:
+    if not matches:
         return units[windows[0][0]][0], units[windows[0][1]][1]
-    places = [spot.start for spot in spots]
-    worth = [0.0, *accumulate(_worth(spots, places, *unit) ** TOGETHER for unit in units)]
+    places = [match.start for match in matches]
+    worth = [0.0, *accumulate(_worth(matches, places, *unit) ** LINE_WORTH_EXPONENT for unit in units)]
 
     def value(window: tuple[int, int]) -> tuple[float, int, int]:
         check_cancelled()
         start, end = units[window[0]][0], units[window[1]][1]
-        seen = _worth(spots, places, start, end) + worth[window[1] + 1] - worth[window[0]]
-        # Rounded, lest the order of additions decide between equals.
+        seen = _worth(matches, places, start, end) + worth[window[1] + 1] - worth[window[0]]
+        # Rounded, so that the order of additions does not break ties.
         return round(seen, 9), end - start, start
 
     first, last = max(windows, key=value)
     return units[first][0], units[last][1]
 
 
-def _worth(spots: Sequence[_Spot], places: Sequence[int], start: int, end: int) -> float:
-    """Return what the distinct words between two places are worth."""
-    inside = spots[bisect_left(places, start) : bisect_left(places, end)]
-    if len(inside) <= 1:  # most lines hold none of the words
+def _worth(matches: Sequence[_WordMatch], places: Sequence[int], start: int, end: int) -> float:
+    """Return the worth of the distinct words between two places."""
+    inside = matches[bisect_left(places, start) : bisect_left(places, end)]
+    if len(inside) <= 1:  # most lines contain no word
         return inside[0].weight if inside and inside[0].end <= end else 0.0
-    return sum({spot.word: spot.weight for spot in inside if spot.end <= end}.values())
+    return sum({match.word: match.weight for match in inside if match.end <= end}.values())
 
 
 def _windows(units: Sequence[tuple[int, int]], limit: int) -> Iterator[tuple[int, int]]:
-    """Yield for every unit the longest run of units from it that fits, as (first, last)."""
+    """Yield for every unit the longest fitting run of units from it, as (first, last)."""
     last = 0
     for first, (start, _) in enumerate(units):
         last = max(first, last)
@@ -114,9 +114,9 @@ def _windows(units: Sequence[tuple[int, int]], limit: int) -> Iterator[tuple[int
 
 
 def _units(text: str, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield what a window is made of, as (start, end): lines, or the parts of one that is too long.
+    """Yield the units of a window as (start, end): lines, or parts of long lines.
 
-    Lines without a word are left out, so that no window starts or ends with one.
+    Blank lines are left out, so that no window starts or ends with one.
     """
     start = 0
     for line in text.split("\n"):
@@ -130,8 +130,8 @@ def _units(text: str, limit: int) -> Iterator[tuple[int, int]]:
 
 
 def _parts(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of a line too long; one that is too long itself in pieces, cut between words."""
-    size = max(1, limit // PIECES_OF_A_WINDOW)
+    """Yield the sentences of a long line; long sentences are split between words."""
+    size = max(1, limit // PARTS_PER_WINDOW)
     for stop in [*(match.start() for match in _SENTENCE_END.finditer(text, start, end)), end]:
         while start < stop:
             while start < stop and text[start].isspace():
@@ -145,19 +145,19 @@ def _parts(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, i
             start = cut
 
 
-def _spots(folded: str, words: Sequence[str]) -> list[_Spot]:
-    """Return where the words stand, in order, rare ones weighing more."""
+def _find_words(folded: str, words: Sequence[str]) -> list[_WordMatch]:
+    """Return the spans of words in a text, in order, with higher weights for rare words."""
     found = [
         (start, end, word)
         for word in dict.fromkeys(map(_fold, words))
-        for start, end in _places(folded, word)
+        for start, end in _find_word(folded, word)
     ]
     often = Counter(word for _, _, word in found)
-    return [_Spot(start, end, word, often[word] ** -0.5) for start, end, word in sorted(found)]
+    return [_WordMatch(start, end, word, often[word] ** -0.5) for start, end, word in sorted(found)]
 
 
-def _places(folded: str, word: str) -> Iterator[tuple[int, int]]:
-    """Yield where a word, or another form of it, stands in a text."""
+def _find_word(folded: str, word: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a word in any form."""
     stem, tails = _stem(word)
     if not stem:
         return
@@ -179,29 +179,29 @@ def _places(folded: str, word: str) -> Iterator[tuple[int, int]]:
 def _fits(tail: str, stem: str, *, tails: bool) -> bool:
     if not tails or not tail:
         return not tail
-    if len(stem) >= LONG_STEM:
-        return len(tail) <= LONGEST_TAIL
-    return tail in _TAILS or (tail[0] == stem[-1] and tail[1:] in _TAILS)
+    if len(stem) >= LONG_STEM_LETTERS:
+        return len(tail) <= MAX_SUFFIX_LETTERS
+    return tail in _SUFFIXES or (tail[0] == stem[-1] and tail[1:] in _SUFFIXES)
 
 
 @lru_cache(maxsize=1024)
 def _stem(word: str) -> tuple[str, bool]:
-    """Return what all forms of a word begin with, and whether it has forms: English words do, names of
-    things (`pol-358`, `2022`) and CJK don't."""
+    """Return the common prefix of a word's forms, and whether it has forms. Identifiers (`pol-358`, `2022`) and CJK
+    have none."""
     if _PLAIN_WORD.fullmatch(word) is None:
         return word, False
     stem = word
     for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= LEAST_STEM:
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM_LETTERS:
             stem = word.removesuffix(ending)
             break
-    if stem != word and len(stem) > LEAST_STEM and stem[-1] == stem[-2] and stem[-1] not in "aeiouls":
+    if stem != word and len(stem) > MIN_STEM_LETTERS and stem[-1] == stem[-2] and stem[-1] not in "aeiouls":
         stem = stem[:-1]
     return stem, True
 
 
 def _fold(text: str) -> str:
-    """Return a text without case and without the accents of Latin letters, of the same length."""
+    """Return a text in lower case without accents of Latin letters, of the same length."""
     lowered = text.lower()
     if text.isascii():
         return lowered

@@ -1,4 +1,4 @@
-"""What is shown of a chunk: its lines, and those around it that fit and are worth most."""
+"""Windows: a chunk with as many surrounding lines as fit a snippet."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TypeAlias
 from memd.text.cut.chunking import HEADING
 
 Line: TypeAlias = tuple[int, int]
-"""Where a line starts and ends, in characters of a region's text; the line end is not its."""
+"""Start and end of a line in a region's text, in characters, without the line end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of a file that is known: its text, and where it starts, as a character and as a line from 1."""
+    """A loaded part of a file: its text, and its start as a character and as a line from 1."""
 
     text: str
     start: int
@@ -32,8 +32,8 @@ class Window:
     end_line: int
 
 
-Worth: TypeAlias = tuple[int, int, float]
-"""Where a span of a file starts and ends, in characters, and what it is worth to show."""
+SpanScore: TypeAlias = tuple[int, int, float]
+"""Start and end of a span of a file, in characters, and its score."""
 
 
 def grow_window(
@@ -41,12 +41,12 @@ def grow_window(
     first: int,
     end: int,
     limit: int,
-    worths: Sequence[Worth],
+    worths: Sequence[SpanScore],
     shown: Sequence[tuple[int, int]] = (),
 ) -> Window:
-    """Return the window around a chunk: whole lines are added on the side worth more, as long as they fit.
+    """Return the window around a chunk: whole lines are added on the side with the better score while they fit.
 
-    A window ends at a heading, and begins with the one it stands under at most: what is beyond is another subject.
+    A window ends before the next heading and starts at its own heading at the earliest: beyond is another subject.
     """
     text, base = region.text, region.start
     low, high = _lines_of(text, first - base, end - base)
@@ -71,7 +71,7 @@ def grow_window(
 
 
 def _lines_of(text: str, first: int, end: int) -> tuple[Line, Line]:
-    """Return the first and the last line of a chunk that hold a word; if none does, the last one twice."""
+    """Return the first and last non-blank line of a chunk; if all are blank, the last one twice."""
     start = first + 1 if text[first : first + 1] == "\n" else text.rfind("\n", 0, first) + 1
     low = _line_from(text, start)
     high = _line_from(text, text.rfind("\n", 0, max(end - 1, start)) + 1)
@@ -88,7 +88,7 @@ def _line_from(text: str, start: int) -> Line:
 
 
 def _above(text: str, line: Line) -> Line | None:
-    """Return the next line before one that has a word on it; None at the beginning of what is known."""
+    """Return the previous non-blank line; None at the start of the region."""
     start = line[0]
     while start > 0:
         start, end = text.rfind("\n", 0, start - 1) + 1, start - 1
@@ -98,7 +98,7 @@ def _above(text: str, line: Line) -> Line | None:
 
 
 def _below(text: str, line: Line) -> Line | None:
-    """Return the next line after one that has a word on it; None at the end of what is known."""
+    """Return the next non-blank line; None at the end of the region."""
     end = line[1]
     while end < len(text):
         start, end = _line_from(text, end + 1)
@@ -115,7 +115,7 @@ def _is_in(line: Line, spans: Sequence[tuple[int, int]]) -> bool:
     return any(start <= line[0] and line[1] <= end for start, end in spans)
 
 
-def _worth(line: Line, base: int, worths: Sequence[Worth]) -> float:
-    """Return what a line is worth; spans count from `base` characters before the text."""
+def _worth(line: Line, base: int, worths: Sequence[SpanScore]) -> float:
+    """Return the best score of the spans that contain a line; the text starts at character `base`."""
     start, end = line[0] + base, line[1] + base
     return max([value for first, last, value in worths if first <= start and end <= last], default=0.0)

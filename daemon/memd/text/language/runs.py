@@ -1,8 +1,8 @@
-"""What to look up a run of Chinese, Japanese, Korean or Thai by.
+"""Search terms of Chinese, Japanese, Korean and Thai text, which has no spaces between words.
 
-The index keeps each of their letters as a word, so any run can be asked for as a phrase. Without a dictionary
-the end of a word is unknown: what a query's grammar leaves over is asked in pairs, and whole as well, so that
-a text with the whole of it outweighs one with scattered pairs.
+The index stores each letter as a word, so a phrase finds any run of letters. Without a dictionary the ends of words are
+unknown: after grammar is removed, the rest is searched in pairs and as a whole, so that a text with the whole outranks
+one with scattered pairs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from memd.text.language.stopwords import (
 )
 
 RunTerm = tuple[str, tuple[str, ...]]
-"""A word, and the phrases of which any finds it."""
+"""A word, and the phrases that find it."""
 
 _HAN = "\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a0-\u30ff\u31f0-\u31ff"
-_INSIDE = "ちりきしいみけげめれえせびべぎじ"  # kana that stands alone inside of words and is no particle: 打ち合わせ
+_INSIDE = "ちりきしいみけげめれえせびべぎじ"  # kana inside words that are not particles: 打ち合わせ
 
 _SCRIPT_RUN = re.compile(
     rf"(?P<han>[{_HAN}]+(?:[{_INSIDE}][{_HAN}]+)*)|(?P<hira>[{_HIRAGANA}]+)|(?P<kata>[{_KATAKANA}]+)"
@@ -36,7 +36,7 @@ _KANA = re.compile(f"[{_HIRAGANA}]")
 
 
 def _longest_first(words: Iterable[str]) -> str:
-    """Return a pattern of some words, of which the longest that fits is taken."""
+    """Return a pattern that matches the longest of some words."""
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
@@ -50,18 +50,18 @@ _THAI = re.compile(_longest_first(THAI_GRAMMAR))
 
 
 def has_kana(text: str) -> bool:
-    """Return whether a text is Japanese beyond doubt."""
+    """Return whether a text contains kana, and so is Japanese."""
     return re.search(f"[{_HIRAGANA}{_KATAKANA}]", text) is not None
 
 
 def run_terms(run: str, *, japanese: bool) -> list[RunTerm]:
-    """Return what a run of letters of `CJK_CLASS` is to be looked up by."""
+    """Return the search terms of a run of `CJK_CLASS` letters."""
     parts = _JAPANESE_MIXED.split(run) if japanese else [run]
     return [term for part in parts for term in _part_terms(part, japanese=japanese)]
 
 
 def run_pairs(run: str) -> list[RunTerm]:
-    """Return a run whole and in pairs, grammar or not: for a query that is nothing else."""
+    """Return a run whole and in pairs, including grammar: for a query of grammar alone."""
     pairs: list[RunTerm] = [(pair, (pair,)) for pair in (run[at : at + 2] for at in range(len(run) - 1))]
     return [(run, (run,)), *pairs] if len(run) > 2 else [(run, (run,))]
 
@@ -89,7 +89,7 @@ def _part_terms(run: str, *, japanese: bool) -> list[RunTerm]:
 
 
 def _chinese_terms(text: str) -> list[RunTerm]:
-    """Return the terms of each stretch between Chinese grammar."""
+    """Return the terms of the parts between Chinese grammar."""
     terms = []
     start = 0
     for match in _CHINESE.finditer(text):
@@ -101,7 +101,7 @@ def _chinese_terms(text: str) -> list[RunTerm]:
 
 
 def _japanese_terms(text: str, kana: str) -> list[RunTerm]:
-    """Return the terms of kanji, written with or without the kana inside and behind them."""
+    """Return the terms of kanji, with and without the kana inside and after them."""
     terms: list[RunTerm] = []
     parts = [part for part in _JAPANESE_HAN.split(text) if part.strip(_INSIDE)]
     for part in parts:
@@ -119,12 +119,12 @@ def _japanese_terms(text: str, kana: str) -> list[RunTerm]:
 
 
 def _hiragana_terms(text: str, behind: str | None) -> list[RunTerm]:
-    """Return the terms of hiragana: what grammar leaves over, if it can be a word."""
+    """Return the terms of hiragana: parts that are not grammar and long enough for a word."""
     rests = []
     start = 0
     for match in [*_JAPANESE_KANA.finditer(text), None]:
         if match is not None and match.start() == 0 and behind is None and len(match[0]) == 1:
-            continue  # はなび begins with no particle: nothing stands before it
+            continue  # はなび starts with no particle: a particle follows a word
         end = len(text) if match is None else match.start()
         if end - start > 1 and not (start == 0 and behind == "han"):
             rests.append(text[start:end])
@@ -133,19 +133,19 @@ def _hiragana_terms(text: str, behind: str | None) -> list[RunTerm]:
 
 
 def _katakana_term(text: str) -> RunTerm:
-    """Return the term of a word in katakana: with or without a long vowel at its end, of a compound its pieces."""
+    """Return the term of a katakana word: with and without a final long vowel, and the parts of a compound."""
     bare = (text.rstrip("ー・") if len(text) > 3 else text) or text
     parts = [part for part in bare.split("・") if len(part) > 1]
     return text, (bare, *parts) if len(parts) > 1 else _pieces(bare, 6)
 
 
 def _pieces(word: str, longest: int = 3) -> tuple[str, ...]:
-    """Return a word and, if it is long and may be a compound, every three neighbours of it."""
+    """Return a word and, if it may be a compound, each group of three letters in it."""
     return (word, *(word[at : at + 3] for at in range(len(word) - 2))) if len(word) > longest else (word,)
 
 
 def _korean_terms(text: str) -> list[RunTerm]:
-    """Return the term of a Korean word: as it is, without what hangs on it, and of a compound its pieces."""
+    """Return the term of a Korean word: unchanged, without endings, and the parts of a compound."""
     stem = korean_stem(text)
     if text in KOREAN_GRAMMAR or stem in KOREAN_GRAMMAR:
         return []
@@ -154,7 +154,7 @@ def _korean_terms(text: str) -> list[RunTerm]:
 
 
 def _thai_terms(text: str) -> list[RunTerm]:
-    """Return the terms of Thai: two signs at a time, a sign being a consonant with its vowels and tone."""
+    """Return the terms of Thai: pairs of signs, a sign being a consonant with its vowels and tone."""
     terms: list[RunTerm] = []
     for rest in _thai_stretches(text):
         signs = _THAI_SIGN.findall(rest)
@@ -166,7 +166,7 @@ def _thai_terms(text: str) -> list[RunTerm]:
 
 
 def _thai_stretches(text: str) -> list[str]:
-    """Return the stretches of Thai between grammar that begins and ends with a sign."""
+    """Return the parts of Thai between grammar that starts and ends at a sign."""
     borders = {len(text)} | {match.start() for match in _THAI_SIGN.finditer(text)}
     rests, start = [], 0
     for match in _THAI.finditer(text):

@@ -1,4 +1,4 @@
-"""One spelling for letters that have several, on both sides of a search; and what counts as white space."""
+"""Unified spelling of letters with several forms, for index and query; and white space characters."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ SPACES = (
 """Every whitespace character, for `str.strip`."""
 
 WHITESPACE = "\\t\\n\\v\\f\\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-"""The same as the inside of a character class."""
+"""The same characters, for use inside a character class."""
 
 
 _CJK_RUN = re.compile(f"[{CJK_CLASS}]+")
 _WIDE_FORMS = re.compile("[\uff00-\uffef]+")
 _LAST_ASCII = 127
 _BEYOND_ASCII = re.compile("[^\0-\x7f]+")
-_SPARSE = 64  # letters beyond ASCII up to which they are sooner picked out: an English text and its dashes
-_FEW = 8  # letters that are replaced one by one faster than all through a table
+_SPARSE = 64  # up to so many non-ASCII letters, extracting them is faster: English text with dashes
+_FEW = 8  # up to so many letters, single replacements are faster than a table
 _SPELLINGS = {
     each: plain
     for letters, plain in (
-        # FTS5 takes accents off Latin letters, but leaves these as they are.
+        # FTS5 removes accents from Latin letters but keeps these.
         ("ßẞ", "ss"), ("æÆ", "ae"), ("œŒ", "oe"), ("øØ", "o"), ("łŁ", "l"), ("đĐ", "d"), ("ı", "i"),
         ("ё", "е"), ("Ё", "Е"),
-        # Arabic vowel signs, and the sign that only stretches a word, are left out in most writing.
+        # Most writing omits Arabic vowel signs and the sign that stretches a word.
         ("أإآٱ", "ا"), ("ى", "ي"), ("ة", "ه"), ("\u0640\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652\u0670", ""),
     )
     for each in letters
@@ -40,7 +40,7 @@ _SPELLINGS = {
 
 
 class _Table(dict[int, str]):
-    """What `str.translate` puts for each character; filled as characters come."""
+    """Replacements for `str.translate`, created on first use of a character."""
 
     def __init__(self, *, apart: bool) -> None:
         super().__init__()
@@ -56,11 +56,10 @@ class _Table(dict[int, str]):
 _TOGETHER, _APART = _Table(apart=False), _Table(apart=True)
 
 
-def spaced(text: str) -> str:
-    """Return a text with a space on both sides of every CJK letter, so that FTS5 sees each as a word.
+def space_cjk(text: str) -> str:
+    """Return a text with spaces around every CJK letter, so that FTS5 indexes each as a word.
 
-    Used for what is indexed and for what is asked: a quoted run of such letters is then a phrase that matches
-    exactly that run.
+    Used for index and query: a quoted run of such letters is a phrase that matches exactly that run.
     """
     if text.isascii():
         return text
@@ -68,39 +67,39 @@ def spaced(text: str) -> str:
 
 
 def index_text(text: str) -> str:
-    """Return what the index keeps as a text: one spelling of letters that have several, CJK letters apart."""
+    """Return a text as the index stores it: unified spelling, CJK letters separated."""
     return _spelled(text, _APART)
 
 
-def one_spelling(text: str) -> str:
-    """Return a text with one spelling of letters that have several."""
+def unify_spelling(text: str) -> str:
+    """Return a text with unified spelling of letters that have several forms."""
     return _spelled(text, _TOGETHER)
 
 
-def without_wide_forms(text: str) -> str:
-    """Return a text in NFC with letters of half and full width as the ordinary ones, and nothing else changed."""
+def unify_width(text: str) -> str:
+    """Return a text in NFC with half-width and full-width letters replaced by ordinary ones."""
     return _WIDE_FORMS.sub(
         lambda run: unicodedata.normalize("NFKC", run[0]), unicodedata.normalize("NFC", text)
     )
 
 
-def letters_beyond_ascii(text: str) -> set[str]:
-    """Return the distinct characters of a text that aren't ASCII."""
+def non_ascii_letters(text: str) -> set[str]:
+    """Return the distinct non-ASCII characters of a text."""
     if text.isascii():
         return set()
     if len(text) - len(text.encode("ascii", "ignore")) <= _SPARSE:
         return set("".join(_BEYOND_ASCII.findall(text)))
-    # A set of the text's characters would make an object of each of them first: four times the time.
+    # `set(text)` would create an object for each character.
     codes = np.unique(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32))
     return set(map(chr, codes[codes > _LAST_ASCII].tolist()))
 
 
 def _spelled(text: str, table: _Table) -> str:
-    """Return a text through a table, after Unicode's own rules where a letter needs them."""
+    """Return a text translated by a table, after Unicode normalization if a letter requires it."""
     if text.isascii():
         return text
-    # Most texts hold few characters beyond ASCII: what they need is known from these.
-    needs = [(_need(letter), letter) for letter in letters_beyond_ascii(text)]
+    # Most texts have few non-ASCII characters, so these decide what is required.
+    needs = [(_need(letter), letter) for letter in non_ascii_letters(text)]
     if any(need == "compose" for need, _ in needs):
         return unicodedata.normalize("NFKC", text).translate(table)
     special = [letter for need, letter in needs if need]
@@ -113,7 +112,7 @@ def _spelled(text: str, table: _Table) -> str:
 
 @lru_cache(maxsize=4096)
 def _need(letter: str) -> str:
-    """Return what a character needs: `compose` for Unicode's rules, `translate` for the table, or nothing."""
+    """Return what a character requires: `compose` (Unicode normalization), `translate` (the table), or ""."""
     if unicodedata.category(letter).startswith("M") or "\u1100" <= letter <= "\u11ff":
         return "compose"
     normal = unicodedata.normalize("NFKC", letter)

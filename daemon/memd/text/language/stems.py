@@ -1,8 +1,8 @@
-"""What the forms of a word have in common, language by language.
+"""Language detection and stemming.
 
-FTS5's own tokenizer stems English and nothing else. For the other languages the index keeps, beside a text, the
-Snowball stem of each of its words. A stem carries `MARK` at its end, so that it meets stems only and never a word
-spelled alike: the Spanish stem of `notar` is not the English `not`.
+FTS5's tokenizer stems English only. For other languages the index stores the Snowball stem of each word next to the
+text. `STEM_MARK` ends a stem, so that it matches stems only and never an equal word: the Spanish stem of `notar` is not
+the English `not`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from memd.text.data_files import read_sections
-from memd.text.language.spelling import letters_beyond_ascii, one_spelling
+from memd.text.language.spelling import non_ascii_letters, unify_spelling
 from memd.text.language.stopwords import FREQUENT_WORDS, KOREAN_ENDINGS, WORDS_OF
 
-MARK = "ǀ"
-"""Ends a stem in the index: a letter to FTS5, in use by no language that is written with its stems, and after it
-the English stemmer finds no ending to cut."""
+STEM_MARK = "ǀ"
+"""End of a stem in the index: FTS5 treats it as a letter, no stemmed language uses it, and the English stemmer does not
+remove it."""
 
-SHORTEST = 3
-"""Letters of the shortest word that is stemmed."""
+MIN_WORD_LETTERS = 3
+"""Shortest word that is stemmed."""
 
-LONGEST = 40
-"""Letters of the longest: what is longer is no word."""
+MAX_WORD_LETTERS = 40
+"""Longest word that is stemmed."""
 
 ALGORITHMS = {
     "de": "german",
@@ -44,10 +44,10 @@ ALGORITHMS = {
     "ar": "arabic",
     "el": "greek",
 }
-"""Snowball's name of each language that is stemmed."""
+"""Snowball's names of the stemmed languages."""
 
 LATIN = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "tr")
-"""Those that share an alphabet: their words and letters tell them apart, in texts long enough."""
+"""Languages with the Latin alphabet, recognized by words and letters."""
 
 LETTERS = {
     "de": frozenset("äöüß"),
@@ -77,21 +77,20 @@ for _language in ("en", *LATIN):
     for _word in WORDS_OF[_language] | set(FREQUENT_WORDS.get(_language, ())):
         _LANGUAGES_OF_WORD[_word] = (*_LANGUAGES_OF_WORD.get(_word, ()), _language)
 _ENGLISH_TOO = frozenset(" ".join(_TABLES["english-too"]).split())
-_TELLING = frozenset(
+_LANGUAGE_WORDS = frozenset(
     word
     for word, languages in _LANGUAGES_OF_WORD.items()
     if "en" not in languages and word not in _ENGLISH_TOO
 )
 
-_LEAST_SCORE, _SCORE_OF_A_WORD = 0.45, 0.015
-"""A text's grammar must speak for a language with this much, and more the more words it has: English prose
-has its `die` and `sans`."""
+_MIN_SCORE, _MIN_SCORE_PER_WORD = 0.45, 0.015
+"""Minimum score of a language, and its increase per word of the text: English prose contains `die` and `sans`."""
 
-_KIN = 0.6
-"""Share of the best language's score from which another is as plausible: grammar is shared among neighbours."""
+_MIN_RELATIVE_SCORE = 0.6
+"""Share of the best language's score from which another is accepted too: neighbouring languages share grammar."""
 
-_OWN_WORDS = 4
-"""Grammar words of no other language that prove one, whatever else a text holds."""
+_MIN_UNIQUE_WORDS = 4
+"""Grammar words unique to a language that prove it regardless of scores."""
 
 _LONG_PARTICLES = tuple(" ".join(_TABLES["particles-ko"]).split())
 _AFTER_FINAL = frozenset("은이을과")
@@ -104,52 +103,54 @@ for _group in "; ".join(_TABLES["irregular-en"]).split("; "):
         _FORMS[_each] = tuple(form for form in _all if form != _each)
 
 _LETTERS_OF_WORDS = 3
-"""Letters of a script that make words: π and λ are none."""
+"""Letters of a script that identify its language: a text with only π and λ is not Greek."""
 
 _ENGLISH_WORDS = 2
-"""Grammar words that show a text to be English, at least in part."""
+"""Grammar words that identify English text."""
 
 _WORDS_IN_ENGLISH = 2
-"""Grammar words that prove another language in such a text."""
+"""Grammar words that identify another language within English text."""
 
 _local = threading.local()
 
 
-def speaking_for_languages(words: Set[str]) -> set[str]:
-    """Return the words that speak for a language other than English, whatever their case."""
-    telling = _TELLING.intersection(map(str.lower, words))
+def find_language_words(words: Set[str]) -> set[str]:
+    """Return the words that indicate a language other than English, ignoring case."""
+    telling = _LANGUAGE_WORDS.intersection(map(str.lower, words))
     return {word for word in words if word.lower() in telling} if telling else set()
 
 
 def languages_of_text(words: Set[str], text: str) -> tuple[str, ...]:
-    """Return the languages, English aside, that a text is written in."""
-    known = words & _TELLING
-    least = _LEAST_SCORE + _SCORE_OF_A_WORD * len(words)
-    letters: Set[str] = frozenset() if text.isascii() else set(map(str.lower, letters_beyond_ascii(text)))
+    """Return the languages of a text other than English."""
+    known = words & _LANGUAGE_WORDS
+    least = _MIN_SCORE + _MIN_SCORE_PER_WORD * len(words)
+    letters: Set[str] = frozenset() if text.isascii() else set(map(str.lower, non_ascii_letters(text)))
     if not letters and len(known) < least:
         return ()
     scores, hits, own = _score(sorted(known))
-    # In an English text a café is no French, and a word or two beside it no proof.
+    # `café` does not make an English text French, nor do one or two foreign words.
     english = len(words & WORDS_OF["en"]) >= _ENGLISH_WORDS
     among = [each for each in LATIN if not english or hits[each] >= _WORDS_IN_ENGLISH]
     _add_letters(scores, letters, among)
-    floor = max(least, _KIN * max(scores.values(), default=0.0))
+    floor = max(least, _MIN_RELATIVE_SCORE * max(scores.values(), default=0.0))
     found = [
-        each for each in among if scores[each] >= floor or (scores[each] >= least and own[each] >= _OWN_WORDS)
+        each
+        for each in among
+        if scores[each] >= floor or (scores[each] >= least and own[each] >= _MIN_UNIQUE_WORDS)
     ]
     return (*found, *_other_scripts(letters, _LETTERS_OF_WORDS))
 
 
 def languages_of_query(words: Collection[str], text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the languages a query may be in: whose grammar to leave out, and by which to stem."""
+    """Return the possible languages of a query: those whose grammar is ignored, and those to stem by."""
     distinct = frozenset(words)
     scores, hits, _ = _score(sorted(distinct & _LANGUAGES_OF_WORD.keys()))
     letters = defaultdict[str, float](float)
-    beyond = letters_beyond_ascii(text.lower())
+    beyond = non_ascii_letters(text.lower())
     _add_letters(letters, beyond)
     for each in letters:
         scores[each] += letters[each]
-    # One word is no proof: `son` may be a son, and asking for an article costs little.
+    # One word is not enough: `son` may be English, and searching for an article costs little.
     proven = {
         each: score for each, score in scores.items() if each == "en" or hits[each] + letters.get(each, 0) > 1
     }
@@ -158,24 +159,24 @@ def languages_of_query(words: Collection[str], text: str) -> tuple[tuple[str, ..
     if not best:
         return ("en", *others), (*LATIN, *others)
     if scores["en"] >= best:
-        near = [each for each in LATIN if scores[each] >= best * _KIN] if letters else []
+        near = [each for each in LATIN if scores[each] >= best * _MIN_RELATIVE_SCORE] if letters else []
         return ("en", *others), (*(near or [each for each in LATIN if each in letters]), *others)
-    found = [each for each in LATIN if proven.get(each, 0.0) >= best * _KIN]
+    found = [each for each in LATIN if proven.get(each, 0.0) >= best * _MIN_RELATIVE_SCORE]
     return (*found, *others), (*found, *others)
 
 
 def language_mark(language: str) -> str:
-    """Return the word that every text stemmed in a language holds, so that an index knows its languages."""
-    return f"{language}{MARK}{MARK}"
+    """Return the index word that marks every text stemmed in a language."""
+    return f"{language}{STEM_MARK}{STEM_MARK}"
 
 
 def stem_words(text: str, languages: Collection[str]) -> list[str]:
-    """Return the marked stems of the words of a text in some languages, each once."""
+    """Return the marked stems of a text's words in some languages, without repetitions."""
     if not languages:
         return []
     if not text.isascii():
-        # Vowel signs would tear Arabic words. The other stemmers know their own alphabets best.
-        text = one_spelling(text) if "ar" in languages else unicodedata.normalize("NFC", text)
+        # Vowel signs would split Arabic words. The other stemmers handle their own alphabets.
+        text = unify_spelling(text) if "ar" in languages else unicodedata.normalize("NFC", text)
     words = dict.fromkeys(_WORD.findall(text))
     stems: dict[str, None] = {}
     for language in languages:
@@ -184,26 +185,26 @@ def stem_words(text: str, languages: Collection[str]) -> list[str]:
         worth = [
             word
             for word in words
-            if SHORTEST <= len(word) <= LONGEST
+            if MIN_WORD_LETTERS <= len(word) <= MAX_WORD_LETTERS
             and word not in grammar
             and (word[0] < _FIRST_OTHER) is latin
             and word.isalpha()
         ]
         found = _stemmer(language).stemWords(worth)
         if language == "pt":
-            # The stemmer keeps -ão and -ões apart.
+            # The stemmer does not unify -ão and -ões.
             found = [stem[:-1] + "ã" if stem[-1] == "õ" else stem for stem in found]
         stems.update(dict.fromkeys(found))
-    return [stem + MARK for stem in stems if len(stem) > 1]
+    return [stem + STEM_MARK for stem in stems if len(stem) > 1]
 
 
 def korean_stem(word: str) -> str:
-    """Return a Korean word without the particles and verb endings hung on it, the word itself if none is."""
+    """Return a Korean word without its particles and verb endings, or unchanged."""
     for ending in KOREAN_ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 2 - (len(ending) > 2):
             return _without_particle(word.removesuffix(ending))
     stem = _without_particle(word)
-    # Two may follow each other: 회의에서는.
+    # Two particles may follow each other: 회의에서는.
     again = _without_particle(stem)
     return again if len(again) > 1 and len(stem) - len(again) > 1 else stem
 
@@ -211,8 +212,7 @@ def korean_stem(word: str) -> str:
 def _without_particle(word: str) -> str:
     """Return a Korean word without one particle.
 
-    Some particles stand after a syllable with a final consonant and others after one without; if it doesn't
-    fit the letter is the word's own (마을).
+    Some particles follow a final consonant, others a vowel; if the letter does not fit, it belongs to the word (마을).
     """
     for particle in _LONG_PARTICLES:
         if word.endswith(particle) and len(word) > len(particle):
@@ -236,7 +236,7 @@ def _without_particle(word: str) -> str:
 def _score(
     known: Iterable[str],
 ) -> tuple[defaultdict[str, float], defaultdict[str, int], defaultdict[str, int]]:
-    """Return how much grammar words, in a fixed order, speak for each language, how many do, how many for it alone."""
+    """Return by language: the score of grammar words in a fixed order, their number, and the number unique to it."""
     scores, hits, own = defaultdict[str, float](float), defaultdict[str, int](int), defaultdict[str, int](int)
     for word in known:
         languages = _LANGUAGES_OF_WORD[word]
@@ -249,7 +249,7 @@ def _score(
 
 
 def _add_letters(scores: defaultdict[str, float], letters: Set[str], among: Collection[str] = LATIN) -> None:
-    """Add a point for two letters that a language has and English hasn't, and most of one for one."""
+    """Add 1 for two letters that a language has and English lacks, 0.6 for one."""
     if not letters:
         return
     for language in among:
@@ -259,25 +259,25 @@ def _add_letters(scores: defaultdict[str, float], letters: Set[str], among: Coll
 
 
 def _other_scripts(letters: Set[str], least: int) -> tuple[str, ...]:
-    """Return the languages that so many letters of their own tell, one at least."""
+    """Return the non-Latin languages with at least `least` letters in a text."""
     if not letters:
         return ()
     return tuple(language for language, script in _SCRIPTS.items() if len(script & letters) >= least)
 
 
 def _stemmer(language: str) -> Any:
-    """Return this thread's stemmer of a language: one must not be used by two threads at a time."""
+    """Return this thread's stemmer of a language: stemmers are not thread-safe."""
     made: dict[str, Any] | None = getattr(_local, "stemmers", None)
     if made is None:
         made = _local.stemmers = {}
     if language not in made:
-        # Loaded when the first such text comes: a memory in English never pays for it.
+        # Imported on first use: an English memory never needs it.
         made[language] = import_module("Stemmer").Stemmer(ALGORITHMS[language], 0)
     return made[language]
 
 
-def other_forms(word: str) -> tuple[str, ...]:
-    """Return the forms of an English word that no rule of endings leads to: `chose` and `chosen` for `choosing`."""
+def irregular_forms(word: str) -> tuple[str, ...]:
+    """Return irregular forms of an English word: `chose` and `chosen` for `choosing`."""
     bases = [word]
     if word.endswith("ing"):
         bases += [word[:-3], word[:-3] + "e", word[:-4]]

@@ -1,4 +1,4 @@
-"""Words that do not tell what a query is about, by language: the lists of `stopwords.txt`."""
+"""Grammar words by language, from `stopwords.txt`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from memd.text.data_files import read_words
 
 _ACCENTS = re.compile(
     "[\u0300-\u0304\u0306\u0307\u0309-\u0331]"
-)  # not the umlaut's dots: `über` is not `uber`
+)  # keeps the umlaut's dots: `über` is not `uber`
 _LISTS = read_words(Path(__file__).with_suffix(".txt"))
 
 
 def _with_bare_forms(words: Iterable[str]) -> frozenset[str]:
-    """Return words with and without their accents: people leave them out in queries."""
+    """Return words with and without accents: queries often omit them."""
     bare = {
         unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word))) for word in words
     }
@@ -28,7 +28,7 @@ def _by_language(kind: str) -> dict[str, tuple[str, ...]]:
 
 
 REFERENCE_WORDS = frozenset(word for words in _by_language("reference-").values() for word in words)
-"""Words the reference drops from a conversational query; conformance pins them."""
+"""Words that OpenClaw removes from a conversational query; conformance tests compare them."""
 
 WORDS_OF = {language: _with_bare_forms(words) for language, words in _by_language("grammar-").items()}
 """Grammar words by language (ISO 639-1)."""

@@ -1,4 +1,4 @@
-"""Dates: calendar arithmetic, and dates in the names of memory files."""
+"""Calendar arithmetic, and dates in the names of memory files."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ import datetime
 import re
 from typing import Literal
 
-OLDEST_YEAR = 100
-"""Years below this are no dates: two digits meant something else."""
+MIN_YEAR = 100
+"""Lowest year of a date: smaller numbers have another meaning."""
 
 _DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[^0-9/][^/]*)?\.md\Z")
 _NAMED_BY_DAY = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[^0-9/][^/]*)?\.md\Z")
 
 
 def date_in_path(path: str) -> datetime.date | None:
-    """Return the day a memory file is about: `memory/YYYY-MM-DD.md`, or with more behind the day."""
+    """Return the day of a daily note: `memory/YYYY-MM-DD.md`, or with a suffix after the day."""
     return _day(_DATED.search(_plain(path)))
 
 
 def day_of_note(path: str) -> datetime.date | None:
-    """Return the day any Markdown file is about whose name begins with one, wherever it lies.
+    """Return the day at the start of a Markdown file's name, in any folder.
 
-    `date_in_path` says which notes fade, and those lie in `memory/` itself; what a note is about doesn't depend on
-    its folder.
+    `date_in_path` finds the notes that decay, which are in `memory/` itself.
     """
     return _day(_NAMED_BY_DAY.search(_plain(path)))
 
 
 def _day(match: re.Match[str] | None) -> datetime.date | None:
-    """Return the date of a matched name, or None if there is no such day."""
-    if match is None or int(match[1]) < OLDEST_YEAR:
+    """Return the date of a match, or None if there is no such day."""
+    if match is None or int(match[1]) < MIN_YEAR:
         return None
     try:
         return datetime.date(int(match[1]), int(match[2]), int(match[3]))
@@ -38,27 +37,27 @@ def _day(match: re.Match[str] | None) -> datetime.date | None:
 
 
 def _plain(path: str) -> str:
-    """Return a path with slashes only and without a leading dot folder."""
+    """Return a path with forward slashes and without a leading `./`."""
     return path.replace("\\", "/").removeprefix("./")
 
 
-Days = tuple[datetime.date, datetime.date]
-"""A first and a last day, both inclusive."""
+DayRange = tuple[datetime.date, datetime.date]
+"""First and last day, both inclusive."""
 
-Unit = Literal["day", "week", "month", "quarter", "year"]
-"""What one counts days in."""
+DateUnit = Literal["day", "week", "month", "quarter", "year"]
+"""A calendar unit."""
 
 ONE_DAY = datetime.timedelta(1)
 
-FEWEST, MOST = 2, 7
-"""How many `a few` are."""
+MIN_FEW, MAX_FEW = 2, 7
+"""The range of `a few`."""
 
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
-def around(unit: Unit, day: datetime.date) -> Days:
-    """Return the day, week, month, quarter or year that a day is in. Weeks begin on Monday."""
+def unit_around(unit: DateUnit, day: datetime.date) -> DayRange:
+    """Return the day, week, month, quarter or year that contains a day. Weeks begin on Monday."""
     if unit == "day":
         return day, day
     if unit == "week":
@@ -69,30 +68,30 @@ def around(unit: Unit, day: datetime.date) -> Days:
     return first, _months_later(first, length) - ONE_DAY
 
 
-def units_back(unit: Unit, count: int | None, today: datetime.date) -> Days:
-    """Return the day, week, month, quarter or year that is some of them before the present one."""
+def unit_ago(unit: DateUnit, count: int | None, today: datetime.date) -> DayRange:
+    """Return the day, week, month, quarter or year that was `count` units ago; None: a few."""
     if count is None:
-        return units_back(unit, MOST, today)[0], units_back(unit, FEWEST, today)[1]
+        return unit_ago(unit, MAX_FEW, today)[0], unit_ago(unit, MIN_FEW, today)[1]
     if unit in _DAYS:
-        return around(unit, today - count * _DAYS[unit] * ONE_DAY)
-    return around(unit, _months_later(today.replace(day=1), -count * _MONTHS[unit]))
+        return unit_around(unit, today - count * _DAYS[unit] * ONE_DAY)
+    return unit_around(unit, _months_later(today.replace(day=1), -count * _MONTHS[unit]))
 
 
-def rolling(unit: Unit, count: int | None, today: datetime.date) -> Days:
-    """Return the last few days, weeks, months, quarters or years, up to today."""
-    count = MOST if count is None else count
+def last_units(unit: DateUnit, count: int | None, today: datetime.date) -> DayRange:
+    """Return the last `count` units up to today; None: a few."""
+    count = MAX_FEW if count is None else count
     if unit in _DAYS:
         return today - count * _DAYS[unit] * ONE_DAY, today
-    first, last = units_back("month", count * _MONTHS[unit], today)
+    first, last = unit_ago("month", count * _MONTHS[unit], today)
     return first.replace(day=min(today.day, last.day)), today
 
 
-def latest_weekday(weekday: int, today: datetime.date) -> Days:
-    """Return the latest day of that name, today included."""
-    return around("day", today - (today.isoweekday() - weekday) % 7 * ONE_DAY)
+def latest_weekday(weekday: int, today: datetime.date) -> DayRange:
+    """Return the latest day with that weekday, today included."""
+    return unit_around("day", today - (today.isoweekday() - weekday) % 7 * ONE_DAY)
 
 
 def _months_later(first: datetime.date, count: int) -> datetime.date:
-    """Return the first of the month that is so many months after a first of a month."""
+    """Return the first day of the month `count` months later."""
     months = first.year * 12 + first.month - 1 + count
     return datetime.date(months // 12, months % 12 + 1, 1)

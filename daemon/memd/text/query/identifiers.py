@@ -1,7 +1,7 @@
-"""Names of things: `retryBackoffMs`, `retry_backoff_ms`, `POL-358`, `C++`, and their index entries.
+"""Identifiers (`retryBackoffMs`, `retry_backoff_ms`, `POL-358`, `C++`) and their index entries.
 
-To FTS5 a word is letters and digits between signs: it keeps `retryBackoffMs` whole, splits `retry_backoff_ms` and
-sees `C` in `C++`. What makes the spellings of a name find each other is indexed with the text, and queried.
+FTS5's words are letters and digits between signs: it keeps `retryBackoffMs` whole, splits `retry_backoff_ms` and
+sees `C` in `C++`. Alternative spellings of a name are therefore indexed with the text and added to queries.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
-from memd.text.language.stems import language_mark, languages_of_text, speaking_for_languages, stem_words
+from memd.text.language.stems import find_language_words, language_mark, languages_of_text, stem_words
 from memd.text.language.stopwords import WORDS_OF
 from memd.text.tokens import CJK_CLASS
 
-LONGEST = 64
-"""Letters of the longest name that is taken apart; longer ones are data."""
+MAX_NAME_LETTERS = 64
+"""Longest name that is split; longer ones are data."""
 
-MOST_PARTS = 8
-"""Parts of a name at most, for the same reason."""
+MAX_NAME_PARTS = 8
+"""Most parts of a name; longer ones are data."""
 
-SHORTEST_NUMBER = 6
-"""Digits of the shortest number that is joined: 2026-05-08 is one thing, 10-12 are two."""
+MIN_JOINED_DIGITS = 6
+"""Shortest number that is joined: 2026-05-08 is one number, 10-12 are two."""
 
-_WORDS_REMEMBERED = 4096
-"""Names whose parts are remembered: a file's names come again and again."""
+_MAX_CACHED_WORDS = 4096
+"""Cached names: the names of a file recur."""
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-Þ", "a-zß-öø-ÿ"
 _NO_JOINTS = str.maketrans("", "", "-_\u2010\u2011")
@@ -39,7 +39,7 @@ _SYMBOL = re.compile(
       | (?P<sharp>[A-Za-z])\#(?!{_LETTER})
       | (?P<net>\.[Nn][Ee][Tt])(?!{_LETTER})
     )|(?<={_LETTER})(?P<dotnet>\.NET)(?!{_LETTER})|(?<!{_LETTER})(?P<js>[A-Za-z][A-Za-z0-9_]{{0,31}})\.[Jj][Ss](?!{_LETTER})""",
-    re.VERBOSE,  # without IGNORECASE, which takes 60 ms to compile with letters of so many scripts
+    re.VERBOSE,  # without IGNORECASE, which is slow to compile with letters of many scripts
 )
 _PHONE = re.compile(r"\+\d{1,3}(?:[ ()/.-]{0,3}\d{2,}){2,6}(?!\d)")
 _HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,64}")
@@ -59,52 +59,48 @@ _LONG_NUMBER = 5
 
 
 def camel_parts(word: str) -> list[str]:
-    """Return the words that capitals divide a name into, in lower case."""
-    if len(word) > LONGEST or _HUMP.search(word) is None:
+    """Return the parts of a camel-case name, in lower case."""
+    if len(word) > MAX_NAME_LETTERS or _HUMP.search(word) is None:
         return []
     parts = _CAMEL_PART.findall(word)
     single = sum(len(part) == 1 for part in parts)
-    if not 1 < len(parts) <= MOST_PARTS or single * 2 > len(parts) or parts[-1] in ("s", "es"):
+    if not 1 < len(parts) <= MAX_NAME_PARTS or single * 2 > len(parts) or parts[-1] in ("s", "es"):
         return []
     return [part.lower() for part in parts]
 
 
-def joined(name: str) -> str:
-    """Return a name without the hyphens and underscores between its parts, in lower case; empty for what is none."""
+def join_parts(name: str) -> str:
+    """Return a name without hyphens and underscores, in lower case; "" if there are none."""
     whole = name.translate(_NO_JOINTS)
-    if not 0 < len(name) - len(whole) < MOST_PARTS or len(whole) > LONGEST:
+    if not 0 < len(name) - len(whole) < MAX_NAME_PARTS or len(whole) > MAX_NAME_LETTERS:
         return ""
-    return "" if whole.isdigit() and len(whole) < SHORTEST_NUMBER else whole.lower()
+    return "" if whole.isdigit() and len(whole) < MIN_JOINED_DIGITS else whole.lower()
 
 
 def symbol_words(text: str) -> list[str]:
-    """Return words for the names in a text that live by their signs: `cplusplus` and `cpp` for C++, `csharp`,
-    `dotnet`, `nodejs`.
-    """
+    """Return words for names with signs in a text: `cplusplus` and `cpp` for C++, `csharp`, `dotnet`, `nodejs`."""
     return [word for match in _SYMBOL.finditer(text) for word in _symbol_word(match)]
 
 
 def phone_numbers(text: str) -> list[str]:
-    """Return the digits of each international telephone number in a text, written together."""
+    """Return the digits of each international telephone number in a text, joined."""
     return ["".join(filter(str.isdigit, match[0])) for match in _PHONE.finditer(text)]
 
 
 def short_hashes(word: str) -> list[str]:
-    """Return the usual short forms of a commit's hash; none for other words."""
+    """Return the usual short forms of a commit hash; empty for other words."""
     if _HASH.fullmatch(word.lower()) is None:
         return []
     return [word[:length] for length in _SHORT_HASHES if length < len(word)]
 
 
 def is_hash(word: str) -> bool:
-    """Return whether a word may be a hash or the beginning of one."""
+    """Return whether a word may be a hash or its beginning."""
     return _HASH.fullmatch(word.lower()) is not None
 
 
-def may_be_named(words: Collection[str]) -> set[str]:
-    """Return the words that `index_names` can find something for, and some others: it needs not be asked for the
-    rest.
-    """
+def select_names(words: Collection[str]) -> set[str]:
+    """Return the words that may have entries in `index_names`; the others need not be passed to it."""
     return {
         word
         for word in words
@@ -122,7 +118,7 @@ def may_be_named(words: Collection[str]) -> set[str]:
 
 
 def index_names(text: str, words: Collection[str]) -> list[str]:
-    """Return what the names in a text are to be found by, beside the text itself."""
+    """Return additional index entries for the names in a text."""
     extra: dict[str, None] = {}
     for word in [word for word in words if not word.islower()]:
         tail = word[1:]
@@ -139,18 +135,18 @@ def index_names(text: str, words: Collection[str]) -> list[str]:
     return list(extra)
 
 
-@lru_cache(maxsize=_WORDS_REMEMBERED)
+@lru_cache(maxsize=_MAX_CACHED_WORDS)
 def _names_with_humps(word: str) -> tuple[str, ...]:
-    """Return the parts of each name with humps in a word, as one line: they stay neighbours for a phrase to find."""
+    """Return the parts of each camel-case name in a word, one string per name, so that a phrase finds them."""
     if _HUMP.search(word) is None:
         return ()
     return tuple(" ".join(parts) for each in _WORD_RUN.findall(word) if (parts := camel_parts(each)))
 
 
-@lru_cache(maxsize=_WORDS_REMEMBERED)
+@lru_cache(maxsize=_MAX_CACHED_WORDS)
 def _joined_names(word: str) -> tuple[str, ...]:
-    """Return each name in a word that signs join, written together."""
-    return tuple(whole for run in _JOINED_RUN.findall(word) if (whole := joined(run)))
+    """Return each name in a word that hyphens or underscores join, without them."""
+    return tuple(whole for run in _JOINED_RUN.findall(word) if (whole := join_parts(run)))
 
 
 def _symbol_word(match: re.Match[str]) -> Iterator[str]:
@@ -168,7 +164,7 @@ def _symbol_word(match: re.Match[str]) -> Iterator[str]:
 
 
 def find_symbols(text: str) -> list[tuple[int, int, list[str]]]:
-    """Return what is not to be read word by word: names that signs end or begin (C++, C#, .NET), telephone numbers."""
+    """Return spans that are not split into words: names with signs (C++, C#, .NET) and telephone numbers."""
     found = [
         (*match.span(), list(_symbol_word(match)))
         for match in _SYMBOL.finditer(text)
@@ -182,19 +178,19 @@ def find_symbols(text: str) -> list[tuple[int, int, list[str]]]:
     return sorted(found)
 
 
-def is_name(letter: str) -> bool:
-    """Return whether a letter that stands alone may be a name (`C`, plan B), and is no article or pronoun."""
+def is_letter_name(letter: str) -> bool:
+    """Return whether a single letter may be a name (`C`, plan B) rather than an article or pronoun."""
     return letter.isdigit() or (letter.isupper() and letter not in "AI")
 
 
 def quoted_phrases(text: str) -> list[str]:
-    """Return what stands between quotation marks."""
+    """Return the phrases between quotation marks."""
     found = (next(filter(None, match.groups())).strip() for match in _QUOTED.finditer(text))
     return [phrase for phrase in found if any(letter.isalnum() for letter in phrase)]
 
 
 def exact_names(text: str) -> list[str]:
-    """Return the names in a query that a text holds letter by letter or not at all."""
+    """Return the names in a query that have to match exactly."""
     found = [
         (match.start(), match[0].strip())
         for match in _SYMBOL.finditer(text)
@@ -227,18 +223,18 @@ def _is_exact(name: str) -> bool:
 
 
 def extra_words(texts: Sequence[str]) -> list[str]:
-    """Return what else the index keeps for each of some texts, beside what `index_text` returns.
+    """Return additional index words for texts, besides `index_text`.
 
-    Texts of one file share most of their words, and most words say nothing here: which do is found out once for all.
+    Texts of one file share most words, so each distinct word is examined once.
     """
     words_of = [text.split() for text in texts]
     distinct = set[str]().union(*words_of)
-    named = may_be_named(distinct)
-    speaking = speaking_for_languages(distinct)
+    named = select_names(distinct)
+    speaking = find_language_words(distinct)
     extras = []
     for text, words in zip(texts, words_of, strict=True):
         names = dict.fromkeys([word for word in words if word in named] if named else ())
-        # Telephone numbers are of several words, which need not be names.
+        # Telephone numbers span words that need not be names.
         extra = index_names(text, names) if names or "+" in text else []
         if not text.isascii() or (speaking and not speaking.isdisjoint(words)):
             languages = languages_of_text(set(text.lower().split()), text)

@@ -1,7 +1,7 @@
-"""A query to words worth searching, in every script.
+"""Search terms of a query, in every script.
 
-`content_keywords` is the reference's reading of a query, pinned by conformance. `plan_match` asks the index for what
-`index_text` and `extra_words` have written: whatever one side does to a word, the other does too.
+`content_keywords` is OpenClaw's reading of a query, pinned by conformance tests. `plan_match` searches for what
+`index_text` and `extra_words` write: both transform words alike.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memd.text.language.spelling import WHITESPACE, without_wide_forms
+from memd.text.language.spelling import WHITESPACE, unify_width
 from memd.text.language.stopwords import KOREAN_PARTICLES, KOREAN_WORDS, REFERENCE_WORDS
 from memd.text.query.identifiers import exact_names, quoted_phrases
 from memd.text.query.terms import QueryTerms, Term, phrase_term
 
-MOST_TERMS = 64
-"""Most terms of one MATCH expression. A longer query is a pasted text: its first words find its subject, and
-each further term costs every search."""
+MAX_TERMS = 64
+"""Most terms of one MATCH expression. A longer query is pasted text, and its first words give its subject."""
 
-MOST_PHRASES = 320
-"""Phrases of one MATCH expression: a term has several, its forms and its pieces. FTS5 looks up each."""
+MAX_PHRASES = 320
+"""Most phrases of one MATCH expression: a term has several, and FTS5 looks up each."""
 
-MOST_CHARACTERS = 2000
-"""How much of a query is read for its terms: more than `MOST_TERMS` take."""
+MAX_QUERY_CHARACTERS = 2000
+"""Characters of a query that are read for terms: more than `MAX_TERMS` need."""
 
-# What MATCH cannot take (NUL ends the expression early) or UTF-8 cannot spell.
+# MATCH ends at NUL, and UTF-8 has no surrogates.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 _TOKEN = re.compile(r"\w+")
 _SPACE = re.compile(f"[{WHITESPACE}]")
@@ -40,15 +39,14 @@ _REFERENCE_JAPANESE = re.compile(r"[a-z0-9_]+|[\u30a0-\u30ff]+|[\u4e00-\u9fff]+|
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """What to ask the index for one query.
+    """The FTS5 search of one query.
 
     Attributes:
-        strict: The MATCH expression for every word that is not grammar; None if there is none.
-        any: The MATCH expression for at least one such word; None if there is none.
-        words: What a snippet should show, in lower case.
-        exact: Names, dates and quoted phrases of the query in its own spelling: a text that holds one, whatever
-            its case, is meant.
-        terms: What `any` is made of.
+        strict: MATCH expression for all words that are not grammar; None without such words.
+        any: MATCH expression for any such word; None without such words.
+        words: Words to show in a snippet, in lower case.
+        exact: Names, dates and quoted phrases in their original spelling, for exact matches (ignoring case).
+        terms: The terms of `any`.
     """
 
     strict: str | None
@@ -59,45 +57,45 @@ class MatchPlan:
 
 
 def plan_match(raw: str, stemmed: Collection[str] | None = None) -> MatchPlan:
-    """Return how to search for a query."""
-    speakable = _UNSPEAKABLE.sub(" ", raw[:MOST_CHARACTERS])
-    text = without_wide_forms(speakable)
+    """Return the FTS5 search of a query; `stemmed` are the index's stemming languages, None for all."""
+    speakable = _UNSPEAKABLE.sub(" ", raw[:MAX_QUERY_CHARACTERS])
+    text = unify_width(speakable)
     query = QueryTerms(text, stemmed)
-    pieces = query.pieces()
-    telling = [piece for piece in pieces if piece.terms] or query.grammar(pieces)
+    tokens = query.tokens()
+    used = [token for token in tokens if token.terms] or query.grammar_tokens(tokens)
     phrases = [phrase_term(phrase) for phrase in quoted_phrases(text) if len(_TOKEN.findall(phrase)) > 1]
-    terms = _affordable(_distinct_terms([*phrases, *(term for piece in telling for term in piece.terms)]))
-    strict = " AND ".join(piece.strict for piece in telling) if len(telling) <= MOST_TERMS else ""
+    terms = _within_limits(_distinct_terms([*phrases, *(term for token in used for term in token.terms)]))
+    strict = " AND ".join(token.strict for token in used) if len(used) <= MAX_TERMS else ""
     return MatchPlan(
-        strict=strict if strict and _count_phrases(strict) <= MOST_PHRASES else None,
+        strict=strict if strict and _count_phrases(strict) <= MAX_PHRASES else None,
         any=" OR ".join(term.match for term in terms) or None,
         words=tuple(dict.fromkeys(word for term in terms for word in term.shown)),
-        exact=tuple(dict.fromkeys([*quoted_phrases(speakable), *exact_names(speakable)]))[:MOST_TERMS],
+        exact=tuple(dict.fromkeys([*quoted_phrases(speakable), *exact_names(speakable)]))[:MAX_TERMS],
         terms=tuple(terms),
     )
 
 
 def content_keywords(raw: str) -> list[str]:
-    """Return the words of a conversational query that carry meaning, as the reference picks them."""
+    """Return the meaningful words of a conversational query, as OpenClaw selects them."""
     segments = "".join(" " if _is_separator(each) else each for each in raw.lower()).split(" ")
     words = [word for segment in segments if segment for word in _reference_words(segment)]
     return list(dict.fromkeys(word for word in words if word not in REFERENCE_WORDS and _is_keyword(word)))
 
 
 def _distinct_terms(terms: Iterable[Term]) -> list[Term]:
-    """Return terms in order of appearance, each once whatever its case."""
+    """Return terms in order of appearance, without repetitions (ignoring case)."""
     seen: dict[str, Term] = {}
     for term in terms:
         seen.setdefault(term.word.lower(), term)
     return list(seen.values())
 
 
-def _affordable(terms: Sequence[Term]) -> list[Term]:
-    """Return the first terms, as many as one MATCH expression may have."""
+def _within_limits(terms: Sequence[Term]) -> list[Term]:
+    """Return the first terms, within the limits of one MATCH expression."""
     taken, phrases = list[Term](), 0
-    for term in terms[:MOST_TERMS]:
+    for term in terms[:MAX_TERMS]:
         phrases += _count_phrases(term.match)
-        if taken and phrases > MOST_PHRASES:
+        if taken and phrases > MAX_PHRASES:
             break
         taken.append(term)
     return taken
@@ -108,12 +106,12 @@ def _count_phrases(match: str) -> int:
 
 
 def _is_separator(character: str) -> bool:
-    """Return whether the reference splits a query here: whitespace or punctuation."""
+    """Return whether OpenClaw splits a query at a character: whitespace or punctuation."""
     return unicodedata.category(character).startswith("P") or _SPACE.match(character) is not None
 
 
 def _reference_words(segment: str) -> list[str]:
-    """Return the words the reference sees in a segment without spaces, by its script."""
+    """Return OpenClaw's words in a segment without spaces, by script."""
     if _REFERENCE_KANA.search(segment):
         words = []
         for part in _REFERENCE_JAPANESE.findall(segment):
@@ -134,20 +132,20 @@ def _pairs(characters: Sequence[str]) -> list[str]:
 
 
 def _korean_words(word: str) -> list[str]:
-    """Return a Korean word and what is left of it without its particle, where either says something."""
+    """Return a Korean word and its stem without the particle, if meaningful."""
     particle = next((each for each in KOREAN_PARTICLES if word.endswith(each) and word != each), None)
     stem = None if particle is None else word.removesuffix(particle)
     if stem is None:
         return [word]
     if stem in KOREAN_WORDS:
         return []
-    # One syllable is more likely a piece of the word than a word: the particle was none.
+    # A single syllable is rarely a word, so the ending was not a particle.
     useful = len(stem) >= 2 if re.search("[\uac00-\ud7af]", stem) else re.fullmatch("[A-Za-z0-9_]+", stem)
     return [word, stem] if useful else [word]
 
 
 def _is_keyword(word: str) -> bool:
-    """Return whether the reference keeps a word: no one or two Latin letters, no number, no signs alone."""
+    """Return whether OpenClaw keeps a word: not one or two Latin letters, not a number, not only signs."""
     if re.fullmatch("[A-Za-z]{1,2}", word) or re.fullmatch("[0-9]+", word):
         return False
     return not all(unicodedata.category(character)[0] in "PS" for character in word)

@@ -1,7 +1,7 @@
-"""Words and paths that a misspelled one may have been meant as. Pure.
+"""Spelling correction of words and paths. Pure.
 
-A word is looked up only if it occurs nowhere in the index. Each word's letters are kept as the bits of a number: words
-that differ in more bits than typing errors can cause are left out in one step, and few remain to be compared.
+A word is corrected only if it occurs nowhere in the index. Each word's letters are stored as a bit mask: words that
+differ in more bits than the allowed errors can cause are skipped, and the few others are compared.
 """
 
 from __future__ import annotations
@@ -18,27 +18,26 @@ from numpy.typing import NDArray
 from memd.system.cancellation import check_cancelled
 from memd.text.tokens import CJK_CLASS
 
-ONE_ERROR_FROM, TWO_ERRORS_FROM = 4, 8
-"""Letters from which a word may hold one error, or two. In shorter ones an error makes another word."""
+MIN_LETTERS_FOR_ONE_ERROR, MIN_LETTERS_FOR_TWO_ERRORS = 4, 8
+"""Shortest words that may contain one and two errors: in shorter ones an error gives another word."""
 
-NAMES_FROM = 6
-"""Letters a word with digits needs: `v12` and `v13` are two things."""
+MIN_LETTERS_WITH_DIGITS = 6
+"""Letters a word with digits needs to be corrected: `v12` and `v13` are different things."""
 
-LONGEST = 40
-"""Letters of the longest word that is compared."""
+MAX_WORD_LETTERS = 40
+"""Longest word that is compared."""
 
-_WORD = re.compile(rf"[^\W_{CJK_CLASS}]{{{ONE_ERROR_FROM},{LONGEST}}}")
+_WORD = re.compile(rf"[^\W_{CJK_CLASS}]{{{MIN_LETTERS_FOR_ONE_ERROR},{MAX_WORD_LETTERS}}}")
 _HEX = re.compile(r"(?=.*\d)[0-9a-f]+")
 
 
 class Vocabulary:
-    """The words of an index and in how many texts each is, ready for `similar_words`.
+    """The words of an index with the number of texts each is in, for `similar_words`.
 
-    The words stay one string: a list of them would take five times the memory and most of the time to make.
+    The words stay one string: a list would take five times the RAM.
     """
 
     def __init__(self, words: str, counts: Sequence[int] | NDArray[np.int32]) -> None:
-        """Keep words."""
         self._text = f"\n{words}\n" if words else "\n"
         letters = np.frombuffer(self._text.encode("utf-32-le"), np.uint32)
         ends = np.flatnonzero(letters == ord("\n"))
@@ -58,10 +57,10 @@ class Vocabulary:
         return f"\n{word}\n" in self._text
 
     def candidates(self, word: str, errors: int) -> list[tuple[str, int]]:
-        """Return the words that may lie within some errors of one: all that do, and a few that don't."""
+        """Return the words that may be within some errors of a word: all that are, and a few that are not."""
         asked = _bits_of(word)
         near = np.abs(self._lengths - len(word)) <= errors
-        # One error replaces a letter by another: it takes one bit away at most, and adds one.
+        # One error replaces one letter by another: it removes at most one bit and adds at most one.
         near &= np.bitwise_count(asked & ~self._bits) <= errors
         near &= np.bitwise_count(self._bits & ~asked) <= errors
         return [
@@ -76,16 +75,19 @@ class Vocabulary:
 
 
 def errors_allowed(word: str) -> int:
-    """Return how many typing errors a word may hold and still be recognised."""
+    """Return how many typing errors a word may contain and still be corrected."""
     if _WORD.fullmatch(word) is None or word.isdigit() or _HEX.fullmatch(word) is not None:
         return 0
-    if any(letter.isdigit() for letter in word) and sum(letter.isalpha() for letter in word) < NAMES_FROM:
+    if (
+        any(letter.isdigit() for letter in word)
+        and sum(letter.isalpha() for letter in word) < MIN_LETTERS_WITH_DIGITS
+    ):
         return 0
-    return 1 if len(word) < TWO_ERRORS_FROM else 2
+    return 1 if len(word) < MIN_LETTERS_FOR_TWO_ERRORS else 2
 
 
 def similar_words(word: str, vocabulary: Vocabulary, limit: int, errors: int | None = None) -> list[str]:
-    """Return the words that one may have been meant as, likeliest first."""
+    """Return corrections of a word, most likely first."""
     allowed = errors_allowed(word) if errors is None else errors
     if allowed == 0 or limit <= 0:
         return []
@@ -106,12 +108,12 @@ def _bits_of(word: str) -> np.uint64:
 
 
 def _digits(word: str) -> str:
-    """Return the digits of a word: an error in them makes another thing."""
+    """Return the digits of a word: an error in them gives another word."""
     return "" if word.isalpha() else "".join(letter for letter in word if letter.isdigit())
 
 
 def _distance(one: str, other: str, most: int) -> int:
-    """Return the Damerau-Levenshtein distance (of adjacent swaps, no letter edited twice), or more than `most`."""
+    """Return the Damerau-Levenshtein distance (restricted edit distance), or more than `most`."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
@@ -127,17 +129,17 @@ def _distance(one: str, other: str, most: int) -> int:
 
 
 MAX_COMPARED = 200
-"""Paths compared letter by letter: those that begin most like the path asked for."""
+"""Most paths compared letter by letter: those with the longest common beginning."""
 
 MAX_PATH_CHARS = 500
-"""Of a longer path the beginning is compared."""
+"""Characters of a path that are compared."""
 
 MIN_LIKENESS = 0.7
-"""Share of two paths' letters that has to be equal, in order."""
+"""Minimum share of equal letters, in order, of similar paths."""
 
 
-def find_near_paths(path: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """Return known paths that are near to one, the nearest first."""
+def find_similar_paths(path: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Return known paths similar to a path, most similar first."""
     wanted = _plain(path[:MAX_PATH_CHARS])
     if not wanted:
         return []
@@ -153,7 +155,7 @@ def find_near_paths(path: str, known: Iterable[str], limit: int = 3) -> list[str
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
-    """Return the folders on the way to files, each with a `/` at its end."""
+    """Return the parent folders of files, each with a final `/`."""
     folders: set[str] = set()
     for path in paths:
         at = path.rfind("/")
@@ -170,5 +172,5 @@ def _shared_start(one: str, other: str) -> int:
 
 
 def _plain(path: str) -> str:
-    """Return a path in lower case without `.` and empty parts, or a `/` at an end."""
+    """Return a normalized path in lower case, without `/` at its ends."""
     return posixpath.normpath(path.strip().casefold()).strip("/.") if path.strip() else ""

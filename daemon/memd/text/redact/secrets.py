@@ -1,9 +1,9 @@
-"""Cut keys, tokens and passwords out of a text before it is indexed.
+"""Redaction of keys, tokens and passwords in a text before it is indexed.
 
-`secrets.txt` has the kinds of secrets with a documented shape; each is tried only at its anchors. Other secrets are
-recognized by the name before them (`api_key=...`, `password: ...`). A try ends within a bounded number of characters
-or takes all it has seen, so the work is linear in the text. What merely looks random (hashes, UUIDs, base64) stays,
-unless a name before it says that it is a secret.
+`secrets.txt` lists kinds of secrets with a documented format; each is matched only at its anchors. Other secrets are
+recognized by the name before them (`api_key=...`, `password: ...`). A match is bounded in length or consumes all it
+reads, so the work is linear in the text. Values that only look random (hashes, UUIDs, base64) stay, unless a name
+before them marks a secret.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pathlib import Path
 
 from memd.text.data_files import read_sections
 
-MARK = "[redacted:"
-"""How what stands in a secret's place begins; its kind and a bracket follow."""
+REDACTION_MARK = "[redacted:"
+"""Start of a redaction mark; the kind of the secret and a bracket follow."""
 
 _NAMES = (
     *("key", "token", "secret", "credential", "authorization"),
     *("password", "passwd", "passphrase", "passcode", "pwd", "密码", "口令", "パスワード", "비밀번호"),
 )
-"""Names in lower case. A bare `key` is none: see `_KEY_OF`."""
+"""Names of secrets in lower case. `key` counts only after a word of `_KEY_OF`."""
 
 _KEY_OF = re.compile(
     r"(?:api|app|secret|access|private|account|auth|encryption|signing|master|license|service)[ _-]?$"
 )
-"""What a key must be of to be a secret; primary, session and cache keys aren't."""
+"""Words that make a following `key` a secret; primary, session and cache keys are not secrets."""
 
 _NAME = re.compile("|".join(_NAMES))
 
 _TOKENS = ("key", "token", "secret", "credential", "authorization")
-"""Names of what machines made: it looks random. All others are passwords, which people make."""
+"""Names of generated secrets, which look random. All others name passwords, chosen by people."""
 
 _VALUE = re.compile(
     r"""(?:s|[ _-]?(?:id|value))?(?:\\?["'`*]){0,3}
@@ -43,12 +43,12 @@ _VALUE = re.compile(
         (?P<secret>[^\s"'`<>\\]{6,256})""",
     re.IGNORECASE | re.VERBOSE,
 )
-_MOST = 256
-"""Characters of a value that are looked at."""
+_MAX_VALUE_CHARACTERS = 256
+"""Most characters of a value that are read."""
 
 _REST = re.compile(r"""[^\s"'`<>\\]*""")
 _FLAG = re.compile(r"(?:^|\s)--[a-z-]{0,24}$")
-"""Only a command's option may be parted from its value by nothing but a space."""
+"""A command-line option: only its value may follow after nothing but a space."""
 
 _PLACEHOLDER = re.compile(
     r"\[redacted|[<*{%…]|\$\{|\$[A-Za-z_]+$|x{4,}|\.{3}|your[-_]|(?:process\.)?env\b", re.IGNORECASE
@@ -67,9 +67,9 @@ _CLOSING = ".,:;!?)]}|，。；）"
 
 
 def redact_named(text: str) -> tuple[str, int]:
-    """Return a text without what a name calls a secret, if it may be one."""
+    """Return a text with the values of secret names redacted, and their number."""
     lowered = text.lower()
-    if len(lowered) != len(text):  # one Turkish letter becomes two
+    if len(lowered) != len(text):  # the Turkish dotted I becomes two letters in lower case
         lowered = text.replace("\u0130", "i").lower()
     if not any(name in lowered for name in _NAMES):
         return text, 0
@@ -91,21 +91,21 @@ def redact_named(text: str) -> tuple[str, int]:
             value = value.rstrip(_CLOSING)
         kind = "secret" if name[0] in _TOKENS else "password"
         if may_be_token(value) if kind == "secret" else may_be_password(value):
-            kept.append(f"{text[done:start]}{MARK}{kind}]")
+            kept.append(f"{text[done:start]}{REDACTION_MARK}{kind}]")
             count += 1
             done = start + len(value)
-            if end - start == _MOST:
+            if end - start == _MAX_VALUE_CHARACTERS:
                 done = _end_of_run(text, end)
     return ("".join(kept) + text[done:] if count else text), count
 
 
 def is_mixed(secret: str) -> bool:
-    """Return whether letters and digits both occur."""
+    """Return whether a value contains letters and digits."""
     return _DIGIT.search(secret) is not None and _LETTER.search(secret) is not None
 
 
-def is_written_out(secret: str) -> bool:
-    """Return whether something stands there that is no placeholder, variable, call, address or path."""
+def is_literal(secret: str) -> bool:
+    """Return whether a value is not a placeholder, variable, call, address or path."""
     return not (
         _PLACEHOLDER.match(secret)
         or _CALL.match(secret)
@@ -115,8 +115,8 @@ def is_written_out(secret: str) -> bool:
 
 
 def may_be_password(value: str) -> bool:
-    """Return whether a value may be a password: not a word, not a placeholder, not code."""
-    if len(value) < 6 or not is_written_out(value) or value.lower() in _NO_PASSWORDS:
+    """Return whether a value may be a password, rather than a word, placeholder or code."""
+    if len(value) < 6 or not is_literal(value) or value.lower() in _NO_PASSWORDS:
         return False
     if value.isdigit():
         return True
@@ -124,8 +124,8 @@ def may_be_password(value: str) -> bool:
 
 
 def may_be_token(value: str) -> bool:
-    """Return whether a value may be a key or token: long, of letters and digits, and not made of words."""
-    if len(value) < 8 or not is_mixed(value) or not is_written_out(value) or _DATE.match(value):
+    """Return whether a value may be a key or token: long, letters and digits, not made of words."""
+    if len(value) < 8 or not is_mixed(value) or not is_literal(value) or _DATE.match(value):
         return False
     if all(_PART.fullmatch(part) for part in _BETWEEN_PARTS.split(value)):
         return False
@@ -135,32 +135,32 @@ def may_be_token(value: str) -> bool:
 
 
 def _end_of_run(text: str, start: int) -> int:
-    """Return where a value ends that is longer than what was looked at."""
+    """Return the end of a value longer than `_MAX_VALUE_CHARACTERS`."""
     rest = _REST.match(text, start)
     return rest.end() if rest is not None else start
 
 
 def _entropy(value: str) -> float:
-    """Return how many bits a character of a value carries by itself."""
+    """Return the entropy of a value in bits per character."""
     length = len(value)
     return -sum(n / length * math.log2(n / length) for n in Counter(value).values())
 
 
-_SHORTEST = 10
-"""No text shorter than this, with what names it, holds a secret."""
+_MIN_TEXT_CHARACTERS = 10
+"""Shorter texts contain no secret with its name."""
 
-_MOST_PASSES = 8
-"""Where one secret was cut out, another one may stand free: the rules are tried again until nothing is found."""
+_MAX_PASSES = 8
+"""Most passes of all rules: redacting one secret can expose another."""
 
-_SHORTEST_RUN = 15
-"""Most secrets are a run of at least so many characters without a space, and most lines of talk have none."""
+_MIN_RUN_CHARACTERS = 15
+"""Most kinds of secrets need a run of this length without a space; most transcript lines have none."""
 
-_LOOK_BACK = 32
+_MAX_PREFIX_CHARACTERS = 32
 """Characters before an anchor that may belong to the secret."""
 
 
 def _is_dense(secret: str) -> bool:
-    """Return whether a part of a hyphenated word is too long for a word: keys are, names of packages aren't."""
+    """Return whether a hyphenated value has a part too long for a word: keys do, package names do not."""
     return any(len(part) >= 16 for part in re.split("[-_]", secret))
 
 
@@ -192,7 +192,7 @@ def _read_row(row: str) -> _Secret:
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "dense": _is_dense,
     "mixed": is_mixed,
-    "written-out": is_written_out,
+    "written-out": is_literal,
 }
 _TABLE = read_sections(Path(__file__).with_suffix(".txt"))
 _APART = tuple(map(_read_row, _TABLE["apart"]))
@@ -209,14 +209,14 @@ _KEY_BODY = re.compile(
 )
 _KEY_TAIL = re.compile(r"(?:\s|\\[nr])*+(?=[A-Za-z+/]{0,80}[0-9=])[A-Za-z0-9+/=]{1,80}+")
 
-_LONGEST_KEY = 32_768
-"""Characters between the first and the last line of a private key that are believed to be one."""
+_MAX_KEY_CHARACTERS = 32_768
+"""Longest private key between its first and last line."""
 
 
 def redact(text: str) -> tuple[str, int]:
-    """Return a text without the secrets in it."""
+    """Return a text with its secrets redacted, and their number."""
     count = 0
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         text, found = _redact_once(text)
         count += found
         if not found:
@@ -225,14 +225,14 @@ def redact(text: str) -> tuple[str, int]:
 
 
 def _redact_once(text: str) -> tuple[str, int]:
-    """Return a text after every rule was tried once, and how many secrets were found."""
-    if len(text) < _SHORTEST:
+    """Return a text after one pass of all rules, and the number of redactions."""
+    if len(text) < _MIN_TEXT_CHARACTERS:
         return text, 0
     count = 0
     if "PRIVATE KEY" in text or "Private-Lines" in text:
         text, count = _redact_private_keys(text)
     longest = max(map(len, text.split()), default=0)
-    for anchor, row in _ANCHORED if longest >= _SHORTEST_RUN else _ANCHORED_APART:
+    for anchor, row in _ANCHORED if longest >= _MIN_RUN_CHARACTERS else _ANCHORED_APART:
         if anchor in text:
             text, found = _redact_anchored(text, anchor, row)
             count += found
@@ -241,20 +241,24 @@ def _redact_once(text: str) -> tuple[str, int]:
 
 
 def _redact_anchored(text: str, anchor: str, row: _Secret) -> tuple[str, int]:
-    """Return a text without the secrets of one row at one of its anchors, and how many there were."""
+    """Return a text with the secrets of one kind redacted at one of its anchors, and their number."""
     group = "secret" if "secret" in row.shape.groupindex else 0
     kept: list[str] = []
     done = count = 0
     at = text.find(anchor)
     while at >= 0:
-        before = row.before.search(text[max(done, at - _LOOK_BACK) : at]) if row.before is not None else None
+        before = (
+            row.before.search(text[max(done, at - _MAX_PREFIX_CHARACTERS) : at])
+            if row.before is not None
+            else None
+        )
         match = row.shape.match(text, at) if row.before is None or before is not None else None
         if match is None:
             at = text.find(anchor, at + 1)
             continue
         start = match.start(group) - (len(before[0]) if before is not None else 0)
         if row.is_plausible is None or row.is_plausible(text[start : match.end(group)]):
-            kept.append(f"{text[done:start]}{MARK}{row.name}]")
+            kept.append(f"{text[done:start]}{REDACTION_MARK}{row.name}]")
             done = match.end(group)
             count += 1
         at = text.find(anchor, match.end())
@@ -262,7 +266,7 @@ def _redact_anchored(text: str, anchor: str, row: _Secret) -> tuple[str, int]:
 
 
 def _redact_private_keys(text: str) -> tuple[str, int]:
-    """Return a text without private keys, whole ones, flattened ones and ones cut off, and how many there were."""
+    """Return a text with private keys redacted, also single-line and incomplete ones, and their number."""
     kept: list[str] = []
     done = count = 0
     end = _KEY_END.search(text)
@@ -271,19 +275,19 @@ def _redact_private_keys(text: str) -> tuple[str, int]:
             continue
         while end is not None and end.start() < begin.end():
             end = _KEY_END.search(text, end.end())
-        if end is not None and 16 <= end.start() - begin.end() <= _LONGEST_KEY:
+        if end is not None and 16 <= end.start() - begin.end() <= _MAX_KEY_CHARACTERS:
             stop = end.end()
         else:
             stop = _end_of_cut_key(text, begin.end())
         if stop > begin.end():
-            kept.append(f"{text[done : begin.start()]}{MARK}private-key]")
+            kept.append(f"{text[done : begin.start()]}{REDACTION_MARK}private-key]")
             done = stop
             count += 1
     return "".join(kept) + text[done:], count
 
 
 def _end_of_cut_key(text: str, start: int) -> int:
-    """Return where the lines of a private key end that has no last line; `start` if there are none."""
+    """Return the end of an incomplete private key; `start` if it has no lines."""
     body = _KEY_BODY.match(text, start)
     if body is None or body.end() == start:
         return start

@@ -1,4 +1,4 @@
-"""A transcript's lines to who said what: user and assistant text only, one line a message."""
+"""Messages of a transcript: text of user and assistant, one line per message."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _decode = json.JSONDecoder(parse_constant=_refuse).decode
 
 
 class TranscriptRecord(NamedTuple):
-    """One record of a transcript: its message as one line with the speaker, None if it has no text, and its id.
+    """One record of a transcript: its id, and its message with the speaker as one line, None without text.
 
-    At a reset a conversation ends and another begins in the same transcript; `first_kept` is the id of the first
+    At a reset one conversation ends and another begins in the same transcript; `first_kept` is the id of the first
     earlier record that the new one continues with.
     """
 
@@ -48,7 +48,7 @@ class TranscriptRecord(NamedTuple):
 
 
 def read_record(record: str) -> TranscriptRecord:
-    """Return what one record of a transcript says."""
+    """Return the id and message of one record."""
     value = _parse(record)
     if not isinstance(value, dict):
         return TranscriptRecord(None)
@@ -58,7 +58,7 @@ def read_record(record: str) -> TranscriptRecord:
 
 
 def kind_of_key(session_key: str) -> str | None:
-    """Return what kind of session a key names that is no memory, or None for a conversation."""
+    """Return the kind of session that a key names if it is not indexed, or None for a conversation."""
     parts = session_key.strip().lower().split(":")
     if parts[0] == "agent":
         parts = parts[2:]
@@ -70,16 +70,16 @@ def kind_of_key(session_key: str) -> str | None:
         return "heartbeat"
     if "subagent" in parts[:-1]:
         return "subagent"
-    if "active-memory" in parts[:-1]:  # OpenClaw's look into memory before a reply
+    if "active-memory" in parts[:-1]:  # OpenClaw's memory search before a reply
         return "internal"
     return _KEY_KINDS.get(parts[0])
 
 
 def kind_of_opening(records: Iterable[str]) -> tuple[str | None, bool]:
-    """Return what kind of session begins with some records, as far as they tell.
+    """Return the kind of session that begins with some records, and whether they are sufficient to tell.
 
-    A heartbeat that opens a session says little: heartbeats also run in the middle of conversations. Only a session
-    that holds no other message of the user's is one.
+    A heartbeat at the start is not sufficient: heartbeats also occur within conversations. The session is a heartbeat
+    only if it contains no other message of the user.
     """
     kind = None
     for line in records:
@@ -110,7 +110,7 @@ def _parse(record: str) -> Any:
 
 
 def _line_of(value: Any) -> str | None:
-    """Return what a record's value says as one line, or None."""
+    """Return the message of a record's value as one line, or None."""
     message = _message_of(value)
     if message is None:
         return None
@@ -120,12 +120,12 @@ def _line_of(value: Any) -> str | None:
 
 
 def _text(value: object) -> str:
-    """Return a text unchanged, and "" for anything else."""
+    """Return a string unchanged, "" for anything else."""
     return value if isinstance(value, str) else ""
 
 
 def _message_of(record: Any) -> dict[str, Any] | None:
-    """Return the message of a record where the user or the assistant said it, or None."""
+    """Return the message of a record from the user or the assistant, or None."""
     if not isinstance(record, dict) or record.get("type") != "message":
         return None
     message = record.get("message")
@@ -141,7 +141,7 @@ def _message_of(record: Any) -> dict[str, Any] | None:
 
 
 def _kind_named_by(record: Any) -> str | None:
-    """Return `cron` or `dreaming` where a record names such a run as the one it belongs to, else None."""
+    """Return `cron` or `dreaming` if a record belongs to such a run, else None."""
     if not isinstance(record, dict):
         return None
     for holder in (record, record.get("data")):
@@ -155,7 +155,7 @@ def _kind_named_by(record: Any) -> str | None:
 
 
 def _text_of(content: object, role: str) -> str:
-    """Return the text of a message: a string, or a list of which only the text blocks count."""
+    """Return the text of a message: a string, or the text blocks of a list."""
     return " ".join(text for raw in _texts(content) if (text := _squeeze(without_scaffolding(raw, role))))
 
 
@@ -172,13 +172,13 @@ def _texts(content: object) -> list[str]:
 
 
 def _first_text(content: object) -> str:
-    """Return the first text of a message without headers and events before it."""
+    """Return the first text of a message without leading headers and events."""
     return next((text for raw in _texts(content) if (text := without_headers(raw))), "")
 
 
 def _squeeze(text: str) -> str:
-    """Return a text as one line: every run of whitespace one space, none at the ends.
+    """Return a text as one line: each run of whitespace becomes one space, none at the ends.
 
-    A lone surrogate, which JSON can spell, becomes U+FFFD: it could neither be stored nor sent.
+    A lone surrogate, which JSON allows, becomes U+FFFD, since it can't be stored or sent.
     """
     return _LONE_SURROGATE.sub("\ufffd", _RUN.sub(" ", text).strip(" "))

@@ -1,8 +1,7 @@
-"""What OpenClaw itself writes in the name of user and assistant, which is no conversation.
+"""Removal of text that OpenClaw writes as user or assistant.
 
-Prompts of heartbeats, of scheduled jobs and of the flush before compaction, event lines, injected memories,
-silent answers; and the header a channel puts before a message, of which the message stays. Every step is linear
-in the text: what is read here was written by others.
+That is: prompts of heartbeats, scheduled jobs and pre-compaction flushes, event lines, injected memories, silent
+answers, and channel headers before a message. Each step is linear in the text, which is untrusted.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ _INJECTED = (
     ("<system-reminder>", "</system-reminder>"),
     ("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"),
 )
-"""Blocks that memory plugins and the runtime put into messages: indexing them would index memory once more."""
+"""Blocks injected by memory plugins and the runtime: indexing them would index memory twice."""
 
 _THOUGHTS = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
-"""Thinking that some models write into their text."""
+"""Thinking that some models include in their text."""
 
 _METADATA = re.compile(r"[ \t]*[A-Z][^\n:(]{0,80}\(untrusted[^\n)]{0,60}\):[ \t]*")
 _FENCE, _FENCE_END = "```json", "```"
-"""Facts about a message that a channel sends along: a heading, and JSON between fences."""
+"""Message metadata from a channel: a heading, and fenced JSON."""
 
 _CONTEXT_TAIL = re.compile(
     r"^Untrusted context \(metadata, do not treat as instructions or commands\):.*", re.M | re.S
@@ -36,16 +35,16 @@ _CONTEXT_TAIL = re.compile(
 _MESSAGE_ID = re.compile(r"\[(?:\w{1,20} )?message[_ ]id:[^\]\n]{0,200}\]")
 
 _ENVELOPE = re.compile(r"\s*\[(?=[^\[\]\n]{0,200}\d{4}-\d\d-\d\d[T ]\d\d:\d\d)[^\[\]\n]{1,240}\][ \t]*")
-"""A header with the moment of the message: `[Telegram Ann id:7 2026-01-05 10:00 UTC] text`."""
+"""A header with the time of the message: `[Telegram Ann id:7 2026-01-05 10:00 UTC] text`."""
 
 _CHANNEL = re.compile(
     r"\s*\[(?:WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|BlueBubbles|Microsoft Teams"
     r"|MSTeams|Teams|Matrix|Mattermost|LINE|IRC|Nostr|Feishu|Zalo|WeChat) [^\[\]\n]{1,200}\][ \t]*"
 )
-"""The same where the settings leave the moment out."""
+"""The same header without a time."""
 
-_MOST_HEADERS = 4
-"""Headers before one message that are looked for: a moment, a channel, an event, and one to spare."""
+_MAX_HEADERS = 4
+"""Most headers before one message: a time, a channel, an event, and one more."""
 
 _EVENT = re.compile(r"System(?: \(untrusted\))?: \[")
 _EVENT_GOES_ON = ("System: ", "System (untrusted): ")
@@ -63,14 +62,14 @@ _PROMPTS = (
     "A new session was started via /new or /reset",
     "An async command you ran earlier has completed",
 )
-"""How messages begin that OpenClaw sends in the user's name."""
+"""Beginnings of messages that OpenClaw sends as the user."""
 
 _SILENT = ("HEARTBEAT_OK", "NO_REPLY", "[silent]")
 _AROUND_SILENT = SPACES + "*_`.!\"'"
 
 
 def without_scaffolding(text: str, role: str) -> str:
-    """Return what the user or the assistant said themselves in a text; empty if that is nothing."""
+    """Return the user's or assistant's own words in a text; "" if there are none."""
     if role == "assistant":
         return _without_silence(_without_blocks(text, _INJECTED + _THOUGHTS))
     text = without_headers(text)
@@ -78,7 +77,7 @@ def without_scaffolding(text: str, role: str) -> str:
 
 
 def without_headers(text: str) -> str:
-    """Return a message of the user without what channels and the runtime put before and around it."""
+    """Return a user message without headers and blocks of channels and the runtime."""
     text = _without_blocks(text, _INJECTED)
     if "(untrusted" in text:
         text = _without_metadata(text)
@@ -86,7 +85,7 @@ def without_headers(text: str) -> str:
         text = _CONTEXT_TAIL.sub("", text)
     if "message_id:" in text or "message id:" in text:
         text = _MESSAGE_ID.sub("", text)
-    for _ in range(_MOST_HEADERS):
+    for _ in range(_MAX_HEADERS):
         before = text
         for header in (_ENVELOPE, _CHANNEL):
             match = header.match(text)
@@ -100,7 +99,7 @@ def without_headers(text: str) -> str:
 
 
 def _without_blocks(text: str, blocks: tuple[tuple[str, str], ...]) -> str:
-    """Return a text without blocks; one that is never closed is no block."""
+    """Return a text without blocks; unclosed blocks stay."""
     if "<" not in text:
         return text
     for opening, closing in blocks:
@@ -115,7 +114,7 @@ def _without_blocks(text: str, blocks: tuple[tuple[str, str], ...]) -> str:
 
 
 def _without_metadata(text: str) -> str:
-    """Return a text without the facts a channel sent along."""
+    """Return a text without message metadata from channels."""
     lines = text.split("\n")
     kept: list[str] = []
     at = 0
@@ -132,7 +131,7 @@ def _without_metadata(text: str) -> str:
 
 
 def _without_events(text: str) -> str:
-    """Return a text without the lines of system events; what a finished command printed goes with its event."""
+    """Return a text without system event lines, including the output of finished commands."""
     kept: list[str] = []
     inside = ""
     for line in text.split("\n"):
@@ -145,7 +144,7 @@ def _without_events(text: str) -> str:
 
 
 def _without_silence(text: str) -> str:
-    """Return an answer without the words that mean no answer."""
+    """Return an answer without the tokens that mean no answer."""
     if not any(word in text for word in _SILENT):
         return text
     lines = text.split("\n")
@@ -154,7 +153,7 @@ def _without_silence(text: str) -> str:
 
 
 def is_heartbeat(text: str) -> bool:
-    """Return whether a message of the user is a heartbeat's prompt."""
+    """Return whether a user message is a heartbeat prompt."""
     if text.startswith("[OpenClaw heartbeat"):
         return True
     if "HEARTBEAT_OK" not in text:
@@ -163,5 +162,5 @@ def is_heartbeat(text: str) -> bool:
 
 
 def _is_flush(text: str) -> bool:
-    """Return whether a message of the user is the old prompt of the flush before compaction."""
+    """Return whether a user message is the former prompt of the pre-compaction flush."""
     return text.startswith("Write any lasting notes to memory/") and "NO_REPLY" in text

@@ -20,14 +20,14 @@ from memd_client.errors import (
     ProviderUnavailableError,
 )
 from tests.support import fake_model_child as fake
-from tests.support.choosing import Asker
+from tests.support.chooser_fixture import ChooserFixture
 
 DOWNLOADABLE = "hf:owner/repo/m.gguf"
 
 
-def choose(cache: Path, *, asker: Asker | None = None, **settings: Any) -> Selection:
+def choose(cache: Path, *, asker: ChooserFixture | None = None, **settings: Any) -> Selection:
     """Return what is chosen with these settings."""
-    return (asker or Asker(cache)).choose(**settings)
+    return (asker or ChooserFixture(cache)).choose(**settings)
 
 
 def pulled(cache: Path, reference: str) -> Path:
@@ -40,7 +40,7 @@ def pulled(cache: Path, reference: str) -> Path:
 
 def test_auto_takes_a_pulled_model(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
-    selection = choose(tmp_path, asker=Asker(tmp_path, environ={"OPENAI_API_KEY": "k"}))
+    selection = choose(tmp_path, asker=ChooserFixture(tmp_path, environ={"OPENAI_API_KEY": "k"}))
     assert selection.provider is not None
     assert selection.provider.model == "minilm"
     assert selection.provider.space == local_space("minilm", None)
@@ -58,7 +58,7 @@ def test_auto_takes_the_configured_model_before_a_pulled_one(tmp_path: Path) -> 
 @pytest.mark.parametrize("position", range(len(AUTO_ORDER)))
 def test_auto_takes_the_first_provider_that_has_a_key(tmp_path: Path, position: int) -> None:
     environ = {f"{name.upper()}_API_KEY": "k" for name in AUTO_ORDER[position:]}
-    provider = choose(tmp_path, asker=Asker(tmp_path, environ=environ)).provider
+    provider = choose(tmp_path, asker=ChooserFixture(tmp_path, environ=environ)).provider
     assert provider is not None
     assert provider.id == AUTO_ORDER[position]
 
@@ -68,7 +68,7 @@ def test_auto_passes_over_what_can_not_be_used_and_says_so_in_the_log(tmp_path: 
     with structlog.testing.capture_logs() as logs:
         selection = choose(
             tmp_path,
-            asker=Asker(tmp_path, extra=False, environ={"VOYAGE_API_KEY": "k"}),
+            asker=ChooserFixture(tmp_path, extra=False, environ={"VOYAGE_API_KEY": "k"}),
             remote=Remote(api_key="${NOT_SET}"),
         )
     assert selection.provider is not None
@@ -115,7 +115,7 @@ async def test_local_model_that_is_not_there_is_named_with_the_command(
     settings = MemorySearch(provider="auto", fallback="none", local=Local(model_path=reference))
 
     with pytest.raises(ModelMissingError) as caught:
-        await Asker(tmp_path).providers.make("local", settings, "main")
+        await ChooserFixture(tmp_path).providers.make("local", settings, "main")
     assert hint in caught.value.hint
 
 
@@ -134,7 +134,7 @@ async def test_local_model_that_is_not_there_is_named_with_the_command(
 def test_a_model_asked_for_by_name_is_downloaded(
     tmp_path: Path, settings: dict[str, Any], begun: str | None
 ) -> None:
-    asker = Asker(tmp_path)
+    asker = ChooserFixture(tmp_path)
     selection = choose(tmp_path, asker=asker, **settings)
     assert selection.provider is None
     assert [(reference.text, folder) for reference, folder in asker.downloads] == (
@@ -145,7 +145,7 @@ def test_a_model_asked_for_by_name_is_downloaded(
 
 
 def test_a_model_that_does_not_come_is_not_said_to(tmp_path: Path) -> None:
-    problem = choose(tmp_path, asker=Asker(tmp_path, online=False), provider="local").problem
+    problem = choose(tmp_path, asker=ChooserFixture(tmp_path, online=False), provider="local").problem
     assert problem is not None
     assert "memctl model pull" in problem.hint
 
@@ -172,11 +172,13 @@ def test_moving_a_model_file_keeps_its_space(tmp_path: Path) -> None:
 
 def test_missing_extra_is_named(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
-    assert isinstance(choose(tmp_path, asker=Asker(tmp_path, extra=False)).problem, LocalExtraMissingError)
+    assert isinstance(
+        choose(tmp_path, asker=ChooserFixture(tmp_path, extra=False)).problem, LocalExtraMissingError
+    )
 
 
 def test_missing_extra_is_named_before_a_missing_model(tmp_path: Path) -> None:
-    asker = Asker(tmp_path, extra=False)
+    asker = ChooserFixture(tmp_path, extra=False)
     selection = choose(tmp_path, asker=asker, provider="local", local=Local(model_path="minilm"))
     assert isinstance(selection.problem, LocalExtraMissingError), "a pull would fail without it"
 
@@ -227,7 +229,7 @@ def test_fallback_that_fails_too_leaves_the_first_reason(tmp_path: Path) -> None
 def test_a_fallback_is_known_before_it_is_needed(
     tmp_path: Path, provider: str, fallback: str, told: str
 ) -> None:
-    asker = Asker(tmp_path, environ={"OPENAI_API_KEY": "k"})
+    asker = ChooserFixture(tmp_path, environ={"OPENAI_API_KEY": "k"})
     selection = choose(tmp_path, asker=asker, provider=provider, fallback=fallback)
     assert selection.provider is not None
     assert selection.fallback == told

@@ -29,8 +29,8 @@ from memd_client.errors import (
     ShuttingDownError,
 )
 from tests.support import fake_model_child as fake
-from tests.support.choosing import KEYS, Asker, key_in, remote_choice
-from tests.support.provider_server import KEY, serving
+from tests.support.chooser_fixture import KEYS, ChooserFixture, key_in, remote_choice
+from tests.support.provider_server import KEY, serve_provider
 
 
 def pulled(cache: Path, reference: str) -> Path:
@@ -41,9 +41,9 @@ def pulled(cache: Path, reference: str) -> Path:
 
 
 async def test_a_remote_provider_asks_its_server_with_the_key(tmp_path: Path) -> None:
-    with serving("voyage") as server:
+    with serve_provider("voyage") as server:
         server.key = KEY
-        asker = Asker(tmp_path, environ={"MY_KEY": KEY, "HOST_OF_IT": server.url})
+        asker = ChooserFixture(tmp_path, environ={"MY_KEY": KEY, "HOST_OF_IT": server.url})
         remote = Remote(base_url="${HOST_OF_IT}", api_key="${MY_KEY}\n")
         settings = MemorySearch(provider="voyage", remote=remote)
 
@@ -68,14 +68,16 @@ async def test_a_remote_provider_asks_its_server_with_the_key(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["openai", "gemini", "voyage"])
 def test_a_provider_with_a_batch_api_brings_it(tmp_path: Path, name: str) -> None:
-    provider = Asker(tmp_path, environ={f"{name.upper()}_API_KEY": "k"}).choose(provider=name).provider
+    provider = (
+        ChooserFixture(tmp_path, environ={f"{name.upper()}_API_KEY": "k"}).choose(provider=name).provider
+    )
     assert isinstance(provider, RemoteProvider)
     assert provider.bulk is not None
 
 
 def test_a_local_model_is_made_again_from_its_recipe(tmp_path: Path) -> None:
     pulled(tmp_path, DEFAULT_LOCAL_MODEL)
-    asker = Asker(tmp_path, environ={"OPENAI_API_KEY": "k"})
+    asker = ChooserFixture(tmp_path, environ={"OPENAI_API_KEY": "k"})
     made = asker.choose(provider="local").provider
     assert made is not None
     assert made.space.query_prefix
@@ -103,13 +105,13 @@ def test_a_local_model_is_made_again_from_its_recipe(tmp_path: Path) -> None:
     ],
 )
 def test_an_earlier_provider_that_can_not_be_had_is_none(tmp_path: Path, recipe: dict[str, str]) -> None:
-    asker = Asker(tmp_path, environ={"OPENAI_API_KEY": "k"})
+    asker = ChooserFixture(tmp_path, environ={"OPENAI_API_KEY": "k"})
     assert asker.rebuild(recipe, provider="voyage") is None
 
 
 def test_no_client_is_made_and_no_http_loaded_where_nothing_is_remote(tmp_path: Path) -> None:
     pulled(tmp_path, "minilm")
-    asker = Asker(tmp_path)
+    asker = ChooserFixture(tmp_path)
     asker.choose()
     assert asker.clients == []
     program = (
@@ -126,8 +128,8 @@ def test_no_client_is_made_and_no_http_loaded_where_nothing_is_remote(tmp_path: 
 async def test_ollama_keeps_its_model_as_long_as_the_daemon_would(
     tmp_path: Path, minutes: float, seconds: int
 ) -> None:
-    with serving("ollama") as server:
-        asker = Asker(tmp_path, daemon=DaemonSettings(model_keep_alive_minutes=minutes))
+    with serve_provider("ollama") as server:
+        asker = ChooserFixture(tmp_path, daemon=DaemonSettings(model_keep_alive_minutes=minutes))
         settings = MemorySearch(provider="ollama", remote=Remote(base_url=server.url))
         provider = await asker.providers.make("ollama", settings, "main")
         await provider.embed_query("text")
@@ -172,7 +174,7 @@ def test_no_key_is_in_any_repr_log_or_error(tmp_path: Path, caplog: pytest.LogCa
 
     with structlog.testing.capture_logs() as logs:
         for with_keys in (environ, {}):
-            asker = Asker(tmp_path, environ=with_keys, entries={"lab": entry})
+            asker = ChooserFixture(tmp_path, environ=with_keys, entries={"lab": entry})
             for name in ("auto", *AUTO_ORDER, "ollama", "lab", "compatible"):
                 for remote in remotes:
                     settings: dict[str, Any] = {"provider": name, "remote": remote, "fallback": "mistral"}
@@ -192,8 +194,8 @@ def test_no_key_is_in_any_repr_log_or_error(tmp_path: Path, caplog: pytest.LogCa
 
 
 async def test_a_key_the_provider_refuses_is_not_in_the_error(tmp_path: Path) -> None:
-    with serving("openai") as server:
-        asker = Asker(tmp_path)
+    with serve_provider("openai") as server:
+        asker = ChooserFixture(tmp_path)
         settings = MemorySearch(provider="openai", remote=Remote(base_url=server.url, api_key=MARKER))
         provider = await asker.providers.make("openai", settings, "main")
         with pytest.raises(ProviderAuthError) as caught:

@@ -11,7 +11,7 @@ from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, limits_of
 from memd.settings.schema import Batch, MemorySearch, ProviderEntry, Remote
 from memd.settings.search import DEFAULT_MODELS
 from memd_client.errors import ConfigInvalidError, MemdError, ProviderUnavailableError
-from tests.support.choosing import KEYS, key_in, plan, remote_choice
+from tests.support.chooser_fixture import KEYS, key_in, plan, remote_choice
 
 HERE = "http://127.0.0.1:8080/v1"
 PROXY = "https://proxy.example/v1"

@@ -19,7 +19,7 @@ from memd_client.errors import (
     ProviderReplyError,
     ProviderUnreachableError,
 )
-from tests.support.remotes import (
+from tests.support.remote_fixture import (
     ACCOUNT_LIMITS,
     DOWN,
     NO_CREDIT,

@@ -25,7 +25,7 @@ from memd_client.errors import (
     ProviderQuotaError,
     TokenBudgetError,
 )
-from tests.support.remotes import (
+from tests.support.remote_fixture import (
     ACCOUNT_KEY,
     ACCOUNT_LIMITS,
     NO_CREDIT,

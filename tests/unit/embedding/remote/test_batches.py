@@ -40,7 +40,7 @@ from memd_client.errors import (
 )
 from tests.support.fake_provider import FakeProvider
 from tests.support.provider_faults import Fault, FaultKind
-from tests.support.remotes import ONE_AT_A_TIME, connected
+from tests.support.remote_fixture import ONE_AT_A_TIME, connected
 
 limits_of_all_sizes = st.builds(
     BatchLimits,

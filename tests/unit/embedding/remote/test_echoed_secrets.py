@@ -19,14 +19,14 @@ from memd.embedding.remote.endpoint import ApiRequest
 from memd.embedding.remote.http import Http
 from memd.embedding.secret import Secret
 from memd_client.errors import DownloadFailedError, MemdError, ProviderFailedError, ProviderReplyError
-from tests.support.bulk import Bench, answering, items_of, played
-from tests.support.chat_server import chatting
-from tests.support.download_server import serving as serving_file
+from tests.support.bulk_fixture import BulkFixture, items_of, override_replies, run_bulk
+from tests.support.chat_server import serve_chat
+from tests.support.download_server import serve_download
 from tests.support.encodings import ENCODINGS, echo_of, forms_of
-from tests.support.http_peer import LONG, listening, says, sent_to
-from tests.support.provider_errors import DialectName, Reply, json_reply
-from tests.support.provider_server import KEY, ProviderServer, serving
-from tests.support.remotes import MovableClock, endpoint_of, provider_over
+from tests.support.http_peer import LONG, reply_with, run_peer, send_to
+from tests.support.provider_errors import DialectName, ProviderReply, json_reply
+from tests.support.provider_server import KEY, ProviderServer, serve_provider
+from tests.support.remote_fixture import MovableClock, endpoint_of, provider_over
 
 TENANT = "tenant-4f7a91c2-blue"
 NAMES = ("authorization", "x-goog-api-key", "x-tenant")
@@ -68,7 +68,7 @@ async def fail_once(server: ProviderServer, path: Path) -> tuple[ProviderFailedE
 def test_key_and_header_repeated_in_an_error_reach_no_message_log_status_or_file(
     dialect: DialectName, status: int, tmp_path: Path
 ) -> None:
-    with serving(dialect, key=None, dims=8) as server:
+    with serve_provider(dialect, key=None, dims=8) as server:
         for at, (name, encode) in enumerate(ENCODINGS.items()):
             server.rewrite = echo_of(encode, *NAMES, status=status)
             path = tmp_path / f"{at}.json"
@@ -86,20 +86,20 @@ def test_key_repeated_by_a_batch_api_reaches_no_record_reason_or_log(
     dialect: DialectName, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = ENCODINGS[encoding](KEY)
-    with serving(dialect, dims=8) as server:
+    with serve_provider(dialect, dims=8) as server:
 
-        def made(method: str, path: str) -> Reply | None:
+        def made(method: str, path: str) -> ProviderReply | None:
             is_job = path.endswith(("/batches", ":asyncBatchEmbedContent"))
             job = {"id": shown, "name": f"batches/{shown}", "status": "validating"}
             return json_reply(job) if method == "POST" and is_job else None
 
-        async def play(stage: Bench) -> Any:
+        async def play(stage: BulkFixture) -> Any:
             await stage.run().embed(items_of(2))
             return stage.store.text, stage.account.status(), stage.run().status()
 
-        answering(server, monkeypatch, made)
+        override_replies(server, monkeypatch, made)
         with capture_logs() as logs:
-            told = played(server, play)
+            told = run_bulk(server, play)
         assert [entry["event"] for entry in logs] == ["embedding.job_not_submitted"]
         check_hidden(repr(told), repr(logs))
 
@@ -114,28 +114,28 @@ def test_key_repeated_as_the_reason_of_a_failed_job_is_not_shown(
         "openai": {"id": "job", "status": "failed", "errors": {"data": [{"code": f"key_{code}"}]}},
         "gemini": {"name": "batches/1", "done": True, "error": {"code": 9, "status": code.upper()}},
     }.items():
-        with serving(dialect, dims=8) as server, pytest.MonkeyPatch.context() as patch:  # type: ignore[arg-type]
-            answering(server, patch, lambda method, path, job=failed: json_reply(job))  # type: ignore[misc]
-            state = played(server, lambda stage: stage.api.look("batches/1"))
+        with serve_provider(dialect, dims=8) as server, pytest.MonkeyPatch.context() as patch:  # type: ignore[arg-type]
+            override_replies(server, patch, lambda method, path, job=failed: json_reply(job))  # type: ignore[misc]
+            state = run_bulk(server, lambda stage: stage.api.look("batches/1"))
         assert state.state == "failed"
         check_hidden(state.reason, state.reason.replace("_", "-"))
 
 
 def test_id_of_a_job_is_bounded_and_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     for odd in ("", "a" * 201, "batch\n1", "batch\x1b[2J", "bätch"):
-        with serving("openai", dims=8) as server, pytest.MonkeyPatch.context() as patch:
+        with serve_provider("openai", dims=8) as server, pytest.MonkeyPatch.context() as patch:
             job = {"id": odd, "status": "validating"}
-            answering(
+            override_replies(
                 server,
                 patch,
                 lambda method, path, job=job: json_reply(job) if "batches" in path else None,  # type: ignore[misc]
             )
 
-            async def submit(stage: Bench) -> None:
+            async def submit(stage: BulkFixture) -> None:
                 with pytest.raises(ProviderReplyError):
                     await stage.api.submit(items_of(1))
 
-            played(server, submit)
+            run_bulk(server, submit)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -154,7 +154,7 @@ def test_key_repeated_as_a_chat_models_answer_becomes_no_name(encoding: str) -> 
         finally:
             await http.aclose()
 
-    with chatting(script) as server, serving("compatible", dims=8) as embeddings:
+    with serve_chat(script) as server, serve_provider("compatible", dims=8) as embeddings:
         endpoint = endpoint_of(embeddings, base_url=server.url)
         trio.run(ask)
 
@@ -163,7 +163,7 @@ def send_through_proxy(status_line: str, body: bytes, patch: pytest.MonkeyPatch,
     """Return what a request for another machine comes to behind a proxy that answers so."""
 
     async def run() -> MemdError | Any:
-        async with listening(says(status_line, body)) as (proxy, http):
+        async with run_peer(reply_with(status_line, body)) as (proxy, http):
             for name in ("HTTP_PROXY", "HTTPS_PROXY"):
                 patch.setenv(name, f"http://memd:{TENANT}@127.0.0.1:{proxy.port}")
             try:
@@ -200,7 +200,7 @@ def test_reason_of_a_proxy_is_shown_bounded_and_without_control_characters(
 @pytest.mark.parametrize("encoding", ["raw", "upper case", "url", "hex", "base64", "base64 of user and key"])
 def test_token_that_a_hub_repeats_is_in_no_message_and_no_file(encoding: str, tmp_path: Path) -> None:
     shown = ENCODINGS[encoding](KEY)
-    with serving_file(bytes(1000)) as hub:
+    with serve_download(bytes(1000)) as hub:
         hub.etag, hub.break_after = f'"{shown}"', [300, 0]
         run = partial(fetch_file, f"{hub.url}/file.gguf", tmp_path / "file.gguf", token=Secret(KEY))
         with capture_logs() as logs, pytest.raises(DownloadFailedError) as caught:
@@ -212,7 +212,7 @@ def test_token_that_a_hub_repeats_is_in_no_message_and_no_file(encoding: str, tm
 
 def test_token_in_a_broken_header_is_not_shown(tmp_path: Path) -> None:
     async def run() -> str:
-        async with listening(says("200 OK", b"", **{f"X{KEY}\x01": "y"})) as (peer, unused):
+        async with run_peer(reply_with("200 OK", b"", **{f"X{KEY}\x01": "y"})) as (peer, unused):
             await unused.aclose()
             with pytest.raises(DownloadFailedError) as caught:
                 await fetch_file(peer.url, tmp_path / "file", progress=lambda *step: None, token=Secret(KEY))
@@ -234,6 +234,6 @@ def test_settings_of_a_proxy_that_can_not_be_used_are_not_repeated_by_a_download
 
 
 def test_error_of_a_request_shows_its_own_header_to_nobody() -> None:
-    reply, _ = sent_to(says("200 OK", b"{}"), headers={"X-Bad": "line\nbreak " + TENANT})
+    reply, _ = send_to(reply_with("200 OK", b"{}"), headers={"X-Bad": "line\nbreak " + TENANT})
     assert isinstance(reply, MemdError)
     check_hidden(str(reply.to_wire()))

@@ -19,7 +19,7 @@ from memd_client.errors import (
     ProviderRateLimitedError,
     TextRefusedError,
 )
-from tests.support.remotes import SECRET_KEY, adapter
+from tests.support.remote_fixture import SECRET_KEY, adapter
 
 TEXT = "the diary of a person who wants nobody to read it"
 

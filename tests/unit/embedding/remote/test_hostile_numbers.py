@@ -28,11 +28,18 @@ from memd.embedding.remote.failures import read_error_body, retry_after_s
 from memd.embedding.remote.token_budget import DAY_MS
 from memd_client.errors import MemdError, ProviderReplyError
 from memd_client.wire import to_wire
-from tests.support.bulk import answering, bench, items_of
-from tests.support.provider_dialects import Asked
-from tests.support.provider_errors import DialectName, Reply, json_reply
-from tests.support.provider_server import serving
-from tests.support.remotes import ACCOUNT_LIMITS, MovableClock, World, adapter, endpoint, running
+from tests.support.bulk_fixture import bulk_fixture, items_of, override_replies
+from tests.support.provider_dialects import HttpRequest
+from tests.support.provider_errors import DialectName, ProviderReply, json_reply
+from tests.support.provider_server import serve_provider
+from tests.support.remote_fixture import (
+    ACCOUNT_LIMITS,
+    MovableClock,
+    RemoteFixture,
+    adapter,
+    endpoint,
+    running,
+)
 
 HOSTILE: tuple[Any, ...] = (
     9 * 10**18, 1 << 63, 1 << 64, 10**30, -1, -(1 << 64), 1e308, 0.5, -0.0, "12", "9" * 5000, "x", None, True, [], {},
@@ -69,10 +76,10 @@ def test_numbers_in_range_stay_and_others_become_the_nearest_bound() -> None:
     assert clamped_time_ms(1 << 53) == MAX_TIME_MS
 
 
-def told_usage(number: Any) -> Callable[[Asked, Reply], Reply]:
+def told_usage(number: Any) -> Callable[[HttpRequest, ProviderReply], ProviderReply]:
     """Return what makes every reply count its tokens so."""
 
-    def rewrite(asked: Asked, reply: Reply) -> Reply:
+    def rewrite(asked: HttpRequest, reply: ProviderReply) -> ProviderReply:
         usage = {"total_tokens": number, "prompt_tokens": number}
         google = {"promptTokenCount": number, "totalTokenCount": number}
         return json_reply(
@@ -86,7 +93,7 @@ def told_usage(number: Any) -> Callable[[Asked, Reply], Reply]:
 async def test_tokens_a_provider_can_not_have_counted_are_estimated_and_status_can_be_sent(
     dialect: DialectName,
 ) -> None:
-    async def test(world: World) -> None:
+    async def test(world: RemoteFixture) -> None:
         for number in HOSTILE:
             world.server.rewrite = told_usage(number)
             before = world.account.status().tokens_today
@@ -95,9 +102,9 @@ async def test_tokens_a_provider_can_not_have_counted_are_estimated_and_status_c
         packed([*world.accounts.status(), world.accounts.tokens_today])
         assert world.account.to_record()["tokens"] < 100 * len(HOSTILE)
 
-    with serving(dialect, dims=8) as server:
+    with serve_provider(dialect, dims=8) as server:
         with trio.fail_after(30):
-            world = World(server)
+            world = RemoteFixture(server)
             await test(world)
             await world.http.aclose()
 
@@ -176,13 +183,13 @@ async def test_counts_of_a_job_stay_within_its_texts(
     job = {"id": "job-1", "name": "batches/1", "status": "in_progress", "request_counts": counts}
     running_job = json_reply({**job, "metadata": {"state": "BATCH_STATE_RUNNING", "batchStats": stats}})
     seen: list[Any] = []
-    with serving(dialect, dims=8) as server:
+    with serve_provider(dialect, dims=8) as server:
 
-        def answer(method: str, path: str) -> Reply | None:
+        def answer(method: str, path: str) -> ProviderReply | None:
             return running_job if method == "GET" and "/batches/" in path else None
 
-        answering(server, monkeypatch, answer)
-        async with bench(server) as stage:
+        override_replies(server, monkeypatch, answer)
+        async with bulk_fixture(server) as stage:
             bulk = stage.run()
 
             async def look() -> None:

@@ -20,7 +20,7 @@ from memd_client.errors import (
     ProviderUnreachableError,
     ShuttingDownError,
 )
-from tests.support.http_peer import KEY, LONG, Behaviour, listening, request, says, sent_to
+from tests.support.http_peer import KEY, LONG, Behaviour, reply_with, request, run_peer, send_to
 
 PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
@@ -36,7 +36,7 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_reply_of_any_status_comes_back_whole_with_lower_case_headers() -> None:
-    outcome, peer = sent_to(says("429 Too Many Requests", b'{"error":1}', Retry_After="40", X_More="1"))
+    outcome, peer = send_to(reply_with("429 Too Many Requests", b'{"error":1}', Retry_After="40", X_More="1"))
     assert isinstance(outcome, HttpReply)
     assert (outcome.status, outcome.body) == (429, b'{"error":1}')
     assert outcome.headers["retry-after"] == "40"
@@ -45,7 +45,7 @@ def test_reply_of_any_status_comes_back_whole_with_lower_case_headers() -> None:
 
 
 def test_request_goes_out_as_it_was_made() -> None:
-    _, peer = sent_to(says("200 OK", b"{}"), headers={"X-Own": "yes"})
+    _, peer = send_to(reply_with("200 OK", b"{}"), headers={"X-Own": "yes"})
     head, _, body = peer.asked[0].partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     assert lines[0] == b"POST /v1/embeddings HTTP/1.1"
@@ -56,7 +56,7 @@ def test_request_goes_out_as_it_was_made() -> None:
 
 def test_get_and_delete_go_out_without_a_body() -> None:
     async def run() -> list[bytes]:
-        async with listening(says("200 OK", b"{}")) as (peer, http):
+        async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             await http.send(ApiRequest("GET", peer.url, {}), LONG)
             await http.send(ApiRequest("DELETE", peer.url, {}), LONG)
             return peer.asked
@@ -69,7 +69,7 @@ def test_get_and_delete_go_out_without_a_body() -> None:
 
 def test_connection_is_used_again() -> None:
     async def run() -> int:
-        async with listening(says("200 OK", b"{}")) as (peer, http):
+        async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             for _ in range(3):
                 await http.send(request(peer.url), LONG)
             return peer.connections
@@ -79,19 +79,19 @@ def test_connection_is_used_again() -> None:
 
 def test_compressed_reply_is_inflated() -> None:
     for coding, pack in (("gzip", gzip.compress), ("deflate", zlib.compress)):
-        outcome, _ = sent_to(says("200 OK", pack(b"x" * 5000), Content_Encoding=coding))
+        outcome, _ = send_to(reply_with("200 OK", pack(b"x" * 5000), Content_Encoding=coding))
         assert isinstance(outcome, HttpReply)
         assert outcome.body == b"x" * 5000
 
 
 def test_empty_reply_is_none_the_worse_for_being_called_compressed() -> None:
-    outcome, _ = sent_to(says("401 Unauthorized", b"", Content_Encoding="gzip"))
+    outcome, _ = send_to(reply_with("401 Unauthorized", b"", Content_Encoding="gzip"))
     assert isinstance(outcome, HttpReply)
     assert (outcome.status, outcome.body) == (401, b"")
 
 
 def test_only_what_is_inflated_here_is_asked_for() -> None:
-    _, peer = sent_to(says("200 OK", b"{}"), headers={"Accept-Encoding": "br, zstd"})
+    _, peer = send_to(reply_with("200 OK", b"{}"), headers={"Accept-Encoding": "br, zstd"})
     accepted = [line for line in peer.asked[0].split(b"\r\n") if line.lower().startswith(b"accept-encoding")]
     assert [line.split(b": ")[1] for line in accepted] == [b"gzip"]
 
@@ -99,7 +99,7 @@ def test_only_what_is_inflated_here_is_asked_for() -> None:
 async def test_many_requests_at_once_are_all_answered() -> None:
     statuses = []
 
-    async with listening(says("200 OK", b"{}")) as (peer, http):
+    async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
 
         async def one() -> None:
             statuses.append((await http.send(request(peer.url), LONG)).status)
@@ -115,9 +115,9 @@ async def test_many_requests_at_once_are_all_answered() -> None:
 
 def test_redirect_is_not_followed() -> None:
     async def run() -> tuple[int, int]:
-        async with listening(says("200 OK", b"{}")) as (elsewhere, other):
-            moved = says("307 Temporary Redirect", Location=elsewhere.url)
-            async with listening(moved) as (peer, http):
+        async with run_peer(reply_with("200 OK", b"{}")) as (elsewhere, other):
+            moved = reply_with("307 Temporary Redirect", Location=elsewhere.url)
+            async with run_peer(moved) as (peer, http):
                 reply = await http.send(request(peer.url), LONG)
                 await other.aclose()
                 return reply.status, len(elsewhere.asked)
@@ -127,7 +127,7 @@ def test_redirect_is_not_followed() -> None:
 
 def test_proxy_of_the_environment_stands_before_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> bytes:
-        async with listening(says("200 OK", b"{}")) as (proxy, http):
+        async with run_peer(reply_with("200 OK", b"{}")) as (proxy, http):
             monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
             await http.send(request("http://provider.invalid/v1/embeddings"), LONG)
             return proxy.asked[0]
@@ -137,10 +137,10 @@ def test_proxy_of_the_environment_stands_before_other_machines(monkeypatch: pyte
 
 def test_proxy_of_the_environment_never_stands_before_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> tuple[int, int]:
-        async with listening(says("502 Bad Gateway")) as (proxy, unused):
+        async with run_peer(reply_with("502 Bad Gateway")) as (proxy, unused):
             for name in ("HTTP_PROXY", "ALL_PROXY"):
                 monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-            async with listening(says("200 OK", b"{}")) as (peer, http):
+            async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
                 reply = await http.send(request(peer.url), LONG)
                 await unused.aclose()
                 return reply.status, len(proxy.asked)
@@ -155,7 +155,7 @@ def test_proxy_that_cannot_be_used_is_an_error_with_the_way_out(
     monkeypatch.setenv("ALL_PROXY", proxy)
 
     async def run() -> tuple[ProviderUnreachableError, int]:
-        async with listening(says("200 OK", b"{}")) as (peer, http):
+        async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             with pytest.raises(ProviderUnreachableError) as caught:
                 await http.send(request("https://provider.invalid/v1"), LONG)
             return caught.value, (await http.send(request(peer.url), LONG)).status  # this machine needs none
@@ -180,7 +180,7 @@ async def test_certificates_that_cannot_be_read_are_an_error_with_the_way_out(
 
 @pytest.mark.parametrize("key", ["sk-‘curly’", "sk-0123\r\nX-Injected: yes", "sk-0123\n", "sk-\0"])
 def test_key_that_http_cannot_carry_is_never_sent_and_never_named(key: str) -> None:
-    outcome, peer = sent_to(says("200 OK", b"{}"), headers={"Authorization": f"Bearer {key}"})
+    outcome, peer = send_to(reply_with("200 OK", b"{}"), headers={"Authorization": f"Bearer {key}"})
     assert type(outcome) is ProviderAuthError
     assert "sk-" not in outcome.message + outcome.hint + repr(outcome) + repr(outcome.__cause__)
     assert peer.asked == []
@@ -188,7 +188,7 @@ def test_key_that_http_cannot_carry_is_never_sent_and_never_named(key: str) -> N
 
 def test_name_and_password_in_the_url_do_not_take_the_place_of_the_key() -> None:
     async def run() -> list[bytes]:
-        async with listening(says("200 OK", b"{}")) as (peer, http):
+        async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             url = peer.url.replace("http://", "http://user:s3cret@")
             await http.send(request(url), LONG)
             await http.send(ApiRequest("POST", url, {}, b"{}"), LONG)
@@ -215,7 +215,7 @@ async def test_address_that_is_none_is_an_error_with_the_way_out(url: str) -> No
 
 def test_what_the_first_request_needs_can_be_loaded_before_and_nothing_is_sent_for_it() -> None:
     async def run() -> tuple[str, int, str, int]:
-        async with listening(says("200 OK", b"{}")) as (peer, http):
+        async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             await http.get_ready(peer.url)
             ready, asked = repr(http), len(peer.asked)
             await http.send(request(peer.url), LONG)
@@ -238,7 +238,7 @@ async def test_what_keeps_it_from_getting_ready_is_said_by_the_request(
 
 def test_after_closing_nothing_is_sent() -> None:
     async def run() -> int:
-        async with listening(says("200 OK", b"{}")) as (peer, http):
+        async with run_peer(reply_with("200 OK", b"{}")) as (peer, http):
             await http.send(request(peer.url), LONG)
             await http.aclose()
             await http.aclose()
@@ -257,7 +257,7 @@ async def test_closing_ends_a_request_under_way() -> None:
         await trio.sleep_forever()
 
     caught: list[MemdError] = []
-    async with listening(waits) as (peer, http), trio.open_nursery() as nursery:
+    async with run_peer(waits) as (peer, http), trio.open_nursery() as nursery:
 
         async def ask() -> None:
             try:
@@ -314,13 +314,13 @@ async def drips_headers(stream: trio.SocketStream) -> None:
 
 
 def test_provider_that_hangs_is_given_up_after_the_silence_it_may_keep() -> None:
-    outcome, peer = sent_to(hangs, SHORT)
+    outcome, peer = send_to(hangs, SHORT)
     assert_unreachable(outcome, f"127.0.0.1:{peer.port}", "sent nothing for 0.3 s")
 
 
 @pytest.mark.parametrize("behaviour", [drips, drips_headers])
 def test_slow_drip_is_given_up_when_the_whole_time_is_over(behaviour: Behaviour) -> None:
-    outcome, peer = sent_to(behaviour, Timeouts(read_s=20, total_s=0.4))
+    outcome, peer = send_to(behaviour, Timeouts(read_s=20, total_s=0.4))
     assert_unreachable(outcome, f"127.0.0.1:{peer.port}", "did not answer in full within 0.4 s")
 
 
@@ -343,9 +343,9 @@ def test_cancelled_request_ends_at_once_and_the_next_one_works() -> None:
             if not asked.is_set():
                 asked.set()
                 await trio.sleep_forever()
-            await says("200 OK", b"{}")(stream)
+            await reply_with("200 OK", b"{}")(stream)
 
-        async with listening(hangs_once) as (peer, http):
+        async with run_peer(hangs_once) as (peer, http):
             with trio.fail_after(15):
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(http.send, request(peer.url), LONG)
@@ -399,13 +399,13 @@ async def speaks_something_else(stream: trio.SocketStream) -> None:
     "behaviour", [resets, ends_early, ends_a_chunk_early, ends_before_a_word, speaks_something_else]
 )
 def test_connection_that_breaks_is_named_as_broken(behaviour: Behaviour) -> None:
-    outcome, peer = sent_to(behaviour)
+    outcome, peer = send_to(behaviour)
     assert_unreachable(outcome, f"the connection to 127.0.0.1:{peer.port} broke")
 
 
 def test_errors_name_the_host_without_the_password_before_it() -> None:
     async def run() -> ProviderUnreachableError:
-        async with listening(ends_early) as (peer, http):
+        async with run_peer(ends_early) as (peer, http):
             url = peer.url.replace("http://", "http://user:s3cret@")
             with pytest.raises(ProviderUnreachableError) as caught:
                 await http.send(request(url), LONG)
@@ -421,7 +421,7 @@ def test_body_longer_than_it_says_is_read_as_far_as_it_says() -> None:
         await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{}{}{}")
         await stream.aclose()
 
-    outcome, _ = sent_to(lies)
+    outcome, _ = send_to(lies)
     assert isinstance(outcome, HttpReply)
     assert outcome.body == b"{}"
 
@@ -436,7 +436,7 @@ def test_body_longer_than_it_says_is_read_as_far_as_it_says() -> None:
     ],
 )
 def test_broken_compression_is_an_error(coding: str, body: bytes) -> None:
-    outcome, peer = sent_to(says("200 OK", body, Content_Encoding=coding))
+    outcome, peer = send_to(reply_with("200 OK", body, Content_Encoding=coding))
     assert_unreachable(outcome, f"127.0.0.1:{peer.port}", "can't be decompressed")
 
 
@@ -453,16 +453,16 @@ def test_giant_body_is_left_at_its_limit() -> None:
             await stream.send_all(b"10000\r\n" + b"x" * 65536 + b"\r\n")
             sent += 65536
 
-    outcome, peer = sent_to(pours, max_bytes=1_000_000)
+    outcome, peer = send_to(pours, max_bytes=1_000_000)
     assert type(outcome) is ProviderReplyError
     assert f"127.0.0.1:{peer.port} answered with more than 1.00 MB" in outcome.message
     assert sent < 30_000_000  # what fits into the buffers of two sockets, not what it would have sent
 
 
 def test_body_of_exactly_the_limit_is_taken() -> None:
-    outcome, _ = sent_to(says("200 OK", b"x" * 1000), max_bytes=1000)
+    outcome, _ = send_to(reply_with("200 OK", b"x" * 1000), max_bytes=1000)
     assert isinstance(outcome, HttpReply)
-    outcome, _ = sent_to(says("200 OK", b"x" * 1001), max_bytes=1000)
+    outcome, _ = send_to(reply_with("200 OK", b"x" * 1001), max_bytes=1000)
     assert type(outcome) is ProviderReplyError
 
 
@@ -484,5 +484,5 @@ print(int(wanted), grown * (1 if sys.platform == "darwin" else 1024))
     wanted, grown = map(int, done.stdout.split())
     assert not wanted
     assert grown < 30_000_000
-    outcome, _ = sent_to(says("200 OK", bomb, Content_Encoding="gzip"), max_bytes=1_000_000)
+    outcome, _ = send_to(reply_with("200 OK", bomb, Content_Encoding="gzip"), max_bytes=1_000_000)
     assert type(outcome) is ProviderReplyError

@@ -17,7 +17,7 @@ from memd.embedding.provider import FloatArray
 from memd.embedding.remote.endpoint import ApiRequest
 from memd.embedding.remote.providers.table import APIS
 from memd_client.errors import ProviderReplyError
-from tests.support.remotes import SECRET_KEY, adapter
+from tests.support.remote_fixture import SECRET_KEY, adapter
 
 TEXTS = ["a first text", "ein zweiter: ‘äöü’ 漢字 🦀"]
 

@@ -31,7 +31,7 @@ from memd_client.errors import (
 )
 from tests.support.provider_faults import Fault, FaultKind
 from tests.support.provider_server import KEY
-from tests.support.remotes import ONE_AT_A_TIME, SMALL_LIMITS, connected, until_seen
+from tests.support.remote_fixture import ONE_AT_A_TIME, SMALL_LIMITS, connected, until_seen
 
 
 class SilentApi(OpenAIApi):

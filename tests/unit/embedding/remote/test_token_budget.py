@@ -23,8 +23,8 @@ from memd_client.errors import (
 )
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import Fault
-from tests.support.provider_server import ProviderServer, serving
-from tests.support.remotes import (
+from tests.support.provider_server import ProviderServer, serve_provider
+from tests.support.remote_fixture import (
     ACCOUNT_LIMITS,
     DOWN,
     START_MS,
@@ -216,7 +216,7 @@ async def live_a_day(server: ProviderServer, path: Path) -> list[float]:
 def test_an_account_without_quota_is_asked_once_a_window_for_a_day_of_restarts(
     dialect: DialectName, tmp_path: Path
 ) -> None:
-    with serving(dialect, dims=32) as server:
+    with serve_provider(dialect, dims=32) as server:
         server.fault = Fault("quota")
         calls_s = trio.run(live_a_day, server, tmp_path / "accounts.json")
         gaps = [later - earlier for earlier, later in pairwise(calls_s)]
@@ -239,7 +239,7 @@ def test_an_account_that_has_quota_again_is_used_after_the_window(tmp_path: Path
             await provider.embed_query("in time")
             await provider.embed_batch(["more", "of", "it"])
 
-    with serving("openai", dims=32) as server:
+    with serve_provider("openai", dims=32) as server:
         trio.run(test, server)
         assert server.texts_embedded == {"in time": 1, "more": 1, "of": 1, "it": 1}
 
@@ -275,7 +275,7 @@ def test_a_pause_of_40_seconds_is_kept_to_the_second(dialect: DialectName, tmp_p
             assert (await provider.embed_query("at last")).shape == (32,)
             assert server.calls == 3
 
-    with serving(dialect, dims=32) as server:
+    with serve_provider(dialect, dims=32) as server:
         trio.run(test, server)
 
 
@@ -296,5 +296,5 @@ def test_many_who_ask_at_once_make_one_call_when_the_window_ends(tmp_path: Path)
                     nursery.start_soon(ask, number)
             assert server.calls == seen + 1
 
-    with serving("openai", dims=32) as server:
+    with serve_provider("openai", dims=32) as server:
         trio.run(test, server)

@@ -21,7 +21,7 @@ from memd.index.openclaw import adopt
 from memd.index.openclaw.adopt import import_cache, read_openclaw_agent_cache, unit_vector
 from memd.index.vectors.scan import ScanSearch
 from memd_client.errors import IndexIOError
-from tests.support.indexes import EXTENSION, broken_rules, new_index, openclaw_index, unit
+from tests.support.indexes import EXTENSION, find_inconsistencies, new_index, openclaw_index, unit
 
 TEXTS = ["walrus notes", "deadline on friday", "部署方案"]
 ROWS = unit(np.random.default_rng(9).standard_normal((3, 16)))
@@ -60,7 +60,7 @@ def test_text_and_vectors_are_taken_over(tmp_path: Path) -> None:
     assert len(find_keyword(db, '" 署 "', 5)) == 1
     ids = [key for key, _ in ScanSearch().nearest(db, "openai/embed-1", ROWS[1], 3)]
     assert np.allclose(vectors_for(db, "openai/embed-1", ids[:1])[1][0], ROWS[1], atol=1e-6)
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
     db.close()
     assert sorted(os.listdir(tmp_path)) == ["main.memd.sqlite", "main.sqlite"]
 
@@ -153,7 +153,7 @@ def test_a_log_left_by_openclaw_is_brought_in(tmp_path: Path) -> None:
     _, db = opened(path)
     assert {name: (tmp_path / name).read_bytes() for name in copies} == copies
     assert set(load_files(db)) == {"MEMORY.md", "memory/late.md"}
-    assert broken_rules(db) == []
+    assert find_inconsistencies(db) == []
     db.close()
 
 

@@ -35,7 +35,7 @@ from memd.settings.schema import ProviderEntry
 from memd.sync.disk.rules import is_memory_path
 from memd.text.query.dates import date_in_path
 from memd_client.errors import ConfigInvalidError, ProviderFailedError, ProviderReplyError
-from tests.support.http_peer import KEY, Behaviour, Peer, listening, says
+from tests.support.http_peer import KEY, Behaviour, HttpPeer, reply_with, run_peer
 
 DAY = datetime(2026, 1, 16, 9, 5, tzinfo=UTC)
 
@@ -139,19 +139,19 @@ SOON = Timeouts(connect_s=2, read_s=0.2, write_s=2, total_s=0.2)
 
 def answers(text: object) -> Behaviour:
     """Return the behaviour of a server whose model says that."""
-    return says(
+    return reply_with(
         "200 OK", json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
     )
 
 
 def named(
     behaviour: Behaviour, patience: Timeouts | None = None
-) -> tuple[str, list[Mapping[str, object]], Peer]:
+) -> tuple[str, list[Mapping[str, object]], HttpPeer]:
     """Return the name a served model gives, what was logged, and the server."""
 
-    async def run() -> tuple[str, Peer]:
+    async def run() -> tuple[str, HttpPeer]:
         with trio.fail_after(20):
-            async with listening(behaviour) as (peer, http):
+            async with run_peer(behaviour) as (peer, http):
                 endpoint = Endpoint("lab", "tiny", f"http://127.0.0.1:{peer.port}/v1", Secret(KEY))
 
                 async def ask(prompt: str) -> str:
@@ -190,15 +190,15 @@ async def _break_off(stream: trio.SocketStream) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        (says("500 Internal Server Error", b"secret words"), "provider_failed"),
-        (says("401 Unauthorized", b"{}"), "provider_auth"),
-        (says("429 Too Many Requests", b"{}"), "provider_rate_limited"),
-        (says("200 OK", b"<html>secret words</html>"), "provider_reply_invalid"),
-        (says("200 OK", b'{"choices": []}'), "provider_reply_invalid"),
-        (says("200 OK", b'{"choices": [{"message": {}}]}'), "provider_reply_invalid"),
-        (says("200 OK", b"\xff\xfe"), "provider_reply_invalid"),
+        (reply_with("500 Internal Server Error", b"secret words"), "provider_failed"),
+        (reply_with("401 Unauthorized", b"{}"), "provider_auth"),
+        (reply_with("429 Too Many Requests", b"{}"), "provider_rate_limited"),
+        (reply_with("200 OK", b"<html>secret words</html>"), "provider_reply_invalid"),
+        (reply_with("200 OK", b'{"choices": []}'), "provider_reply_invalid"),
+        (reply_with("200 OK", b'{"choices": [{"message": {}}]}'), "provider_reply_invalid"),
+        (reply_with("200 OK", b"\xff\xfe"), "provider_reply_invalid"),
         (
-            says("200 OK", b'{"choices": [{"message": {"content": "' + b"x" * 1_000_000 + b'"}}]}'),
+            reply_with("200 OK", b'{"choices": [{"message": {"content": "' + b"x" * 1_000_000 + b'"}}]}'),
             "provider_reply_invalid",
         ),
         (_hang, "provider_unreachable"),

@@ -1,4 +1,4 @@
-"""Hits of several agents: one list, whatever they scored."""
+"""Merging hits of several agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RANKINGS = st.lists(st.lists(HITS, max_size=6), max_size=5)
 
 
 @given(RANKINGS, st.integers(1, 12), st.booleans())
-def test_each_agents_hits_keep_their_order_and_none_is_skipped_or_shown_twice(
+def test_merged_hits_keep_each_agents_order_without_gaps_or_repetitions(
     rankings: list[list[HitScores]], most: int, comparable: bool
 ) -> None:
     merged = merge_agents(rankings, most, comparable=comparable)
@@ -25,7 +25,7 @@ def test_each_agents_hits_keep_their_order_and_none_is_skipped_or_shown_twice(
 
 
 @given(RANKINGS, st.integers(1, 12), st.booleans())
-def test_the_first_hits_are_those_of_a_longer_list(
+def test_a_shorter_list_is_the_start_of_a_longer_one(
     rankings: list[list[HitScores]], most: int, comparable: bool
 ) -> None:
     longer = merge_agents(rankings, most + 1, comparable=comparable)
@@ -46,13 +46,13 @@ def test_comparable_scores_in_order_fall_from_the_first_hit_to_the_last(
 
 
 @given(RANKINGS)
-def test_scores_that_are_not_comparable_take_turns_by_rank(rankings: list[list[HitScores]]) -> None:
+def test_incomparable_scores_are_interleaved_by_rank(rankings: list[list[HitScores]]) -> None:
     merged = merge_agents(rankings, 30, comparable=False)
 
     assert merged == sorted(merged, key=lambda place: (place[1], place[0]))
 
 
-def test_equal_scores_go_by_cosine_then_by_bm25_then_by_the_agents_order() -> None:
+def test_equal_scores_are_ordered_by_cosine_then_bm25_then_agent() -> None:
     far, near = HitScores(1.0, 0.3, 9.0), HitScores(1.0, 0.8, 2.0)
     by_words, fewer_words = HitScores(1.0, None, 7.0), HitScores(1.0, None, 3.0)
 
@@ -61,7 +61,7 @@ def test_equal_scores_go_by_cosine_then_by_bm25_then_by_the_agents_order() -> No
     assert [agent for agent, _ in merged] == [3, 4, 1, 2, 0]
 
 
-def test_an_agents_better_scored_second_hit_stays_behind_its_first() -> None:
+def test_a_higher_scored_second_hit_stays_after_its_agents_first_hit() -> None:
     reranked = [HitScores(0.4, 0.4, None), HitScores(0.9, 0.9, None)]
 
     merged = merge_agents([reranked, [HitScores(0.5, 0.5, None)]], 3, comparable=True)

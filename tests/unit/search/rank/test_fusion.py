@@ -1,4 +1,4 @@
-"""Keyword and vector scores to one ranking: bounds, order, neighbours, and candidates made when they are read."""
+"""Fusion of keyword and vector scores: bounds, order, neighbours, and lazy candidates."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from memd.search.rank.fusion import (
     NEIGHBOUR_WEIGHT,
     Candidate,
     LazyRanking,
+    MatchScores,
     Ranked,
-    SideScores,
     best_first,
     bm25_score,
     fuse_rrf,
     fuse_weighted,
     ids_of,
-    lifted_scores,
     normalized_scores,
+    scores_with_neighbours,
     with_score,
 )
 from memd.search.rank.stages import decay_candidates, rerank_mmr
@@ -52,11 +52,11 @@ def pools(scores: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Can
     )
 
 
-def side_of(scores: list[float | None]) -> SideScores:
-    """Return which candidates have a score, and which."""
+def side_of(scores: list[float | None]) -> MatchScores:
+    """Return the scores with the rows of their candidates."""
     found = [(at, score) for at, score in enumerate(scores) if score is not None]
     at, told = zip(*found, strict=True) if found else ((), ())
-    return SideScores(np.array(at, dtype=np.intp), np.array(told, dtype=np.float64))
+    return MatchScores(np.array(at, dtype=np.intp), np.array(told, dtype=np.float64))
 
 
 def fuse_normalized(pool: list[Candidate], vector_weight: float, text_weight: float) -> list[Ranked]:
@@ -88,13 +88,13 @@ def test_scores_stay_between_0_and_1_best_first(fuse: Fuse, pool: list[Candidate
 
 
 @given(pools(ANY))
-def test_normalized_scores_stay_between_0_and_1_whatever_the_scale(pool: list[Candidate]) -> None:
+def test_normalized_scores_stay_between_0_and_1_for_any_scale(pool: list[Candidate]) -> None:
     assert all(0 <= item.score <= 1 for item in fuse_normalized(pool, 0.5, 0.5))
 
 
 @pytest.mark.parametrize("fuse", FUSIONS, ids=NAMES)
 @given(pool=pools(UNIT), seed=st.integers(0, 1000))
-def test_the_order_does_not_depend_on_the_order_given(fuse: Fuse, pool: list[Candidate], seed: int) -> None:
+def test_fusion_is_independent_of_the_input_order(fuse: Fuse, pool: list[Candidate], seed: int) -> None:
     shuffled = random.Random(seed).sample(pool, len(pool))
 
     assert fuse(shuffled) == fuse(pool)
@@ -106,20 +106,20 @@ def test_the_order_does_not_depend_on_the_order_given(fuse: Fuse, pool: list[Can
 
 @pytest.mark.parametrize("fuse", FUSIONS, ids=NAMES)
 @given(pool=pools(UNIT))
-def test_every_candidate_comes_out_once(fuse: Fuse, pool: list[Candidate]) -> None:
+def test_fusion_returns_every_candidate_once(fuse: Fuse, pool: list[Candidate]) -> None:
     ranked = fuse(pool)
 
     assert sorted(str(item.id) for item in ranked) == sorted(str(each.id) for each in pool)
 
 
-def test_weighted_adds_scores_as_they_are() -> None:
+def test_weighted_fusion_adds_unscaled_scores() -> None:
     ranked = fuse_weighted([candidate(1, 0.5, 0.5), candidate(2, 0.9), candidate(3, None, 1.0)], 0.7, 0.3)
 
     assert [item.id for item in ranked] == [2, 1, 3]
     assert [item.score for item in ranked] == pytest.approx([0.63, 0.5, 0.3])
 
 
-def test_normalized_stretches_meaning_and_divides_words_by_the_best() -> None:
+def test_normalized_fusion_scales_cosines_by_range_and_bm25_by_the_best() -> None:
     pool = [candidate(1, 0.30, 12.0), candidate(2, 0.40, None), candidate(3, 0.35, 3.0)]
 
     ranked = fuse_normalized(pool, 1, 1)
@@ -128,18 +128,18 @@ def test_normalized_stretches_meaning_and_divides_words_by_the_best() -> None:
     assert [item.score for item in ranked] == pytest.approx([0.5, 0.5, 0.25 + 0.125])
 
 
-def test_the_least_of_the_words_still_counts_and_the_least_meaning_does_not() -> None:
+def test_the_lowest_bm25_keeps_a_score_and_the_lowest_cosine_becomes_0() -> None:
     pool = [candidate(1, 0.30, 12.0), candidate(2, 0.40, 11.0)]
 
     assert [item.score for item in fuse_normalized(pool, 0, 1)] == pytest.approx([1.0, 11 / 12])
     assert [item.score for item in fuse_normalized(pool, 1, 0)] == pytest.approx([1.0, 0.0])
 
 
-def test_the_only_candidate_of_a_side_is_its_best() -> None:
+def test_a_single_match_of_a_search_scores_1() -> None:
     assert fuse_normalized([candidate(1, None, 0.2)], 0, 1)[0].score == 1
 
 
-def test_first_on_both_sides_is_1_by_rank() -> None:
+def test_first_in_both_searches_scores_1_by_reciprocal_rank() -> None:
     ranked = fuse_rrf([candidate(1, 0.9, 5.0), candidate(2, 0.8, 4.0), candidate(3, 0.8, None)])
 
     assert ranked[0].score == 1
@@ -149,7 +149,7 @@ def test_first_on_both_sides_is_1_by_rank() -> None:
     ]
 
 
-def test_equal_scores_go_by_meaning_then_words_then_place() -> None:
+def test_equal_scores_are_ordered_by_cosine_then_bm25_then_location() -> None:
     pool = [candidate(10), candidate(9), candidate(3, None, 0.4), candidate(4, 0.1), candidate(5, 0.2)]
 
     assert [item.id for item in fuse_weighted(pool, 0, 0)] == [5, 4, 3, 9, 10]
@@ -159,7 +159,7 @@ def test_equal_scores_go_by_meaning_then_words_then_place() -> None:
     ("rank", "score"),
     [(-4.0, 0.8), (0.0, 1.0), (3.0, 0.25), (math.nan, 0.001), (math.inf, 0.001), (-math.inf, 0.001)],
 )
-def test_bm25_becomes_a_score(rank: float, score: float) -> None:
+def test_bm25_score_of_a_rank(rank: float, score: float) -> None:
     assert bm25_score(rank) == pytest.approx(score)
 
 
@@ -189,12 +189,14 @@ def lift_by_neighbours(
         for path, start, end in [spans[int(item.id)]]
     ]
     locations = ChunkLocations(pack_facts(facts, len(facts)), numbers)
-    lifted = lifted_scores(np.array([item.score for item in by_id], dtype=np.float64), locations, share)
+    lifted = scores_with_neighbours(
+        np.array([item.score for item in by_id], dtype=np.float64), locations, share
+    )
     return best_first(with_score(item, score) for item, score in zip(by_id, lifted.tolist(), strict=True))
 
 
 def scores_of(scores: list[float], spans: list[Span], share: float | None = None) -> list[float]:
-    """Return the lifted scores of candidates at some locations, in the order given."""
+    """Return the scores of candidates with their neighbours' shares, in the order given."""
     items = [ranked(at, score) for at, score in enumerate(scores)]
     lifted = {item.id: item.score for item in lift_by_neighbours(items, dict(enumerate(spans)), share)}
     return [lifted[at] for at in range(len(scores))]
@@ -202,7 +204,7 @@ def scores_of(scores: list[float], spans: list[Span], share: float | None = None
 
 @st.composite
 def placed(draw: st.DrawFn) -> tuple[list[Ranked], dict[int, Span]]:
-    """Return candidates and their locations: in each file one after the other, some overlapping, some with gaps."""
+    """Return candidates and their locations: consecutive in each file, some overlapping, some with gaps."""
     items: list[Ranked] = []
     spans: dict[int, Span] = {}
     for path in PATHS:
@@ -232,7 +234,7 @@ def test_lifted_scores_stay_between_0_and_1_best_first(
 
 
 @given(placed(), st.integers(0, 1000))
-def test_the_order_given_does_not_matter(
+def test_neighbour_scores_are_independent_of_the_input_order(
     given_items: tuple[list[Ranked], dict[int, Span]], seed: int
 ) -> None:
     items, spans = given_items
@@ -242,14 +244,14 @@ def test_the_order_given_does_not_matter(
 
 
 @given(placed())
-def test_no_share_changes_nothing(given_items: tuple[list[Ranked], dict[int, Span]]) -> None:
+def test_a_neighbour_weight_of_0_changes_no_score(given_items: tuple[list[Ranked], dict[int, Span]]) -> None:
     items, spans = given_items
 
     assert lift_by_neighbours(items, spans, 0.0) == best_first(items)
 
 
 @given(placed(), st.none() | st.floats(0, 2))
-def test_the_best_score_stays_what_it_was(
+def test_the_best_score_stays_the_same(
     given_items: tuple[list[Ranked], dict[int, Span]], share: float | None
 ) -> None:
     items, spans = given_items
@@ -262,14 +264,14 @@ def test_the_best_score_stays_what_it_was(
 
 
 @given(st.lists(st.floats(0, 1), max_size=8), st.floats(0, 2))
-def test_where_nothing_has_neighbours_nothing_changes(given_scores: list[float], share: float) -> None:
+def test_scores_without_neighbours_stay_the_same(given_scores: list[float], share: float) -> None:
     spans = [("a.md", 100 * at, 100 * at + 10) for at in range(len(given_scores))]
 
     assert scores_of(given_scores, spans, share) == pytest.approx(given_scores)
 
 
 @given(placed())
-def test_a_neighbour_only_ever_helps(given_items: tuple[list[Ranked], dict[int, Span]]) -> None:
+def test_a_neighbour_never_lowers_the_rank(given_items: tuple[list[Ranked], dict[int, Span]]) -> None:
     items, spans = given_items
     alone = {item.id: item.score / (1 + NEIGHBOUR_WEIGHT) for item in items}
 
@@ -290,59 +292,59 @@ def test_a_neighbour_only_ever_helps(given_items: tuple[list[Ranked], dict[int, 
         (("a.md", 0, 0), ("a.md", 0, 0), False),
     ],
 )
-def test_who_is_a_neighbour(one: Span, other: Span, are_neighbours: bool) -> None:
+def test_adjacent_or_overlapping_chunks_are_neighbours(one: Span, other: Span, are_neighbours: bool) -> None:
     scores = scores_of([0.25, 0.5], [one, other], 0.5)
 
-    # A neighbour half as good: (0.25 + 0.25) against (0.5 + 0.125), the better keeping its score.
+    # A neighbour half as good: (0.25 + 0.25) against (0.5 + 0.125), scaled so that the best score stays.
     assert scores == pytest.approx([0.4, 0.5] if are_neighbours else [0.25, 0.5])
 
 
 @pytest.mark.parametrize(("above", "below"), [(0.4, 0.8), (0.8, 0.4)])
-def test_the_better_of_two_neighbours_counts(above: float, below: float) -> None:
+def test_the_better_of_two_neighbours_adds_its_score(above: float, below: float) -> None:
     spans = [("a.md", 0, 10), ("a.md", 11, 20), ("a.md", 21, 30)]
 
     scores = scores_of([above, 0.2, below], spans, 0.5)
 
-    # The best comes to 0.9 and keeps its 0.8; the one between has half of that 0.8, whichever side it is on.
+    # The best reaches 0.9 and is scaled to 0.8; the one in between gets half of 0.8 from either side.
     expected = [(above + 0.1) * 0.8 / 0.9, (0.2 + 0.4) * 0.8 / 0.9, (below + 0.1) * 0.8 / 0.9]
     assert scores == pytest.approx(expected)
 
 
-def test_a_passage_between_two_good_ones_passes_one_that_stands_alone() -> None:
+def test_a_chunk_between_two_good_ones_outranks_one_without_neighbours() -> None:
     items = [ranked(1, 0.7), ranked(2, 0.55), ranked(3, 0.7), ranked(4, 0.6)]
     spans = {1: ("a.md", 0, 10), 2: ("a.md", 10, 20), 3: ("a.md", 20, 30), 4: ("b.md", 0, 10)}
 
     assert [item.id for item in lift_by_neighbours(items, spans)] == [1, 3, 2, 4]
 
 
-def test_a_neighbour_counts_with_the_score_it_came_with() -> None:
+def test_a_neighbour_adds_its_original_score() -> None:
     spans = [("a.md", 0, 10), ("a.md", 10, 20), ("a.md", 20, 30)]
 
-    # What the first gives to the second doesn't go on to the third.
+    # The share of the first in the second is not passed to the third.
     assert scores_of([1.0, 0.0, 0.0], spans, 0.5)[2] == 0.0
 
 
-def test_nothing_found_is_nothing_lifted() -> None:
+def test_no_candidates_have_no_scores() -> None:
     assert lift_by_neighbours([], {}) == []
 
 
-# --- listing -------------------------------------------------------------------------------------
+# --- lazy ranking --------------------------------------------------------------------------------
 
 
 def made_candidate(at: int) -> Ranked:
-    """Return the made_candidate of a place."""
+    """Return the candidate at a place."""
     return Ranked(10 * at, "memory/a.md", at, at, "", None, None, 1 / (1 + at))
 
 
 @pytest.fixture
 def made() -> list[int]:
-    """The places whose candidates were made."""
+    """Places of the created candidates."""
     return []
 
 
 @pytest.fixture
 def listed(made: list[int]) -> Sequence[Ranked]:
-    """Four candidates, in the order of their places but the last first."""
+    """Four candidates in order, except that the last is first."""
 
     def item(at: int) -> Ranked:
         made.append(at)
@@ -351,7 +353,7 @@ def listed(made: list[int]) -> Sequence[Ranked]:
     return LazyRanking([3, 0, 1, 2], [30, 0, 10, 20], item)
 
 
-def test_it_is_a_sequence_like_a_list_of_them(listed: Sequence[Ranked]) -> None:
+def test_lazy_ranking_equals_a_list(listed: Sequence[Ranked]) -> None:
     alike = [made_candidate(at) for at in (3, 0, 1, 2)]
 
     assert list(listed) == alike
@@ -361,7 +363,7 @@ def test_it_is_a_sequence_like_a_list_of_them(listed: Sequence[Ranked]) -> None:
     assert ids_of(listed) == ids_of(alike) == [30, 0, 10, 20]
 
 
-def test_only_what_is_looked_at_is_made(listed: Sequence[Ranked], made: list[int]) -> None:
+def test_lazy_ranking_creates_only_accessed_candidates(listed: Sequence[Ranked], made: list[int]) -> None:
     ids_of(listed)
     assert made == []
 

@@ -1,4 +1,4 @@
-"""The stages after fusion: what each may change, and what it never does."""
+"""Ranking stages after fusion."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pools(least: int = 0) -> st.SearchStrategy[list[Ranked]]:
     return rows.map(lambda each: [ranked(at, score, vector) for at, (score, vector) in enumerate(each)])
 
 
-HELD: st.SearchStrategy[dict[str | int, int]] = st.dictionaries(st.integers(0, 11), st.integers(0, 4))
+MATCHES: st.SearchStrategy[dict[str | int, int]] = st.dictionaries(st.integers(0, 11), st.integers(0, 4))
 
 
 def ids(items: Sequence[Ranked]) -> list[str | int]:
@@ -52,19 +52,17 @@ def ids(items: Sequence[Ranked]) -> list[str | int]:
     return [item.id for item in items]
 
 
-@given(pools(), HELD)
+@given(pools(), MATCHES)
 @example([ranked(1, 0.0), ranked(2, 1.0, 0.9)], {1: 1})
 @example([ranked(1, 0.0, 0.1), ranked(2, 1.0, 0.9)], {1: 2, 2: 1})
 @example([ranked(1, 0.0), ranked(2, 0.9, 0.9)], {1: 1})
-def test_whoever_holds_more_of_the_names_is_never_below(
-    pool: list[Ranked], held: dict[str | int, int]
-) -> None:
+def test_more_exact_matches_never_rank_below_fewer(pool: list[Ranked], held: dict[str | int, int]) -> None:
     counts = [held.get(item.id, 0) for item in put_exact_first(pool, held)]
 
     assert counts == sorted(counts, reverse=True)
 
 
-@given(pools(), HELD)
+@given(pools(), MATCHES)
 def test_the_order_within_a_group_stays(pool: list[Ranked], held: dict[str | int, int]) -> None:
     before, after = best_first(pool), put_exact_first(pool, held)
 
@@ -73,7 +71,7 @@ def test_the_order_within_a_group_stays(pool: list[Ranked], held: dict[str | int
         assert [item.id for item in after if held.get(item.id, 0) == count] == group
 
 
-@given(pools(), HELD)
+@given(pools(), MATCHES)
 def test_scores_stay_between_0_and_1_best_first(pool: list[Ranked], held: dict[str | int, int]) -> None:
     scores = [item.score for item in put_exact_first(pool, held)]
 
@@ -81,7 +79,7 @@ def test_scores_stay_between_0_and_1_best_first(pool: list[Ranked], held: dict[s
     assert scores == sorted(scores, reverse=True)
 
 
-@given(pools(), HELD)
+@given(pools(), MATCHES)
 def test_only_scores_change(pool: list[Ranked], held: dict[str | int, int]) -> None:
     given_rows = {item.id: (item.path, item.vector_score) for item in pool}
 
@@ -92,12 +90,12 @@ def test_only_scores_change(pool: list[Ranked], held: dict[str | int, int]) -> N
 
 
 @given(pools())
-def test_where_nobody_holds_a_name_nothing_changes(pool: list[Ranked]) -> None:
+def test_without_exact_matches_the_ranking_stays_the_same(pool: list[Ranked]) -> None:
     assert put_exact_first(pool, {}) == best_first(pool)
     assert put_exact_first(pool, {item.id: 0 for item in pool}) == best_first(pool)
 
 
-def test_guesses_share_the_room_below_and_names_the_room_above() -> None:
+def test_exact_matches_score_above_the_limit_and_others_below() -> None:
     pool = [ranked(1, 1.0), ranked(2, 0.5), ranked(3, 0.2), ranked(4, 0.4)]
 
     after = put_exact_first(pool, {3: 2, 4: 1})
@@ -108,14 +106,16 @@ def test_guesses_share_the_room_below_and_names_the_room_above() -> None:
     )
 
 
-def test_guesses_that_are_low_enough_keep_their_scores() -> None:
+def test_inexact_matches_below_the_limit_keep_their_scores() -> None:
     after = put_exact_first([ranked(1, 0.7), ranked(2, 0.1), ranked(3, 0.3)], {2: 1})
 
     assert [(item.id, item.score) for item in after[1:]] == [(1, 0.7), (3, 0.3)]
 
 
 @given(pools(), st.sets(st.integers(0, 11)))
-def test_days_keep_scores_between_0_and_1_best_first(pool: list[Ranked], asked: set[str | int]) -> None:
+def test_the_days_stage_keeps_scores_between_0_and_1_best_first(
+    pool: list[Ranked], asked: set[str | int]
+) -> None:
     after = prefer_days(pool, asked)
 
     assert all(0 <= item.score <= 1 for item in after)
@@ -124,7 +124,9 @@ def test_days_keep_scores_between_0_and_1_best_first(pool: list[Ranked], asked: 
 
 
 @given(pools(), st.sets(st.integers(0, 11), min_size=1))
-def test_of_two_equal_ones_that_of_the_day_is_first(pool: list[Ranked], asked: set[str | int]) -> None:
+def test_of_two_equal_candidates_the_one_of_the_day_is_first(
+    pool: list[Ranked], asked: set[str | int]
+) -> None:
     before = {item.id: item.score for item in pool}
     place = {item.id: at for at, item in enumerate(prefer_days(pool, asked))}
 
@@ -144,7 +146,7 @@ def test_a_note_of_another_day_may_still_be_first() -> None:
 
 
 @given(pools())
-def test_without_a_day_nothing_changes(pool: list[Ranked]) -> None:
+def test_without_a_day_the_ranking_stays_the_same(pool: list[Ranked]) -> None:
     assert prefer_days(iter(pool), set()) == best_first(pool)
 
 
@@ -176,7 +178,7 @@ def test_a_note_counts_half_after_each_half_life(age: float, half_life: float, w
     assert decay_weight(age, half_life) == pytest.approx(weight)
 
 
-def test_dated_notes_fade_and_the_order_follows() -> None:
+def test_dated_notes_decay_and_are_reordered() -> None:
     items = [
         dated("memory/2026-03-01.md", 0.8),
         dated("MEMORY.md", 0.6),
@@ -195,7 +197,7 @@ def test_age_counts_from_the_start_of_the_day() -> None:
     assert item.score == pytest.approx(math.sqrt(0.5))
 
 
-# --- annotated -----------------------------------------------------------------------------------
+# --- annotations ---------------------------------------------------------------------------------
 
 
 def item(key: int, score: float) -> Ranked:
@@ -239,7 +241,7 @@ def test_an_entry_counts_more_if_all_its_projects_are_active_and_less_if_not(
     assert both == pytest.approx(1.25 * weight)
 
 
-def test_an_entry_whose_project_cannot_be_read_is_left_out() -> None:
+def test_an_entry_with_an_unreadable_project_is_removed() -> None:
     assert annotation_weight(Annotations(10, is_invalid=True), ("a",)) == 0
 
     weighed = weigh_annotated([item(1, 0.9), item(2, 0.5)], {1: 0.0})
@@ -247,7 +249,7 @@ def test_an_entry_whose_project_cannot_be_read_is_left_out() -> None:
     assert scores(weighed) == [(2, 0.5)]
 
 
-def test_scores_are_multiplied_and_stay_within_1_with_their_shares() -> None:
+def test_annotation_weights_multiply_scores_scaled_to_at_most_1() -> None:
     weighed = weigh_annotated([item(1, 1.0), item(2, 0.9), item(3, 0.4)], {2: 1.25, 3: 0.8})
 
     assert scores(weighed) == [(2, 1.0), (1, round(1 / 1.125, 6)), (3, round(0.32 / 1.125, 6))]
@@ -269,11 +271,11 @@ ITEMS = [
 ]
 
 
-def test_a_repetition_goes_behind_something_new() -> None:
+def test_a_near_duplicate_ranks_behind_a_distinct_text() -> None:
     assert ids(rerank_mmr(ITEMS, 0.5)) == [1, 3, 2]
 
 
-def test_relevance_alone_keeps_the_order() -> None:
+def test_a_lambda_of_1_keeps_the_order() -> None:
     assert ids(rerank_mmr(ITEMS, 1.0)) == ids(rerank_mmr(ITEMS, 7)) == [1, 2, 3]
 
 
@@ -283,7 +285,7 @@ def test_cjk_texts_are_compared_by_character() -> None:
     assert ids(rerank_mmr(items, 0.4)) == [1, 3, 2]
 
 
-def test_texts_without_words_are_alike() -> None:
+def test_texts_without_words_are_near_duplicates() -> None:
     assert ids(rerank_mmr([worded(1, 1, "!"), worded(2, 0.9, "?"), worded(3, 0.8, "word")], 0.3)) == [1, 3, 2]
 
 
@@ -293,12 +295,12 @@ def test_texts_without_words_are_alike() -> None:
     ),
     st.floats(-1, 2),
 )
-def test_all_remain_and_the_best_stays_first(items: list[Ranked], lambda_: float) -> None:
+def test_diversity_keeps_all_candidates_and_the_best_first(items: list[Ranked], lambda_: float) -> None:
     reranked = rerank_mmr(items, lambda_)
 
     assert sorted(map(str, reranked)) == sorted(map(str, items))
     if items and lambda_ > 0:
-        # With novelty alone even the first is as good as any: only then may it be another.
+        # With diversity alone any candidate may be first.
         assert reranked[0].score == max(item.score for item in items)
 
 
@@ -308,7 +310,7 @@ def test_all_remain_and_the_best_stays_first(items: list[Ranked], lambda_: float
     ),
     st.integers(0, 16),
 )
-def test_a_limit_changes_nothing_before_it(items: list[Ranked], limit: int) -> None:
+def test_a_limit_keeps_the_order_before_it(items: list[Ranked], limit: int) -> None:
     whole = rerank_mmr(items, 0.5)
     limited = rerank_mmr(items, 0.5, limit)
 
@@ -322,36 +324,36 @@ def test_a_limit_changes_nothing_before_it(items: list[Ranked], limit: int) -> N
 
 
 def ranked_kinds(kinds: str) -> list[Ranked]:
-    """Return a ranking, best first: `n` a note, `w` a note without worth, `t` a transcript."""
+    """Return a ranking, best first: `n` a note, `w` an irrelevant note, `t` a transcript."""
     return [Ranked(f"{kind}{at}", "p", 1, 1, "", None, None, 1 - at / 100) for at, kind in enumerate(kinds)]
 
 
 def seated(kinds: str) -> str:
-    """Return the kinds in the order they are seated."""
+    """Return the kinds in their balanced order."""
     order = interleave_notes(
         ranked_kinds(kinds), lambda item: str(item.id)[0] == "t", lambda item: str(item.id)[0] == "n"
     )
     return "".join(str(item.id)[0] for item in order)
 
 
-def test_a_note_behind_many_transcripts_gets_the_second_place() -> None:
+def test_a_note_behind_many_transcripts_ranks_second() -> None:
     assert seated("ttttttn") == "tnttttt"
 
 
-def test_better_notes_stay_where_they_are() -> None:
+def test_better_notes_keep_their_ranks() -> None:
     assert seated("nnnttt") == "nnnttt"
 
 
-def test_every_second_place_is_a_notes_while_there_are_any() -> None:
+def test_every_second_hit_is_a_note_while_notes_remain() -> None:
     assert seated("ttttttnnn") == "tntntnttt"
 
 
-def test_a_note_that_has_nothing_to_do_with_the_question_takes_nobodys_place() -> None:
+def test_an_irrelevant_note_displaces_no_transcript() -> None:
     assert seated("ttttw") == "ttttw"
 
 
 @given(st.text("ntw", max_size=40))
-def test_nobody_is_lost_and_each_kind_keeps_its_order(kinds: str) -> None:
+def test_balancing_keeps_all_hits_and_the_order_of_each_source(kinds: str) -> None:
     order = interleave_notes(
         ranked_kinds(kinds), lambda item: str(item.id)[0] == "t", lambda item: str(item.id)[0] == "n"
     )
@@ -362,7 +364,7 @@ def test_nobody_is_lost_and_each_kind_keeps_its_order(kinds: str) -> None:
 
 
 @given(st.text("nt", max_size=40))
-def test_among_the_first_k_notes_have_half_as_far_as_there_are_any(kinds: str) -> None:
+def test_half_of_the_first_k_hits_are_notes_while_notes_remain(kinds: str) -> None:
     order = seated(kinds)
     for k in range(len(order) + 1):
         assert order[:k].count("n") >= min(kinds.count("n"), k // 2)

@@ -14,7 +14,7 @@ import pytest
 from memd.settings.schema import ExtraPath
 from memd.sync.disk.discover import Discovery, discover
 from memd_client.errors import FileUnreadableError
-from tests.support.hostile import swapping
+from tests.support.hostile import swap_with_link
 
 LIMIT = 1_048_576
 
@@ -131,7 +131,7 @@ def test_a_folder_swapped_for_a_link_while_it_is_listed_shows_no_name_from_outsi
         (folder / f"linked-{name}").symlink_to(name)  # what is left out is named as well
     (tmp_path / "link").symlink_to(outside)
     seen: set[str] = set()
-    with swapping(sub, tmp_path / "aside", tmp_path / "link"):
+    with swap_with_link(sub, tmp_path / "aside", tmp_path / "link"):
         for looks in itertools.count():
             if looks >= 500 and (looks > 50_000 or len(seen) > 3):
                 break

@@ -17,7 +17,7 @@ from memd.sync.disk.discover import LINK, Discovery, Found, discover
 from memd.sync.disk.read import lines_of, read_file, refusal_of
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
 from memd_client.messages import Skipped
-from tests.support.hostile import swapping
+from tests.support.hostile import swap_with_link
 
 LIMIT = 1_048_576
 
@@ -181,7 +181,7 @@ def test_a_component_swapped_for_a_link_in_a_tight_loop_never_gives_a_byte_from_
 
     seen: Counter[str] = Counter()
     reasons = set()
-    with swapping(place, real, link):
+    with swap_with_link(place, real, link):
         for reads in itertools.count():
             if reads >= 2000 and (reads > 200_000 or {INSIDE, "path_refused"} <= seen.keys()):
                 break  # both ways were met, so the loop could have been fooled

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memd.sync.transcripts.sqlite import SqliteSessions
-from tests.support.transcripts import LIMIT, OpenClawDatabase, TranscriptHome
+from tests.support.transcripts import MAX_TRANSCRIPT_BYTES, OpenClawDatabase, TranscriptHome
 
 
 @pytest.fixture
@@ -27,6 +27,6 @@ def openclaw(home: TranscriptHome) -> Iterator[OpenClawDatabase]:
 @pytest.fixture
 def source(home: TranscriptHome) -> Iterator[SqliteSessions]:
     """Return the source under test."""
-    source = SqliteSessions(home.database, home.cold, LIMIT)
+    source = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
     yield source
     source.close()

@@ -12,7 +12,7 @@ from memd.sync.disk.discover import Found
 from memd.sync.transcripts.agent_sessions import OUTLIVED_MS, AgentSessions
 from memd_client.errors import FileMissingError
 from tests.support.transcripts import (
-    LIMIT,
+    MAX_TRANSCRIPT_BYTES,
     STAMP,
     START_MS,
     OpenClawDatabase,
@@ -25,7 +25,7 @@ from tests.support.transcripts import (
 @pytest.fixture
 def source(home: TranscriptHome) -> Iterator[AgentSessions]:
     """Return the source under test."""
-    source = AgentSessions(home.state, "main", LIMIT)
+    source = AgentSessions(home.state, "main", MAX_TRANSCRIPT_BYTES)
     yield source
     source.close()
 
@@ -146,7 +146,7 @@ def test_an_unknown_version_leaves_the_files_searched(
 
 
 def test_an_agent_without_a_folder_has_nothing(tmp_path: Path) -> None:
-    source = AgentSessions(tmp_path, "none", LIMIT)
+    source = AgentSessions(tmp_path, "none", MAX_TRANSCRIPT_BYTES)
     assert (source.find().found, source.find().eras) == ({}, {"jsonl": 0, "sqlite": 0})
     with pytest.raises(FileMissingError):
         source.load(Found("sessions/a.jsonl", str(tmp_path / "a.jsonl"), 0, 0, 0, 0, "sessions"))

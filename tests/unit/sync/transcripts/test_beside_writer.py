@@ -11,7 +11,7 @@ from memd.sync.transcripts.sqlite import SqliteSessions
 from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcripts import (
-    LIMIT,
+    MAX_TRANSCRIPT_BYTES,
     OpenClawDatabase,
     TranscriptHome,
     conversation,
@@ -68,7 +68,7 @@ def test_a_database_that_is_locked_keeps_what_was_found(
     monkeypatch.setattr(openclaw_sessions, "BUSY_MS", 1)
     openclaw.db.pragma("journal_mode", "delete")
     openclaw.add_session("a", conversation("a", 1))
-    source = SqliteSessions(home.database, home.cold, LIMIT)
+    source = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
     first = source.find()
     openclaw.db.execute("BEGIN EXCLUSIVE")
     assert source.find() == first
@@ -76,7 +76,7 @@ def test_a_database_that_is_locked_keeps_what_was_found(
         source.load(first.found["sessions/a.jsonl"])
     assert "locked" in caught.value.message
     assert caught.value.data["reason"] == "moving"
-    new = SqliteSessions(home.database, home.cold, LIMIT)
+    new = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
     unseen = new.find()
     assert [problem.code for problem in unseen.problems] == ["openclaw_database"]
     assert (unseen.found, unseen.complete) == ({}, False)

@@ -12,7 +12,7 @@ from tests.contracts.session_source import (
     SessionSourceContract,
     SessionWriter,
 )
-from tests.support.transcripts import LIMIT, TranscriptHome
+from tests.support.transcripts import MAX_TRANSCRIPT_BYTES, TranscriptHome
 
 
 class TestJsonl(SessionSourceContract):
@@ -22,7 +22,7 @@ class TestJsonl(SessionSourceContract):
         return FileWriter(home)
 
     def make(self, home: TranscriptHome) -> SessionSource:
-        return JsonlSessions(home.sessions, LIMIT)
+        return JsonlSessions(home.sessions, MAX_TRANSCRIPT_BYTES)
 
 
 class TestSqlite(SessionSourceContract):
@@ -32,18 +32,18 @@ class TestSqlite(SessionSourceContract):
         return DatabaseWriter(home)
 
     def make(self, home: TranscriptHome) -> SessionSource:
-        return SqliteSessions(home.database, home.cold, LIMIT)
+        return SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
 
 
 class TestAgentWithFiles(TestJsonl):
     """Both as one, over files."""
 
     def make(self, home: TranscriptHome) -> SessionSource:
-        return AgentSessions(home.state, home.agent, LIMIT)
+        return AgentSessions(home.state, home.agent, MAX_TRANSCRIPT_BYTES)
 
 
 class TestAgentWithDatabase(TestSqlite):
     """Both as one, over the database."""
 
     def make(self, home: TranscriptHome) -> SessionSource:
-        return AgentSessions(home.state, home.agent, LIMIT)
+        return AgentSessions(home.state, home.agent, MAX_TRANSCRIPT_BYTES)

@@ -18,7 +18,14 @@ from memd.text.redact.secrets import redact
 from memd.text.transcripts.messages import TranscriptRecord
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.flattening import flatten_transcript
-from tests.support.transcripts import LIMIT, STAMP, TranscriptHome, conversation, header, message
+from tests.support.transcripts import (
+    MAX_TRANSCRIPT_BYTES,
+    STAMP,
+    TranscriptHome,
+    conversation,
+    header,
+    message,
+)
 
 UUID = "0b9c7f0e-5a52-4c7e-9d0f-3a2b1c4d5e6f"
 HEARTBEAT = "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK."
@@ -26,7 +33,7 @@ HEARTBEAT = "Read HEARTBEAT.md if it exists. If nothing needs attention, reply H
 
 def source_of(home: TranscriptHome) -> JsonlSessions:
     """Return the source under test."""
-    return JsonlSessions(home.sessions, LIMIT)
+    return JsonlSessions(home.sessions, MAX_TRANSCRIPT_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +137,7 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     home = TranscriptHome(tmp_path / "real")
     home.write_file("a", conversation("a", 1))
     (tmp_path / "link").symlink_to(home.sessions)
-    found = JsonlSessions(tmp_path / "link", LIMIT).find()
+    found = JsonlSessions(tmp_path / "link", MAX_TRANSCRIPT_BYTES).find()
     assert found.found == {}
     assert [skipped.path for skipped in found.skipped] == ["sessions"]
 

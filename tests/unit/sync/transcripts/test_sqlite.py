@@ -17,7 +17,7 @@ from memd.sync.transcripts import sqlite
 from memd.sync.transcripts.sqlite import SqliteSessions
 from memd_client.errors import FileUnreadableError
 from tests.support.transcripts import (
-    LIMIT,
+    MAX_TRANSCRIPT_BYTES,
     START_MS,
     OpenClawDatabase,
     TranscriptHome,
@@ -193,7 +193,7 @@ def test_whatever_happens_to_a_session_it_reads_as_a_whole(
         "DELETE FROM transcript_events; DELETE FROM session_windows; DELETE FROM session_nodes"
     )
     openclaw.add_session("a", conversation("a", 1))
-    source = SqliteSessions(home.database, home.cold, LIMIT)
+    source = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
     for at, (name, number) in enumerate(steps):
         with openclaw.db:
             if name == "append":
@@ -211,7 +211,7 @@ def test_whatever_happens_to_a_session_it_reads_as_a_whole(
                 openclaw.db.execute("DELETE FROM transcript_events")
                 openclaw.append("a", [message("user", f"anew {at} {n}") for n in range(number)])
             openclaw.db.execute("UPDATE session_windows SET transcript_updated_at = ?", (START_MS * 2 + at,))
-        fresh = SqliteSessions(home.database, home.cold, LIMIT)
+        fresh = SqliteSessions(home.database, home.cold, MAX_TRANSCRIPT_BYTES)
         for path, found in source.find().found.items():
             assert source.load(found) == fresh.load(fresh.find().found[path])
         fresh.close()

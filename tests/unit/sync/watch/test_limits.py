@@ -24,7 +24,7 @@ from memd.sync.watch.queue import Kind
 from memd.sync.watch.watcher import Mechanism, Watcher, WatchPlan, WatchState
 from memd.sync.watch.watchfiles_events import explain_failure
 from tests.support.tree import ROOT
-from tests.support.watching import Heard, reached, watching, workspace_at
+from tests.support.watching import HintRecorder, run_watcher, wait_for_state, workspace_at
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
 
@@ -76,9 +76,9 @@ async def test_a_limit_turns_to_polling_and_back(
     memory = workspace_at(tmp_path / "ws") / "memory"
     with structlog.testing.capture_logs() as logs:
         options: dict[str, Any] = {"mechanism": mechanism, "poll_s": 0.05, "retry_s": 0.2}
-        async with watching(WatchPlan("ann", tmp_path / "ws"), **options) as (watcher, heard):
+        async with run_watcher(WatchPlan("ann", tmp_path / "ws"), **options) as (watcher, heard):
             # given no events, then polling says why, and finds each kind of change
-            await reached(lambda: watcher.state("ann").mode == "polling")
+            await wait_for_state(lambda: watcher.state("ann").mode == "polling")
             assert says in watcher.state("ann").reason
             for text in ("x", "longer"):
                 (memory / "note.md").write_text(text)
@@ -87,7 +87,7 @@ async def test_a_limit_turns_to_polling_and_back(
             await heard.next("ann")
             # and when the limit is out of the way, events are back
             failing.is_over = True
-            await reached(lambda: watcher.state("ann") == WatchState("events", "", 1_000))
+            await wait_for_state(lambda: watcher.state("ann") == WatchState("events", "", 1_000))
             for text in ("one", "two!"):
                 (memory / "note.md").write_text(text)
                 await heard.next("ann")
@@ -110,15 +110,15 @@ async def test_one_agent_without_watches_is_polled_and_the_others_are_not(
 
     monkeypatch.setattr(Inotify, "add", add)
     plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
-    async with watching(*plans, poll_s=0.05, recheck_s=0.2) as (watcher, heard):
-        await reached(lambda: watcher.state("ann").mode == "polling")
+    async with run_watcher(*plans, poll_s=0.05, recheck_s=0.2) as (watcher, heard):
+        await wait_for_state(lambda: watcher.state("ann").mode == "polling")
         assert "`sysctl fs.inotify.max_user_watches=524288`" in watcher.state("ann").reason
         assert watcher.state("bob").mode == "events"
         for name in ("ann", "bob"):
             (tmp_path / name / "memory" / "note.md").write_text("x")
             await heard.next(name)
         is_full[0] = False
-        await reached(lambda: watcher.state("ann").mode == "events")
+        await wait_for_state(lambda: watcher.state("ann").mode == "events")
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,11 @@ async def test_polls_are_as_far_apart_as_they_are_slow(
     clock = MockClock(rate=100)
 
     async def main() -> None:
-        watcher = Watcher(Heard(), clock=lambda: 1, mechanism="poll")
+        watcher = Watcher(HintRecorder(), clock=lambda: 1, mechanism="poll")
         watcher.watch(plan)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watcher.run)
-            await reached(lambda: len(polled_s) > 4, LONG_S)
+            await wait_for_state(lambda: len(polled_s) > 4, LONG_S)
             nursery.cancel_scope.cancel()
 
     await trio.to_thread.run_sync(lambda: trio.run(main, clock=clock))
@@ -175,7 +175,7 @@ async def test_polls_are_as_far_apart_as_they_are_slow(
 
 
 def test_a_defect_is_logged_and_the_watcher_starts_again(tmp_path: Path) -> None:
-    heard = Heard()
+    heard = HintRecorder()
     faults: list[Exception] = [ZeroDivisionError()]
 
     def hint(agent: str, kind: Kind) -> None:
@@ -188,7 +188,7 @@ def test_a_defect_is_logged_and_the_watcher_starts_again(tmp_path: Path) -> None
         watcher.watch(WatchPlan("ann", workspace_at(tmp_path / "ws")))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watcher.run)
-            await reached(lambda: bool(heard.hints), LONG_S)
+            await wait_for_state(lambda: bool(heard.hints), LONG_S)
             nursery.cancel_scope.cancel()
 
     with structlog.testing.capture_logs() as logs:
@@ -211,8 +211,8 @@ async def test_a_workspace_on_a_server_is_polled_and_the_others_are_not(
     far, near = workspace_at(tmp_path / "nas" / "far"), workspace_at(tmp_path / "near")
     plans = (WatchPlan("far", far), WatchPlan("near", near))
     options: dict[str, Any] = {"mechanism": mechanism, "mount_table": mount_table, "poll_s": 0.05}
-    async with watching(*plans, **options) as (watcher, heard):
-        await reached(lambda: watcher.state("far").mode == "polling")
+    async with run_watcher(*plans, **options) as (watcher, heard):
+        await wait_for_state(lambda: watcher.state("far").mode == "polling")
         assert "nas/far is on nfs4, where changes made elsewhere" in watcher.state("far").reason
         assert watcher.state("near").mode == "events"
         for text in ("x", "longer"):
@@ -228,7 +228,7 @@ def _run_crowded(limit: str, folder: Path, *before: str) -> None:
         [
             "sh",
             "-c",
-            "; ".join([*before, 'exec "$0" -m tests.support.crowded "$@"']),
+            "; ".join([*before, 'exec "$0" -m tests.support.limited_watcher "$@"']),
             sys.executable,
             limit,
             folder,
@@ -261,4 +261,4 @@ def _may_set_limits() -> bool:
 @pytest.mark.skipif(not _may_set_limits(), reason="limits can't be set for one process here")
 @pytest.mark.parametrize("limit", ["instances", "watches"])
 def test_a_user_without_instances_or_watches_is_polled(tmp_path: Path, limit: str) -> None:
-    _run_crowded(limit, tmp_path / "ws", 'exec unshare -Ur "$0" -m tests.support.crowded "$@"')
+    _run_crowded(limit, tmp_path / "ws", 'exec unshare -Ur "$0" -m tests.support.limited_watcher "$@"')

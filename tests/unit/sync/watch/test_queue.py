@@ -22,7 +22,7 @@ from memd.sync.sources import SourceLimits, Sources
 from memd.sync.watch.inotify import Inotify
 from memd.sync.watch.queue import LOOK_VALID_S, MAX_LINKED_FILES, Interest
 from memd.sync.watch.watcher import Watcher
-from tests.support.edits import Edit, EditedMemory, Look, random_edits, scripts
+from tests.support.edits import Edit, EditedMemory, SearchCheck, random_edits, scripts
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's alone")
 
@@ -364,7 +364,7 @@ def test_names_that_can_matter_are_told_from_those_that_can_not(
 @settings(max_examples=40, deadline=None)
 @given(script=scripts(looks=False))
 def test_whatever_is_edited_a_look_that_stands_is_right(
-    extras: tuple[ExtraPath, ...], script: list[Edit | Look]
+    extras: tuple[ExtraPath, ...], script: list[Edit | SearchCheck]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         memory = EditedMemory(Path(folder) / "workspace")

@@ -19,7 +19,15 @@ import trio
 
 from memd.settings.schema import ExtraPath
 from memd.sync.watch.watcher import Mechanism, Watcher, WatchPlan, WatchState
-from tests.support.watching import STEP_S, Heard, armed, reached, watched_below, watching, workspace_at
+from tests.support.watching import (
+    STEP_S,
+    HintRecorder,
+    count_watched,
+    run_watcher,
+    wait_for_state,
+    watched_below,
+    workspace_at,
+)
 
 FILES = 200
 
@@ -39,20 +47,20 @@ def eager_polling(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def watching_by(
     mechanism: Mechanism, *plans: WatchPlan, **options: Any
-) -> AsyncIterator[tuple[Watcher, Heard]]:
+) -> AsyncIterator[tuple[Watcher, HintRecorder]]:
     """Run a watcher that uses one mechanism, and polls often."""
-    async with watching(*plans, **{"mechanism": mechanism, "poll_s": 0.05, **options}) as (watcher, heard):
+    async with run_watcher(*plans, **{"mechanism": mechanism, "poll_s": 0.05, **options}) as (watcher, heard):
         yield watcher, heard
 
 
-async def is_followed(folder: Path, heard: Heard) -> None:
+async def is_followed(folder: Path, heard: HintRecorder) -> None:
     """Hold that changes in a folder are noticed, and not by a watch that ends in a moment."""
     for text in ("one", "two", "three!"):
         (folder / "one-more.md").write_text(text)
         await heard.next("ann")
 
 
-async def is_followed_soon(folder: Path, heard: Heard) -> None:
+async def is_followed_soon(folder: Path, heard: HintRecorder) -> None:
     """Hold that changes in a folder are noticed soon: it may be watched a moment after the last hint."""
     so_far = len(heard.hints)
     number = 0
@@ -64,10 +72,10 @@ async def is_followed_soon(folder: Path, heard: Heard) -> None:
     await is_followed(folder, heard)
 
 
-Story = Callable[[Path, Heard], Awaitable[None]]
+Story = Callable[[Path, HintRecorder], Awaitable[None]]
 
 
-async def fill_new_folder(workspace: Path, heard: Heard) -> None:
+async def fill_new_folder(workspace: Path, heard: HintRecorder) -> None:
     new = workspace / "memory" / "new"
     new.mkdir()
     for number in range(FILES):
@@ -76,7 +84,7 @@ async def fill_new_folder(workspace: Path, heard: Heard) -> None:
     await is_followed(new, heard)
 
 
-async def fill_folders_three_deep(workspace: Path, heard: Heard) -> None:
+async def fill_folders_three_deep(workspace: Path, heard: HintRecorder) -> None:
     deep = workspace / "memory" / "a" / "b" / "c"
     for number in range(FILES):
         deep.mkdir(parents=True, exist_ok=True)
@@ -86,7 +94,7 @@ async def fill_folders_three_deep(workspace: Path, heard: Heard) -> None:
     await is_followed(deep, heard)
 
 
-async def trickle_into_new_folders(workspace: Path, heard: Heard) -> None:
+async def trickle_into_new_folders(workspace: Path, heard: HintRecorder) -> None:
     here = workspace / "memory"
     for depth in range(8):
         await trio.sleep(0.05)
@@ -97,7 +105,7 @@ async def trickle_into_new_folders(workspace: Path, heard: Heard) -> None:
     await is_followed(here, heard)
 
 
-async def save_by_replacing(workspace: Path, heard: Heard) -> None:
+async def save_by_replacing(workspace: Path, heard: HintRecorder) -> None:
     note = workspace / "memory" / "note.md"
     for number in range(4):
         (note.parent / ".note.md.swp").write_text(str(number))
@@ -105,7 +113,7 @@ async def save_by_replacing(workspace: Path, heard: Heard) -> None:
         await heard.next("ann")
 
 
-async def grow_and_delete(workspace: Path, heard: Heard) -> None:
+async def grow_and_delete(workspace: Path, heard: HintRecorder) -> None:
     note = workspace / "memory" / "old" / "note.md"
     note.write_text("one")
     await heard.next("ann")
@@ -118,7 +126,7 @@ async def grow_and_delete(workspace: Path, heard: Heard) -> None:
     await heard.next("ann")
 
 
-async def make_root_again(workspace: Path, heard: Heard) -> None:
+async def make_root_again(workspace: Path, heard: HintRecorder) -> None:
     shutil.rmtree(workspace)
     await heard.next("ann")
     workspace_at(workspace)
@@ -127,7 +135,7 @@ async def make_root_again(workspace: Path, heard: Heard) -> None:
     await is_followed(workspace / "memory", heard)
 
 
-async def replace_root_in_one_go(workspace: Path, heard: Heard) -> None:
+async def replace_root_in_one_go(workspace: Path, heard: HintRecorder) -> None:
     for number in range(3):
         # given the same folders again, maybe with the same inodes: the old watch sees none of them
         shutil.rmtree(workspace)
@@ -138,7 +146,7 @@ async def replace_root_in_one_go(workspace: Path, heard: Heard) -> None:
         await is_followed_soon(folder, heard)
 
 
-async def rename_root_away_and_back(workspace: Path, heard: Heard) -> None:
+async def rename_root_away_and_back(workspace: Path, heard: HintRecorder) -> None:
     away = workspace.with_name("away")
     os.rename(workspace, away)
     await heard.next("ann")
@@ -148,7 +156,7 @@ async def rename_root_away_and_back(workspace: Path, heard: Heard) -> None:
     await is_followed(workspace / "memory" / "old", heard)
 
 
-async def move_folder_in(workspace: Path, heard: Heard) -> None:
+async def move_folder_in(workspace: Path, heard: HintRecorder) -> None:
     tree = workspace.with_name("tree")
     (tree / "deep").mkdir(parents=True)
     (tree / "deep" / "note.md").write_text("x")
@@ -177,7 +185,7 @@ async def test_every_change_is_hinted(tmp_path: Path, mechanism: Mechanism, stor
     (workspace / "memory" / "old" / "first.md").write_text("x")
     async with watching_by(mechanism, WatchPlan("ann", workspace)) as (watcher, heard):
         expected = "polling" if mechanism == "poll" else "events"
-        await reached(lambda: watcher.state("ann").mode == expected)
+        await wait_for_state(lambda: watcher.state("ann").mode == expected)
         await is_followed(workspace / "memory" / "old", heard)
         await story(workspace, heard)
 
@@ -214,7 +222,7 @@ async def test_two_names_of_one_workspace_hint_both_agents(tmp_path: Path, mecha
         await is_followed_soon(workspace / "memory", heard)
         so_far = len(heard.hints)
         (workspace / "memory" / "note.md").write_text("x")
-        await reached(lambda: set(heard.hints[so_far:]) == {("ann", "memory"), ("bob", "memory")})
+        await wait_for_state(lambda: set(heard.hints[so_far:]) == {("ann", "memory"), ("bob", "memory")})
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -226,7 +234,7 @@ async def test_extra_paths_and_transcripts_are_followed_as_what_they_are(
     extras = (ExtraPath(path=str(folder)), ExtraPath(path="../other/one.md"))
     plan = WatchPlan("ann", workspace_at(tmp_path / "ws"), extras, (sessions,))
     async with watching_by(mechanism, plan) as (_, heard):
-        await reached(lambda: {("ann", "memory"), ("ann", "sessions")} <= set(heard.hints))
+        await wait_for_state(lambda: {("ann", "memory"), ("ann", "sessions")} <= set(heard.hints))
         # given a folder, a file and transcripts that come after the start
         (folder / "deep").mkdir(parents=True)
         (folder / "deep" / "note.md").write_text("x")
@@ -241,7 +249,7 @@ async def test_extra_paths_and_transcripts_are_followed_as_what_they_are(
         await heard.next("ann", "sessions")
 
 
-async def is_hinted_soon(file: Path, heard: Heard, kind: str) -> None:
+async def is_hinted_soon(file: Path, heard: HintRecorder, kind: str) -> None:
     """Hold that a file that grows is hinted, now or once its folder is watched."""
     so_far = len(heard.hints)
     with trio.fail_after(20):
@@ -280,7 +288,7 @@ async def test_a_name_that_is_not_utf8_ends_nothing(tmp_path: Path, mechanism: M
         await is_followed_soon(memory, heard)
         os.close(os.open(os.fsencode(memory) + b"/caf\xe9.md", os.O_CREAT | os.O_WRONLY))  # Latin-1
         if mechanism == "watchfiles":
-            await reached(lambda: "not UTF-8; rename it" in watcher.state("ann").reason)
+            await wait_for_state(lambda: "not UTF-8; rename it" in watcher.state("ann").reason)
         else:
             await heard.next("ann")
         for text in ("one", "two", "three"):
@@ -353,7 +361,7 @@ async def test_the_folders_that_matter_are_watched_and_no_others(tmp_path: Path)
     (tmp_path / "home" / "ws").symlink_to(workspace)
     extras = (ExtraPath(path=str(tmp_path / "docs")), ExtraPath(path=str(tmp_path / "other" / "one.md")))
     plan = WatchPlan("ann", tmp_path / "home" / "ws", extras, (tmp_path / "sessions",))
-    async with watching(plan) as (watcher, _):
+    async with run_watcher(plan) as (watcher, _):
         expected = [".", "docs", "docs/deep", "home", "home/ws", "home/ws/memory", "home/ws/memory/a"]
         expected += ["home/ws/memory/a/b", "other", "sessions"]
         assert watched_below(watcher, tmp_path) == expected
@@ -361,20 +369,20 @@ async def test_the_folders_that_matter_are_watched_and_no_others(tmp_path: Path)
 
 @on_linux
 async def test_a_missing_root_has_the_nearest_folder_above_watched(tmp_path: Path) -> None:
-    async with watching(WatchPlan("ann", tmp_path / "home" / "ann" / "ws")) as (watcher, _):
+    async with run_watcher(WatchPlan("ann", tmp_path / "home" / "ann" / "ws")) as (watcher, _):
         assert watched_below(watcher, tmp_path) == ["."]
 
 
 @on_linux
 async def test_two_hundred_new_folders_cost_few_looks(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "ws")
-    async with watching(WatchPlan("ann", workspace)) as (watcher, heard):
+    async with run_watcher(WatchPlan("ann", workspace)) as (watcher, heard):
         so_far, began_s = len(heard.hints), trio.current_time()
         for number in range(FILES):
             (workspace / "memory" / str(number)).mkdir()
             await trio.sleep(0.002)
         took_s = trio.current_time() - began_s
-        await reached(lambda: armed(watcher) == 3 + FILES)
+        await wait_for_state(lambda: count_watched(watcher) == 3 + FILES)
         assert len(heard.hints) - so_far <= 2 + took_s / STEP_S
         await is_followed(workspace / "memory" / "199", heard)
 
@@ -392,25 +400,27 @@ async def test_one_inotify_instance_serves_all_and_is_given_back(
         return count
 
     plans = [WatchPlan(name, workspace_at(tmp_path / name)) for name in ("ann", "bob")]
-    await reached(lambda: instances() == 0)
+    await wait_for_state(lambda: instances() == 0)
     async with watching_by(mechanism, *plans) as (_, heard):
         await is_followed_soon(tmp_path / "ann" / "memory", heard)
-        await reached(lambda: instances() == held)
-    await reached(lambda: instances() == 0)
+        await wait_for_state(lambda: instances() == held)
+    await wait_for_state(lambda: instances() == 0)
 
 
 @on_linux
 async def test_another_mechanism_takes_over_while_the_watcher_runs(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "ws")
-    async with watching(WatchPlan("ann", workspace), poll_s=0.05) as (watcher, heard):
+    async with run_watcher(WatchPlan("ann", workspace), poll_s=0.05) as (watcher, heard):
         for mechanism in ("poll", "watchfiles", "inotify", "poll", "auto"):
             watcher.use(mechanism)
-            await reached(lambda: (watcher.state("ann").mode == "polling") == (watcher._mechanism == "poll"))
+            await wait_for_state(
+                lambda: (watcher.state("ann").mode == "polling") == (watcher._mechanism == "poll")
+            )
             await is_followed_soon(workspace / "memory", heard)
 
 
 async def test_without_a_plan_nothing_is_watched() -> None:
-    async with watching() as (watcher, heard):
+    async with run_watcher() as (watcher, heard):
         assert repr(watcher) == "<Watcher of 0 agents, 0 polled, 0 folders armed>"
         assert watcher.state("ann").mode == "off"
         assert heard.hints == []

@@ -1,4 +1,4 @@
-"""Comments of a note: which annotate an entry, which are markers of programs, and a text without them."""
+"""Annotations and markers in comments of a note, and hiding them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_marker_is_a_comment_that_starts_with_its_name(text: str, found: list[
     assert [(marker.name, marker.value) for marker in scan_markers(text, OPENING)] == found
 
 
-def test_a_marker_that_goes_on_in_another_line_does_not_count_within_a_line() -> None:
+def test_a_multi_line_marker_is_ignored_within_a_line() -> None:
     text = "<!-- color: a\n--> <!-- size: b --> <!-- color:\r-->"
 
     assert [marker.value for marker in scan_markers(text, OPENING, within_line=True)] == ["b"]
@@ -67,14 +67,12 @@ def test_a_marker_that_goes_on_in_another_line_does_not_count_within_a_line() ->
         ("a <!-- color: x\n-->", "a <!-- color: x\n-->"),
     ],
 )
-def test_a_hidden_marker_takes_the_blanks_it_would_leave_at_the_end_of_its_line(
-    text: str, shown: str
-) -> None:
+def test_hiding_a_marker_removes_blanks_at_the_end_of_its_line(text: str, shown: str) -> None:
     assert hide_markers(text, OPENING) == shown
 
 
 @given(TEXTS)
-def test_hiding_keeps_the_number_of_every_line_and_takes_nothing_but_markers_and_blanks(text: str) -> None:
+def test_hiding_removes_only_markers_and_blanks_and_keeps_line_numbers(text: str) -> None:
     hidden = hide_markers(text, OPENING)
 
     assert hidden.count("\n") == text.count("\n")
@@ -87,12 +85,12 @@ def test_hiding_keeps_the_number_of_every_line_and_takes_nothing_but_markers_and
 
 
 @given(TEXTS)
-def test_a_text_without_markers_is_returned_as_it_is(text: str) -> None:
+def test_a_text_without_markers_is_returned_unchanged(text: str) -> None:
     if not list(scan_markers(text, OPENING, within_line=True)):
         assert hide_markers(text, OPENING) == text
 
 
-def test_many_openings_without_an_end_take_linear_time() -> None:
+def test_many_unclosed_markers_take_linear_time() -> None:
     """It takes half a minute or more if each opening scans the rest of the text."""
     text = "<!-- color: " * 200_000 + "\n-->"
 
@@ -123,7 +121,7 @@ NOTES = st.lists(PIECES, max_size=40).map("".join)
 
 
 def said(*lines: str, path: str = "MEMORY.md") -> Annotations:
-    """Return what the comments in some lines say."""
+    """Return the annotations in some lines."""
     return read_annotations(lines, path)
 
 
@@ -141,7 +139,7 @@ def said(*lines: str, path: str = "MEMORY.md") -> Annotations:
         ("- tea <!-- triggers: a -->", ()),
     ],
 )
-def test_triggers_are_phrases_of_comments_at_the_end_of_a_line(line: str, triggers: tuple[str, ...]) -> None:
+def test_triggers_are_read_from_comments_at_the_end_of_a_line(line: str, triggers: tuple[str, ...]) -> None:
     assert said(line) == Annotations(triggers=triggers)
 
 
@@ -166,7 +164,7 @@ def test_importance_is_the_highest_whole_number_from_1_to_10(line: str, importan
 
 
 @pytest.mark.parametrize("path", ["memory/2026-05-01.md", "memory/MEMORY.md", "user.md", "notes/USER.md"])
-def test_triggers_and_importance_count_in_curated_notes_alone(path: str) -> None:
+def test_triggers_and_importance_count_only_in_curated_notes(path: str) -> None:
     assert not said("tea <!-- trigger: a --> <!-- importance: 9 -->", path=path)
 
 
@@ -202,7 +200,7 @@ def test_the_host_of_a_project_is_compared_in_lower_case(value: str, key: str | 
         (["x <!-- project: a>b -->"], (), True),
     ],
 )
-def test_a_project_comment_that_cannot_be_read_hides_its_entry(
+def test_an_unreadable_project_comment_makes_the_entry_invalid(
     lines: list[str], projects: tuple[str, ...], is_invalid: bool
 ) -> None:
     wanted = Annotations(projects=projects, is_invalid=is_invalid)
@@ -223,7 +221,7 @@ def test_an_entry_is_a_list_item_with_what_follows_it_or_a_section() -> None:
     assert entries == [(1, 2, False), (3, 5, True), (6, 6, True), (7, 9, False), (10, 12, False)]
 
 
-def test_comments_belong_to_the_entry_they_stand_in() -> None:
+def test_comments_belong_to_their_entry() -> None:
     text = "# Head\n- tea\n  <!-- trigger: kettle -->\n- milk\r\n- rye <!-- importance: 2 -->\r\n"
 
     assert find_annotated(text, "MEMORY.md") == [
@@ -234,7 +232,7 @@ def test_comments_belong_to_the_entry_they_stand_in() -> None:
 
 
 @given(NOTES)
-def test_entries_hold_every_line_once_and_annotated_ones_are_entries(text: str) -> None:
+def test_entries_cover_every_line_once(text: str) -> None:
     hidden = hide_annotations(text)
     entries = split_entries(hidden)
 

@@ -1,4 +1,4 @@
-"""Both ways to cut a note into chunks."""
+"""Both chunking schemes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memd.text.cut.chunking import (
-    CHUNK_UNITS,
-    CONTEXT_CHARACTERS,
-    OVERLAP_UNITS,
+    MAX_CHUNK_UNITS,
+    MAX_CONTEXT_CHARACTERS,
+    MAX_OVERLAP_UNITS,
     Chunk,
-    chunk_between,
     chunk_text,
+    chunk_text_at_breaks,
     cut_chunks,
-    name_words,
+    path_words,
 )
-from memd.text.tokens import has_wide, weigh
+from memd.text.tokens import count_units, has_wide
 from tests.support.growth import check_linear
 
 ROWS = st.lists(
@@ -53,7 +53,7 @@ def test_chunks_follow_each_other_without_a_gap(content: str, tokens: int, overl
     for line in content.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
     for chunk in chunk_text(content, tokens, overlap):
-        # A chunk starts in the line it names, at or before the first character not yet covered.
+        # A chunk starts in its first line, at or before the first character not yet covered.
         latest = min(covered, starts[chunk.start_line] - 1)
         begins = content.rfind(chunk.text, starts[chunk.start_line - 1], latest + len(chunk.text))
         assert begins >= 0
@@ -65,25 +65,25 @@ def test_chunks_follow_each_other_without_a_gap(content: str, tokens: int, overl
 
 
 @given(ROW_CONTENTS, TOKENS, OVERLAPS)
-def test_no_chunk_outgrows_its_size_but_by_what_it_carries(content: str, tokens: int, overlap: int) -> None:
+def test_a_chunk_exceeds_its_size_only_by_the_overlap(content: str, tokens: int, overlap: int) -> None:
     most = max(32, tokens * 4)
     for chunk in chunk_text(content, tokens, 0):
-        assert weigh(chunk.text) <= most
+        assert count_units(chunk.text) <= most
     for chunk in chunk_text(content, tokens, overlap):
-        # Carried over: up to the overlap, the rest of the piece it falls into; then one new piece.
-        assert weigh(chunk.text) <= max(most, overlap * 4 + 2 * (most + 1))
+        # The overlap, the rest of the part it starts in, and one new part.
+        assert count_units(chunk.text) <= max(most, overlap * 4 + 2 * (most + 1))
 
 
 @given(st.lists(st.text("部한ก🙂", max_size=60), max_size=20).map("\n".join), TOKENS, OVERLAPS)
 def test_wide_text_stays_within_the_size_even_with_overlap(content: str, tokens: int, overlap: int) -> None:
     for chunk in chunk_text(content, tokens, overlap):
-        assert weigh(chunk.text) <= max(32, tokens * 4) or not has_wide(chunk.text)
+        assert count_units(chunk.text) <= max(32, tokens * 4) or not has_wide(chunk.text)
 
 
 @given(ROW_CONTENTS, TOKENS, OVERLAPS)
-def test_the_hash_is_of_the_text_where_no_line_was_cut(content: str, tokens: int, overlap: int) -> None:
+def test_the_hash_is_of_the_text_if_no_line_was_split(content: str, tokens: int, overlap: int) -> None:
     most = max(32, tokens * 4)
-    if all(weigh(line) <= most for line in content.split("\n")):
+    if all(count_units(line) <= most for line in content.split("\n")):
         for chunk in chunk_text(content, tokens, overlap):
             assert chunk.hash == hashlib.sha256(chunk.text.encode()).hexdigest()
 
@@ -96,8 +96,8 @@ def test_the_next_chunk_starts_with_the_end_of_the_last() -> None:
     assert [(chunk.start_line, chunk.end_line) for chunk in chunks] == [(1, 3), (3, 5), (5, 6)]
 
 
-def test_pieces_of_one_line_are_joined_in_the_text_and_apart_in_the_hash() -> None:
-    # With overlap the second chunk holds two pieces of the same line.
+def test_parts_of_one_line_are_joined_in_the_text_and_separate_in_the_hash() -> None:
+    # With overlap the second chunk has two parts of the same line.
     line = "a" * 32 + "b" * 32
 
     chunks = chunk_text(line, 8, 8)
@@ -116,7 +116,7 @@ def test_a_wide_line_is_cut_into_a_quarter_of_the_characters() -> None:
     assert [len(chunk.text) for chunk in chunks] == [8, 8, 4]
 
 
-def test_a_lone_surrogate_does_not_stop_it() -> None:
+def test_a_lone_surrogate_is_chunked() -> None:
     chunk = chunk_text("a\ud800b", 400, 80)[0]
 
     assert chunk.text == "a\ud800b"
@@ -129,10 +129,10 @@ def test_work_on_one_endless_line_grows_with_its_length() -> None:
 
 
 @given(ROW_CONTENTS, TOKENS, OVERLAPS, st.sets(st.integers(1, 40), max_size=6))
-def test_no_chunk_goes_across_a_break_and_every_word_is_in_one(
+def test_no_chunk_crosses_a_break_and_every_word_is_in_a_chunk(
     content: str, tokens: int, overlap: int, breaks: set[int]
 ) -> None:
-    chunks = chunk_between(content, tokens, overlap, breaks)
+    chunks = chunk_text_at_breaks(content, tokens, overlap, breaks)
 
     lines = content.split("\n")
     for each in chunks:
@@ -141,7 +141,7 @@ def test_no_chunk_goes_across_a_break_and_every_word_is_in_one(
         assert not breaks & set(range(each.start_line + 1, each.end_line + 1))
     held = {line for each in chunks for line in range(each.start_line, each.end_line + 1)}
     assert {number for number, line in enumerate(lines, 1) if line.strip()} <= held
-    assert chunk_between(content, tokens, overlap, ()) == chunk_text(content, tokens, overlap)
+    assert chunk_text_at_breaks(content, tokens, overlap, ()) == chunk_text(content, tokens, overlap)
 
 
 PATH = "memory/plan.md"
@@ -190,7 +190,7 @@ def test_a_chunk_is_an_exact_slice_of_its_lines(content: str) -> None:
 @given(CONTENTS)
 @example("word\n" + "\n" * 3000 + "word")
 @example(" " * 3000 + "word")
-def test_together_chunks_hold_everything_from_the_first_word_on(content: str) -> None:
+def test_chunks_cover_everything_from_the_first_word_on(content: str) -> None:
     chunks = cut_chunks(content, PATH)
 
     if not content.strip():
@@ -204,7 +204,7 @@ def test_together_chunks_hold_everything_from_the_first_word_on(content: str) ->
 
 
 @given(CONTENTS)
-def test_every_chunk_goes_further_than_the_one_before(content: str) -> None:
+def test_every_chunk_ends_after_the_previous_one(content: str) -> None:
     for one, other in pairwise(cut_chunks(content, PATH)):
         assert one.start < other.start
         new = other.text[max(0, one.start + len(one.text) - other.start) :]
@@ -212,26 +212,29 @@ def test_every_chunk_goes_further_than_the_one_before(content: str) -> None:
 
 
 @given(CONTENTS)
-def test_no_chunk_outgrows_its_size(content: str) -> None:
+def test_no_chunk_exceeds_its_size(content: str) -> None:
     for each in cut_chunks(content, PATH):
-        assert 0 < weigh(each.text.rstrip()) <= CHUNK_UNITS
+        assert 0 < count_units(each.text.rstrip()) <= MAX_CHUNK_UNITS
 
 
 @given(CONTENTS)
 def test_chunks_repeat_no_more_than_the_overlap(content: str) -> None:
     for one, other in pairwise(cut_chunks(content, PATH)):
         repeated = content[other.start : one.start + len(one.text)]
-        assert weigh(repeated.strip("\n")) <= OVERLAP_UNITS
+        assert count_units(repeated.strip("\n")) <= MAX_OVERLAP_UNITS
 
 
 @given(st.lists(st.sampled_from(["# One", "## Two", "", "line", words_of(180), words_of(490)]), max_size=20))
-def test_no_chunk_ends_with_a_heading_alone_but_where_what_follows_has_no_room(lines: list[str]) -> None:
+def test_a_chunk_ends_with_a_heading_only_if_the_next_line_does_not_fit(lines: list[str]) -> None:
     chunks = cut_chunks("\n".join(lines), PATH)
 
     for one, other in pairwise(chunks):
         ends = one.text.rstrip().rsplit("\n", 1)[-1]
         if ends.startswith("#"):
-            assert weigh(one.text.rstrip()) + weigh(other.text.split("\n", 1)[0]) + 1 > CHUNK_UNITS
+            assert (
+                count_units(one.text.rstrip()) + count_units(other.text.split("\n", 1)[0]) + 1
+                > MAX_CHUNK_UNITS
+            )
             assert all(line.startswith("#") or not line.strip() for line in one.text.split("\n"))
 
 
@@ -256,10 +259,10 @@ def test_work_on_a_heading_of_blanks_or_marks_grows_with_its_length(mark: str) -
     check_linear(note, lambda text: cut_chunks(text, PATH), 5_000)
 
     chunks = cut_chunks(note(20_000), PATH)
-    assert chunks[-1].context.endswith(f"{mark * 20_000}b"[-CONTEXT_CHARACTERS:])
+    assert chunks[-1].context.endswith(f"{mark * 20_000}b"[-MAX_CONTEXT_CHARACTERS:])
 
 
-def test_a_long_line_is_cut_behind_a_sentence_then_behind_a_word_then_anywhere() -> None:
+def test_a_long_line_is_split_after_a_sentence_or_a_word_or_anywhere() -> None:
     sentences = texts_of("This is a sentence of some words. " * 40)
     words = texts_of("words " * 200)
     letters = texts_of("x" * 1200)
@@ -273,18 +276,18 @@ def test_a_long_line_is_cut_behind_a_sentence_then_behind_a_word_then_anywhere()
 
 
 @pytest.mark.parametrize(("size", "chunks"), [(299, 1), (300, 2)])
-def test_a_chunk_is_filled_to_its_size_and_no_further(size: int, chunks: int) -> None:
+def test_a_chunk_is_filled_up_to_its_size(size: int, chunks: int) -> None:
     assert len(texts_of(f"{words_of(200)}\n{words_of(size)}")) == chunks
 
 
 @pytest.mark.parametrize(("size", "starts"), [(149, 2), (150, 3)])
-def test_lines_are_repeated_up_to_the_overlap_and_no_further(size: int, starts: int) -> None:
+def test_lines_are_repeated_up_to_the_overlap(size: int, starts: int) -> None:
     content = "\n".join([words_of(300), words_of(size), words_of(200)])
 
     assert cut_chunks(content, PATH)[1].start_line == starts
 
 
-def test_a_section_of_its_own_starts_a_chunk_and_small_sections_go_together() -> None:
+def test_a_large_section_starts_a_chunk_and_small_sections_share_one() -> None:
     small = "# A\nShort.\n\n# B\nShort too."
     large = f"# A\n{words_of(220)}\n\n# B\nShort."
 
@@ -292,7 +295,7 @@ def test_a_section_of_its_own_starts_a_chunk_and_small_sections_go_together() ->
     assert texts_of(large) == [f"# A\n{words_of(220)}\n", "# B\nShort."]
 
 
-def test_the_next_chunk_starts_with_the_last_lines_but_never_across_a_heading() -> None:
+def test_the_overlap_never_crosses_a_heading() -> None:
     lines = [f"Line {number:02} {words_of(91)}" for number in range(12)]
 
     plain = cut_chunks("\n".join(lines), PATH)
@@ -302,7 +305,7 @@ def test_the_next_chunk_starts_with_the_last_lines_but_never_across_a_heading() 
     assert (headed[0].end_line, headed[1].start_line) == (4, 5)
 
 
-def test_nothing_is_repeated_where_that_leaves_no_room_for_the_next_line() -> None:
+def test_the_overlap_is_dropped_if_the_next_line_would_not_fit() -> None:
     content = "\n".join([words_of(200), words_of(120), words_of(450)])
 
     assert [(each.start_line, each.end_line) for each in cut_chunks(content, PATH)] == [(1, 2), (3, 3)]
@@ -321,7 +324,7 @@ def test_a_content_without_a_word_has_no_chunk(content: str) -> None:
 
 
 @pytest.mark.parametrize("content", ["\ud800", "a\x00b", "x\x85\u2028y", "# \ud83d\nx", "a\r\nb\r\n"])
-def test_odd_characters_are_cut_as_any_other(content: str) -> None:
+def test_unusual_characters_are_chunked(content: str) -> None:
     assert only(content).text == content
 
 
@@ -349,7 +352,7 @@ def test_the_context_is_the_name_and_the_headings_above() -> None:
     ]
 
 
-def test_the_context_of_a_chunk_that_goes_on_holds_its_own_heading() -> None:
+def test_the_context_of_a_continued_section_has_its_heading() -> None:
     content = "\n".join(["# Launch", words_of(400), words_of(400)])
 
     assert [each.context for each in cut_chunks(content, PATH)] == ["plan", "plan > Launch"]
@@ -372,7 +375,7 @@ def test_the_context_of_a_chunk_that_goes_on_holds_its_own_heading() -> None:
         ("# PLAN", ""),
     ],
 )
-def test_what_a_heading_says(heading: str, told: str) -> None:
+def test_heading_text_omits_closing_marks(heading: str, told: str) -> None:
     chunks = cut_chunks(f"{heading}\n{words_of(490)}\n{words_of(400)}", PATH)
 
     assert chunks[-1].context == (f"plan > {told}" if told else "plan")
@@ -389,28 +392,28 @@ def test_what_a_heading_says(heading: str, told: str) -> None:
         ("text ```", "", "plan > in it"),
     ],
 )
-def test_a_mark_in_a_fence_is_no_heading(opening: str, closing: str, told: str) -> None:
+def test_a_mark_in_a_code_fence_is_text(opening: str, closing: str, told: str) -> None:
     chunks = cut_chunks(f"{opening}\n# in it\n{closing}\n{words_of(450)}\n{words_of(400)}", PATH)
 
     assert chunks[-1].context == told
 
 
-def test_headings_count_again_behind_a_fence() -> None:
+def test_headings_are_recognized_after_a_code_fence() -> None:
     chunks = cut_chunks(f"```\n# in it\n```\n# Real\n{words_of(400)}\n{words_of(400)}", PATH)
 
     assert chunks[-1].context == "plan > Real"
 
 
-def test_a_context_is_never_longer_than_its_limit_and_keeps_its_end() -> None:
+def test_a_long_context_keeps_its_end() -> None:
     content = f"# {words_of(300)}\n## Nearest\n{words_of(400)}\n{words_of(400)}"
 
     context = cut_chunks(content, PATH)[-1].context
 
-    assert len(context) == CONTEXT_CHARACTERS
+    assert len(context) == MAX_CONTEXT_CHARACTERS
     assert context.endswith(" > Nearest")
 
 
-def test_the_same_text_has_another_hash_in_another_context() -> None:
+def test_the_hash_of_a_text_depends_on_its_context() -> None:
     here, there = only("Done.", "projects/red.md"), only("Done.", "projects/blue.md")
     again = only("Done.", "archive/2026-01-01-red.md"), only("Done.", "archive/2026-02-02-red.md")
 
@@ -419,7 +422,7 @@ def test_the_same_text_has_another_hash_in_another_context() -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_a_path_never_changes_what_is_cut(content: str, path: str) -> None:
+def test_the_path_does_not_change_the_chunk_boundaries(content: str, path: str) -> None:
     given_path = [(each.text, each.start) for each in cut_chunks(content, path)]
 
     assert given_path == [(each.text, each.start) for each in cut_chunks(content, PATH)]
@@ -441,12 +444,12 @@ def test_a_path_never_changes_what_is_cut(content: str, path: str) -> None:
         (".md", ""),
     ],
 )
-def test_a_path_in_words(path: str, words: str) -> None:
-    assert name_words(path) == words
+def test_words_of_a_path(path: str, words: str) -> None:
+    assert path_words(path) == words
 
 
 @given(CONTENTS, st.sets(st.integers(1, 60), max_size=8))
-def test_no_chunk_goes_across_a_break_and_nothing_is_lost_at_one(content: str, breaks: set[int]) -> None:
+def test_default_chunks_cross_no_break_and_lose_no_text(content: str, breaks: set[int]) -> None:
     lines = content.split("\n")
     wanted = {line for line in breaks if line <= len(lines) and lines[line - 1].strip()}
 
@@ -460,7 +463,7 @@ def test_no_chunk_goes_across_a_break_and_nothing_is_lost_at_one(content: str, b
     assert cut_chunks(content, PATH, {1}) == cut_chunks(content, PATH)
 
 
-def test_an_entry_of_its_own_keeps_the_headings_it_stands_under() -> None:
+def test_a_separate_entry_keeps_its_headings_as_context() -> None:
     content = "# Kitchen\n- tea\n- milk\n- rye\n"
 
     chunks = cut_chunks(content, PATH, {3, 4})

@@ -1,4 +1,4 @@
-"""Near-equal texts have near numbers, others don't."""
+"""Similar texts have similar fingerprints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.search.rank.near_duplicates import MOST_BITS
+from memd.search.rank.near_duplicates import MAX_DIFFERENT_BITS
 from memd.text.cut.simhash import simhashes
 
 REPORT = """The nightly backup of the ledger ran from two to three. All tables were copied, the copy was restored on
@@ -23,17 +23,17 @@ and put the parsley in at the very end so that it keeps its colour and its taste
 
 
 def simhash(text: str) -> int:
-    """Return the number of one text."""
+    """Return the fingerprint of one text."""
     return simhashes([text])[0]
 
 
 def bits_apart(one: int, other: int) -> int:
-    """Return in how many of 64 bits two numbers differ."""
+    """Return the number of different bits of two fingerprints."""
     return ((one ^ other) & (2**64 - 1)).bit_count()
 
 
 @given(st.text(max_size=300))
-def test_a_number_has_64_bits_with_a_sign_and_is_0_only_without_a_word(text: str) -> None:
+def test_a_fingerprint_is_a_signed_64_bit_number_and_0_only_without_words(text: str) -> None:
     number = simhash(text)
 
     assert -(2**63) <= number < 2**63
@@ -47,11 +47,11 @@ def test_a_text_without_a_word_is_0(text: str) -> None:
 
 
 @given(st.lists(st.text("abcé部한7", min_size=1, max_size=6), min_size=1, max_size=30))
-def test_case_blanks_and_marks_change_nothing(words: list[str]) -> None:
+def test_fingerprints_ignore_case_blanks_and_punctuation(words: list[str]) -> None:
     assert simhash(" ".join(words)) == simhash("\n- ".join(words).upper() + " …")
 
 
-def test_a_number_stays_the_same_from_release_to_release() -> None:
+def test_fingerprints_are_the_same_in_every_release() -> None:
     assert simhash("The backup ran.") == 7076748480460082095
 
 
@@ -63,12 +63,14 @@ def test_a_number_stays_the_same_from_release_to_release() -> None:
     ],
     ids=["more words than are counted at once", "letters beyond ASCII"],
 )
-def test_long_texts_and_those_in_other_scripts_keep_theirs_too(text: str, number: int) -> None:
+def test_fingerprints_of_long_and_non_latin_texts_are_the_same_in_every_release(
+    text: str, number: int
+) -> None:
     assert simhash(text) == number
 
 
 @given(st.lists(st.one_of(st.text(max_size=40), st.sampled_from([REPORT, REPORT * 4, "", "…"])), max_size=8))
-def test_texts_together_have_the_numbers_each_has_alone(texts: list[str]) -> None:
+def test_fingerprints_are_the_same_alone_and_in_a_batch(texts: list[str]) -> None:
     assert simhashes(texts) == [simhash(text) for text in texts]
 
 
@@ -81,12 +83,12 @@ def test_texts_together_have_the_numbers_each_has_alone(texts: list[str]) -> Non
     ids=["other words", "one more line"],
 )
 def test_an_edited_text_differs_in_few_bits(edited: str) -> None:
-    assert 0 < bits_apart(simhash(REPORT), simhash(edited)) <= MOST_BITS
+    assert 0 < bits_apart(simhash(REPORT), simhash(edited)) <= MAX_DIFFERENT_BITS
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=["decision", "recipe", "chinese"])
-def test_texts_of_other_things_are_far_apart(other: str) -> None:
-    assert bits_apart(simhash(REPORT), simhash(other)) > MOST_BITS
+def test_unrelated_texts_have_distant_fingerprints(other: str) -> None:
+    assert bits_apart(simhash(REPORT), simhash(other)) > MAX_DIFFERENT_BITS
 
 
 def test_the_order_of_words_counts() -> None:

@@ -1,4 +1,4 @@
-"""A snippet is an exact slice, and the one that shows the words asked for."""
+"""A snippet is the exact slice that shows the matched words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_snippet_is_an_exact_slice_with_its_own_lines(
 
 
 @given(TEXTS, WORDS, st.integers(1, 120))
-def test_lines_that_fit_are_never_cut(text: str, words: list[str], limit: int) -> None:
+def test_lines_that_fit_are_not_split(text: str, words: list[str], limit: int) -> None:
     lines = text.split("\n")
     if all(len(line) <= limit for line in lines):
         snippet = cut_snippet(text, 1, words, limit)
@@ -43,14 +43,14 @@ def test_lines_that_fit_are_never_cut(text: str, words: list[str], limit: int) -
 
 
 def turns(count: int, **said: str) -> str:
-    """Return a dialogue of that many turns of about 140 characters, some of them given (`t3="..."`)."""
+    """Return a dialogue of some turns of about 140 characters, some with a given text (`t3="..."`)."""
     filler = "we talked about the weather and the garden and what to cook on a long and quiet evening at home"
     return "\n".join(
         f"{'Ann' if at % 2 else 'Bob'}: {said.get(f't{at}', f'turn {at}: {filler}')}" for at in range(count)
     )
 
 
-def test_the_window_shows_the_words_and_not_the_head() -> None:
+def test_the_window_shows_the_words_rather_than_the_beginning() -> None:
     text = turns(14, t9="The vendor moved the deadline to Friday.")
 
     snippet = cut_snippet(text, 100, ("vendor", "deadline"))
@@ -68,7 +68,7 @@ def test_a_rare_word_outweighs_a_frequent_one() -> None:
     assert "sunrise" in snippet.text
 
 
-def test_two_words_together_outweigh_one_of_them_often() -> None:
+def test_two_words_in_one_line_outweigh_one_repeated_word() -> None:
     text = turns(16, t1="a gateway", t2="a gateway", t3="a gateway", t13="the gateway timeout")
 
     assert "gateway timeout" in cut_snippet(text, 1, ("gateway", "timeout")).text
@@ -107,13 +107,13 @@ def test_other_forms_of_a_word_are_found(word: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("word", "other"), [("art", "article"), ("car", "Caroline"), ("22", "2022"), ("ice", "nice")]
 )
-def test_words_that_only_begin_or_end_alike_are_not_found(word: str, other: str) -> None:
+def test_words_with_only_a_common_beginning_or_end_do_not_match(word: str, other: str) -> None:
     text = turns(14, t10=f"so, {other} it was")
 
     assert other not in cut_snippet(text, 1, (word,)).text
 
 
-def test_without_a_match_it_is_the_head() -> None:
+def test_a_snippet_without_a_match_is_the_beginning() -> None:
     text = turns(14)
 
     snippet = cut_snippet(text, 7, ("submarine",))
@@ -122,7 +122,7 @@ def test_without_a_match_it_is_the_head() -> None:
     assert snippet.start_line == 7
 
 
-def test_a_line_too_long_is_cut_between_sentences() -> None:
+def test_a_long_line_is_split_between_sentences() -> None:
     text = (
         "A plain sentence about nothing. " * 40 + "The vendor is Martine! " + "More of the same here. " * 40
     )
@@ -134,7 +134,7 @@ def test_a_line_too_long_is_cut_between_sentences() -> None:
     assert snippet.text[-1] in ".!"
 
 
-def test_a_line_without_sentences_is_cut_between_words() -> None:
+def test_a_line_without_sentences_is_split_between_words() -> None:
     text = "alpha beta gamma " * 100 + "martine " + "alpha beta gamma " * 100
 
     snippet = cut_snippet(text, 1, ("martine",))
@@ -143,7 +143,7 @@ def test_a_line_without_sentences_is_cut_between_words() -> None:
     assert set(snippet.text.split()) <= {"alpha", "beta", "gamma", "martine"}
 
 
-def test_a_line_without_words_is_cut_where_it_must_be() -> None:
+def test_a_line_without_words_is_split_anywhere() -> None:
     snippet = cut_snippet("x" * 5000, 3, ("x",))
 
     assert 0 < len(snippet.text) <= 700

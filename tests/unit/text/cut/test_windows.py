@@ -1,4 +1,4 @@
-"""Windows are exact slices that grow on the side worth more, and stop where another subject starts."""
+"""Windows are exact slices that grow towards the higher score within their section."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.text.cut.chunking import cut_chunks
-from memd.text.cut.windows import Region, Window, Worth, grow_window
+from memd.text.cut.windows import Region, SpanScore, Window, grow_window
 
 NOTE = """\
 # Ledger
@@ -33,7 +33,7 @@ LINES = st.one_of(
 
 @st.composite
 def places(draw: st.DrawFn) -> tuple[Region, int, int]:
-    """Return a region somewhere in a file, and where a chunk of at least a character is in it."""
+    """Return a region of a file, and the span of a chunk in it."""
     text = draw(st.lists(LINES, min_size=1, max_size=14).map("\n".join).filter(str.strip))
     at, line = draw(st.sampled_from([(0, 1), (700, 31)]))
     first = draw(st.integers(0, len(text) - 1))
@@ -42,8 +42,8 @@ def places(draw: st.DrawFn) -> tuple[Region, int, int]:
 
 
 @st.composite
-def worths_in(draw: st.DrawFn) -> list[Worth]:
-    """Return some spans with values."""
+def worths_in(draw: st.DrawFn) -> list[SpanScore]:
+    """Return some spans with scores."""
     rows = draw(
         st.lists(st.tuples(st.integers(0, 900), st.integers(0, 300), st.floats(0, 1, width=16)), max_size=5)
     )
@@ -51,7 +51,7 @@ def worths_in(draw: st.DrawFn) -> list[Worth]:
 
 
 def lines_of(region: Region) -> list[tuple[int, int, str]]:
-    """Return the lines of a region with their places in the file."""
+    """Return the lines of a region with their spans in the file."""
     start, lines = region.start, []
     for text in region.text.split("\n"):
         lines.append((start, start + len(text), text))
@@ -66,7 +66,7 @@ def grown(
     shown: Sequence[str] = (),
     note: str = NOTE,
 ) -> Window:
-    """Return the window around a text of a note, spans being given by their texts as well."""
+    """Return the window around a text of a note; spans are given by their texts too."""
     spans = {text: (note.index(text), note.index(text) + len(text)) for text, _ in worths}
     region = Region(note, 0, 1)
     first = note.index(chunk)
@@ -82,7 +82,7 @@ def grown(
 
 @given(places(), st.integers(0, 400), worths_in())
 def test_a_window_is_an_exact_slice_with_its_lines(
-    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+    place: tuple[Region, int, int], limit: int, worths: list[SpanScore]
 ) -> None:
     region, first, end = place
 
@@ -94,8 +94,8 @@ def test_a_window_is_an_exact_slice_with_its_lines(
 
 
 @given(places(), st.integers(0, 400), worths_in())
-def test_a_window_holds_the_words_of_its_chunk(
-    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+def test_a_window_contains_the_words_of_its_chunk(
+    place: tuple[Region, int, int], limit: int, worths: list[SpanScore]
 ) -> None:
     region, first, end = place
 
@@ -105,8 +105,8 @@ def test_a_window_holds_the_words_of_its_chunk(
 
 
 @given(places(), st.integers(0, 400), worths_in())
-def test_a_window_is_longer_than_the_limit_only_where_its_chunk_is(
-    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+def test_a_window_exceeds_the_limit_only_if_its_chunk_does(
+    place: tuple[Region, int, int], limit: int, worths: list[SpanScore]
 ) -> None:
     region, first, end = place
 
@@ -116,8 +116,8 @@ def test_a_window_is_longer_than_the_limit_only_where_its_chunk_is(
 
 
 @given(places(), st.integers(0, 400), worths_in())
-def test_a_window_adds_whole_lines_only(
-    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+def test_a_window_adds_whole_lines(
+    place: tuple[Region, int, int], limit: int, worths: list[SpanScore]
 ) -> None:
     region, first, end = place
     lines = lines_of(region)
@@ -129,8 +129,8 @@ def test_a_window_adds_whole_lines_only(
 
 
 @given(places(), st.integers(0, 2000), worths_in())
-def test_a_window_adds_no_heading_below_and_none_above_but_as_its_first_line(
-    place: tuple[Region, int, int], limit: int, worths: list[Worth]
+def test_a_window_adds_a_heading_only_as_its_first_line(
+    place: tuple[Region, int, int], limit: int, worths: list[SpanScore]
 ) -> None:
     region, first, end = place
 
@@ -143,7 +143,7 @@ def test_a_window_adds_no_heading_below_and_none_above_but_as_its_first_line(
 
 @given(places(), st.integers(0, 2000), worths_in(), st.lists(st.integers(0, 13), max_size=4))
 def test_a_window_adds_no_line_that_is_shown_already(
-    place: tuple[Region, int, int], limit: int, worths: list[Worth], numbers: list[int]
+    place: tuple[Region, int, int], limit: int, worths: list[SpanScore], numbers: list[int]
 ) -> None:
     region, first, end = place
     lines = lines_of(region)
@@ -166,7 +166,7 @@ def test_any_chunk_of_a_note_can_be_shown(content: str, limit: int) -> None:
         assert window.end_line >= each.end_line
 
 
-def test_with_room_a_window_reaches_from_its_heading_to_the_next() -> None:
+def test_a_window_within_the_limit_spans_its_section() -> None:
     window = grown("It has two columns.")
 
     assert window.text.startswith("## Import\n")
@@ -199,13 +199,13 @@ def test_a_chunk_may_hold_headings_itself() -> None:
         ),
     ],
 )
-def test_a_window_grows_on_the_side_worth_more_and_down_where_both_are_equal(
+def test_a_window_grows_towards_the_higher_score_and_down_if_equal(
     worths: list[tuple[str, float]], text: str
 ) -> None:
     assert grown("It has two columns.", limit=45, worths=worths).text == text
 
 
-def test_a_line_is_worth_the_most_of_the_spans_it_lies_in() -> None:
+def test_a_line_has_the_best_score_of_its_spans() -> None:
     worths = [("six.\nIt has two columns.\nAmounts are in cents.", 0.9), ("The file comes at six.", 0.3)]
 
     window = grown("It has two columns.", limit=45, worths=[*worths, ("Amounts are in cents.", 0.1)])
@@ -213,33 +213,33 @@ def test_a_line_is_worth_the_most_of_the_spans_it_lies_in() -> None:
     assert window.text == "It has two columns.\nAmounts are in cents."
 
 
-def test_where_the_better_side_has_no_room_the_other_grows() -> None:
+def test_a_window_grows_on_the_other_side_if_the_better_one_does_not_fit() -> None:
     window = grown("It has two columns.", limit=41, worths=[("The file comes at six.", 0.9)])
 
     assert window.text == "It has two columns.\nAmounts are in cents."
 
 
-def test_blank_lines_count_between_lines_and_not_at_the_ends() -> None:
+def test_blank_lines_are_kept_between_lines_and_dropped_at_the_ends() -> None:
     window = grown("\nBen checks it.\n", limit=5)
 
     assert window.text == "Ben checks it."
     assert (window.start_line, window.end_line) == (9, 9)
 
 
-def test_a_chunk_longer_than_the_limit_stays_as_it_is() -> None:
+def test_a_chunk_longer_than_the_limit_is_unchanged() -> None:
     chunk = "The file comes at six.\nIt has two columns."
 
     assert grown(chunk, limit=10).text == chunk
 
 
-def test_a_part_of_a_line_grows_on_its_whole_side_only() -> None:
+def test_a_part_of_a_line_grows_only_on_its_complete_side() -> None:
     head, tail = grown("The file comes"), grown("columns.")
 
     assert head.text == "## Import\nThe file comes"
     assert tail.text == "columns.\nAmounts are in cents.\n\nBen checks it."
 
 
-def test_a_window_stops_at_lines_that_are_shown() -> None:
+def test_a_window_stops_at_lines_already_shown() -> None:
     window = grown("Amounts are in cents.", shown=["It has two columns.", "Ben checks it."])
 
     assert window.text == "Amounts are in cents."

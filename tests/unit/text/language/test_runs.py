@@ -1,4 +1,4 @@
-"""What Chinese, Japanese, Korean and Thai are looked up by."""
+"""Search terms of Chinese, Japanese, Korean and Thai."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def words(run: str) -> list[str]:
         ("的了吗", []),
     ],
 )
-def test_chinese_is_asked_between_its_grammar(run: str, expected: list[str]) -> None:
+def test_chinese_terms_are_the_parts_between_grammar(run: str, expected: list[str]) -> None:
     assert words(run) == expected
 
 
@@ -44,7 +44,7 @@ def test_chinese_is_asked_between_its_grammar(run: str, expected: list[str]) -> 
         ("について教えてください", []),
     ],
 )
-def test_japanese_is_asked_by_what_does_not_change(
+def test_japanese_terms_are_the_uninflected_parts(
     run: str, expected: list[tuple[str, tuple[str, ...]]]
 ) -> None:
     assert run_terms(run, japanese=True) == expected
@@ -58,7 +58,7 @@ def test_japanese_is_asked_by_what_does_not_change(
         ("무엇을", []),
     ],
 )
-def test_korean_is_asked_with_and_without_its_particles(
+def test_korean_terms_include_forms_without_particles(
     run: str, expected: list[tuple[str, tuple[str, ...]]]
 ) -> None:
     assert run_terms(run, japanese=False) == expected
@@ -72,17 +72,17 @@ def test_korean_is_asked_with_and_without_its_particles(
         ("ประชุมทีม", ["ประชุมทีม", "ประ", "ระชุ", "ชุม", "มที", "ทีม"]),
     ],
 )
-def test_thai_is_asked_by_consonants_with_their_vowels(run: str, expected: list[str]) -> None:
+def test_thai_terms_are_pairs_of_signs(run: str, expected: list[str]) -> None:
     assert words(run) == expected
 
 
-def test_a_run_of_grammar_can_be_asked_in_pairs() -> None:
+def test_a_run_of_grammar_is_searched_in_pairs() -> None:
     assert [word for word, _ in run_pairs("是什么")] == ["是什么", "是什", "什么"]
     assert [word for word, _ in run_pairs("的")] == ["的"]
 
 
 @given(st.text("部署的是昨日話したバグはー・가을에서กาเที่ิุㄅ々", min_size=1), st.booleans())
-def test_every_phrase_is_made_of_the_run(run: str, japanese: bool) -> None:
+def test_every_phrase_is_part_of_the_run(run: str, japanese: bool) -> None:
     for word, phrases in run_terms(run, japanese=japanese):
         assert word
         assert phrases

@@ -1,4 +1,4 @@
-"""Letters with several spellings have one in the index."""
+"""Unified spelling of letters with several forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.language.spelling import index_text, one_spelling, spaced, without_wide_forms
+from memd.text.language.spelling import index_text, space_cjk, unify_spelling, unify_width
 
 
 @pytest.mark.parametrize(
@@ -26,21 +26,21 @@ from memd.text.language.spelling import index_text, one_spelling, spaced, withou
         ("plain", "plain"),
     ],
 )
-def test_one_spelling_stands_for_several(text: str, spelled: str) -> None:
-    assert one_spelling(text) == spelled
+def test_letters_with_several_forms_are_unified(text: str, spelled: str) -> None:
+    assert unify_spelling(text) == spelled
 
 
 @given(st.text())
-def test_the_index_has_one_spelling_with_cjk_apart(text: str) -> None:
-    assert index_text(text).split() == spaced(one_spelling(text)).split()
+def test_index_text_has_unified_spelling_and_separate_cjk_letters(text: str) -> None:
+    assert index_text(text).split() == space_cjk(unify_spelling(text)).split()
 
 
 @given(st.text("aß部Ｂёéأ한 "))
-def test_few_letters_are_spelled_like_many(text: str) -> None:
+def test_short_and_long_texts_are_unified_alike(text: str) -> None:
     many = "æœøłđıẞŁØÆŒĐ"
 
-    assert one_spelling(f"{text} {many}").startswith(one_spelling(text))
+    assert unify_spelling(f"{text} {many}").startswith(unify_spelling(text))
 
 
-def test_a_query_keeps_all_but_wide_forms() -> None:
-    assert without_wide_forms("ＡＰＩ Straße x² ｶﾞ e\u0301") == "API Straße x² ガ é"
+def test_unify_width_changes_only_wide_forms() -> None:
+    assert unify_width("ＡＰＩ Straße x² ｶﾞ e\u0301") == "API Straße x² ガ é"

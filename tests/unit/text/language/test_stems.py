@@ -1,4 +1,4 @@
-"""Which language a text is in, and what its words have in common."""
+"""Language detection and stemming."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import pytest
 
 from memd.text.language.stems import (
     ALGORITHMS,
-    MARK,
+    STEM_MARK,
+    irregular_forms,
     korean_stem,
     languages_of_query,
     languages_of_text,
-    other_forms,
     stem_words,
 )
 
 
 def languages(text: str) -> tuple[str, ...]:
-    """Return the languages of a text as the index asks for them."""
+    """Return the languages of a text as the index detects them."""
     lowered = text.lower()
     return languages_of_text(set(lowered.split()), lowered)
 
 
-def asked(question: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the languages of a question."""
-    return languages_of_query(question.lower().split(), question)
+def asked(query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the languages of a query."""
+    return languages_of_query(query.lower().split(), query)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def asked(question: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         ("", ()),
     ],
 )
-def test_a_text_tells_its_language(text: str, expected: tuple[str, ...]) -> None:
+def test_language_of_a_text(text: str, expected: tuple[str, ...]) -> None:
     assert languages(text) == expected
 
 
-def test_a_text_of_two_languages_tells_both() -> None:
+def test_both_languages_of_a_mixed_text_are_detected() -> None:
     german = "Der Schlüssel liegt nicht mehr in der Schublade, sondern bei uns im Büro auf dem Tisch. "
     french = "La clé n'est plus dans le tiroir, elle est chez nous sur la table avec les autres."
 
@@ -62,7 +62,7 @@ def test_a_text_of_two_languages_tells_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "grammar", "stems"),
+    ("query", "grammar", "stems"),
     [
         ("what is in the drawer", ("en",), ()),
         ("wo ist der Schlüssel", ("de",), ("de",)),
@@ -73,10 +73,8 @@ def test_a_text_of_two_languages_tells_both() -> None:
         ("son favourite cake", ("en",), ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "tr")),
     ],
 )
-def test_a_query_tells_whose_grammar_it_has(
-    question: str, grammar: tuple[str, ...], stems: tuple[str, ...]
-) -> None:
-    assert asked(question) == (grammar, stems)
+def test_languages_of_a_query(query: str, grammar: tuple[str, ...], stems: tuple[str, ...]) -> None:
+    assert asked(query) == (grammar, stems)
 
 
 @pytest.mark.parametrize(
@@ -100,14 +98,14 @@ def test_forms_of_a_word_share_a_stem(language: str, one: str, other: str) -> No
 def test_every_language_has_a_stemmer(language: str) -> None:
     word = {"ru": "ключ", "el": "κλειδί", "ar": "مفتاح"}.get(language, "telefon")
 
-    assert [stem[-1] for stem in stem_words(word, [language])] == [MARK]
+    assert [stem[-1] for stem in stem_words(word, [language])] == [STEM_MARK]
 
 
 def test_grammar_numbers_and_other_scripts_have_no_stem() -> None:
     assert stem_words(f"der 2026 a1b2 so ключ {'x' * 50}", ["de"]) == []
 
 
-def test_threads_stem_beside_each_other() -> None:
+def test_threads_stem_concurrently() -> None:
     words = " ".join(f"haus{'e' * number}" for number in range(20))
     expected = stem_words(words, ["de"])
     found: list[list[str]] = []
@@ -142,7 +140,7 @@ def test_threads_stem_beside_each_other() -> None:
         ("을", "을"),
     ],
 )
-def test_korean_loses_what_hangs_on_a_word(word: str, expected: str) -> None:
+def test_korean_stems_lose_particles_and_endings(word: str, expected: str) -> None:
     assert korean_stem(word) == expected
 
 
@@ -161,4 +159,4 @@ def test_korean_loses_what_hangs_on_a_word(word: str, expected: str) -> None:
     ],
 )
 def test_irregular_forms_of_english_are_known(word: str, expected: tuple[str, ...]) -> None:
-    assert other_forms(word) == expected
+    assert irregular_forms(word) == expected

@@ -1,4 +1,4 @@
-"""Which notes are of a day."""
+"""Dates of notes by their names."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from memd.text.query.dates import date_in_path, day_of_note
         "notes/memory/2026-01-16-a.b.md",
     ],
 )
-def test_a_name_that_begins_with_a_day_is_of_that_day(path: str) -> None:
+def test_a_file_name_that_begins_with_a_day_has_that_date(path: str) -> None:
     assert date_in_path(path) == datetime.date(2026, 1, 16)
 
 
 @pytest.mark.parametrize("path", ["memory/2026-02-30.md", "memory/2026-02-30-x.md", "memory/0099-01-01.md"])
-def test_a_day_that_never_was_is_none(path: str) -> None:
+def test_an_impossible_day_is_none(path: str) -> None:
     assert date_in_path(path) is None
 
 
@@ -86,7 +86,7 @@ def test_a_note_whose_name_begins_with_no_day_is_about_none(path: str) -> None:
     assert day_of_note(path) is None
 
 
-def test_a_note_deeper_in_memory_is_about_a_day_and_never_fades() -> None:
+def test_a_note_in_a_subfolder_has_a_day_and_no_decay_date() -> None:
     path = "memory/projects/2026-01-16-retro.md"
 
     assert day_of_note(path) is not None

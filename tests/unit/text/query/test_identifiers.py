@@ -1,4 +1,4 @@
-"""Names are found by their parts and other spellings, and texts together get what each gets alone."""
+"""Identifiers are found by their parts and other spellings."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.language.stems import MARK, languages_of_text, speaking_for_languages
+from memd.text.language.stems import STEM_MARK, find_language_words, languages_of_text
 from memd.text.query.identifiers import (
     camel_parts,
     exact_names,
     extra_words,
     find_symbols,
     index_names,
-    joined,
-    may_be_named,
+    join_parts,
     phone_numbers,
     quoted_phrases,
+    select_names,
     short_hashes,
     symbol_words,
 )
@@ -39,7 +39,7 @@ from memd.text.query.identifiers import (
         ("x" * 40 + "Y" + "z" * 40, []),
     ],
 )
-def test_humps_divide_a_name(name: str, parts: list[str]) -> None:
+def test_camel_case_names_are_split(name: str, parts: list[str]) -> None:
     assert camel_parts(name) == parts
 
 
@@ -54,8 +54,8 @@ def test_humps_divide_a_name(name: str, parts: list[str]) -> None:
         ("a_b_c_d_e_f_g_h_i_j", ""),
     ],
 )
-def test_joints_fall_away(name: str, whole: str) -> None:
-    assert joined(name) == whole
+def test_hyphens_and_underscores_are_removed(name: str, whole: str) -> None:
+    assert join_parts(name) == whole
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_joints_fall_away(name: str, whole: str) -> None:
         ("example.net, i++ + ++j, issue#5, # heading, a+b", ["iplusplus"]),
     ],
 )
-def test_names_that_live_by_their_signs_are_words(text: str, words: list[str]) -> None:
+def test_names_with_signs_become_words(text: str, words: list[str]) -> None:
     assert symbol_words(text) == words
 
 
@@ -86,7 +86,7 @@ def test_the_spellings_of_names_are_found_in_a_text() -> None:
     ]
 
 
-def test_names_amid_chinese_are_found() -> None:
+def test_names_within_chinese_text_are_found() -> None:
     text = "重跑retryBackoff任务，改max_retries参数"
 
     assert index_names(text, text.split()) == ["retry backoff", "maxretries"]
@@ -99,7 +99,7 @@ def test_prose_has_no_names() -> None:
 
 
 @given(st.text("aB9-_+#. \u2011éÉ漢", max_size=60))
-def test_no_text_is_too_odd_for_names(text: str) -> None:
+def test_any_text_is_searched_for_names(text: str) -> None:
     names = index_names(text, text.split())
 
     assert all(name and "\n" not in name for name in names)
@@ -164,7 +164,7 @@ def test_quoted_phrases_lose_their_quotes(text: str, phrases: list[str]) -> None
         ("12345 1234", ["12345"]),
     ],
 )
-def test_only_names_are_exact(text: str, names: list[str]) -> None:
+def test_exact_names_of_a_query(text: str, names: list[str]) -> None:
     assert exact_names(text) == names
 
 
@@ -180,7 +180,7 @@ TEXTS = st.lists(WORDS, max_size=40).map(" ".join)
 
 
 @given(st.lists(TEXTS, max_size=6))
-def test_texts_together_are_given_what_each_alone_is_given(texts: list[str]) -> None:
+def test_extra_words_are_the_same_alone_and_in_a_batch(texts: list[str]) -> None:
     assert extra_words(texts) == [extra_words([text])[0] for text in texts]
 
 
@@ -203,20 +203,20 @@ def test_only_the_text_in_another_language_is_stemmed() -> None:
     english, other = extra_words(["The meeting is on Friday.", german])
 
     assert english == ""
-    assert f"besprech{MARK}" in other.split()
+    assert f"besprech{STEM_MARK}" in other.split()
 
 
 @given(TEXTS)
-def test_a_word_left_out_of_the_named_changes_no_names(text: str) -> None:
+def test_words_outside_select_names_have_no_entries(text: str) -> None:
     words = dict.fromkeys(text.split())
-    named = may_be_named(words)
+    named = select_names(words)
 
     assert index_names(text, [word for word in words if word in named]) == index_names(text, words)
 
 
 @given(st.lists(st.sampled_from("the cat Die wird les avec nicht was of".split()), max_size=12))
-def test_an_ascii_text_without_a_speaking_word_is_in_no_other_language(words: list[str]) -> None:
-    speaking = speaking_for_languages(frozenset(words))
+def test_an_ascii_text_without_language_words_is_english(words: list[str]) -> None:
+    speaking = find_language_words(frozenset(words))
 
     quiet = [word for word in words if word not in speaking]
 

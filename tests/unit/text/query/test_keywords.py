@@ -1,4 +1,4 @@
-"""What a question is looked up by, and that nothing in it can break a search."""
+"""Search terms of queries, and valid FTS5 syntax for any query."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memd.text.language.spelling import index_text, spaced
+from memd.text.language.spelling import index_text, space_cjk
 from memd.text.query.identifiers import extra_words
 from memd.text.query.keywords import (
-    MOST_TERMS,
+    MAX_TERMS,
     content_keywords,
     plan_match,
 )
@@ -41,7 +41,7 @@ NASTY = [
 
 
 def extra_words_of(text: str) -> str:
-    """Return what the index keeps for one text beside it."""
+    """Return the extra index words of one text."""
     return extra_words([text])[0]
 
 
@@ -76,7 +76,7 @@ EMPTY = Index()
 @given(st.one_of(st.text(), st.text("\"'*:^-+(){}AND OR NEAR部\0\ud800_\n"), st.sampled_from(NASTY)))
 @example("a\0b")
 @example("\ud800")
-def test_no_query_is_an_error_to_the_index(raw: str) -> None:
+def test_any_query_is_valid_fts5_syntax(raw: str) -> None:
     plan = plan_match(raw)
 
     for match in (plan.strict, plan.any):
@@ -87,7 +87,7 @@ def test_no_query_is_an_error_to_the_index(raw: str) -> None:
 
 
 @pytest.mark.parametrize("raw", [text for text in NASTY if any(c.isalnum() for c in text)])
-def test_a_text_is_found_by_itself(raw: str) -> None:
+def test_a_text_is_found_by_its_own_words(raw: str) -> None:
     index = Index(raw.replace("\0", " ").replace("\ud800", " "), "something else")
 
     plan = plan_match(raw)
@@ -97,7 +97,7 @@ def test_a_text_is_found_by_itself(raw: str) -> None:
 
 @given(st.text())
 def test_spacing_only_adds_spaces(text: str) -> None:
-    assert spaced(text).replace(" ", "") == text.replace(" ", "")
+    assert space_cjk(text).replace(" ", "") == text.replace(" ", "")
 
 
 @given(st.text(st.sampled_from("ab 部署한ก。,é🙂"), min_size=1), st.data())
@@ -110,7 +110,7 @@ def test_every_run_of_cjk_is_found_down_to_one_character(text: str, data: st.Dat
 
 
 @pytest.mark.parametrize(
-    ("question", "text"),
+    ("query", "text"),
     [
         ("部署", "明天部署新版本"),
         ("部", "明天部署新版本"),
@@ -163,10 +163,10 @@ def test_every_run_of_cjk_is_found_down_to_one_character(text: str, data: st.Dat
         ("ประชุมที่ไหน", "การประชุมประจำสัปดาห์"),
     ],
 )
-def test_a_query_finds_the_text_that_answers_it(question: str, text: str) -> None:
+def test_a_query_finds_the_text_that_answers_it(query: str, text: str) -> None:
     index = Index("unrelated words here", text)
 
-    assert index.find(plan_match(question).any) == [2]
+    assert index.find(plan_match(query).any) == [2]
 
 
 def test_a_phrase_of_cjk_matches_only_that_phrase() -> None:
@@ -176,7 +176,7 @@ def test_a_phrase_of_cjk_matches_only_that_phrase() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "words"),
+    ("query", "words"),
     [
         ("What did Caroline's sister paint in 2022?", ("caroline", "sister", "paint", "2022")),
         ("to be or not to be", ("to", "be", "or", "not", "to be or not to be")),
@@ -202,20 +202,20 @@ def test_a_phrase_of_cjk_matches_only_that_phrase() -> None:
         ("?!", ()),
     ],
 )
-def test_the_words_that_carry_meaning_remain(question: str, words: tuple[str, ...]) -> None:
-    assert plan_match(question).words == words
+def test_the_words_that_carry_meaning_remain(query: str, words: tuple[str, ...]) -> None:
+    assert plan_match(query).words == words
 
 
-def test_a_pasted_text_asks_for_its_first_words_only() -> None:
+def test_a_pasted_text_searches_its_first_words() -> None:
     plan = plan_match(" ".join(f"word{number}" for number in range(5000)))
 
     assert plan.strict is None
-    assert len(plan.terms) == MOST_TERMS
-    assert plan.terms[-1].word == f"word{MOST_TERMS - 1}"
+    assert len(plan.terms) == MAX_TERMS
+    assert plan.terms[-1].word == f"word{MAX_TERMS - 1}"
 
 
 @pytest.mark.parametrize(
-    ("question", "exact"),
+    ("query", "exact"),
     [
         ("why did POL-358 fail", ("POL-358",)),
         ("what happened on 2026-05-08 at 14:30", ("2026-05-08", "14:30")),
@@ -231,37 +231,35 @@ def test_a_pasted_text_asks_for_its_first_words_only() -> None:
         ("what did Caroline paint", ()),
     ],
 )
-def test_names_dates_and_quotes_are_to_be_found_letter_by_letter(
-    question: str, exact: tuple[str, ...]
-) -> None:
-    assert plan_match(question).exact == exact
+def test_names_dates_and_quotes_are_exact_terms(query: str, exact: tuple[str, ...]) -> None:
+    assert plan_match(query).exact == exact
 
 
-def test_a_quoted_phrase_is_asked_as_one() -> None:
+def test_a_quoted_phrase_is_one_term() -> None:
     index = Index("deploy it, said Friday", "we deploy on friday")
 
     assert index.best(plan_match('"deploy on friday"').any) == 2
 
 
-def test_a_run_that_occurs_whole_beats_its_pairs() -> None:
+def test_a_whole_run_outranks_its_pairs() -> None:
     index = Index("部署蓝色，蓝绿色，绿发，发布会的部署", "昨天说过部署蓝绿发布的事情很重要")
 
     assert index.best(plan_match("蓝绿发布").any) == 2
 
 
-def test_a_title_of_grammar_alone_finds_itself() -> None:
+def test_a_title_of_grammar_words_is_found() -> None:
     index = Index("who is the one, and who is the other", "a record of The Who")
 
     assert index.best(plan_match("the who").any) == 2
 
 
-def test_a_stem_of_another_language_finds_no_word_spelled_alike() -> None:
+def test_a_stem_does_not_match_an_equal_word() -> None:
     index = Index("that is not what we said", "Las notas son del lunes y están en la mesa")
 
     assert index.find(plan_match("notar").any) == [2]
 
 
-def test_only_languages_of_the_index_are_asked_for() -> None:
+def test_only_stems_of_the_indexs_languages_are_searched() -> None:
     every, german, none = (
         plan_match("Wohnungen"),
         plan_match("Wohnungen", ["de"]),
@@ -274,7 +272,7 @@ def test_only_languages_of_the_index_are_asked_for() -> None:
     assert none.any == '"Wohnungen"'
 
 
-def test_english_prose_has_no_other_words() -> None:
+def test_english_prose_has_no_extra_words() -> None:
     text = (
         "She said that the naïve café in Zürich isn't open on Sundays, so they'd die of hunger in vain." * 5
     )
@@ -282,7 +280,7 @@ def test_english_prose_has_no_other_words() -> None:
     assert extra_words_of(text) == ""
 
 
-def test_each_text_names_its_languages() -> None:
+def test_extra_words_include_language_marks() -> None:
     words = extra_words_of(
         "Die Besprechung ist am Freitag. The meeting is on Friday with all of them."
     ).split()
@@ -292,12 +290,12 @@ def test_each_text_names_its_languages() -> None:
 
 
 @given(st.text())
-def test_what_is_indexed_never_depends_on_anything_but_the_text(text: str) -> None:
+def test_extra_words_depend_only_on_the_text(text: str) -> None:
     assert (index_text(text), extra_words_of(text)) == (index_text(text), extra_words_of(text))
     assert "\n" not in extra_words_of(text)
 
 
-def test_a_token_the_index_cannot_see_does_not_empty_the_strict_search() -> None:
+def test_the_strict_search_ignores_tokens_missing_from_fts5() -> None:
     assert Index("foo bar").find(plan_match("_ foo 🙂 bar").strict) == [1]
 
 

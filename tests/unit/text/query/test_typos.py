@@ -1,4 +1,4 @@
-"""Words and paths that a misspelled one may have been meant as."""
+"""Spelling correction of words and paths."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.text.query.typos import Vocabulary, errors_allowed, find_near_paths, folders_of, similar_words
+from memd.text.query.typos import Vocabulary, errors_allowed, find_similar_paths, folders_of, similar_words
 
 
 def vocabulary(**counts: int) -> Vocabulary:
-    """Return a vocabulary of words and in how many texts each is."""
+    """Return a vocabulary of words with the number of texts each is in."""
     return Vocabulary("\n".join(counts), list(counts.values()))
 
 
@@ -30,7 +30,7 @@ def vocabulary(**counts: int) -> Vocabulary:
         ("x" * 41, 0),
     ],
 )
-def test_long_words_may_hold_errors(word: str, errors: int) -> None:
+def test_errors_allowed_by_word_length(word: str, errors: int) -> None:
     assert errors_allowed(word) == errors
 
 
@@ -49,13 +49,13 @@ def test_long_words_may_hold_errors(word: str, errors: int) -> None:
         ("xoshiro257", []),
     ],
 )
-def test_errors_are_forgiven(asked: str, found: list[str]) -> None:
+def test_misspelled_words_are_corrected(asked: str, found: list[str]) -> None:
     words = vocabulary(watchdog=1, kubernetes=2, cat=5, xoshiro256=1)
 
     assert similar_words(asked, words, 5) == found
 
 
-def test_the_likeliest_comes_first() -> None:
+def test_the_most_likely_correction_is_first() -> None:
     words = vocabulary(hotter=9, better=5, letter=7, bettor=1, butter=6, litter=2)
 
     assert similar_words("bettar", words, 3) == ["better", "bettor"]
@@ -73,7 +73,7 @@ def test_an_empty_vocabulary_has_no_words() -> None:
     assert similar_words("watchdog", words, 3) == []
 
 
-def test_a_vocabulary_knows_its_words() -> None:
+def test_a_vocabulary_contains_its_words() -> None:
     words = vocabulary(watchdog=1, cat=5)
 
     assert len(words) == 2
@@ -81,7 +81,7 @@ def test_a_vocabulary_knows_its_words() -> None:
     assert "at" not in words
 
 
-def test_words_and_counts_must_fit() -> None:
+def test_unequal_numbers_of_words_and_counts_are_refused() -> None:
     with pytest.raises(ValueError, match="2 words with 1 counts"):
         Vocabulary("one\ntwo", np.array([1]))
 
@@ -90,7 +90,7 @@ WORDS = st.text("abcé", min_size=4, max_size=9)
 
 
 @given(WORDS, st.sets(WORDS, min_size=1), st.integers(1, 2))
-def test_nothing_within_the_errors_is_missed(asked: str, words: set[str], errors: int) -> None:
+def test_all_words_within_the_errors_are_found(asked: str, words: set[str], errors: int) -> None:
     listed = sorted(words)
     found = similar_words(asked, Vocabulary("\n".join(listed), [1] * len(listed)), len(listed), errors)
 
@@ -98,7 +98,7 @@ def test_nothing_within_the_errors_is_missed(asked: str, words: set[str], errors
 
 
 def distance(one: str, other: str) -> int:
-    """Return the same distance by its definition."""
+    """Return the same distance, calculated by its definition."""
     table = {(i, j): max(i, j) for i in range(len(one) + 1) for j in range(len(other) + 1) if not i * j}
     for i in range(1, len(one) + 1):
         for j in range(1, len(other) + 1):
@@ -131,14 +131,14 @@ PATHS = [
         ("./memory//people/Ada.md", "memory/people/ada.md"),
     ],
 )
-def test_the_nearest_path_comes_first(path: str, near: str) -> None:
-    assert find_near_paths(path, PATHS)[0] == near
+def test_the_most_similar_path_is_first(path: str, near: str) -> None:
+    assert find_similar_paths(path, PATHS)[0] == near
 
 
 @pytest.mark.parametrize("path", ["", " ", "/", "zzz", "x" * 100_000])
-def test_a_path_that_is_near_to_none_has_none(path: str) -> None:
-    assert find_near_paths(path, PATHS) == []
+def test_a_path_without_similar_ones_has_no_suggestion(path: str) -> None:
+    assert find_similar_paths(path, PATHS) == []
 
 
-def test_folders_are_those_on_the_way_to_files() -> None:
+def test_folders_of_paths_are_all_parents() -> None:
     assert folders_of(PATHS) == {"memory/", "memory/projects/", "memory/people/"}

@@ -1,4 +1,4 @@
-"""Secrets are cut out, and what merely looks like one stays."""
+"""Secrets are redacted, ordinary text stays."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SECRETS = {
         f"Private-Lines: 14 {BODY}".replace("\n", " "),
     ],
 }
-"""What each row takes whole."""
+"""Text that each kind redacts completely."""
 
 IN_PART = [
     ("postgres://user:hunter2@db:5432/x", "postgres://user:[redacted:url-password]@db:5432/x"),
@@ -154,22 +154,22 @@ ORDINARY = [
     ("name", "secret"), [(name, one) for name, every in SECRETS.items() for one in every]
 )
 @pytest.mark.parametrize("around", ["{}", "it is {}, keep it", "X='{}'", "see ({}).", "键{}。", "a\n{}\nb"])
-def test_a_secret_is_cut_out_whole(name: str, secret: str, around: str) -> None:
+def test_a_secret_is_redacted_completely(name: str, secret: str, around: str) -> None:
     assert redact(around.format(secret)) == (around.format(f"[redacted:{name}]"), 1)
 
 
 @pytest.mark.parametrize(("text", "redacted"), IN_PART)
-def test_what_names_a_secret_stays(text: str, redacted: str) -> None:
+def test_the_name_before_a_secret_stays(text: str, redacted: str) -> None:
     assert redact(text) == (redacted, 1)
     assert redact(f"say: {text}")[0] == f"say: {redacted}"
 
 
 @pytest.mark.parametrize("text", ORDINARY)
-def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+def test_ordinary_text_is_not_redacted(text: str) -> None:
     assert redact(text) == (text, 0)
 
 
-def test_every_secret_of_a_text_counts() -> None:
+def test_every_secret_of_a_text_is_counted() -> None:
     text = f"{SECRETS['openai-key'][0]} and {SECRETS['jwt'][0]} and password: hunter2 and hunter2"
     redacted, count = redact(text)
     assert (redacted, count) == (
@@ -183,7 +183,7 @@ def test_two_keys_are_two_secrets() -> None:
     assert redact(f"{key} then {key}") == ("[redacted:private-key] then [redacted:private-key]", 2)
 
 
-def test_a_key_that_is_cut_off_ends_where_its_text_goes_on() -> None:
+def test_an_incomplete_private_key_ends_before_other_text() -> None:
     cut = SECRETS["private-key"][5]
     assert redact(f"{cut} and then he said yes") == ("[redacted:private-key] and then he said yes", 1)
 
@@ -215,14 +215,14 @@ PIECES = st.sampled_from(
 
 @settings(deadline=None, max_examples=500)
 @given(st.lists(PIECES, max_size=10).map("".join))
-def test_doing_it_again_changes_nothing(text: str) -> None:
+def test_redaction_is_idempotent(text: str) -> None:
     once, _ = redact(text)
     assert redact(once) == (once, 0)
 
 
 @settings(deadline=None)
 @given(st.text())
-def test_any_text_is_only_ever_shortened_by_marks(text: str) -> None:
+def test_redaction_only_replaces_spans_with_marks(text: str) -> None:
     redacted, count = redact(text)
     assert redacted.count("[redacted:") >= count
     assert count > 0 or redacted == text
@@ -234,7 +234,7 @@ def test_any_text_is_only_ever_shortened_by_marks(text: str) -> None:
         st.sampled_from("the of and memory agent deploy Friday 12 2026-01-05 v1.2 über 服务器 a.py".split())
     )
 )
-def test_prose_stays_as_it_is(words: list[str]) -> None:
+def test_prose_is_unchanged(words: list[str]) -> None:
     assert redact(" ".join(words)) == (" ".join(words), 0)
 
 
@@ -256,11 +256,11 @@ HARM = [
 
 
 @pytest.mark.parametrize("piece", HARM)
-def test_work_on_a_line_made_to_harm_grows_with_its_length(piece: str) -> None:
+def test_work_on_a_hostile_line_is_linear(piece: str) -> None:
     check_linear(lambda size: piece * (size // len(piece)), redact, 20_000)
 
 
-def test_names_are_words_and_every_row_is_tried() -> None:
+def test_secret_names_are_words_and_every_kind_is_used() -> None:
     for row in SECRET_KINDS:
         assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", row.name)
     tried = {

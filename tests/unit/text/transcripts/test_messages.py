@@ -1,4 +1,4 @@
-"""A transcript becomes who said what, one line a message."""
+"""Messages of a transcript, one line each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_only_text_blocks_count() -> None:
     assert flatten_transcript(said("user", content))[0] == "User: a"
 
 
-def test_damaged_lines_are_left_out() -> None:
+def test_damaged_lines_are_skipped() -> None:
     damaged = [
         "{",
         "null",
@@ -52,17 +52,17 @@ def test_damaged_lines_are_left_out() -> None:
     assert flatten_transcript("\n".join([*damaged, said("user", "ok")])) == ("User: ok", [len(damaged) + 1])
 
 
-def test_whitespace_is_what_it_is_to_the_writer() -> None:
+def test_whitespace_matches_openclaws() -> None:
     assert flatten_transcript(said("user", "\ufeffa\u00a0\u3000b\x1c\u2028c"))[0] == "User: a b\x1c c"
 
 
-def test_a_lone_surrogate_can_be_stored_afterwards() -> None:
+def test_a_lone_surrogate_is_replaced() -> None:
     text, _ = flatten_transcript(said("user", "a\ud83db 🙂"))
 
     assert text.encode() == "User: a\ufffdb 🙂".encode()
 
 
-def test_what_openclaw_wrote_itself_is_no_message() -> None:
+def test_text_written_by_openclaw_is_skipped() -> None:
     lines = [
         said("user", HEARTBEAT),
         said("assistant", "HEARTBEAT_OK"),
@@ -78,7 +78,7 @@ def test_what_openclaw_wrote_itself_is_no_message() -> None:
     assert flatten_transcript("\n".join(lines)) == ("User: me\nAssistant: internal_system", [6, 7])
 
 
-def test_one_record_is_one_line_or_nothing() -> None:
+def test_a_record_is_one_line_or_none() -> None:
     assert read_record(said("user", "a\n\nb")).line == "User: a b"
     assert read_record(said("tool", "a")).line is None
     assert read_record("").line is None
@@ -112,7 +112,7 @@ def test_one_record_is_one_line_or_nothing() -> None:
         ("agent:main:active-memory", None),
     ],
 )
-def test_a_key_says_what_is_no_conversation(key: str, kind: str | None) -> None:
+def test_kind_of_session_by_key(key: str, kind: str | None) -> None:
     assert kind_of_key(key) == kind
 
 
@@ -133,12 +133,12 @@ def test_a_key_says_what_is_no_conversation(key: str, kind: str | None) -> None:
         (["{", "7", '{"sessionKey": 7, "data": []}'], (None, False)),
     ],
 )
-def test_a_beginning_says_what_is_no_conversation(records: list[str], told: tuple[str | None, bool]) -> None:
+def test_kind_of_session_by_first_records(records: list[str], told: tuple[str | None, bool]) -> None:
     assert kind_of_opening(records) == told
 
 
 @given(st.lists(st.one_of(st.text(), st.builds(said, st.sampled_from(["user", "assistant"]), st.text()))))
-def test_every_line_of_the_text_has_a_source(lines: list[str]) -> None:
+def test_every_line_has_a_record_number(lines: list[str]) -> None:
     text, sources = flatten_transcript("\n".join(lines))
 
     assert len(sources) == (len(text.split("\n")) if text else 0)

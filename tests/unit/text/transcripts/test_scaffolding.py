@@ -1,4 +1,4 @@
-"""What OpenClaw itself puts into messages is told from what people and models say."""
+"""Text that OpenClaw writes itself is separated from people's and models' words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.support.growth import check_linear
         " \n\u3000",
     ],
 )
-def test_what_openclaw_says_in_the_users_name_is_nothing(text: str) -> None:
+def test_prompts_sent_by_openclaw_are_removed(text: str) -> None:
     assert without_scaffolding(text, "user") == ""
 
 
@@ -70,7 +70,7 @@ def test_what_openclaw_says_in_the_users_name_is_nothing(text: str) -> None:
         ),
     ],
 )
-def test_what_stands_around_a_message_goes_and_the_message_stays(text: str, said: str) -> None:
+def test_headers_around_a_message_are_removed(text: str, said: str) -> None:
     assert without_scaffolding(text, "user") == said
 
 
@@ -91,7 +91,7 @@ def test_what_stands_around_a_message_goes_and_the_message_stays(text: str, said
         "System settings: [dark]",
     ],
 )
-def test_what_people_say_about_it_stays(text: str) -> None:
+def test_user_text_about_prompts_stays(text: str) -> None:
     assert without_scaffolding(text, "user") == text
 
 
@@ -110,7 +110,7 @@ def test_what_people_say_about_it_stays(text: str) -> None:
         ("[Mon 2026-01-05 10:00 UTC] a quoted line", "[Mon 2026-01-05 10:00 UTC] a quoted line"),
     ],
 )
-def test_silent_answers_and_thoughts_are_no_answers(text: str, said: str) -> None:
+def test_silent_answers_and_thoughts_are_removed(text: str, said: str) -> None:
     assert without_scaffolding(text, "assistant") == said
 
 
@@ -131,7 +131,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=12).map("".join), st.sampled_from(["user", "assistant"]))
-def test_what_is_left_was_there_before(text: str, role: str) -> None:
+def test_the_remaining_text_is_part_of_the_original(text: str, role: str) -> None:
     left = without_scaffolding(text, role)
     words = iter(text)
     assert all(letter in words for letter in left)
@@ -160,7 +160,7 @@ def test_what_is_left_was_there_before(text: str, role: str) -> None:
     ],
 )
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_work_on_a_text_made_to_harm_grows_with_its_length(piece: str, role: str) -> None:
+def test_work_on_a_hostile_text_is_linear(piece: str, role: str) -> None:
     check_linear(
         lambda size: piece * (size // len(piece)), lambda text: without_scaffolding(text, role), 20_000
     )

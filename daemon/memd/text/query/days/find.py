@@ -1,4 +1,4 @@
-"""The days a query asks about: `what did we decide on May 8`, `上周五的会议`."""
+"""Days named in a query: `what did we decide on May 8`, `上周五的会议`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from memd.system.cancellation import check_cancelled
-from memd.text.query.dates import ONE_DAY, Days, around
+from memd.text.query.dates import ONE_DAY, DayRange, unit_around
 from memd.text.query.days.forms import FORMS, LATIN_FORMS
 from memd.text.query.days.words import (
     CJK_PHRASES,
@@ -20,26 +20,26 @@ from memd.text.query.days.words import (
     PHRASES,
     SIMPLIFIED,
     UNITS,
-    Reader,
-    compiled,
+    DayReader,
+    cached_pattern,
 )
 
-OLDEST = datetime.date(1970, 1, 1)
-"""What is open towards the past begins here."""
+OLDEST_DAY = datetime.date(1970, 1, 1)
+"""First day of ranges without a start."""
 
 
 @dataclass(frozen=True, slots=True)
-class _NamedDays:
-    """Days that were found in a text: where they are named, which they are, and which from another present day."""
+class _DayMention:
+    """A mention of days in a text: its span, the days, and a function of today's date that returns the days."""
 
     start: int
     end: int
-    days: Days
-    seen_from: Callable[[datetime.date], Days | None]
+    days: DayRange
+    seen_from: Callable[[datetime.date], DayRange | None]
 
 
-_FURTHEST = 24
-"""Most characters of a word before or behind the days."""
+_MAX_CUE_CHARACTERS = 24
+"""Most characters of a cue word before or after the days."""
 
 _ARTICLE = r"(?:\s{1,3}(?:the|dem|den|der|zum|le|la|el|o|il|l'|du))?\s{0,3}\Z"
 _BEFORE_THEM = (
@@ -68,34 +68,34 @@ _UP_TO = (
 _AND = r"\s{1,3}(?:and|und|et|y|e|и)(?:\s{1,3}(?:the|dem|le|el))?\s{1,3}|\s?[和与及と]\s?"
 
 
-def _link(text: str, found: Sequence[_NamedDays], today: datetime.date) -> list[tuple[int, int, Days]]:
-    """Return days with the words around them taken into account."""
+def _link(text: str, found: Sequence[_DayMention], today: datetime.date) -> list[tuple[int, int, DayRange]]:
+    """Return the mentioned days with ranges and cue words applied."""
     linked = []
     at = 0
     while at < len(found):
         span = _range(text, found[at], found[at + 1]) if at + 1 < len(found) else None
         at += 1 if span is None else 2
-        linked.append(span or _opened(text, found[at - 1], today))
+        linked.append(span or _apply_cue(text, found[at - 1], today))
     return [each for each in linked if each is not None]
 
 
-def _range(text: str, one: _NamedDays, other: _NamedDays) -> tuple[int, int, Days] | None:
-    """Return two neighbours as one where the text says from the one to the other."""
+def _range(text: str, one: _DayMention, other: _DayMention) -> tuple[int, int, DayRange] | None:
+    """Return two neighbouring mentions as one range if the text connects them (`from … to …`)."""
     gap = text[one.end : other.start]
-    ahead = text[max(0, one.start - _FURTHEST) : one.start]
-    between = compiled(_BETWEEN_OPENS).search(ahead)
-    opens = between or compiled(_FROM_OPENS).search(ahead)
+    ahead = text[max(0, one.start - _MAX_CUE_CHARACTERS) : one.start]
+    between = cached_pattern(_BETWEEN_OPENS).search(ahead)
+    opens = between or cached_pattern(_FROM_OPENS).search(ahead)
     end = other.end
-    if compiled(_AND).fullmatch(gap):
-        closes = compiled(_BETWEEN_CLOSES).match(text, end)
+    if cached_pattern(_AND).fullmatch(gap):
+        closes = cached_pattern(_BETWEEN_CLOSES).match(text, end)
         if closes is None and between is None:
             return None
         end = end if closes is None else closes.end()
-    elif compiled(_UP_TO).fullmatch(gap) is None:
+    elif cached_pattern(_UP_TO).fullmatch(gap) is None:
         return None
     first, last = one.days[0], other.days[1]
     if first > last:
-        # Without a year the first end is the latest before the second, not before today.
+        # Without a year the start is the latest one before the end, not before today.
         earlier = one.seen_from(last)
         if earlier is None or earlier[0] > last:
             return None
@@ -103,12 +103,12 @@ def _range(text: str, one: _NamedDays, other: _NamedDays) -> tuple[int, int, Day
     return one.start if opens is None else one.start - len(ahead) + opens.start(), end, (first, last)
 
 
-def _opened(text: str, one: _NamedDays, today: datetime.date) -> tuple[int, int, Days] | None:
-    """Return days as the word before or behind them opens them; None if no day is left."""
+def _apply_cue(text: str, one: _DayMention, today: datetime.date) -> tuple[int, int, DayRange] | None:
+    """Return days changed by the cue word before or after them (`since`, `until`); None if no day remains."""
     start, end = one.start, one.end
-    ahead = text[max(0, start - _FURTHEST) : start]
-    before = compiled(_BEFORE_THEM).search(ahead)
-    behind = compiled(_BEHIND_THEM).match(text, end, end + _FURTHEST)
+    ahead = text[max(0, start - _MAX_CUE_CHARACTERS) : start]
+    before = cached_pattern(_BEFORE_THEM).search(ahead)
+    behind = cached_pattern(_BEHIND_THEM).match(text, end, end + _MAX_CUE_CHARACTERS)
     opener = before or behind
     if opener is None:
         return start, end, one.days
@@ -118,35 +118,35 @@ def _opened(text: str, one: _NamedDays, today: datetime.date) -> tuple[int, int,
     if behind is not None and behind.lastgroup == word:
         end = behind.end()
     try:
-        return start, end, _open_days(word, one.days, today)
+        return start, end, _days_of_cue(word, one.days, today)
     except OverflowError:
         return None
 
 
-def _open_days(word: str, days: Days, today: datetime.date) -> Days:
+def _days_of_cue(word: str, days: DayRange, today: datetime.date) -> DayRange:
     first, last = days
     after = last + ONE_DAY
     return {
         "since": (first, max(first, today)),
-        "until": (OLDEST, last),
-        "before": (OLDEST, first - ONE_DAY),
+        "until": (OLDEST_DAY, last),
+        "before": (OLDEST_DAY, first - ONE_DAY),
         "after": (after, max(after, today)),
         "eve": (first - ONE_DAY, first - ONE_DAY),
         "next": (after, after),
         "lead": (first - 7 * ONE_DAY, first - ONE_DAY),
         "wake": (after, last + 7 * ONE_DAY),
         # `the second week of May`: some week of it.
-        "week": around("week", first) if first == last else days,
+        "week": unit_around("week", first) if first == last else days,
     }[word]
 
 
-MOST_CHARACTERS = 2000
-"""How much of a query is read. A longer one is a pasted text, whose days are its own."""
+MAX_QUERY_CHARACTERS = 2000
+"""Characters of a query that are read. A longer query is pasted text, whose dates are not about the search."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaySpan:
-    """Days a query names, the first and the last among them, and the part of it that names them."""
+    """A range of days named in a query, both inclusive, and the text that names it."""
 
     first: datetime.date
     last: datetime.date
@@ -155,9 +155,9 @@ class DaySpan:
 
 _READABLE = SIMPLIFIED | NARROW | str.maketrans(dict.fromkeys("\t\n\r\v\f\xa0\u2009\u202f", " "))
 
-# Two letters side by side beyond Latin-1: what begins or ends between them is the part of a word.
+# Two adjacent letters beyond Latin-1: a match that starts or ends between them is part of a word.
 _CUT = "[a-z\xdf-\u04ff][\u0100-\u04ff]|[\u0100-\u04ff][a-z\xdf-\u04ff]"
-# A word may stand between Han letters without a space.
+# Words may appear between Han letters without a space.
 _WORDS = "[a-z\xdf-\u024f\u0400-\u04ff]+"
 _MARK = r"[0-9]|[^\x00-\x7f]"
 _SIGNS = (
@@ -166,27 +166,29 @@ _SIGNS = (
     "|[1-4一二三四] ?(?:季度|四半期|分期|분기)"
     rf"|[周期拜][一二三四五六日天末]|(?:이번|지난|저번) |{'|'.join(sorted(CJK_PHRASES))}"
 )
-"""What every writing has something of. Most queries have nothing of it, and are done."""
+"""Characters that all written days contain; queries without them are skipped."""
 
 
 def find_days(query: str, today: datetime.date) -> tuple[DaySpan, ...]:
-    """Return the days a query names.
+    """Return the days that a query names.
 
-    Without a year they are the latest that aren't after today. What is open ends today, or begins with `OLDEST`.
+    Dates without a year are the latest that are not after today. Open ranges end today or begin with `OLDEST_DAY`.
     """
-    text = _readable(query[:MOST_CHARACTERS])
+    text = _readable(query[:MAX_QUERY_CHARACTERS])
     if not _may_name_days(text):
         return ()
     spans = []
-    for start, end, (first, last) in _link(text, _disjoint(_named_in(query, text, today)), today):
-        first = max(first, OLDEST)
+    for start, end, (first, last) in _link(
+        text, _without_overlaps(_find_mentions(query, text, today)), today
+    ):
+        first = max(first, OLDEST_DAY)
         if first <= last:
             spans.append(DaySpan(first, last, query[start:end].strip()))
     return tuple(spans)
 
 
 def _readable(query: str) -> str:
-    """Return a query of the same length in lower case, simplified letters and narrow digits."""
+    """Return a query of the same length in lower case, with simplified letters and narrow digits."""
     text = query.lower()
     if len(text) != len(query):
         text = "".join(each.lower()[0] for each in query)
@@ -194,27 +196,27 @@ def _readable(query: str) -> str:
 
 
 def _may_name_days(text: str) -> bool:
-    """Return whether a text has a word or a sign that days are written with."""
-    if not _telling().isdisjoint(compiled(_WORDS).findall(text)):
+    """Return whether a text contains a word or character used for days."""
+    if not _day_words().isdisjoint(cached_pattern(_WORDS).findall(text)):
         return True
-    return bool(compiled(_MARK).search(text) and compiled(_SIGNS).search(text))
+    return bool(cached_pattern(_MARK).search(text) and cached_pattern(_SIGNS).search(text))
 
 
 @cache
-def _telling() -> frozenset[str]:
-    """Return the words that days are written with; of turns of phrase the longest word."""
-    phrases = (max(compiled(_WORDS).findall(phrase), key=len) for phrase in PHRASES)
+def _day_words() -> frozenset[str]:
+    """Return the words used for days; of phrases, the longest word."""
+    phrases = (max(cached_pattern(_WORDS).findall(phrase), key=len) for phrase in PHRASES)
     return frozenset(
         {*MONTHS, *ENGLISH_WEEKDAYS, *GERMAN_WEEKDAYS, *UNITS, *phrases, "weekend", "wochenende", "неделю"}
     )
 
 
-def _named_in(query: str, text: str, today: datetime.date) -> Iterator[_NamedDays]:
-    """Yield everything that reads as days, overlaps and all."""
-    cut = compiled(_CUT)
+def _find_mentions(query: str, text: str, today: datetime.date) -> Iterator[_DayMention]:
+    """Yield all mentions of days, including overlapping ones."""
+    cut = cached_pattern(_CUT)
     for pattern, read in LATIN_FORMS if text.isascii() else FORMS:
         check_cancelled()
-        for match in compiled(pattern).finditer(text):
+        for match in cached_pattern(pattern).finditer(text):
             named = match.groupdict()
             if named.get("capital") == "may" and not query[match.start("capital")].isupper():
                 continue
@@ -224,20 +226,20 @@ def _named_in(query: str, text: str, today: datetime.date) -> Iterator[_NamedDay
             if days is not None and not (
                 (match.start() and cut.match(text, match.start() - 1)) or cut.match(text, end - 1)
             ):
-                yield _NamedDays(start, end, days, seen_from)
+                yield _DayMention(start, end, days, seen_from)
 
 
-def _read(read: Reader, match: re.Match[str], today: datetime.date) -> Days | None:
-    """Return what a match means, or None if it is no date: no 30th of February, nothing before the year 1."""
+def _read(read: DayReader, match: re.Match[str], today: datetime.date) -> DayRange | None:
+    """Return the days of a match, or None if it is not a date (30 February)."""
     try:
         return read(match, today)
     except (ValueError, LookupError, OverflowError):
         return None
 
 
-def _disjoint(found: Iterable[_NamedDays]) -> list[_NamedDays]:
-    """Return what doesn't overlap, in order: the earlier first, then the longer."""
-    chosen: list[_NamedDays] = []
+def _without_overlaps(found: Iterable[_DayMention]) -> list[_DayMention]:
+    """Return mentions without overlaps, in order: earlier ones win, then longer ones."""
+    chosen: list[_DayMention] = []
     for each in sorted(found, key=lambda one: (one.start, -one.end)):
         if not chosen or each.start >= chosen[-1].end:
             chosen.append(each)

@@ -1,11 +1,19 @@
-"""How days are written and said: each form is a pattern and the reader of what it matches."""
+"""Written forms of days: each is a pattern and a reader of its matches."""
 
 from __future__ import annotations
 
 import datetime
 import re
 
-from memd.text.query.dates import ONE_DAY, Days, Unit, around, latest_weekday, rolling, units_back
+from memd.text.query.dates import (
+    ONE_DAY,
+    DateUnit,
+    DayRange,
+    last_units,
+    latest_weekday,
+    unit_ago,
+    unit_around,
+)
 from memd.text.query.days.words import (
     CJK_PHRASES,
     ENGLISH_MONTHS,
@@ -24,9 +32,9 @@ from memd.text.query.days.words import (
     WORD,
     YEAR,
     YEARS_BACK,
-    Form,
+    DayForm,
     any_of,
-    compiled,
+    cached_pattern,
     number_of,
     read_parts,
 )
@@ -46,24 +54,24 @@ _LAST_CUES = (
 _PRESENT = ("this", "diesen", "dieses")
 _WEEKDAYS = ENGLISH_WEEKDAYS | GERMAN_WEEKDAYS
 _WEEKDAY = any_of(ENGLISH_WEEKDAYS)
-# German for `here`, French for `yesterday`: the words around it tell.
+# `hier` is German for `here` and French for `yesterday`: the other words decide.
 _FRENCH = r"\b(?:est|sont|nous|avons|avez|quoi|que|qui|les?|la|des|je|il|elle|été|fait|dit|soir)\b|qu'"
-# What repeats, or is still to come.
+# Repeating or future days.
 _NOT_THE_LATEST = "".join(
     rf"(?<!{word}\s)" for word in ("every", "each", "next", "by", "until", "before", "after", "any")
 )
 
 
-def _phrase(match: re.Match[str], today: datetime.date) -> Days:
+def _phrase(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `last week`."""
     phrase = " ".join(match[0].split())
-    if phrase == "hier" and compiled(_FRENCH).search(match.string) is None:
+    if phrase == "hier" and cached_pattern(_FRENCH).search(match.string) is None:
         raise ValueError("not French")
-    return units_back(*PHRASES[phrase], today)
+    return unit_ago(*PHRASES[phrase], today)
 
 
 def _count(match: re.Match[str]) -> int | None:
-    """Return the number that stands in a turn of phrase: None for a few, 1 if there is none."""
+    """Return the number in a phrase: None for a few, 1 without a number."""
     said = match.groupdict().get("n")
     if said is None:
         return 1
@@ -72,47 +80,47 @@ def _count(match: re.Match[str]) -> int | None:
     return int(said) if said[0].isdigit() else NUMBERS[said]
 
 
-def _ago(match: re.Match[str], today: datetime.date) -> Days:
-    """Read `two weeks ago`: the whole week; `a few days ago`: every day that may be meant."""
-    return units_back(UNITS[match["unit"]], _count(match), today)
+def _ago(match: re.Match[str], today: datetime.date) -> DayRange:
+    """Read `two weeks ago` (the whole week) and `a few days ago` (all days it may mean)."""
+    return unit_ago(UNITS[match["unit"]], _count(match), today)
 
 
-def _past(match: re.Match[str], today: datetime.date) -> Days:
+def _past(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `the past three days`, `the past week`."""
-    return rolling(UNITS[match["unit"]], _count(match), today)
+    return last_units(UNITS[match["unit"]], _count(match), today)
 
 
-def _weekday(match: re.Match[str], today: datetime.date) -> Days:
-    """Read `on Monday`, `this Monday`, and `last Monday`, which isn't today."""
+def _weekday(match: re.Match[str], today: datetime.date) -> DayRange:
+    """Read `on Monday`, `this Monday`, and `last Monday`, which is not today."""
     cue = match.groupdict().get("cue")
     if cue in _PRESENT:
-        today = units_back("week", 0, today)[1]
+        today = unit_ago("week", 0, today)[1]
     elif cue in _LAST_CUES:
         today -= ONE_DAY
     return latest_weekday(_WEEKDAYS[match["wd"]], today)
 
 
-def _weekday_of_week(match: re.Match[str], today: datetime.date) -> Days:
+def _weekday_of_week(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `Monday last week`."""
-    week = units_back("week", int(match["cue"] not in _PRESENT), today)
+    week = unit_ago("week", int(match["cue"] not in _PRESENT), today)
     return latest_weekday(_WEEKDAYS[match["wd"]], week[1])
 
 
-def _weekday_range(match: re.Match[str], today: datetime.date) -> Days:
+def _weekday_range(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `between Monday and Wednesday`."""
     end = latest_weekday(_WEEKDAYS[match["wd"]], today)[1]
     return latest_weekday(_WEEKDAYS[match["from"]], end)[0], end
 
 
-def _weekend(match: re.Match[str], today: datetime.date) -> Days:
-    """Read `last weekend`: of last week; `this weekend`: of this one; `on the weekend`: the latest begun."""
+def _weekend(match: re.Match[str], today: datetime.date) -> DayRange:
+    """Read `last weekend` (of last week), `this weekend` (of this week) and `on the weekend` (the latest)."""
     cue = match["cue"]
     back = int(cue in _LAST_CUES or (cue not in _PRESENT and today.weekday() < 5))
-    sunday = units_back("week", back, today)[1]
+    sunday = unit_ago("week", back, today)[1]
     return sunday - ONE_DAY, sunday
 
 
-_EXPRESSIONS: tuple[Form, ...] = (
+_EXPRESSIONS: tuple[DayForm, ...] = (
     (rf"{LEFT}{any_of(PHRASES)}{RIGHT}", _phrase),
     (rf"{LEFT}{_COUNTED_UNITS} {{1,3}}(?:ago|fa|atrás|назад){RIGHT}", _ago),
     (rf"{LEFT}(?P<unit>день|неделю|месяц|год) {{1,3}}назад{RIGHT}", _ago),
@@ -167,13 +175,13 @@ _DAY = rf"{_D}(?![0-9])"
 _UP_TO = r"(?: {0,3}- {0,3}| {1,3}(?:to|through|thru|until|till|bis|al?|au) {1,3})"
 _AND = r" {1,3}(?:and|und|et|y|e|и) {1,3}(?:the |dem |le |el |il )?"
 _BETWEEN = r"(?P<between>(?:between|zwischen|entre|tra|fra|между) {1,3}(?:the\s|dem\s|le\s|el\s|il\s)?)?"
-# A month may stand right behind another day: `May 3-May 8`.
+# A month may directly follow another day: `May 3-May 8`.
 _LEFT_OF_MONTH = rf"(?<![{LETTER}])(?<![a-z_][-./\\@])"
-# The verb, not the month.
+# The verb `may`, not the month.
 _NO_VERB = "".join(rf"(?<!\b{who}\s)" for who in ("you", "we", "i", "it", "they", "he", "that", "which"))
 _TH = "(?:st|nd|rd|th)"
 _ORDINAL = r"(?:st|nd|rd|th|er|º|°|ª|\.)"
-# The last of several days; what begins with `between` isn't done without it.
+# The last of several days; required after `between`.
 _LAST = rf"(?:(?(between){_AND}|{_UP_TO})(?P<to>[0-3]?[0-9])(?![0-9]){_ORDINAL}?)?(?(between)(?(to)|(?!)))"
 _OF = r"(?:(?:of|de|di) {1,3})?"
 _CUE = (
@@ -185,9 +193,9 @@ _YEAR_CUE = (
     "(?:in|of|during|since|before|after|until|till|from|throughout|year|prior to|late|early|mid|im jahre?|jahr|seit"
     "|année|en|em|nel|depuis|desde|dal|vor|nach|bis|avant|après|hasta|até|в|с|до|после|за)"
 )
-# What else it is: a planet, a short word.
+# Words with another meaning: a planet, an abbreviation.
 _NO_MONTHS = {("in", "mars"), ("of", "mars"), ("in", "mar"), ("in", "sep")}
-# What is counted, so that the number before it is no year.
+# Counted things: the number before them is not a year.
 _NO_THINGS = (
     r"(?! {1,3}(?:ms|milliseconds|seconds|minutes|hours|days|steps|lines|words|tokens|characters|chars|files|rows"
     r"|requests|bytes|kb|mb|gb|km|m|meters|metres|miles|dollars|euros|pieces|places|percent|users|entries|items"
@@ -196,41 +204,41 @@ _NO_THINGS = (
 _NO_DAY = r"(?!\.? {1,3}[0-9]{1,2}(?![0-9])(?! {1,3}[a-z]{2}))"
 
 
-def _day_of_some_month(match: re.Match[str], today: datetime.date) -> Days:
-    """Read `on the 8th`: the latest day of that number."""
+def _day_of_some_month(match: re.Match[str], today: datetime.date) -> DayRange:
+    """Read `on the 8th`: the latest such day."""
     for back in range(3):
-        first, last = units_back("month", back, today)
+        first, last = unit_ago("month", back, today)
         day = int(match["d"])
         if day <= last.day and first.replace(day=day) <= today:
-            return around("day", first.replace(day=day))
+            return unit_around("day", first.replace(day=day))
     raise ValueError("no such day")
 
 
-def _cued_month(match: re.Match[str], today: datetime.date) -> Days:
-    """Read `in May`, `this May`, and `last May`, which isn't the present month."""
+def _cued_month(match: re.Match[str], today: datetime.date) -> DayRange:
+    """Read `in May`, `this May`, and `last May`, which is not the present month."""
     name, cue = match["it"], match["cue"]
     if (cue, name) in _NO_MONTHS:
         raise ValueError("not that month")
     month = MONTHS[name]
     not_yet = month + (cue in ("last", "past", "previous", "letzten")) > today.month
-    return around("month", datetime.date(today.year - (cue != "this" and not_yet), month, 1))
+    return unit_around("month", datetime.date(today.year - (cue != "this" and not_yet), month, 1))
 
 
-def _months(match: re.Match[str], today: datetime.date) -> Days:
-    """Read `between May and July`, with years or without."""
+def _months(match: re.Match[str], today: datetime.date) -> DayRange:
+    """Read `between May and July`, with or without years."""
     begin, last = MONTHS[match["from"]], read_parts(match, today)[1]
     year = int(match["from_year"] or last.year - (begin > last.month))
     return datetime.date(year, begin, 1), last
 
 
 _DATES = (
-    # A file may be named by its day, wherever it lies: only here a slash in front joins nothing.
+    # Files named by day: only here may a slash precede the date.
     rf"(?<![0-9a-z_])(?<![0-9a-z_][-.@\\]){_Y}-{_M}-{_D}(?=t[0-9]|(?![0-9a-z_])(?![-/.][0-9]))",
     rf"{LEFT}{_Y}/{_M}/{_D}{RIGHT}",
     rf"{LEFT}{_Y}[-/](?P<m>[01][0-9]){RIGHT}",
     rf"{LEFT}{_Y}-?w(?P<w>[0-5][0-9]){RIGHT}",
     rf"{LEFT}(?:kw|calendar {{1,3}}week) {{0,3}}(?P<w>[0-5]?[0-9]){RIGHT}",
-    # The month first, unless only the other way makes a date.
+    # Month first, unless only day first is a date.
     rf"{LEFT}(?P<m>0?[1-9]|1[0-2])/{_D}/(?P<y>{YEAR}|[0-9]{{2}}){RIGHT}",
     rf"{LEFT}(?P<d>1[3-9]|[23][0-9])/{_M}/(?P<y>{YEAR}|[0-9]{{2}}){RIGHT}",
     rf"{LEFT}{_D}\.\s?{_M}\.\s?{_Y}{RIGHT}",
@@ -241,7 +249,7 @@ _DATES = (
     # `8 May`, `am 8. Mai 2026`, `du 3 au 8 mai`.
     rf"{LEFT}{_BETWEEN}{_DAY}{_ORDINAL}?{_LAST}(?: {{1,3}}|-){_OF}(?P<m>(?P<capital>{WORD}))"
     rf"(?:\.?{_OF_YEAR})?{RIGHT_OF_DATE}",
-    # The same in small letters, where nothing else can be meant.
+    # The same in lower case, if unambiguous.
     rf"{LEFT}{_DAY}(?P<sure>{_TH}?(?: {{1,3}}of)|{_TH})? {{1,3}}(?P<m>may)(?:{_OF_YEAR}|(?(sure)|(?!))){RIGHT_OF_DATE}",
     rf"{LEFT}(?P<m>{WORD})\.?{_OF_YEAR}{RIGHT_OF_DATE}",
     rf"{LEFT}(?<!next )(?P<m>{any_of(PLAIN_MONTHS)}){RIGHT_OF_DATE}",
@@ -250,9 +258,9 @@ _DATES = (
     rf"{LEFT}{_Y}[\s-]?q{_Q}{RIGHT}",
     rf"{LEFT}(?:in|of|during|since|before|after|until|last|this|im|seit) {{1,3}}(?P<it>q{_Q}){RIGHT}",
 )
-"""What is read by its parts alone."""
+"""Patterns read by their parts alone."""
 
-_WRITTEN: tuple[Form, ...] = (
+_WRITTEN: tuple[DayForm, ...] = (
     (rf"{LEFT}on {{1,3}}the {{1,3}}{_DAY}{_TH}(?= {{0,3}}(?:[?.!,]|\Z))", _day_of_some_month),
     (
         rf"{LEFT}(?P<between>between {{1,3}})?(?P<from>{_ENGLISH})(?: {{1,3}}(?P<from_year>{YEAR}))?"
@@ -264,7 +272,7 @@ _WRITTEN: tuple[Form, ...] = (
 )
 
 
-_UNIT_WORDS: dict[Unit, str] = {
+_UNIT_WORDS: dict[DateUnit, str] = {
     "day": "天 日 일",
     "week": "周 周间 星期 个星期 礼拜 个礼拜 주 주일",
     "month": "个月 ヶ月 ヵ月 か月 カ月 箇月 개월 달",
@@ -272,7 +280,7 @@ _UNIT_WORDS: dict[Unit, str] = {
 }
 _CJK_UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _CJK_WEEKDAYS = {sign: number for number, sign in enumerate("一二三四五六日", 1)} | {"天": 7}
-_HALVES: dict[Unit, tuple[Unit, int]] = {"year": ("month", 6), "month": ("week", 2)}
+_HALVES: dict[DateUnit, tuple[DateUnit, int]] = {"year": ("month", 6), "month": ("week", 2)}
 
 _NUMBER = "(?:[0-9]{1,2}(?![0-9])|[一二三四五六七八九十廿卅]{1,3})"
 _START = "(?<![0-9〇零一二两三四五六七八九十廿卅])"
@@ -280,58 +288,58 @@ _FULL_YEAR = rf"{YEAR}|[12二一][0〇零九][〇零一二三四五六七八九]
 _CJK_OF_YEAR = rf"(?:(?:(?P<y>{_FULL_YEAR}|[0-9]{{2}})\s?[年년]|(?P<that>{any_of(YEARS_BACK)}))[的の]?\s?)"
 _MONTH = rf"(?P<m>{_NUMBER})\s?[月월]"
 _UNIT = rf"(?P<unit>{any_of(_CJK_UNITS)})"
-# Korean ones with a space or without.
+# Korean phrases with or without a space.
 _PHRASE = (
     any_of(CJK_PHRASES).replace("이번", r"이번\s?").replace("지난", r"지난\s?").replace("저번", r"저번\s?")
 )
 _COUNT = r"(?P<n>[0-9]{1,3}(?![0-9])|[一二两三四五六七八九十]{1,3}|几|数|몇|半)\s?"
 
 
-def _day_of_that_month(match: re.Match[str], today: datetime.date) -> Days:
+def _day_of_that_month(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `上个月8号`."""
-    month = units_back(*CJK_PHRASES[match["month"]], today)[0]
-    return around("day", month.replace(day=number_of(match["d"])))
+    month = unit_ago(*CJK_PHRASES[match["month"]], today)[0]
+    return unit_around("day", month.replace(day=number_of(match["d"])))
 
 
-def _cjk_phrase(match: re.Match[str], today: datetime.date) -> Days:
+def _cjk_phrase(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `前天`, `上个月`, `지난 주`."""
-    return units_back(*CJK_PHRASES["".join(match[0].split())], today)
+    return unit_ago(*CJK_PHRASES["".join(match[0].split())], today)
 
 
-def _cjk_count(match: re.Match[str]) -> tuple[Unit, int | None]:
-    """Return unit and number of a turn of phrase; halves in the next smaller unit, None for a few."""
+def _cjk_count(match: re.Match[str]) -> tuple[DateUnit, int | None]:
+    """Return unit and number of a phrase; halves in the next smaller unit, None for a few."""
     unit = _CJK_UNITS[match["unit"]]
     if match["n"] == "半":
         return _HALVES[unit]
     return unit, None if match["n"] in "几数몇" else number_of(match["n"])
 
 
-def _cjk_ago(match: re.Match[str], today: datetime.date) -> Days:
+def _cjk_ago(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `3天前`, `两周前`, `几天前`."""
-    return units_back(*_cjk_count(match), today)
+    return unit_ago(*_cjk_count(match), today)
 
 
-def _cjk_past(match: re.Match[str], today: datetime.date) -> Days:
+def _cjk_past(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `最近三天`, `过去两周`."""
-    return rolling(*_cjk_count(match), today)
+    return last_units(*_cjk_count(match), today)
 
 
-def _cjk_weekday(match: re.Match[str], today: datetime.date) -> Days:
+def _cjk_weekday(match: re.Match[str], today: datetime.date) -> DayRange:
     """Read `上周五`, `本周一`, and `周五`: the latest, today included."""
     week = match["week"]
     return latest_weekday(
-        _CJK_WEEKDAYS[match["wd"]], units_back("week", week.count("上"), today)[1] if week else today
+        _CJK_WEEKDAYS[match["wd"]], unit_ago("week", week.count("上"), today)[1] if week else today
     )
 
 
-def _cjk_weekend(match: re.Match[str], today: datetime.date) -> Days:
-    """Read `上周末`, `这个周末`, and `周末`: the latest begun."""
+def _cjk_weekend(match: re.Match[str], today: datetime.date) -> DayRange:
+    """Read `上周末`, `这个周末`, and `周末`: the latest."""
     week = match["week"]
-    sunday = units_back("week", int(week in "上先" if week else today.weekday() < 5), today)[1]
+    sunday = unit_ago("week", int(week in "上先" if week else today.weekday() < 5), today)[1]
     return sunday - ONE_DAY, sunday
 
 
-_CJK: tuple[Form, ...] = (
+_CJK: tuple[DayForm, ...] = (
     (
         rf"{_START}{_CJK_OF_YEAR}?{_MONTH}\s?(?P<d>{_NUMBER})\s?(?:[日号일]|(?![0-9个天年月周点时人次件条位:]))"
         rf"(?:\s?(?:到|至|から|부터|-)\s?(?P<to>{_NUMBER})\s?[日号일])?",
@@ -344,7 +352,7 @@ _CJK: tuple[Form, ...] = (
     (rf"{_START}{_CJK_OF_YEAR}?{_MONTH}份?(?!初[一二三四五六七八九十]|曜)", read_parts),
     (rf"{_START}(?P<y>{_FULL_YEAR})\s?[年년](?![级级])", read_parts),
     (rf"{_CJK_OF_YEAR}?第?(?P<q>[1-4一二三四])(?:季度|四半期|分期|분기)", read_parts),
-    # Some letters belong to their other neighbour: the first of `前天` in `以前天天`, the last of `本周` in `本周期`.
+    # Some letters belong to a neighbour: the first of `前天` in `以前天天`, the last of `本周` in `本周期`.
     (rf"(?!(?<=[以之目])前){_PHRASE}(?!(?<=周)[期年])", _cjk_phrase),
     (rf"{_START}{_COUNT}{_UNIT}(?:[之以]前|前(?![天年月面后端])|\s?전)", _cjk_ago),
     (rf"(?:过去|最近|近|这|直近|この|ここ|지난|최근)\s?的?{_COUNT}{_UNIT}(?!前)", _cjk_past),
@@ -355,8 +363,8 @@ _CJK: tuple[Form, ...] = (
     ),
     ("(?:(?P<week>[上这本先今])个?|(?<![每下个两几来]))周末", _cjk_weekend),
 )
-LATIN_FORMS: tuple[Form, ...] = (*_WRITTEN, *_EXPRESSIONS)
-"""Forms in Latin and Cyrillic letters. Of two that match at one place the longer counts; of equal ones the first."""
+LATIN_FORMS: tuple[DayForm, ...] = (*_WRITTEN, *_EXPRESSIONS)
+"""Forms in Latin and Cyrillic letters. At one place the longer match wins, of equal ones the first."""
 
-FORMS: tuple[Form, ...] = (*LATIN_FORMS, *_CJK)
+FORMS: tuple[DayForm, ...] = (*LATIN_FORMS, *_CJK)
 """All forms, for text in simplified characters and narrow digits."""

@@ -17,39 +17,39 @@ from memd_client.errors import (
     ProviderReplyError,
     TokenBudgetError,
 )
-from tests.support.bulk import bench, desk_of, hashes_of, items_of, played, sent
-from tests.support.provider_errors import Reply, json_reply
+from tests.support.bulk_fixture import batch_api_of, bulk_fixture, hashes_of, items_of, run_bulk, sent_bodies
+from tests.support.provider_errors import ProviderReply, json_reply
 from tests.support.provider_faults import Fault, FaultKind
-from tests.support.provider_server import KEY, serving
+from tests.support.provider_server import KEY, serve_provider
 
 
 def test_an_upload_is_tried_again_and_a_job_is_made_once() -> None:
-    with serving("openai", dims=24) as server:
+    with serve_provider("openai", dims=24) as server:
         server.fault = Fault("server_error", times=2)
-        played(server, lambda stage: stage.api.submit(items_of(2)))
-        assert len(sent(server, "POST", "/files")) == 3
-        assert len(sent(server, "POST", "/batches")) == 1
+        run_bulk(server, lambda stage: stage.api.submit(items_of(2)))
+        assert len(sent_bodies(server, "POST", "/files")) == 3
+        assert len(sent_bodies(server, "POST", "/batches")) == 1
 
 
 async def test_a_failed_creation_is_not_repeated_and_takes_its_file_away() -> None:
-    with serving("openai", dims=24) as server:
+    with serve_provider("openai", dims=24) as server:
         server.models = {"another"}
-        desk_of(server)._models = {"another"}
+        batch_api_of(server)._models = {"another"}
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderFailedError):
                 await stage.api.submit(items_of(2))
         assert stage.accounts.tokens_today == 0
-        assert len(sent(server, "POST", "/batches")) == 1
-        assert desk_of(server).files == {}
+        assert len(sent_bodies(server, "POST", "/batches")) == 1
+        assert batch_api_of(server).files == {}
 
 
 @pytest.mark.parametrize(
     "kind", ["unauthorized", "forbidden", "quota", "server_error", "reset", "html", "empty"]
 )
 async def test_what_fails_at_the_batch_api_leaves_plain_requests_alone(kind: FaultKind) -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             server.fault = Fault(kind)
             with pytest.raises(ProviderFailedError):
                 await stage.api.submit(items_of(2))
@@ -57,8 +57,8 @@ async def test_what_fails_at_the_batch_api_leaves_plain_requests_alone(kind: Fau
 
 
 async def test_a_pause_the_provider_names_holds_for_everybody() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             server.fault = Fault("rate_limited", retry_after=40)
             with pytest.raises(ProviderRateLimitedError):
                 await stage.api.submit(items_of(2))
@@ -71,8 +71,8 @@ async def test_a_pause_the_provider_names_holds_for_everybody() -> None:
 
 
 async def test_tokens_are_bought_when_the_job_is_made_and_not_beyond_the_budget() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server, daily_budget=50) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server, daily_budget=50) as stage:
             await stage.api.submit(items_of(4))
             bought, asked = stage.accounts.tokens_today, len(server.requests)
             with pytest.raises(TokenBudgetError):
@@ -83,8 +83,8 @@ async def test_tokens_are_bought_when_the_job_is_made_and_not_beyond_the_budget(
 
 
 async def test_an_address_without_a_batch_api_is_named() -> None:
-    with serving("mistral", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("mistral", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderFailedError) as raised:
                 await stage.api.submit(items_of(2))
         error = raised.value
@@ -93,37 +93,37 @@ async def test_an_address_without_a_batch_api_is_named() -> None:
 
 
 async def test_files_are_deleted_once_the_results_are_safe() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).refused_marker = "number 1 "
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).refused_marker = "number 1 "
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             items = items_of(3)
             job_id = await stage.api.submit(items)
             await stage.api.look(job_id)
             await stage.api.results(job_id, hashes_of(items))
-            before = len(desk_of(server).files)
+            before = len(batch_api_of(server).files)
             await stage.api.clean_up(job_id)
             await stage.api.clean_up(job_id)  # a second time there is nothing to do
-        assert (before, len(desk_of(server).files)) == (3, 0)
+        assert (before, len(batch_api_of(server).files)) == (3, 0)
 
 
 async def test_cleaning_up_is_no_reason_to_fail() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items_of(1))
             server.fault = Fault("server_error")
             await stage.api.clean_up(job_id)
 
 
 async def test_a_cancelled_submit_still_learns_the_id_of_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("openai", dims=24) as server:
+    with serve_provider("openai", dims=24) as server:
         got: list[str] = []
 
-        async with bench(server) as stage:
-            desk, scope = desk_of(server), trio.CancelScope()
+        async with bulk_fixture(server) as stage:
+            desk, scope = batch_api_of(server), trio.CancelScope()
             token, create = trio.lowlevel.current_trio_token(), desk._answer
 
-            def cancel_first(asked: Any) -> Reply | None:
+            def cancel_first(asked: Any) -> ProviderReply | None:
                 if asked.path.endswith("/batches"):
                     trio.from_thread.run_sync(scope.cancel, trio_token=token)
                 return create(asked)
@@ -131,21 +131,21 @@ async def test_a_cancelled_submit_still_learns_the_id_of_its_job(monkeypatch: py
             monkeypatch.setattr(desk, "_answer", cancel_first)
             with scope:
                 got.append(await stage.api.submit(items_of(2)))
-        assert got == list(desk_of(server).jobs)
+        assert got == list(batch_api_of(server).jobs)
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"\xff\xfe", b'{"id": 5, "status": "completed"}', b"<html>"])
 async def test_a_reply_that_is_no_job_is_an_error(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("openai", dims=24) as server:
-        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: Reply(200, body))
+    with serve_provider("openai", dims=24) as server:
+        monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: ProviderReply(200, body))
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderReplyError):
                 await stage.api.look("batch_1")
 
 
 def test_a_job_of_strange_states_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("openai", dims=24) as server:
+    with serve_provider("openai", dims=24) as server:
         shown = {
             "id": "b",
             "status": "warming_up",
@@ -153,14 +153,14 @@ def test_a_job_of_strange_states_goes_on(monkeypatch: pytest.MonkeyPatch) -> Non
             "errors": "none",
             "new_field": [1],
         }
-        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: json_reply(shown))
-        state = played(server, lambda stage: stage.api.look("b"))
+        monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: json_reply(shown))
+        state = run_bulk(server, lambda stage: stage.api.look("b"))
         assert state == BulkState("running", 0, 0)
 
 
 async def test_the_key_is_in_one_header_and_nowhere_else() -> None:
-    with serving("openai", dims=24) as server, capture_logs() as logs:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server, capture_logs() as logs:
+        async with bulk_fixture(server) as stage:
             shown = [repr(stage.api), stage.api.owner]
             server.key = "another"
             with pytest.raises(ProviderAuthError) as raised:
@@ -173,8 +173,8 @@ async def test_the_key_is_in_one_header_and_nowhere_else() -> None:
 
 
 async def test_results_that_come_in_do_not_open_an_account_without_credit() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items_of(1))
             stage.account.begin(1, metered=True).failed(ProviderQuotaError("no credit"))
             with pytest.raises(ProviderQuotaError):

@@ -9,19 +9,19 @@ from structlog.testing import capture_logs
 from memd.embedding.remote.bulk.api import BulkResults
 from memd.embedding.remote.bulk.jobs import JobRecord
 from memd.embedding.remote.bulk.run import CANCEL_MS, Job, JobPoller
-from tests.support.bulk import (
+from tests.support.bulk_fixture import (
     SPACE,
-    answering,
-    bench,
-    desk_of,
+    batch_api_of,
+    bulk_fixture,
     hashes_of,
     items_of,
     jobs_made,
-    small_jobs,
+    limit_job_size,
+    override_replies,
 )
-from tests.support.provider_errors import DialectName, Reply, json_reply
+from tests.support.provider_errors import DialectName, ProviderReply, json_reply
 from tests.support.provider_faults import Fault, FaultKind
-from tests.support.provider_server import serving
+from tests.support.provider_server import serve_provider
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "voyage", "gemini")
 MINUTE_MS = 60_000
@@ -29,13 +29,13 @@ MINUTE_MS = 60_000
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_refused_missing_and_wrong_texts_are_told_apart(dialect: DialectName) -> None:
-    with serving(dialect, dims=24) as server:
+    with serve_provider(dialect, dims=24) as server:
         items = [*items_of(5), ("bad", "something forbidden")]
-        desk_of(server).refused_marker = "forbidden"
-        desk_of(server).lost = 1
-        desk_of(server).spoil = "zero"
+        batch_api_of(server).refused_marker = "forbidden"
+        batch_api_of(server).lost = 1
+        batch_api_of(server).spoil = "zero"
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
             await run.embed(items)
             assert not run.gave_up
@@ -49,16 +49,16 @@ async def test_refused_missing_and_wrong_texts_are_told_apart(dialect: DialectNa
 @pytest.mark.parametrize("end", ["expire", "cancel"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_what_a_job_did_before_it_was_ended_is_kept(dialect: DialectName, end: str) -> None:
-    with serving(dialect, dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider(dialect, dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         items = items_of(4)
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
 
             async def stop() -> None:
                 [job] = run.status()
-                desk_of(server)._end(job.id, "expired" if end == "expire" else "cancelled", 3)
+                batch_api_of(server)._end(job.id, "expired" if end == "expire" else "cancelled", 3)
 
             stage.on_pause = stop
             await run.embed(items)
@@ -69,16 +69,16 @@ async def test_what_a_job_did_before_it_was_ended_is_kept(dialect: DialectName, 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_job_that_takes_too_long_is_cancelled_and_its_part_is_kept(dialect: DialectName) -> None:
-    with serving(dialect, dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider(dialect, dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         items = items_of(4)
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run, start_ms = stage.run(timeout_minutes=30), stage.clock()
 
             async def get_on() -> None:
                 [job] = run.status()
-                desk_of(server).advance(job.id, 2)
+                batch_api_of(server).advance(job.id, 2)
 
             stage.on_pause = get_on
             await run.embed(items)
@@ -90,12 +90,14 @@ async def test_a_job_that_takes_too_long_is_cancelled_and_its_part_is_kept(diale
 
 
 async def test_a_cancelled_job_that_never_ends_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         stuck = {"id": "batch_000001", "status": "cancelling"}
-        answering(server, monkeypatch, lambda method, path: json_reply(stuck) if method == "GET" else None)
+        override_replies(
+            server, monkeypatch, lambda method, path: json_reply(stuck) if method == "GET" else None
+        )
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run, start_ms = stage.run(timeout_minutes=5), stage.clock()
             await run.embed(items_of(2))
             assert run.in_flight() == set()
@@ -105,12 +107,12 @@ async def test_a_cancelled_job_that_never_ends_is_let_go(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_job_that_is_lost_at_the_provider_frees_its_texts(dialect: DialectName) -> None:
-    with serving(dialect, dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider(dialect, dims=24) as server:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
 
             async def lose() -> None:
-                desk_of(server).jobs.clear()
+                batch_api_of(server).jobs.clear()
 
             stage.on_pause = lose
             await run.embed(items_of(3))
@@ -121,10 +123,10 @@ async def test_a_job_that_is_lost_at_the_provider_frees_its_texts(dialect: Diale
 
 
 async def test_a_job_whose_texts_mostly_fail_is_a_failure() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).lost = 3
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).lost = 3
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
             await run.embed(items_of(4))
             assert len(stage.vectors) == 1
@@ -132,10 +134,10 @@ async def test_a_job_whose_texts_mostly_fail_is_a_failure() -> None:
 
 
 async def test_a_job_of_which_every_text_is_refused_has_failed() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).refused_marker = "text"
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).refused_marker = "text"
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
             await run.embed(items_of(4))
             [results] = stage.got
@@ -145,10 +147,10 @@ async def test_a_job_of_which_every_text_is_refused_has_failed() -> None:
 
 
 async def test_a_single_text_that_is_refused_is_an_answer() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).refused_marker = "text"
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).refused_marker = "text"
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
             await run.embed(items_of(1))
             assert list(stage.got[0].refused) == hashes_of(items_of(1))
@@ -156,16 +158,16 @@ async def test_a_single_text_that_is_refused_is_an_answer() -> None:
 
 
 async def test_after_two_failures_in_a_row_it_is_given_up() -> None:
-    with serving("openai", dims=24) as server, capture_logs() as logs:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server, capture_logs() as logs:
+        batch_api_of(server).looks_to_finish = None
 
-        async with bench(server) as stage:
-            small_jobs(stage, 1)
+        async with bulk_fixture(server) as stage:
+            limit_job_size(stage, 1)
             run = stage.run(concurrency=1)
 
             async def fail() -> None:
                 [job] = run.status()
-                desk_of(server).fail(job.id)
+                batch_api_of(server).fail(job.id)
 
             stage.on_pause = fail
             await run.embed(items_of(5))
@@ -181,17 +183,17 @@ async def test_after_two_failures_in_a_row_it_is_given_up() -> None:
 
 
 async def test_a_success_in_between_starts_the_count_anew() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         ends = ["fail", "finish", "fail", "finish", "fail"]
 
-        async with bench(server) as stage:
-            small_jobs(stage, 1)
+        async with bulk_fixture(server) as stage:
+            limit_job_size(stage, 1)
             run = stage.run(concurrency=1)
 
             async def end() -> None:
                 [job] = run.status()
-                getattr(desk_of(server), ends.pop(0))(job.id)
+                getattr(batch_api_of(server), ends.pop(0))(job.id)
 
             stage.on_pause = end
             await run.embed(items_of(5))
@@ -200,16 +202,16 @@ async def test_a_success_in_between_starts_the_count_anew() -> None:
 
 
 async def test_jobs_under_way_when_it_is_given_up_are_ended_and_kept_in_part() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         items = items_of(9)
 
-        async with bench(server) as stage:
-            small_jobs(stage, 3)
+        async with bulk_fixture(server) as stage:
+            limit_job_size(stage, 3)
             run = stage.run(concurrency=3)
 
             async def fail_two() -> None:
-                desk = desk_of(server)
+                desk = batch_api_of(server)
                 if len(desk.jobs) == 3:
                     desk.advance("batch_000003", 2)
                     for job_id in ("batch_000001", "batch_000002"):
@@ -222,23 +224,23 @@ async def test_jobs_under_way_when_it_is_given_up_are_ended_and_kept_in_part() -
             assert run.in_flight() == set()
             assert stage.store.jobs == []
             assert len(stage.vectors) == 2
-        assert desk_of(server).jobs["batch_000003"].state == "cancelled"
+        assert batch_api_of(server).jobs["batch_000003"].state == "cancelled"
 
 
 @pytest.mark.parametrize("kind", ["server_error", "reset", "html", "cut_short", "quota"])
 async def test_a_look_that_fails_is_no_failed_job(kind: FaultKind) -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         looks: list[int] = []
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
 
             async def get_on() -> None:
                 looks.append(len(looks))
                 server.fault = Fault(kind) if len(looks) < 8 else None
                 if len(looks) == 8:
-                    desk_of(server).finish(run.status()[0].id)
+                    batch_api_of(server).finish(run.status()[0].id)
 
             stage.on_pause = get_on
             await run.embed(items_of(3))
@@ -249,8 +251,8 @@ async def test_a_look_that_fails_is_no_failed_job(kind: FaultKind) -> None:
 
 
 async def test_a_provider_that_can_not_be_asked_until_the_deadline_frees_the_texts() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             run, start_ms = stage.run(timeout_minutes=10), stage.clock()
 
             async def die() -> None:
@@ -264,8 +266,8 @@ async def test_a_provider_that_can_not_be_asked_until_the_deadline_frees_the_tex
 
 
 async def test_a_key_that_is_refused_ends_the_job() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             run, start_ms = stage.run(), stage.clock()
 
             async def revoke() -> None:
@@ -279,29 +281,29 @@ async def test_a_key_that_is_refused_ends_the_job() -> None:
 
 
 async def test_results_that_break_on_their_way_are_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("openai", dims=24) as server:
-        broken = [Reply(500, b"{}"), Reply(503, b"{}")]
+    with serve_provider("openai", dims=24) as server:
+        broken = [ProviderReply(500, b"{}"), ProviderReply(503, b"{}")]
 
-        def answer(method: str, path: str) -> Reply | None:
+        def answer(method: str, path: str) -> ProviderReply | None:
             return broken.pop() if path.endswith("/content") and broken else None
 
-        answering(server, monkeypatch, answer)
+        override_replies(server, monkeypatch, answer)
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             await stage.run().embed(items_of(3))
             assert len(stage.vectors) == 3
         assert broken == []
 
 
 async def test_results_that_can_not_be_had_free_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("openai", dims=24) as server:
-        answering(
+    with serve_provider("openai", dims=24) as server:
+        override_replies(
             server,
             monkeypatch,
-            lambda method, path: Reply(500, b"{}") if path.endswith("/content") else None,
+            lambda method, path: ProviderReply(500, b"{}") if path.endswith("/content") else None,
         )
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
             await run.embed(items_of(3))
             assert run.in_flight() == set()
@@ -310,10 +312,10 @@ async def test_results_that_can_not_be_had_free_the_texts(monkeypatch: pytest.Mo
 
 
 async def test_a_job_that_is_being_cancelled_is_let_go_when_it_is_given_up() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             asleep, results = trio.Event(), list[BulkResults]()
 
             async def pause(seconds: float) -> None:

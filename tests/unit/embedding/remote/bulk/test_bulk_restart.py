@@ -13,33 +13,33 @@ from structlog.testing import capture_logs
 from memd.embedding.remote.bulk.api import BulkResults
 from memd.embedding.remote.bulk.jobs import JobRecord
 from memd_client.errors import IndexIOError
-from tests.support.bulk import (
+from tests.support.bulk_fixture import (
     SPACE,
-    Bench,
-    KeptJobs,
-    answering,
-    bench,
-    desk_of,
+    BulkFixture,
+    JsonJobStore,
+    batch_api_of,
+    bulk_fixture,
     hashes_of,
     items_of,
     jobs_made,
-    sent,
-    small_jobs,
+    limit_job_size,
+    override_replies,
+    sent_bodies,
 )
-from tests.support.provider_errors import DialectName, Reply
+from tests.support.provider_errors import DialectName, ProviderReply
 from tests.support.provider_faults import Fault
-from tests.support.provider_server import KEY, ProviderServer, serving
-from tests.support.remotes import MovableClock
+from tests.support.provider_server import KEY, ProviderServer, serve_provider
+from tests.support.remote_fixture import MovableClock
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "voyage", "gemini")
 
 
 async def stop_when(
-    server: ProviderServer, store: KeptJobs, when: Callable[[Bench], bool], count: int
+    server: ProviderServer, store: JsonJobStore, when: Callable[[BulkFixture], bool], count: int
 ) -> None:
     """Run jobs as a daemon that is cancelled at the first pause at which a condition holds."""
-    async with bench(server, store=store) as stage:
-        small_jobs(stage, 2)
+    async with bulk_fixture(server, store=store) as stage:
+        limit_job_size(stage, 2)
         with trio.CancelScope() as life:
 
             async def stop() -> None:
@@ -54,15 +54,15 @@ async def stop_when(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_restart_collects_what_was_submitted_and_submits_nothing_twice(dialect: DialectName) -> None:
-    with serving(dialect, dims=24) as server:
-        desk_of(server).looks_to_finish = None
-        store, items = KeptJobs(), items_of(6)
+    with serve_provider(dialect, dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
+        store, items = JsonJobStore(), items_of(6)
         await stop_when(server, store, lambda stage: len(store.jobs) == 2, len(items))
         assert len(store.jobs) == 2
-        desk_of(server).looks_to_finish = 1
+        batch_api_of(server).looks_to_finish = 1
 
-        async with bench(server, store=store) as stage:
-            small_jobs(stage, 2)
+        async with bulk_fixture(server, store=store) as stage:
+            limit_job_size(stage, 2)
             run = stage.run()
             await run.resume()
             assert run.in_flight() == {digest for job in store.jobs for digest in job.hashes}
@@ -75,41 +75,41 @@ async def test_a_restart_collects_what_was_submitted_and_submits_nothing_twice(d
 
 
 async def test_a_job_that_ended_while_the_daemon_was_away_is_collected_whole_however_late() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
-        store, items, clock = KeptJobs(), items_of(2), MovableClock()
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
+        store, items, clock = JsonJobStore(), items_of(2), MovableClock()
         await stop_when(server, store, lambda stage: True, len(items))
-        desk_of(server).finish(store.jobs[0].id)
+        batch_api_of(server).finish(store.jobs[0].id)
         clock.move(20 * 3600)
 
-        async with bench(server, store=store, clock=clock) as stage:
+        async with bulk_fixture(server, store=store, clock=clock) as stage:
             await stage.run().embed([])
         assert len(stage.vectors) == 2
-        assert not sent(server, "POST", "/cancel")
+        assert not sent_bodies(server, "POST", "/cancel")
 
 
 async def test_a_daemon_that_ends_between_upload_and_job_leaves_nothing_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with serving("openai", dims=24) as server:
-        store, items = KeptJobs(), items_of(2)
+    with serve_provider("openai", dims=24) as server:
+        store, items = JsonJobStore(), items_of(2)
 
-        async with bench(server, store=store) as stage:
+        async with bulk_fixture(server, store=store) as stage:
             with trio.CancelScope() as life:
                 token = trio.lowlevel.current_trio_token()
 
-                def stop(method: str, path: str) -> Reply | None:
+                def stop(method: str, path: str) -> ProviderReply | None:
                     if path.endswith("/files"):
                         trio.from_thread.run_sync(life.cancel, trio_token=token)
                     return None
 
                 with monkeypatch.context() as patch:
-                    answering(server, patch, stop)
+                    override_replies(server, patch, stop)
                     await stage.run().embed(items)
             assert stage.accounts.tokens_today == 0
 
         assert jobs_made(server) == 0
-        async with bench(server, store=store) as stage:
+        async with bulk_fixture(server, store=store) as stage:
             await stage.run().embed(items)
         assert jobs_made(server) == 1
         assert len(stage.vectors) == 2
@@ -118,29 +118,29 @@ async def test_a_daemon_that_ends_between_upload_and_job_leaves_nothing_wrong(
 async def test_a_daemon_that_ends_while_the_job_is_made_still_puts_it_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with serving("openai", dims=24) as server:
-        store = KeptJobs()
+    with serve_provider("openai", dims=24) as server:
+        store = JsonJobStore()
 
-        async with bench(server, store=store) as stage:
+        async with bulk_fixture(server, store=store) as stage:
             with trio.CancelScope() as life:
                 token = trio.lowlevel.current_trio_token()
 
-                def stop(method: str, path: str) -> Reply | None:
+                def stop(method: str, path: str) -> ProviderReply | None:
                     if path.endswith("/batches"):
                         trio.from_thread.run_sync(life.cancel, trio_token=token)
                     return None
 
                 with monkeypatch.context() as patch:
-                    answering(server, patch, stop)
+                    override_replies(server, patch, stop)
                     await stage.run().embed(items_of(2))
-        assert [job.id for job in store.jobs] == list(desk_of(server).jobs)
+        assert [job.id for job in store.jobs] == list(batch_api_of(server).jobs)
 
 
 async def test_results_that_were_not_stored_are_fetched_again_by_the_next_daemon() -> None:
-    with serving("openai", dims=24) as server:
-        store = KeptJobs()
+    with serve_provider("openai", dims=24) as server:
+        store = JsonJobStore()
 
-        async with bench(server, store=store) as stage:
+        async with bulk_fixture(server, store=store) as stage:
             with trio.CancelScope() as life:
 
                 async def stop(results: BulkResults) -> None:
@@ -151,15 +151,15 @@ async def test_results_that_were_not_stored_are_fetched_again_by_the_next_daemon
                 run._on_results = stop
                 await run.embed(items_of(2))
 
-        async with bench(server, store=store) as stage:
+        async with bulk_fixture(server, store=store) as stage:
             await stage.run().embed([])
         assert len(stage.vectors) == 2
         assert store.jobs == []
 
 
 async def test_an_index_that_takes_no_results_is_an_error_and_loses_nothing() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
 
             async def refuse(results: BulkResults) -> None:
                 raise IndexIOError("the disk is full")
@@ -176,8 +176,8 @@ async def test_an_index_that_takes_no_results_is_an_error_and_loses_nothing() ->
 
 
 async def test_jobs_of_another_space_provider_or_key_are_dropped() -> None:
-    with serving("openai", dims=24) as server, capture_logs() as logs:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server, capture_logs() as logs:
+        async with bulk_fixture(server) as stage:
             own = JobRecord("batch_1", "openai", SPACE, stage.api.owner, ("a",), 0)
             others = [
                 JobRecord("batch_2", "voyage", SPACE, stage.api.owner, ("b",), 0),
@@ -195,19 +195,21 @@ async def test_jobs_of_another_space_provider_or_key_are_dropped() -> None:
 
 
 async def test_neither_logs_nor_records_hold_a_key_or_a_text() -> None:
-    with serving("openai", dims=24) as server, capture_logs() as logs:
-        desk_of(server).looks_to_finish = None
-        desk_of(server).refused_marker = "number 1"
+    with serve_provider("openai", dims=24) as server, capture_logs() as logs:
+        batch_api_of(server).looks_to_finish = None
+        batch_api_of(server).refused_marker = "number 1"
 
-        async with bench(server) as stage:
-            small_jobs(stage, 2)
+        async with bulk_fixture(server) as stage:
+            limit_job_size(stage, 2)
             kept: list[str] = []
             run = stage.run()
 
             async def go_on() -> None:
                 kept.append(stage.store.text)
                 for job in run.status():
-                    (desk_of(server).fail if job.id.endswith("1") else desk_of(server).finish)(job.id)
+                    (batch_api_of(server).fail if job.id.endswith("1") else batch_api_of(server).finish)(
+                        job.id
+                    )
 
             stage.on_pause = go_on
             await run.embed(items_of(4))
@@ -236,13 +238,13 @@ class StopAt(trio.abc.Instrument):
 
 @pytest.mark.parametrize("dialect", ["openai", "gemini"])
 def test_wherever_a_daemon_ends_no_text_is_paid_for_twice(dialect: DialectName) -> None:
-    with serving(dialect, dims=8) as server:
-        store, clock, items = KeptJobs(), MovableClock(), items_of(4)
+    with serve_provider(dialect, dims=8) as server:
+        store, clock, items = JsonJobStore(), MovableClock(), items_of(4)
         vectors: dict[str, Any] = {}
 
         async def life(stop: StopAt) -> None:
-            async with bench(server, store=store, clock=clock) as stage:
-                small_jobs(stage, 2)
+            async with bulk_fixture(server, store=store, clock=clock) as stage:
+                limit_job_size(stage, 2)
                 with trio.CancelScope() as scope:
                     stop.scope = scope
                     missing = [item for item in items if item[0] not in vectors]

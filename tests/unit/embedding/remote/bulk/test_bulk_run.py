@@ -14,29 +14,29 @@ from structlog.testing import capture_logs
 from memd.embedding.numbers import MAX_TIME_MS
 from memd.embedding.remote.bulk.api import BulkResults, of_one_size, of_these
 from memd.embedding.remote.bulk.jobs import JobRecord, pieces, records_from_json, records_to_json, weight
-from tests.support.bulk import (
-    bench,
-    desk_of,
+from tests.support.bulk_fixture import (
+    batch_api_of,
+    bulk_fixture,
     hashes_of,
     items_of,
     jobs_made,
-    sent,
-    small_jobs,
+    limit_job_size,
+    sent_bodies,
 )
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import Fault, FaultKind
-from tests.support.provider_server import serving
+from tests.support.provider_server import serve_provider
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "voyage", "gemini")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_every_text_gets_its_vector_and_nothing_is_left_behind(dialect: DialectName) -> None:
-    with serving(dialect, dims=24) as server, capture_logs() as logs:
+    with serve_provider(dialect, dims=24) as server, capture_logs() as logs:
         items = items_of(7)
 
-        async with bench(server) as stage:
-            small_jobs(stage, 3)
+        async with bulk_fixture(server) as stage:
+            limit_job_size(stage, 3)
             run = stage.run()
             await run.embed(items)
             assert run.in_flight() == set()
@@ -44,7 +44,7 @@ async def test_every_text_gets_its_vector_and_nothing_is_left_behind(dialect: Di
         assert stage.vectors.keys() == set(hashes_of(items))
         assert jobs_made(server) == 3
         assert stage.store.jobs == []
-        assert desk_of(server).files == {}
+        assert batch_api_of(server).files == {}
         assert [log["event"] for log in logs].count("embedding.job_submitted") == 3
         assert [log["event"] for log in logs].count("embedding.job_ended") == 3
         assert not [log for log in logs if log["log_level"] == "warning"]
@@ -52,8 +52,8 @@ async def test_every_text_gets_its_vector_and_nothing_is_left_behind(dialect: Di
 
 
 async def test_a_job_is_put_down_as_soon_as_it_has_an_id() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             await stage.run().embed(items_of(2))
         assert stage.store.saves == [["batch_000001"], []]
         paths = [(call.asked.method, call.asked.path.rpartition("/v1/")[2]) for call in server.requests]
@@ -61,30 +61,30 @@ async def test_a_job_is_put_down_as_soon_as_it_has_an_id() -> None:
 
 
 async def test_a_text_is_sent_once_however_often_it_is_asked_for() -> None:
-    with serving("openai", dims=24) as server:
+    with serve_provider("openai", dims=24) as server:
         items = items_of(3)
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(run.embed, [*items, *items])
                 nursery.start_soon(run.embed, items[:0])
         assert jobs_made(server) == 1
-        assert sent(server, "POST", "/files")[0].count(b"custom_id") == 3
+        assert sent_bodies(server, "POST", "/files")[0].count(b"custom_id") == 3
         assert len(stage.vectors) == 3
 
 
 async def test_no_more_jobs_than_allowed_are_under_way() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         counts: list[int] = []
 
-        async with bench(server) as stage:
-            small_jobs(stage, 1)
+        async with bulk_fixture(server) as stage:
+            limit_job_size(stage, 1)
             run = stage.run(concurrency=2)
 
             async def count() -> None:
-                desk = desk_of(server)
+                desk = batch_api_of(server)
                 counts.append(len([job for job in desk.jobs.values() if job.state != "completed"]))
                 assert len(run.status()) <= 2
                 if counts[-1] == 2:  # none is done before two are under way, however slow the second's way is
@@ -97,23 +97,23 @@ async def test_no_more_jobs_than_allowed_are_under_way() -> None:
 
 
 async def test_a_big_batch_is_split_by_bytes() -> None:
-    with serving("gemini", dims=24) as server:
+    with serve_provider("gemini", dims=24) as server:
         items = [(f"hash{at}", "word " * 400) for at in range(10)] + [("huge", "x" * 20_000)]
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             stage.api.max_bytes = 9_000
             await stage.run().embed(items)
-        bodies = sent(server, "POST", ":asyncBatchEmbedContent")
+        bodies = sent_bodies(server, "POST", ":asyncBatchEmbedContent")
         assert len(bodies) == 4
         assert max(map(len, bodies)) <= 9_000
         assert stage.vectors.keys() == {digest for digest, _ in items[:-1]}
 
 
 async def test_a_job_that_does_not_move_is_looked_at_less_and_less_often() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = 25
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = 25
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             await stage.run(poll_interval_ms=2000).embed(items_of(1))
         pauses = stage.pauses
         assert pauses[0] == 2
@@ -122,14 +122,18 @@ async def test_a_job_that_does_not_move_is_looked_at_less_and_less_often() -> No
 
 
 async def test_status_tells_how_far_each_job_is() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         seen: list[tuple[str, str, int, int]] = []
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
             looks = iter(
-                [lambda id_: None, lambda id_: desk_of(server).advance(id_, 2), desk_of(server).finish]
+                [
+                    lambda id_: None,
+                    lambda id_: batch_api_of(server).advance(id_, 2),
+                    batch_api_of(server).finish,
+                ]
             )
 
             async def note() -> None:
@@ -212,9 +216,9 @@ def test_every_text_that_was_sent_ends_as_one_thing_and_no_other_text_does(
 )
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_texts_that_can_not_be_submitted_are_free_again(dialect: DialectName, kind: FaultKind) -> None:
-    with serving(dialect, dims=24) as server:
-        async with bench(server) as stage:
-            small_jobs(stage, 1)
+    with serve_provider(dialect, dims=24) as server:
+        async with bulk_fixture(server) as stage:
+            limit_job_size(stage, 1)
             run = stage.run()
             server.fault = Fault(kind)
             await run.embed(items_of(4))
@@ -226,8 +230,8 @@ async def test_texts_that_can_not_be_submitted_are_free_again(dialect: DialectNa
 
 
 async def test_a_pause_of_the_account_is_no_failure_of_the_batch_api() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             run = stage.run()
             server.fault = Fault("rate_limited", retry_after=40)
             await run.embed(items_of(2))
@@ -244,8 +248,8 @@ async def test_a_pause_of_the_account_is_no_failure_of_the_batch_api() -> None:
 
 
 async def test_tokens_that_are_used_up_are_no_failure_of_the_batch_api() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server, daily_budget=50) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server, daily_budget=50) as stage:
             run = stage.run()
             await run.embed(items_of(40))
             await run.embed(items_of(40))
@@ -258,8 +262,8 @@ async def test_tokens_that_are_used_up_are_no_failure_of_the_batch_api() -> None
 
 
 async def test_nothing_is_submitted_where_the_settings_say_so() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             run = stage.run(enabled=False)
             await run.embed(items_of(2))
             assert not run.may_submit

@@ -9,10 +9,18 @@ import pytest
 
 from memd.embedding.provider import BLANK
 from memd.embedding.remote.bulk.api import BulkResults, of_these
-from tests.support.bulk import bench, desk_of, harvest, hashes_of, items_of, played, sent
+from tests.support.bulk_fixture import (
+    batch_api_of,
+    bulk_fixture,
+    collect_results,
+    hashes_of,
+    items_of,
+    run_bulk,
+    sent_bodies,
+)
 from tests.support.provider_errors import DialectName
 from tests.support.provider_faults import FaultKind
-from tests.support.provider_server import serving
+from tests.support.provider_server import serve_provider
 
 FILE_DIALECTS: tuple[DialectName, ...] = ("openai", "voyage")
 KINDS: dict[DialectName, str] = {"openai": "", "voyage": "document"}
@@ -20,7 +28,7 @@ KINDS: dict[DialectName, str] = {"openai": "", "voyage": "document"}
 
 @pytest.mark.parametrize("dialect", FILE_DIALECTS)
 def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring(dialect: DialectName) -> None:
-    with serving(dialect, dims=24) as server:
+    with serve_provider(dialect, dims=24) as server:
         texts = [
             "a cat",
             'quotes " and \\ and \r\n lines',
@@ -29,7 +37,7 @@ def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring(dialect
             "a" * 3000,
         ]
         items = [(f"hash{at}", text) for at, text in enumerate(texts)]
-        results = played(server, lambda stage: harvest(stage, items), prefix="passage: ")
+        results = run_bulk(server, lambda stage: collect_results(stage, items), prefix="passage: ")
         assert results.vectors.keys() == {digest for digest, _ in items}
         for digest, text in items:
             whole = "passage: " + text.encode("utf-8", "replace").decode()
@@ -43,9 +51,9 @@ def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring(dialect
 
 
 def test_openai_lines_are_whole_requests_with_the_size_that_is_asked_for() -> None:
-    with serving("openai", dims=24) as server:
-        results = played(server, lambda stage: harvest(stage, items_of(2)), dims=8)
-        lines = [json.loads(line) for line in desk_of(server).files["file-000001"].splitlines()]
+    with serve_provider("openai", dims=24) as server:
+        results = run_bulk(server, lambda stage: collect_results(stage, items_of(2)), dims=8)
+        lines = [json.loads(line) for line in batch_api_of(server).files["file-000001"].splitlines()]
         assert [line["custom_id"] for line in lines] == hashes_of(items_of(2))
         assert lines[0]["body"] == {
             "model": "text-embedding-3-small",
@@ -53,7 +61,7 @@ def test_openai_lines_are_whole_requests_with_the_size_that_is_asked_for() -> No
             "encoding_format": "base64",
             "dimensions": 8,
         }
-        assert json.loads(sent(server, "POST", "/batches")[0]) == {
+        assert json.loads(sent_bodies(server, "POST", "/batches")[0]) == {
             "input_file_id": "file-000001",
             "endpoint": "/v1/embeddings",
             "completion_window": "24h",
@@ -62,13 +70,13 @@ def test_openai_lines_are_whole_requests_with_the_size_that_is_asked_for() -> No
 
 
 def test_voyage_lines_hold_the_text_alone_and_the_job_says_the_rest() -> None:
-    with serving("voyage", dims=24) as server:
-        played(server, lambda stage: harvest(stage, items_of(1)))
-        assert json.loads(desk_of(server).files["file-000001"]) == {
+    with serve_provider("voyage", dims=24) as server:
+        run_bulk(server, lambda stage: collect_results(stage, items_of(1)))
+        assert json.loads(batch_api_of(server).files["file-000001"]) == {
             "custom_id": hashes_of(items_of(1))[0],
             "body": {"input": [items_of(1)[0][1]]},
         }
-        created = json.loads(sent(server, "POST", "/batches")[0])
+        created = json.loads(sent_bodies(server, "POST", "/batches")[0])
         assert created["completion_window"] == "12h"
         assert created["request_params"] == {
             "model": "voyage-4-large",
@@ -78,23 +86,23 @@ def test_voyage_lines_hold_the_text_alone_and_the_job_says_the_rest() -> None:
 
 
 def test_a_blank_text_is_sent_as_something_a_provider_takes() -> None:
-    with serving("openai", dims=24) as server:
-        results = played(server, lambda stage: harvest(stage, [("blank", " \n\t"), ("empty", "")]))
+    with serve_provider("openai", dims=24) as server:
+        results = run_bulk(server, lambda stage: collect_results(stage, [("blank", " \n\t"), ("empty", "")]))
         np.testing.assert_allclose(results.vectors["blank"], server.vector(BLANK), atol=1e-6)
         np.testing.assert_allclose(results.vectors["empty"], server.vector(BLANK), atol=1e-6)
 
 
 @pytest.mark.parametrize("dialect", FILE_DIALECTS)
 async def test_a_refused_text_is_told_from_one_that_failed(dialect: DialectName) -> None:
-    with serving(dialect, dims=24) as server:
+    with serve_provider(dialect, dims=24) as server:
         items = [("lost", "lost"), ("good", "a cat"), ("bad", "something forbidden"), ("late", "too late")]
-        desk_of(server).refused_marker = "forbidden"
-        desk_of(server).lost = 1
-        desk_of(server).looks_to_finish = None
+        batch_api_of(server).refused_marker = "forbidden"
+        batch_api_of(server).lost = 1
+        batch_api_of(server).looks_to_finish = None
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
-            desk_of(server).expire(job_id, done=3)
+            batch_api_of(server).expire(job_id, done=3)
             state, results = (await stage.api.look(job_id), await stage.api.results(job_id, hashes_of(items)))
         assert (state.state, state.reason) == ("failed", "expired")
         assert list(results.vectors) == ["good"]
@@ -104,12 +112,12 @@ async def test_a_refused_text_is_told_from_one_that_failed(dialect: DialectName)
 
 
 async def test_a_job_whose_file_is_refused_says_why_and_has_no_results() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items_of(3))
-            desk_of(server).fail(job_id)
+            batch_api_of(server).fail(job_id)
             state, results = (
                 await stage.api.look(job_id),
                 await stage.api.results(job_id, hashes_of(items_of(3))),
@@ -119,14 +127,14 @@ async def test_a_job_whose_file_is_refused_says_why_and_has_no_results() -> None
 
 
 async def test_a_cancelled_job_keeps_what_was_done() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
         items = items_of(4)
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
             states = [await stage.api.look(job_id)]
-            desk_of(server).advance(job_id, done=2)
+            batch_api_of(server).advance(job_id, done=2)
             states.append(await stage.api.look(job_id))
             await stage.api.cancel(job_id)
             states.append(await stage.api.look(job_id))
@@ -141,8 +149,8 @@ async def test_a_cancelled_job_keeps_what_was_done() -> None:
 
 
 async def test_a_job_the_provider_does_not_know_has_failed() -> None:
-    with serving("openai", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("openai", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             state, results = (
                 await stage.api.look("batch_gone/../x"),
                 await stage.api.results("batch_gone", ["a"]),
@@ -155,31 +163,31 @@ async def test_a_job_the_provider_does_not_know_has_failed() -> None:
 @pytest.mark.parametrize("dialect", FILE_DIALECTS)
 @pytest.mark.parametrize("spoil", ["nan", "zero", "wrong_dims", "too_few", "too_many", "doubled_index"])
 def test_a_wrong_vector_fails_its_text_and_no_other(spoil: FaultKind, dialect: DialectName) -> None:
-    with serving(dialect, dims=24) as server:
+    with serve_provider(dialect, dims=24) as server:
         items = items_of(5)
-        desk_of(server).spoil = spoil
-        found = played(server, lambda stage: harvest(stage, items))
+        batch_api_of(server).spoil = spoil
+        found = run_bulk(server, lambda stage: collect_results(stage, items))
         results = of_these(found, hashes_of(items))
         assert list(results.vectors) == hashes_of(items)[1:]
         assert list(results.failed) == hashes_of(items)[:1]
 
 
 def test_vectors_of_as_many_sizes_as_texts_are_all_failed() -> None:
-    with serving("openai", dims=24) as server:
-        desk_of(server).spoil = "wrong_dims"
-        results = played(server, lambda stage: harvest(stage, items_of(2)))
+    with serve_provider("openai", dims=24) as server:
+        batch_api_of(server).spoil = "wrong_dims"
+        results = run_bulk(server, lambda stage: collect_results(stage, items_of(2)))
         assert results.vectors == {}
         assert set(results.failed) == set(hashes_of(items_of(2)))
 
 
 async def test_lines_nobody_can_read_cost_their_texts_alone() -> None:
-    with serving("openai", dims=24) as server:
+    with serve_provider("openai", dims=24) as server:
         items = items_of(3)
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
             await stage.api.look(job_id)
-            desk = desk_of(server)
+            desk = batch_api_of(server)
             name = f"file-{job_id}-output"
             first, *rest = desk.files[name].splitlines()
             desk.files[name] = b"\n".join(
@@ -190,13 +198,13 @@ async def test_lines_nobody_can_read_cost_their_texts_alone() -> None:
 
 
 async def test_a_second_line_for_the_same_text_changes_nothing() -> None:
-    with serving("openai", dims=24) as server:
+    with serve_provider("openai", dims=24) as server:
         items = items_of(2)
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
             await stage.api.look(job_id)
-            desk = desk_of(server)
+            desk = batch_api_of(server)
             name = f"file-{job_id}-output"
             lines = [json.loads(line) for line in desk.files[name].splitlines()]
             lines[1]["custom_id"], other = lines[0]["custom_id"], lines[1]["custom_id"]

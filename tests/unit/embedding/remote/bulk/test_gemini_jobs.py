@@ -13,18 +13,26 @@ from structlog.testing import capture_logs
 
 from memd.embedding.remote.bulk.api import BulkResults, BulkState, of_these
 from memd_client.errors import ProviderFailedError, ProviderReplyError
-from tests.support.bulk import bench, desk_of, harvest, hashes_of, items_of, played, sent
-from tests.support.provider_dialects import Asked
-from tests.support.provider_errors import Reply, json_reply
+from tests.support.bulk_fixture import (
+    batch_api_of,
+    bulk_fixture,
+    collect_results,
+    hashes_of,
+    items_of,
+    run_bulk,
+    sent_bodies,
+)
+from tests.support.provider_dialects import HttpRequest
+from tests.support.provider_errors import ProviderReply, json_reply
 from tests.support.provider_faults import Fault, FaultKind
-from tests.support.provider_server import KEY, serving
+from tests.support.provider_server import KEY, serve_provider
 
 
 def collected(shown: dict[str, Any], hashes: list[str], monkeypatch: pytest.MonkeyPatch) -> BulkResults:
     """Return what is made of a job that is shown like this."""
-    with serving("gemini", dims=4) as server:
-        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: json_reply(shown))
-        results: BulkResults = played(server, lambda stage: stage.api.results("batches/x", hashes))
+    with serve_provider("gemini", dims=4) as server:
+        monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: json_reply(shown))
+        results: BulkResults = run_bulk(server, lambda stage: stage.api.results("batches/x", hashes))
         return results
 
 
@@ -38,7 +46,7 @@ def inlined(*numbers: float, keys: bool = True) -> list[dict[str, Any]]:
 
 
 def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring() -> None:
-    with serving("gemini", dims=24) as server:
+    with serve_provider("gemini", dims=24) as server:
         texts = [
             "a cat",
             'quotes " and \\ and \r\n lines',
@@ -47,7 +55,7 @@ def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring() -> No
             "a" * 3000,
         ]
         items = [(f"hash{at}", text) for at, text in enumerate(texts)]
-        results = played(server, lambda stage: harvest(stage, items), prefix="note: ", dims=16)
+        results = run_bulk(server, lambda stage: collect_results(stage, items), prefix="note: ", dims=16)
         assert set(results.vectors) == {digest for digest, _ in items}
         for digest, text in items:
             whole = "note: " + text.encode("utf-8", "replace").decode()
@@ -58,10 +66,10 @@ def test_every_text_of_a_job_gets_the_vector_a_plain_request_would_bring() -> No
 
 
 def test_a_job_holds_whole_requests_under_the_hashes_of_their_texts() -> None:
-    with serving("gemini", dims=24) as server:
-        played(server, lambda stage: stage.api.submit(items_of(1)))
+    with serve_provider("gemini", dims=24) as server:
+        run_bulk(server, lambda stage: stage.api.submit(items_of(1)))
         digest, text = items_of(1)[0]
-        [body] = sent(server, "POST", "/models/gemini-embedding-001:asyncBatchEmbedContent")
+        [body] = sent_bodies(server, "POST", "/models/gemini-embedding-001:asyncBatchEmbedContent")
         assert json.loads(body)["batch"]["inputConfig"]["requests"]["requests"] == [
             {
                 "request": {
@@ -75,16 +83,16 @@ def test_a_job_holds_whole_requests_under_the_hashes_of_their_texts() -> None:
 
 
 async def test_a_refused_text_is_told_from_one_that_is_missing() -> None:
-    with serving("gemini", dims=24) as server:
+    with serve_provider("gemini", dims=24) as server:
         items = [("lost", "lost"), ("bad", "something forbidden"), ("good", "a cat"), ("late", "too late")]
-        desk_of(server).refused_marker = "forbidden"
-        desk_of(server).lost = 1
-        desk_of(server).looks_to_finish = None
+        batch_api_of(server).refused_marker = "forbidden"
+        batch_api_of(server).lost = 1
+        batch_api_of(server).looks_to_finish = None
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items)
             states = [await stage.api.look(job_id)]
-            desk_of(server).advance(job_id, done=3)
+            batch_api_of(server).advance(job_id, done=3)
             states.append(await stage.api.look(job_id))
             await stage.api.cancel(job_id)
             states.append(await stage.api.look(job_id))
@@ -100,12 +108,15 @@ async def test_a_refused_text_is_told_from_one_that_is_missing() -> None:
 
 
 async def test_a_failed_and_an_expired_job_say_so() -> None:
-    with serving("gemini", dims=24) as server:
-        desk_of(server).looks_to_finish = None
+    with serve_provider("gemini", dims=24) as server:
+        batch_api_of(server).looks_to_finish = None
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             ends: list[tuple[str, str, int]] = []
-            for end in (desk_of(server).fail, lambda job_id: desk_of(server).expire(job_id, done=2)):
+            for end in (
+                batch_api_of(server).fail,
+                lambda job_id: batch_api_of(server).expire(job_id, done=2),
+            ):
                 job_id = await stage.api.submit(items_of(3))
                 end(job_id)
                 state = await stage.api.look(job_id)
@@ -115,8 +126,8 @@ async def test_a_failed_and_an_expired_job_say_so() -> None:
 
 
 async def test_a_job_the_provider_does_not_know_has_failed() -> None:
-    with serving("gemini", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("gemini", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             state, results = (
                 await stage.api.look("batches/gone"),
                 await stage.api.results("batches/gone", ["a"]),
@@ -129,16 +140,16 @@ async def test_a_job_the_provider_does_not_know_has_failed() -> None:
     "name", ["../files/x", "/etc", "batches/..", "batches/a?b=c", "http://elsewhere/x", ""]
 )
 async def test_a_name_that_is_no_name_is_never_asked_for(name: str) -> None:
-    with serving("gemini", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("gemini", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderReplyError):
                 await stage.api.look(name)
         assert server.requests == []
 
 
 def test_a_finished_job_is_downloaded_once() -> None:
-    with serving("gemini", dims=24) as server:
-        played(server, lambda stage: harvest(stage, items_of(3)))
+    with serve_provider("gemini", dims=24) as server:
+        run_bulk(server, lambda stage: collect_results(stage, items_of(3)))
         assert len([call for call in server.requests if call.asked.method == "GET"]) == 1
 
 
@@ -194,47 +205,47 @@ def test_where_some_have_keys_the_others_are_not_guessed(monkeypatch: pytest.Mon
     ["[]", "[0.0,0.0,0.0,0.0]", "[1.0,2.0]", "[1.0,null,0,0]", '"x"', "[1e999,1.0,0,0]", "{}", "[NaN]"],
 )
 def test_a_wrong_vector_fails_its_text_and_no_other(values: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("gemini", dims=4) as server:
+    with serve_provider("gemini", dims=4) as server:
         wrong = {"metadata": {"key": "bad"}, "response": {"embedding": {"values": "WRONG"}}}
         shown = json.dumps(PLACES["metadata"]([*inlined(1, 2, 3), wrong]))
         body = shown.replace('"WRONG"', values).encode()
-        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: Reply(200, body))
-        results = played(server, lambda stage: stage.api.results("batches/x", ["k1", "k2", "k3", "bad"]))
+        monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: ProviderReply(200, body))
+        results = run_bulk(server, lambda stage: stage.api.results("batches/x", ["k1", "k2", "k3", "bad"]))
         assert results.vectors.keys() == (set() if "NaN" in values else {"k1", "k2", "k3"})
         assert "bad" not in results.vectors
 
 
 @pytest.mark.parametrize("spoil", ["zero", "wrong_dims"])
 def test_a_spoiled_vector_fails_its_text(spoil: FaultKind) -> None:
-    with serving("gemini", dims=24) as server:
-        desk_of(server).spoil = spoil
+    with serve_provider("gemini", dims=24) as server:
+        batch_api_of(server).spoil = spoil
         items = items_of(4)
-        found = played(server, lambda stage: harvest(stage, items))
+        found = run_bulk(server, lambda stage: collect_results(stage, items))
         assert set(found.vectors) == set(hashes_of(items)[1:])
 
 
 @pytest.mark.parametrize("shown", [{}, {"name": ""}, {"name": "../x"}, {"name": 5}])
 async def test_a_job_without_a_name_is_no_job(shown: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("gemini", dims=24) as server:
-        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: json_reply(shown))
+    with serve_provider("gemini", dims=24) as server:
+        monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: json_reply(shown))
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderReplyError):
                 await stage.api.submit(items_of(1))
 
 
 @pytest.mark.parametrize("body", [b"[]", b"\xff", b"<html>", b'{"metadata": 5}'])
 async def test_a_reply_that_is_no_job_is_an_error(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("gemini", dims=24) as server:
-        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: Reply(200, body))
+    with serve_provider("gemini", dims=24) as server:
+        monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: ProviderReply(200, body))
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderReplyError):
                 await stage.api.look("batches/x")
 
 
 async def test_numbers_and_states_are_read_as_google_writes_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("gemini", dims=24) as server:
+    with serve_provider("gemini", dims=24) as server:
         shown = [
             {"metadata": {"state": "BATCH_STATE_PENDING", "batchStats": {"requestCount": "7"}}},
             {"metadata": {"state": "JOB_STATE_RUNNING", "batchStats": {"successfulRequestCount": "-"}}},
@@ -243,9 +254,9 @@ async def test_numbers_and_states_are_read_as_google_writes_them(monkeypatch: py
             {"done": True, "error": {"code": 8, "status": "RESOURCE_EXHAUSTED", "message": "secret"}},
         ]
         answers = iter(shown)
-        monkeypatch.setattr(desk_of(server), "_answer", lambda asked: json_reply(next(answers)))
+        monkeypatch.setattr(batch_api_of(server), "_answer", lambda asked: json_reply(next(answers)))
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             assert ([await stage.api.look("batches/x") for _ in shown]) == [
                 BulkState("running", 0, 7),
                 BulkState("running", 0, 0),
@@ -256,10 +267,10 @@ async def test_numbers_and_states_are_read_as_google_writes_them(monkeypatch: py
 
 
 async def test_the_call_that_makes_a_job_is_made_once() -> None:
-    with serving("gemini", dims=24) as server:
+    with serve_provider("gemini", dims=24) as server:
         server.fault = Fault("server_error")
 
-        async with bench(server) as stage:
+        async with bulk_fixture(server) as stage:
             with pytest.raises(ProviderFailedError):
                 await stage.api.submit(items_of(1))
         assert stage.api.retry_in_s() == 0
@@ -267,37 +278,37 @@ async def test_the_call_that_makes_a_job_is_made_once() -> None:
 
 
 async def test_a_cancelled_submit_still_learns_the_name_of_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("gemini", dims=24) as server:
+    with serve_provider("gemini", dims=24) as server:
         got: list[str] = []
 
-        async with bench(server) as stage:
-            desk, scope = desk_of(server), trio.CancelScope()
+        async with bulk_fixture(server) as stage:
+            desk, scope = batch_api_of(server), trio.CancelScope()
             token, answer = trio.lowlevel.current_trio_token(), desk._answer
 
-            def cancel_first(asked: Asked) -> Reply | None:
+            def cancel_first(asked: HttpRequest) -> ProviderReply | None:
                 trio.from_thread.run_sync(scope.cancel, trio_token=token)
                 return answer(asked)
 
             monkeypatch.setattr(desk, "_answer", cancel_first)
             with scope:
                 got.append(await stage.api.submit(items_of(2)))
-        assert got == list(desk_of(server).jobs)
+        assert got == list(batch_api_of(server).jobs)
 
 
 async def test_a_job_is_deleted_once_its_results_are_safe() -> None:
-    with serving("gemini", dims=24) as server:
-        async with bench(server) as stage:
+    with serve_provider("gemini", dims=24) as server:
+        async with bulk_fixture(server) as stage:
             job_id = await stage.api.submit(items_of(1))
             await stage.api.clean_up(job_id)
-            assert desk_of(server).jobs == {}
+            assert batch_api_of(server).jobs == {}
             await stage.api.clean_up(job_id)
             server.fault = Fault("server_error")
             await stage.api.clean_up(job_id)
 
 
 def test_the_key_is_in_one_header_and_nowhere_else() -> None:
-    with serving("gemini", dims=24) as server, capture_logs() as logs:
-        shown = played(server, lambda stage: harvest(stage, items_of(1)))
+    with serve_provider("gemini", dims=24) as server, capture_logs() as logs:
+        shown = run_bulk(server, lambda stage: collect_results(stage, items_of(1)))
         for call in server.requests:
             assert call.asked.headers["x-goog-api-key"] == KEY
             assert KEY not in call.asked.path + call.asked.query + call.asked.body.decode()

@@ -1,4 +1,4 @@
-"""Named days are exact, slices of the question, and never an error."""
+"""Days named in a query: exact ranges, slices of the query, no errors."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memd.text.query.days.find import OLDEST, DaySpan, find_days
-from memd.text.query.days.words import compiled
+from memd.text.query.days.find import OLDEST_DAY, DaySpan, find_days
+from memd.text.query.days.words import cached_pattern
 
 TODAY = datetime.date(2026, 5, 20)
 """A Wednesday."""
 
 
-def named(question: str, today: datetime.date = TODAY) -> list[str]:
-    """Return the spans of a question, each as `first last`, or as one day."""
+def named(query: str, today: datetime.date = TODAY) -> list[str]:
+    """Return the spans of a query, each as `first last`, or as one day."""
     return [
         f"{span.first}" if span.first == span.last else f"{span.first} {span.last}"
-        for span in find_days(question, today)
+        for span in find_days(query, today)
     ]
 
 
-def only(question: str, today: datetime.date = TODAY) -> DaySpan:
-    """Return the one span of a question."""
-    (span,) = find_days(question, today)
+def only(query: str, today: datetime.date = TODAY) -> DaySpan:
+    """Return the one span of a query."""
+    (span,) = find_days(query, today)
     return span
 
 
 @pytest.mark.parametrize(
-    ("question", "today", "span"),
+    ("query", "today", "span"),
     [
         ("yesterday", "2026-01-01", "2025-12-31"),
         ("last month", "2026-01-31", "2025-12-01 2025-12-31"),
@@ -64,12 +64,12 @@ def only(question: str, today: datetime.date = TODAY) -> DaySpan:
         ("since 2027-01-01", "2026-05-20", "2027-01-01"),
     ],
 )
-def test_borders_of_months_and_years_are_exact(question: str, today: str, span: str) -> None:
-    assert named(question, datetime.date.fromisoformat(today)) == [span]
+def test_borders_of_months_and_years_are_exact(query: str, today: str, span: str) -> None:
+    assert named(query, datetime.date.fromisoformat(today)) == [span]
 
 
 @pytest.mark.parametrize(
-    ("question", "text"),
+    ("query", "text"),
     [
         ("What did Ann say on May 8th, 2026 about it?", "May 8th, 2026"),
         ("What happened since  last Week?", "since  last Week"),
@@ -82,42 +82,42 @@ def test_borders_of_months_and_years_are_exact(question: str, today: str, span: 
         ("qu’a-t-on fait l’année dernière", "l’année dernière"),
     ],
 )
-def test_the_part_that_names_the_days_is_a_slice_of_the_query(question: str, text: str) -> None:
-    assert only(question).text == text
+def test_the_part_that_names_the_days_is_a_slice_of_the_query(query: str, text: str) -> None:
+    assert only(query).text == text
 
 
-def test_several_days_come_in_their_order() -> None:
-    question = "compare May 8, last week and yesterday"
+def test_several_days_are_returned_in_order() -> None:
+    query = "compare May 8, last week and yesterday"
 
-    assert [span.text for span in find_days(question, TODAY)] == ["May 8", "last week", "yesterday"]
-    assert named(question) == ["2026-05-08", "2026-05-11 2026-05-17", "2026-05-19"]
+    assert [span.text for span in find_days(query, TODAY)] == ["May 8", "last week", "yesterday"]
+    assert named(query) == ["2026-05-08", "2026-05-11 2026-05-17", "2026-05-19"]
 
 
-def test_days_beside_each_other_without_a_word_between_stay_two() -> None:
+def test_adjacent_days_without_a_connecting_word_stay_separate() -> None:
     assert named("May 3 and May 8") == ["2026-05-03", "2026-05-08"]
     assert named("2026-05-08, 2026-05-09") == ["2026-05-08", "2026-05-09"]
 
 
-def test_days_far_into_a_pasted_text_are_the_texts_own() -> None:
+def test_days_beyond_the_read_length_are_ignored() -> None:
     assert find_days("yesterday " + "word " * 1000, TODAY) != ()
     assert find_days("word " * 1000 + "yesterday", TODAY) == ()
 
 
-def test_import_builds_no_pattern_of_days() -> None:
+def test_import_compiles_no_day_pattern() -> None:
     loaded_before = "dataclasses, pathlib, re, memd.text.query.dates"
     script = f"import {loaded_before}; re.compile = None; import memd.text.query.days.find"
 
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_query_without_a_sign_of_days_builds_none_of_their_writings() -> None:
-    compiled.cache_clear()
+def test_a_query_without_day_characters_compiles_no_form() -> None:
+    cached_pattern.cache_clear()
 
     assert find_days("what is our retry budget of 5", TODAY) == ()
-    before = compiled.cache_info().currsize
+    before = cached_pattern.cache_info().currsize
     assert find_days("what was it on May 8", TODAY) != ()
 
-    assert before <= 3 < compiled.cache_info().currsize
+    assert before <= 3 < cached_pattern.cache_info().currsize
 
 
 FRAGMENTS = st.sampled_from(
@@ -138,20 +138,18 @@ QUESTIONS = st.one_of(
 @example("before today", datetime.date.min)
 @example("after today", datetime.date.max)
 @example("this week", datetime.date.max)
-def test_whatever_is_asked_whenever_spans_are_in_order_and_in_the_query(
-    question: str, today: datetime.date
-) -> None:
-    for span in find_days(question, today):
-        assert OLDEST <= span.first <= span.last
+def test_spans_are_ordered_slices_of_any_query(query: str, today: datetime.date) -> None:
+    for span in find_days(query, today):
+        assert OLDEST_DAY <= span.first <= span.last
         assert span.text
-        assert span.text in question
+        assert span.text in query
 
 
-SINCE_THE_OLDEST = st.dates(min_value=OLDEST, max_value=datetime.date(2199, 12, 31))
+SINCE_THE_OLDEST = st.dates(min_value=OLDEST_DAY, max_value=datetime.date(2199, 12, 31))
 
 
 @given(SINCE_THE_OLDEST, SINCE_THE_OLDEST)
-def test_a_full_date_is_that_day_in_every_writing(day: datetime.date, today: datetime.date) -> None:
+def test_a_full_date_is_that_day_in_every_format(day: datetime.date, today: datetime.date) -> None:
     name = calendar.month_name[day.month]
     for written in (
         day.isoformat(),
@@ -170,12 +168,12 @@ def test_a_date_without_a_year_is_the_latest_not_after_today(
 ) -> None:
     found = find_days(f"{calendar.month_name[day.month]} {day.day}", today)
 
-    if found:  # A leap day may lie before the oldest.
+    if found:  # a leap day may be before the oldest day
         assert (found[0].first.month, found[0].first.day) == (day.month, day.day)
         assert found[0].first <= today
         assert (today - found[0].first).days < 366 or (day.month, day.day) == (2, 29)
     else:
-        assert today < OLDEST + datetime.timedelta(1500)
+        assert today < OLDEST_DAY + datetime.timedelta(1500)
 
 
 @given(SINCE_THE_OLDEST)
@@ -186,4 +184,4 @@ def test_units_before_today_follow_each_other_without_a_gap(today: datetime.date
 
         assert present.first <= today <= present.last
         for earlier in last:
-            assert earlier.last + datetime.timedelta(1) == present.first or earlier.first == OLDEST
+            assert earlier.last + datetime.timedelta(1) == present.first or earlier.first == OLDEST_DAY

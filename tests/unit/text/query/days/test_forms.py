@@ -1,4 +1,4 @@
-"""What days a question names, in the languages people ask in."""
+"""Written forms of days in several languages."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import datetime
 
 import pytest
 
-from memd.text.query.days.find import OLDEST, find_days
+from memd.text.query.days.find import OLDEST_DAY, find_days
 
 TODAY = datetime.date(2026, 5, 20)
 """A Wednesday."""
 
-FIRST, LAST = OLDEST.isoformat(), TODAY.isoformat()
+FIRST, LAST = OLDEST_DAY.isoformat(), TODAY.isoformat()
 
 
-def named(question: str, today: datetime.date = TODAY) -> list[str]:
-    """Return the spans of a question, each as `first last`, or as one day."""
+def named(query: str, today: datetime.date = TODAY) -> list[str]:
+    """Return the spans of a query, each as `first last`, or as one day."""
     return [
         f"{span.first}" if span.first == span.last else f"{span.first} {span.last}"
-        for span in find_days(question, today)
+        for span in find_days(query, today)
     ]
 
 
 @pytest.mark.parametrize(
-    "question",
+    "query",
     [
         "what happened on 2026-05-08?",
         "2026-5-8",
@@ -71,12 +71,12 @@ def named(question: str, today: datetime.date = TODAY) -> list[str]:
         "5월 8일 회의",
     ],
 )
-def test_a_written_day_is_that_day(question: str) -> None:
-    assert named(question) == ["2026-05-08"]
+def test_a_written_day_is_that_day(query: str) -> None:
+    assert named(query) == ["2026-05-08"]
 
 
 @pytest.mark.parametrize(
-    ("question", "span"),
+    ("query", "span"),
     [
         ("2026-04", "2026-04-01 2026-04-30"),
         ("in April", "2026-04-01 2026-04-30"),
@@ -113,12 +113,12 @@ def test_a_written_day_is_that_day(question: str) -> None:
         ("the week of May 8", "2026-05-04 2026-05-10"),
     ],
 )
-def test_a_month_a_quarter_a_week_or_a_year_is_all_its_days(question: str, span: str) -> None:
-    assert named(question) == [span]
+def test_a_month_quarter_week_or_year_spans_all_its_days(query: str, span: str) -> None:
+    assert named(query) == [span]
 
 
 @pytest.mark.parametrize(
-    ("question", "day"),
+    ("query", "day"),
     [
         ("what about today?", "2026-05-20"),
         ("this morning", "2026-05-20"),
@@ -163,12 +163,12 @@ def test_a_month_a_quarter_a_week_or_a_year_is_all_its_days(question: str, span:
         ("5月8日的前一天", "2026-05-07"),
     ],
 )
-def test_a_day_may_be_named_from_where_one_stands(question: str, day: str) -> None:
-    assert named(question) == [day]
+def test_relative_days_are_resolved_from_today(query: str, day: str) -> None:
+    assert named(query) == [day]
 
 
 @pytest.mark.parametrize(
-    ("question", "span"),
+    ("query", "span"),
     [
         ("this week", "2026-05-18 2026-05-24"),
         ("last week", "2026-05-11 2026-05-17"),
@@ -223,12 +223,12 @@ def test_a_day_may_be_named_from_where_one_stands(question: str, day: str) -> No
         ("上周末", "2026-05-16 2026-05-17"),
     ],
 )
-def test_weeks_begin_on_monday_and_the_past_ends_today(question: str, span: str) -> None:
-    assert named(question) == [span]
+def test_weeks_begin_on_monday_and_the_past_ends_today(query: str, span: str) -> None:
+    assert named(query) == [span]
 
 
 @pytest.mark.parametrize(
-    ("question", "day"),
+    ("query", "day"),
     [
         ("on Monday", "2026-05-18"),
         ("on Wednesday", "2026-05-20"),
@@ -250,12 +250,12 @@ def test_weeks_begin_on_monday_and_the_past_ends_today(question: str, span: str)
         ("本周一", "2026-05-18"),
     ],
 )
-def test_a_weekday_is_the_latest_one(question: str, day: str) -> None:
-    assert named(question) == [day]
+def test_a_weekday_is_the_latest_one(query: str, day: str) -> None:
+    assert named(query) == [day]
 
 
 @pytest.mark.parametrize(
-    ("question", "span"),
+    ("query", "span"),
     [
         ("May 8 onwards", f"2026-05-08 {LAST}"),
         ("с 8 мая", f"2026-05-08 {LAST}"),
@@ -304,12 +304,12 @@ def test_a_weekday_is_the_latest_one(question: str, day: str) -> None:
         ("5月3日和5月8日之间", "2026-05-03 2026-05-08"),
     ],
 )
-def test_words_around_a_day_open_it(question: str, span: str) -> None:
-    assert named(question) == [span]
+def test_cue_words_change_the_range_of_days(query: str, span: str) -> None:
+    assert named(query) == [span]
 
 
 @pytest.mark.parametrize(
-    "question",
+    "query",
     [
         "",
         "what is our retry budget",
@@ -362,5 +362,5 @@ def test_words_around_a_day_open_it(question: str, span: str) -> None:
         "before 1970",
     ],
 )
-def test_a_query_without_a_day_names_none(question: str) -> None:
-    assert find_days(question, TODAY) == ()
+def test_a_query_without_a_day_names_none(query: str) -> None:
+    assert find_days(query, TODAY) == ()

@@ -1,7 +1,7 @@
-"""The Node client as a blocking one: a Node process that is told what to do line by line, and calls into it.
+"""Blocking wrapper of the Node client: a Node process that receives commands line by line.
 
-What the contracts of all clients ask of a client they ask of this one too; replies are put into the records of
-`memd_client` here, and errors into its classes.
+It passes the same contract tests as the Python clients; replies become records of `memd_client`, and errors its
+exceptions.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from memd_client.messages import Progress
 from memd_client.wire import from_wire, to_wire
 from tests.support.node import MSGPACK, NODE_CLIENT, node, node_project
 
-PATIENCE_S = 60.0
+PROCESS_TIMEOUT_S = 60.0
 """How long a test waits for the process before it fails."""
 
 BRIDGE = Path(__file__).with_name("node_bridge.mjs")
 
 
 def node_client_project(where: Path) -> Path:
-    """Make a folder a project in which `memd-client` can be imported, and return it."""
+    """Create a Node project that can import `memd-client`, and return its folder."""
     return node_project(where, [MSGPACK], [NODE_CLIENT])
 
 
@@ -47,20 +47,20 @@ def _project() -> tempfile.TemporaryDirectory[str]:
     return folder
 
 
-class Answers:
-    """What the process says of one command: steps, then its outcome."""
+class CommandReplies:
+    """Messages of the process about one command: progress, then the outcome."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self._said: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     def put(self, said: dict[str, Any]) -> None:
-        """Keep what was said."""
+        """Store a message."""
         self._said.put(said)
 
     def step(self) -> Progress | None:
-        """Return the next step; None where the outcome is there."""
-        said = self._said.get(timeout=PATIENCE_S)
+        """Return the next progress message; None if the outcome has arrived."""
+        said = self._said.get(timeout=PROCESS_TIMEOUT_S)
         if "progress" in said:
             return from_wire(Progress, said["progress"])
         if "error" in said:
@@ -75,7 +75,7 @@ class Answers:
         return self.value
 
 
-class NodeShell:
+class BlockingNodeClient:
     """A Node client. Its methods are those of `blocking.Client`; any thread may call them."""
 
     def __init__(
@@ -101,7 +101,7 @@ class NodeShell:
             options["daemonCommand"] = list(command)
         self.agent = agent
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Answers] = {}
+        self._waiting: dict[int, CommandReplies] = {}
         self._writing = threading.Lock()
         self._name = ""
         where = Path(_project().name)
@@ -117,12 +117,12 @@ class NodeShell:
         self._reader.start()
         self.tell("open", options=options)
 
-    def __enter__(self) -> NodeShell:
+    def __enter__(self) -> BlockingNodeClient:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-        assert self._process.wait(PATIENCE_S) == 0
+        assert self._process.wait(PROCESS_TIMEOUT_S) == 0
 
     def __repr__(self) -> str:
         return self._name or str(self.tell("describe"))
@@ -132,9 +132,9 @@ class NodeShell:
             raise AttributeError(name)
         return functools.partial(self._method, name)
 
-    def begin(self, what: str, **more: Any) -> Answers:
-        """Give a command and return where its answers come."""
-        answers = Answers(next(self._numbers))
+    def begin(self, what: str, **more: Any) -> CommandReplies:
+        """Send a command and return its replies."""
+        answers = CommandReplies(next(self._numbers))
         self._waiting[answers.number] = answers
         line = json.dumps({"n": answers.number, "do": what, **more}, default=_as_json) + "\n"
         with self._writing:
@@ -144,7 +144,7 @@ class NodeShell:
         return answers
 
     def tell(self, what: str, **more: Any) -> Any:
-        """Give a command and return its outcome."""
+        """Send a command and return its outcome."""
         return self.begin(what, **more).outcome()
 
     def call(self, ask: Ask[Any]) -> Any:
@@ -155,29 +155,29 @@ class NodeShell:
                     ask.on_progress(step)
         return steps.reply
 
-    def follow(self, ask: Ask[Any]) -> Steps:
+    def follow(self, ask: Ask[Any]) -> NodeProgress:
         """Return a request as an iterator over its progress."""
-        return Steps(self, ask)
+        return NodeProgress(self, ask)
 
-    def subscribe(self, agent: str | None = None, kinds: Sequence[str] | None = None) -> Events:
-        """Return an iterator over what happens."""
+    def subscribe(self, agent: str | None = None, kinds: Sequence[str] | None = None) -> NodeEvents:
+        """Return an iterator over events."""
         params = {"agent": agent, "kinds": None if kinds is None else list(kinds)}
-        return Events(self, params)
+        return NodeEvents(self, params)
 
     def close(self) -> None:
-        """Close the client and let its process end. Idempotent."""
+        """Close the client and end its process. Idempotent."""
         if self._process.poll() is None and not self._name:
             self.tell("close")
             self._name = self.tell("describe")
             assert self._process.stdin is not None
             self._process.stdin.close()
-        self._process.wait(PATIENCE_S)
-        self._reader.join(PATIENCE_S)
+        self._process.wait(PROCESS_TIMEOUT_S)
+        self._reader.join(PROCESS_TIMEOUT_S)
         if self._process.stdout is not None:
             self._process.stdout.close()
 
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Do what the blocking client's method of that name does."""
+        """Call the method of that name."""
         build: Callable[..., Ask[Any]] = getattr(requests, name, None) or getattr(_life(), name)
         return self.call(build(*args, **kwargs))
 
@@ -193,16 +193,16 @@ class NodeShell:
             answers.put({"n": 0, "error": {"code": "internal", "message": "the Node process ended"}})
 
 
-class Steps:
-    """A request under way: an iterator over its steps, and a context manager."""
+class NodeProgress:
+    """A running request: an iterator over its progress, and a context manager."""
 
-    def __init__(self, shell: NodeShell, ask: Ask[Any]) -> None:
+    def __init__(self, shell: BlockingNodeClient, ask: Ask[Any]) -> None:
         self._shell = shell
         self._ask = ask
-        self._answers: Answers | None = None
+        self._answers: CommandReplies | None = None
         self._over = self._closed = self._answered = False
 
-    def __enter__(self) -> Steps:
+    def __enter__(self) -> NodeProgress:
         ask = self._ask
         params = {key: value for key, value in to_wire(ask.params).items() if value is not None}
         options = {} if ask.repeatable else {"repeatable": False}
@@ -235,7 +235,7 @@ class Steps:
         return step
 
     def close(self) -> None:
-        """Cancel it where it still runs."""
+        """Cancel the request if it is running."""
         self._closed = True
         if not self._over and self._answers is not None:
             self._shell.tell("abort", of=self._answers.number)
@@ -248,16 +248,16 @@ class Steps:
         return self._ask.typed(self._answers.value)
 
 
-class Events:
+class NodeEvents:
     """A subscription: an iterator, and a context manager."""
 
-    def __init__(self, shell: NodeShell, params: dict[str, Any]) -> None:
+    def __init__(self, shell: BlockingNodeClient, params: dict[str, Any]) -> None:
         self._shell = shell
         self._params = params
         self._number = 0
         self._over = False
 
-    def __enter__(self) -> Events:
+    def __enter__(self) -> NodeEvents:
         answers = self._shell.begin("subscribe", params=self._params)
         self._number = answers.number
         answers.outcome()
@@ -279,19 +279,19 @@ class Events:
         return from_wire(Event, said["value"])
 
     def close(self) -> None:
-        """End it."""
+        """End the subscription."""
         self._over = True
         if self._number:
             self._shell.tell("abort", of=self._number)
 
     @property
     def reply(self) -> SubscribeReply:
-        """What the daemon ended it with."""
+        """The daemon's reply at the end of the subscription."""
         return from_wire(SubscribeReply, self._shell.tell("reply", of=self._number))
 
     @property
     def dropped(self) -> int:
-        """How many were dropped on this side."""
+        """Number of events dropped by the client."""
         return int(self._shell.tell("dropped", of=self._number))
 
 

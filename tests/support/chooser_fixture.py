@@ -1,4 +1,4 @@
-"""Providers and plans as an agent's settings make them."""
+"""Providers and plans for given settings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ KEYS = {
     "VOYAGE_API_KEY": "key-of-voyage",
     "MISTRAL_API_KEY": "key-of-mistral",
 }
-"""A key for every provider that wants one."""
+"""A key for every provider that requires one."""
 
 
-class Asker:
-    """Providers for tests; notes the clients made and the downloads begun."""
+class ChooserFixture:
+    """`Providers` for tests; records the clients created and downloads started."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Asker:
         return self._online
 
     def choose(self, **settings: Any) -> Selection:
-        """Return what is chosen with these settings."""
+        """Return the selection for these settings."""
         return trio.run(self.providers.choose, MemorySearch(**settings), "main")
 
     def rebuild(self, recipe: Mapping[str, str], **settings: Any) -> EmbeddingProvider | None:
@@ -96,6 +96,6 @@ def plan(
 
 
 def key_in(plan: RemotePlan) -> str | None:
-    """Return the key a plan holds, in clear."""
+    """Return the key of a plan in plain text."""
     key = plan.endpoint.key
     return None if key is None else key.reveal()

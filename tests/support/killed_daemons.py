@@ -20,15 +20,15 @@ from memd_client import Client
 from memd_client.errors import MemdError
 from memd_client.messages import AgentStatus
 from tests.support.edits import Edit, EditedMemory
-from tests.support.homes import StateHome
 from tests.support.models import is_running
 from tests.support.sockets import wait_until
+from tests.support.state_homes import StateHome
 
 AT_ONCE: Final = 10
-"""Clients that want a daemon at the same moment."""
+"""Clients that start a daemon at the same moment."""
 
 SPARE_BYTES: Final = 10 * 1_048_576
-"""What a folder of indexes may take beyond what lives in them."""
+"""Allowed size of an index folder beyond its live files."""
 
 CLIENT: Final = """
 import sys, time
@@ -38,11 +38,11 @@ with Client(autostart=True, agent=sys.argv[1], timeout_s=30) as client:
     print(client.hello().pid, time.time(), len(hits), flush=True)
     sys.stdin.read()
 """
-"""Greets, searches an agent's memory, says who answered and when, and stays until its input ends."""
+"""A client that searches, reports the daemon's pid and the time, and stays until its input ends."""
 
 
-class Served:
-    """Clients that came at once: who answered them, and after how long the first and the last were served."""
+class ConcurrentStart:
+    """Clients started together: the daemons that served them, and the first and last response times."""
 
     def __init__(self, answers: list[tuple[int, float, int]], began: float) -> None:
         self.pids = {pid for pid, _, _ in answers}
@@ -51,8 +51,8 @@ class Served:
         self.found = {bool(hits) for _, _, hits in answers}
 
 
-def start_at_once(home: StateHome, agent: str, count: int = AT_ONCE) -> Served:
-    """Start so many clients at the same moment, each a process, and return how they were served."""
+def start_at_once(home: StateHome, agent: str, count: int = AT_ONCE) -> ConcurrentStart:
+    """Start clients at the same moment, each in a process, and return how they were served."""
     environ = {**os.environ, **home.environ()}
     began = time.time()
     clients = [
@@ -77,7 +77,7 @@ def start_at_once(home: StateHome, agent: str, count: int = AT_ONCE) -> Served:
     finally:
         for client in clients:
             client.communicate()
-    return Served(answers, began)
+    return ConcurrentStart(answers, began)
 
 
 def daemons_of(home: StateHome) -> list[int]:
@@ -87,7 +87,7 @@ def daemons_of(home: StateHome) -> list[int]:
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
             continue
-        with contextlib.suppress(OSError):  # it ended meanwhile
+        with contextlib.suppress(OSError):  # the process ended meanwhile
             command = (process / "cmdline").read_bytes().split(b"\0")
             if b"memd" in command and mark in (process / "environ").read_bytes().split(b"\0"):
                 found.append(int(process.name))
@@ -95,20 +95,20 @@ def daemons_of(home: StateHome) -> list[int]:
 
 
 def kill(pid: int) -> None:
-    """kill -9 a daemon, and wait until it is gone: its children are not ours to wait for."""
+    """Kill a daemon with SIGKILL and wait until it is gone."""
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not is_running(pid))
 
 
-class Searchers:
-    """Somebody who searches without a pause, until the daemon is gone."""
+class ConstantSearches:
+    """Clients that search continuously until the daemon is gone."""
 
     def __init__(self, home: StateHome, threads: int) -> None:
         self._home = home
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._search, args=(number,)) for number in range(threads)]
 
-    def __enter__(self) -> Searchers:
+    def __enter__(self) -> ConstantSearches:
         for thread in self._threads:
             thread.start()
         return self
@@ -126,9 +126,9 @@ class Searchers:
 
 
 def damage(index: Path) -> list[str]:
-    """Return what SQLite finds wrong with a copy of an index, its full-text tables too.
+    """Return SQLite's findings in a copy of an index, including its full-text tables.
 
-    A copy: the daemon alone writes to its own.
+    A copy, because only the daemon may write to its index.
     """
     copy = index.with_name("copy.sqlite")
     try:
@@ -149,7 +149,7 @@ def damage(index: Path) -> list[str]:
 
 
 def folder_problems(folder: Path, known: set[str]) -> list[str]:
-    """Return what is wrong with a folder of indexes: files nobody knows, and more than what lives in them takes."""
+    """Return unknown files and excess size of an index folder."""
     files = {path.name: path.stat().st_size for path in folder.iterdir()}
     strangers = [name for name in files if name.removesuffix("-wal").removesuffix("-shm") not in known]
     live = 0
@@ -181,20 +181,20 @@ def edit_some(memory: EditedMemory, rng: random.Random, count: int) -> None:
 
 
 def is_settled(agent: AgentStatus) -> bool:
-    """Return whether an agent's index is that of its files, and every text has its vector."""
+    """Return whether an agent's index matches its files and every text has its vector."""
     return not (agent.files_pending or agent.chunks_pending or agent.syncing or agent.problems)
 
 
 def twin_of(model: Path, twin: Path) -> Path:
-    """Write a model that gives the same vectors as another one, and counts as a model of its own."""
+    """Write a model with the same vectors as another one but a different identity."""
     data = model.read_bytes()
     assert b"all-MiniLM-L6-v2" in data[:1000]
     twin.write_bytes(data.replace(b"all-MiniLM-L6-v2", b"twin-MiniLM-L6v2", 1))
     return twin
 
 
-def stale(client: Client, word: str, files: Mapping[str, str]) -> list[str]:
-    """Return in what the answer to a word differs from the disk; by meaning other places may be found as well."""
+def find_stale_hits(client: Client, word: str, files: Mapping[str, str]) -> list[str]:
+    """Return differences between the hits of a word and the disk; vector search may find other files too."""
     reply = client.search(word, max_results=20, deadline_ms=10_000)
     holders = {path for path, text in files.items() if word in text}
     found = []

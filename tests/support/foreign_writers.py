@@ -1,7 +1,7 @@
-"""A program that writes to a note as people's programs do: without memd's lock, in several ways.
+"""A program that writes to a note as user programs do: without memd's lock, in several ways.
 
-Run as a process: `python -m tests.support.other_writers NOTE SEED OPERATIONS`. It begins when a line is sent to it, and
-writes a JSON object with what it did to its standard output.
+Run `python -m tests.support.foreign_writers NOTE SEED OPERATIONS`. It starts when a line is sent to it, and writes a
+JSON report to its standard output.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Final
 
 PAUSE_S: Final = 0.03
-"""The longest pause between two writes; memd needs 20 ms for a replacement."""
+"""Longest pause between two writes; memd needs 20 ms for a replacement."""
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What the program did: lines it added, slots it filled in place.
+class WriterReport:
+    """Report of the program: lines it added, and slots it filled in place.
 
-    `rewrites` are the times from when it read the note until it had written that text back, without having the note
-    open for writing in between.
+    `rewrites` are the intervals from reading the note until its text was written back, without keeping the note open
+    for writing.
     """
 
     added: list[str]
@@ -36,16 +36,16 @@ class Done:
     rewrites: list[Interval]
 
 
-class OtherWriter:
+class ForeignWriter:
     """Writes to one note."""
 
     def __init__(self, note: Path, seed: int) -> None:
         self._note = note
         self._random = random.Random(seed)
-        self._done = Done([], [], [])
+        self._done = WriterReport([], [], [])
 
-    def run(self, operations: int) -> Done:
-        """Write so many times."""
+    def run(self, operations: int) -> WriterReport:
+        """Write the given number of times."""
         ways: list[Callable[[int], None]] = [
             self._append,
             self._append_slowly,
@@ -65,7 +65,7 @@ class OtherWriter:
             file.write(f"{line}\n".encode())
 
     def _append_slowly(self, number: int) -> None:
-        """Keep the file open for a while before something is written."""
+        """Keep the file open for a while before writing."""
         line = self._line(number)
         with self._note.open("ab", buffering=0) as file:
             time.sleep(self._random.random() * PAUSE_S)
@@ -80,7 +80,7 @@ class OtherWriter:
         self._done.filled.append(f"slot {number} done")
 
     def _truncate_and_rewrite(self, number: int) -> None:
-        """Read, look whether it changed since, then open the file anew and empty it, as many editors do."""
+        """Read, check for changes, then reopen and truncate the file, as many editors do."""
         line = self._line(number)
         while True:
             began = time.monotonic()
@@ -92,7 +92,7 @@ class OtherWriter:
         self._done.rewrites.append((began, time.monotonic()))
 
     def _rewrite_in_place(self, number: int) -> None:
-        """Read, empty and write by one descriptor: memd sees that it is open for writing, and waits."""
+        """Read, truncate and write with one descriptor: memd sees that it is open for writing, and waits."""
         line = self._line(number)
         with self._note.open("r+b") as file:
             text = file.read()
@@ -103,7 +103,7 @@ class OtherWriter:
             file.write(text + f"{line}\n".encode())
 
     def _replace(self, number: int) -> None:
-        """Write another file and rename it over the note, unless that changed since it was read."""
+        """Write another file and rename it over the note, unless the note changed since it was read."""
         line = self._line(number)
         other = self._note.with_name("other-writer.tmp")
         while True:
@@ -129,8 +129,8 @@ class OtherWriter:
         return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-class OtherProgram:
-    """An `OtherWriter` in a process of its own."""
+class ForeignWriterProcess:
+    """A `ForeignWriter` in its own process."""
 
     def __init__(self, note: Path, seed: int, operations: int) -> None:
         command = [sys.executable, "-m", __name__, str(note), str(seed), str(operations)]
@@ -141,21 +141,23 @@ class OtherProgram:
         assert self._process.stdout.readline() == "ready\n"
 
     def begin(self) -> None:
-        """Let it write."""
+        """Start writing."""
         assert self._process.stdin
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
-    def finish(self) -> Done:
-        """Wait until it has written everything, and return what it did."""
+    def finish(self) -> WriterReport:
+        """Wait until everything is written, and return the report."""
         out, _ = self._process.communicate(timeout=300)
         assert self._process.returncode == 0
         done = json.loads(out)
-        return Done(done["added"], done["filled"], [(began, ended) for began, ended in done["rewrites"]])
+        return WriterReport(
+            done["added"], done["filled"], [(began, ended) for began, ended in done["rewrites"]]
+        )
 
 
 if __name__ == "__main__":
     print("ready", flush=True)
     sys.stdin.readline()
-    result = OtherWriter(Path(sys.argv[1]), int(sys.argv[2])).run(int(sys.argv[3]))
+    result = ForeignWriter(Path(sys.argv[1]), int(sys.argv[2])).run(int(sys.argv[3]))
     print(json.dumps({"added": result.added, "filled": result.filled, "rewrites": result.rewrites}))

@@ -1,4 +1,4 @@
-"""Batch APIs over a loopback server, put together as the daemon does it; time moves as the test says."""
+"""Batch APIs of a loopback server with the daemon's client, on a clock that tests move."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from memd.embedding.remote.catalog import KNOWN
 from memd.embedding.remote.http import Http
 from memd.embedding.remote.providers.table import APIS
 from memd.settings.schema import Batch
-from tests.support.provider_errors import Reply
-from tests.support.provider_jobs import BatchDesk
+from tests.support.provider_errors import ProviderReply
+from tests.support.provider_jobs import FakeBatchApi
 from tests.support.provider_server import ProviderServer
-from tests.support.remotes import MovableClock, endpoint_of
+from tests.support.remote_fixture import MovableClock, endpoint_of
 
 SPACE = "5pace00000000000"
 
 
 def items_of(count: int, word: str = "text") -> list[tuple[str, str]]:
-    """Return that many different texts with their hashes."""
+    """Return some different texts with their hashes."""
     texts = [f"{word} number {at} of the memory" for at in range(count)]
     return [(hashlib.sha256(text.encode()).hexdigest(), text) for text in texts]
 
@@ -41,14 +41,14 @@ def hashes_of(items: Sequence[tuple[str, str]]) -> list[str]:
     return [digest for digest, _ in items]
 
 
-def desk_of(server: ProviderServer) -> BatchDesk:
-    """Return the batch API of a server that has one."""
+def batch_api_of(server: ProviderServer) -> FakeBatchApi:
+    """Return the batch API of a server."""
     assert server.batches is not None
     return server.batches
 
 
-def sent(server: ProviderServer, method: str, end: str) -> list[bytes]:
-    """Return the bodies of the requests with that method whose path ends so."""
+def sent_bodies(server: ProviderServer, method: str, end: str) -> list[bytes]:
+    """Return the bodies of requests with that method and end of the path."""
     return [
         call.asked.body
         for call in server.requests
@@ -56,8 +56,8 @@ def sent(server: ProviderServer, method: str, end: str) -> list[bytes]:
     ]
 
 
-class KeptJobs:
-    """A store of jobs as the index is one: what is saved goes through JSON. `saves` are the ids, save by save."""
+class JsonJobStore:
+    """A job store that serializes jobs as JSON, as the index does. `saves` are the ids of each save."""
 
     def __init__(self) -> None:
         self.text = "[]"
@@ -66,24 +66,24 @@ class KeptJobs:
 
     @property
     def jobs(self) -> list[JobRecord]:
-        """The jobs that are kept."""
+        """The stored jobs."""
         return records_from_json(self.text)
 
     async def load(self) -> list[JobRecord]:
-        """Return what was saved last."""
+        """Return the jobs saved last."""
         await trio.lowlevel.checkpoint()
         return self.jobs
 
     async def save(self, jobs: Sequence[JobRecord]) -> None:
-        """Keep these and no others."""
+        """Replace the stored jobs."""
         await self.on_save()
         self.text = records_to_json(jobs)
         self.saves.append([job.id for job in jobs])
 
 
 @dataclass
-class Bench:
-    """One daemon's life with one batch API. `got` are the results handed on, job by job."""
+class BulkFixture:
+    """One daemon run with one batch API. `got` are the results delivered, job by job."""
 
     server: ProviderServer
     api: BulkApi
@@ -91,18 +91,18 @@ class Bench:
     accounts: Accounts
     http: Http
     clock: MovableClock
-    store: KeptJobs
+    store: JsonJobStore
     got: list[BulkResults] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
     on_pause: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
 
     async def take(self, results: BulkResults) -> None:
-        """Take results, as the index does."""
+        """Receive results, as the index does."""
         await trio.lowlevel.checkpoint()
         self.got.append(results)
 
     async def pause(self, seconds: float) -> None:
-        """Let time pass, and do what the test wants done meanwhile."""
+        """Move the clock, and run the test's `on_pause`."""
         self.pauses.append(seconds)
         await self.clock.pause(seconds)
         await self.on_pause()
@@ -121,21 +121,21 @@ class Bench:
 
     @property
     def vectors(self) -> dict[str, Any]:
-        """All vectors that were handed on."""
+        """All vectors delivered."""
         return {digest: vector for results in self.got for digest, vector in results.vectors.items()}
 
 
 @asynccontextmanager
-async def bench(
+async def bulk_fixture(
     server: ProviderServer,
     *,
-    store: KeptJobs | None = None,
+    store: JsonJobStore | None = None,
     clock: MovableClock | None = None,
     prefix: str = "",
     daily_budget: int = 0,
     **endpoint: Any,
-) -> AsyncIterator[Bench]:
-    """Run a daemon's worth of it inside the block."""
+) -> AsyncIterator[BulkFixture]:
+    """Run the parts of a daemon that use batch jobs inside the block."""
     clock = clock or MovableClock()
     http, accounts = Http(), Accounts(None, clock, daily_budget)
     where = endpoint_of(server, **endpoint)
@@ -149,43 +149,47 @@ async def bench(
         jobs = FileJobs(api, http, account, manner, prefix=prefix, pause=clock.pause)
     try:
         with trio.fail_after(60):
-            yield Bench(server, jobs, account, accounts, http, clock, store or KeptJobs())
+            yield BulkFixture(server, jobs, account, accounts, http, clock, store or JsonJobStore())
     finally:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
             await http.aclose()
 
 
-def played(server: ProviderServer, play: Callable[[Bench], Awaitable[Any]], **options: Any) -> Any:
-    """Run a play with the batch API of a server, as one daemon's life; return what it returns."""
+def run_bulk(server: ProviderServer, play: Callable[[BulkFixture], Awaitable[Any]], **options: Any) -> Any:
+    """Run a function with the batch API of a server, as one daemon run; return its result."""
 
     async def main() -> Any:
-        async with bench(server, **options) as stage:
+        async with bulk_fixture(server, **options) as stage:
             return await play(stage)
 
     return trio.run(main)
 
 
-async def harvest(stage: Bench, items: list[tuple[str, str]]) -> BulkResults:
-    """Submit texts, look until they are done, and return their results."""
+async def collect_results(stage: BulkFixture, items: list[tuple[str, str]]) -> BulkResults:
+    """Submit texts, poll until they are done, and return their results."""
     job_id = await stage.api.submit(items)
     while (await stage.api.look(job_id)).state == "running":
         pass
     return await stage.api.results(job_id, hashes_of(items))
 
 
-def small_jobs(stage: Bench, max_texts: int) -> None:
-    """Have jobs hold that many texts at most."""
+def limit_job_size(stage: BulkFixture, max_texts: int) -> None:
+    """Limit the texts per job."""
     stage.api.max_texts = max_texts
 
 
 def jobs_made(server: ProviderServer) -> int:
-    """Return how many jobs a server was asked for."""
-    return len(sent(server, "POST", "/batches")) + len(sent(server, "POST", ":asyncBatchEmbedContent"))
+    """Return how many jobs were created on a server."""
+    return len(sent_bodies(server, "POST", "/batches")) + len(
+        sent_bodies(server, "POST", ":asyncBatchEmbedContent")
+    )
 
 
-def answering(
-    server: ProviderServer, patch: pytest.MonkeyPatch, answer: Callable[[str, str], Reply | None]
+def override_replies(
+    server: ProviderServer, patch: pytest.MonkeyPatch, answer: Callable[[str, str], ProviderReply | None]
 ) -> None:
-    """Have a server answer its batch API so, by method and path; None for what it would say itself."""
-    own = desk_of(server)._answer
-    patch.setattr(desk_of(server), "_answer", lambda asked: answer(asked.method, asked.path) or own(asked))
+    """Replace replies of a server's batch API by method and path; None keeps the server's own."""
+    own = batch_api_of(server)._answer
+    patch.setattr(
+        batch_api_of(server), "_answer", lambda asked: answer(asked.method, asked.path) or own(asked)
+    )

@@ -1,4 +1,4 @@
-"""Search by meaning of one agent in this process: a real index, providers that are told what to do."""
+"""Vector search of one agent in this process: a real index, and providers that tests control."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from tests.support.indexes import EXTENSION, chunk, file_row
 TEXTS = [f"note number {number}" for number in range(40)]
 
 FAST = 20
-"""How much faster than the wall a test's waiting goes."""
+"""Ratio of a test's clock to real time."""
 
 WAIT_S = 60.0
-"""Longest wait for a state, on the test's clock."""
+"""Timeout of a state, on the test's clock."""
 
 
-def run(body: Callable[[], Awaitable[None]]) -> None:
+def run_fast(body: Callable[[], Awaitable[None]]) -> None:
     """Run a test on a fast clock."""
     trio.run(body, clock=MockClock(rate=FAST))
 
 
-class HandClock:
-    """Wall time that a test moves."""
+class ManualClock:
+    """Wall time that a test sets."""
 
     def __init__(self) -> None:
         self.now_ms = 1_000_000
@@ -49,10 +49,10 @@ class HandClock:
 
 
 class FakeChooser:
-    """Makes the providers a test has prepared.
+    """Returns the providers that a test has prepared.
 
-    `wanted` is what the settings name; a MemdError in its place is why it can't be had. `fallbacks` are found by
-    name, `earlier` by model.
+    `wanted` is the configured provider, or the MemdError that makes it unavailable. `fallbacks` are by name, `earlier`
+    by model.
     """
 
     def __init__(self, wanted: FakeProvider | MemdError) -> None:
@@ -62,7 +62,7 @@ class FakeChooser:
         self.rebuilt: list[dict[str, str]] = []
 
     async def choose(self, settings: MemorySearch, agent_id: str) -> Selection:
-        """Return what is wanted, else the fallback."""
+        """Return the configured provider, else the fallback."""
         await trio.lowlevel.checkpoint()
         if isinstance(self.wanted, FakeProvider):
             return Selection(settings.provider, self.wanted)
@@ -86,52 +86,52 @@ class FakeChooser:
         return self.earlier.get(recipe["model"])
 
 
-class Scene:
-    """One agent's index and meaning."""
+class VectorFixture:
+    """One agent's index and vectors."""
 
-    def __init__(self, meaning: VectorSearchManager, index: IndexFile, clock: HandClock) -> None:
-        self.meaning = meaning
+    def __init__(self, vectors: VectorSearchManager, index: IndexFile, clock: ManualClock) -> None:
+        self.vectors = vectors
         self.index = index
         self.clock = clock
 
     async def publish(self, path: str, texts: Sequence[str]) -> None:
         """Publish a file of one-line chunks."""
-        self.meaning.on_published(await self.commit(path, texts))
+        self.vectors.on_published(await self.commit(path, texts))
 
     async def commit(self, path: str, texts: Sequence[str]) -> Published:
-        """Write a file of one-line chunks into the index, and tell nobody."""
+        """Write a file of one-line chunks into the index without notifying vector search."""
         chunks = [chunk(text, line) for line, text in enumerate(texts, 1)]
         row = file_row(path, mtime_ns=self.clock() * 1_000_000)
         return await self.index.write(lambda db: publish_file(db, row, chunks, self.clock()))
 
     async def vector_of(self, query: str, timeout_s: float) -> NDArray[np.float32]:
-        """Return a question's vector in the space that answers."""
-        side = self.meaning.answering
+        """Return a query's vector in the answering space."""
+        side = self.vectors.answering
         assert side is not None
-        return await self.meaning.vector_of(side, query, timeout_s)
+        return await self.vectors.vector_of(side, query, timeout_s)
 
     def find_vector(self, query: str) -> NDArray[np.float32] | None:
-        """Return a question's vector where it is known."""
-        side = self.meaning.answering
+        """Return a query's vector if it is cached."""
+        side = self.vectors.answering
         assert side is not None
-        return self.meaning.find_vector(side, query)
+        return self.vectors.find_vector(side, query)
 
-    def told_fallback(self) -> Fallback | None:
-        """Return what replies say of a fallback, as it is now."""
-        return self.meaning.fallback
+    def reported_fallback(self) -> Fallback | None:
+        """Return the current fallback as reported in replies."""
+        return self.vectors.fallback
 
     async def active(self) -> str | None:
-        """Return the space that answers, as the index has it."""
+        """Return the id of the answering space in the index."""
         space = await self.index.read(active_space)
         return None if space is None else space.id
 
     async def until_whole(self) -> None:
-        """Wait until nothing is missing, and the target answers."""
-        await until(lambda: self.meaning.is_followed and self.meaning.chunks_pending == 0)
+        """Wait until no vector is missing and the target answers."""
+        await wait_for(lambda: self.vectors.is_followed and self.vectors.chunks_pending == 0)
 
 
-async def until(condition: object) -> None:
-    """Wait for a state of this process."""
+async def wait_for(condition: object) -> None:
+    """Wait for a condition."""
     assert callable(condition)
     with trio.fail_after(WAIT_S):
         while not condition():  # noqa: ASYNC110 - states of several objects, on a fast clock
@@ -139,22 +139,22 @@ async def until(condition: object) -> None:
 
 
 @asynccontextmanager
-async def meaning_of(
+async def vector_fixture(
     folder: Path,
     chooser: FakeChooser,
     *,
-    clock: HandClock | None = None,
+    clock: ManualClock | None = None,
     saves_power: Callable[[], bool] = lambda: False,
     **settings: object,
-) -> AsyncIterator[Scene]:
-    """Run an agent's meaning inside the block; another block on the same folder is the daemon started anew."""
-    clock = clock or HandClock()
+) -> AsyncIterator[VectorFixture]:
+    """Run an agent's vector search inside the block; another block in the same folder is a restarted daemon."""
+    clock = clock or ManualClock()
     chosen = MemorySearch(**{"provider": "fake", **settings})  # type: ignore[arg-type]
     index = await IndexFile.open(
         folder / "main.sqlite", extension=EXTENSION, clock=clock, space_of=lambda provider, model: model
     )
     warm = VectorCache(EXTENSION, MatrixBudget(64 << 20))
-    meaning = VectorSearchManager(
+    vectors = VectorSearchManager(
         "main",
         chosen,
         index,
@@ -168,8 +168,8 @@ async def meaning_of(
     )
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(meaning.run)
-            yield Scene(meaning, index, clock)
+            await nursery.start(vectors.run)
+            yield VectorFixture(vectors, index, clock)
             nursery.cancel_scope.cancel()
     finally:
         await index.close()

@@ -1,4 +1,4 @@
-"""Processes in the midst of writing a file: the temporary file is whole, and not moved yet."""
+"""Processes stopped while writing a file: the temporary file is complete but not yet renamed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WRITERS = {
     "index": "from memd.index.care.claims import IndexClaims; from memd.index.care.takeover import make_index; "
     "make_index(Path(sys.argv[1]) / 'i.sqlite', IndexClaims().of('a'))",
 }
-"""Statements that write a file, by what it is."""
+"""Statements that write a file, by kind of file."""
 
 STOP_BEFORE_THE_MOVE = """
 import os, sys, time
@@ -28,7 +28,7 @@ os.replace = os.link = stop
 
 
 def stopped_writer(folder: Path, what: str) -> subprocess.Popen[str]:
-    """Start a process that writes a file, and return once its temporary file is whole and not moved yet."""
+    """Start a process that writes a file, and return once its temporary file is complete but not renamed."""
     process = subprocess.Popen(
         [sys.executable, "-c", STOP_BEFORE_THE_MOVE + WRITERS[what], str(folder)],
         stdout=subprocess.PIPE,

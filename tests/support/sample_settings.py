@@ -1,4 +1,4 @@
-"""A value for every memory setting that differs from its default, as memd.toml and the plugin's config hold them."""
+"""A non-default value for every memory setting, as in memd.toml and the plugin's config."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ SAMPLES: Final[dict[str, Any]] = {
     "search.cache.enabled": False,
     "search.cache.maxEntries": 1_000,
 }
-"""By dotted name; a test holds that none is missing."""
+"""Values by dotted name; a test checks that none is missing."""
 
 SIBLINGS: Final = {"search.sources": "search.experimental.sessionMemory"}
 """Settings that have no effect without another one."""
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted names as the tables they stand for."""
+    """Return nested tables for dotted names."""
     root: dict[str, Any] = {}
     for name, value in values.items():
         *groups, key = name.split(".")
@@ -89,7 +89,7 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def set_at(root: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
-    """Return a document with a value below dotted keys, which are made if they are missing."""
+    """Return a document with a value below dotted keys, creating missing ones."""
     *groups, key = place.split(".")
     table = root
     for group in groups:

@@ -1,4 +1,4 @@
-"""Remote providers and accounts over a loopback server or none, put together as the daemon does it."""
+"""Remote providers and accounts, with or without a loopback server, created as the daemon does."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from memd.embedding.secret import Secret
 from memd.embedding.space import VectorSpace
 from memd_client.errors import ProviderFailedError, ProviderQuotaError, ProviderUnreachableError
 from tests.support.provider_errors import DialectName
-from tests.support.provider_server import ProviderServer, serving
+from tests.support.provider_server import ProviderServer, serve_provider
 
 START_MS = 1_799_971_200_000
 """A midnight (UTC)."""
 
 
 class MovableClock:
-    """Wall time that stands still until it is moved."""
+    """Wall time that moves only by `move`."""
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
@@ -43,17 +43,17 @@ class MovableClock:
         return f"<MovableClock {self.now_ms}>"
 
     def move(self, seconds: float) -> None:
-        """Let so many seconds pass."""
+        """Move the clock forward."""
         self.now_ms += round(seconds * 1000)
 
     async def pause(self, seconds: float) -> None:
-        """Sleep as `trio.sleep` would, by this clock: at once."""
+        """Move the clock forward without sleeping."""
         self.move(seconds)
         await trio.lowlevel.checkpoint()
 
 
 def endpoint_of(server: ProviderServer, **changes: Any) -> Endpoint:
-    """Return how a server is spoken to."""
+    """Return the endpoint of a server."""
     key = Secret(server.key) if server.key is not None else None
     plain: dict[str, Any] = {
         "provider": server.dialect,
@@ -67,7 +67,7 @@ def endpoint_of(server: ProviderServer, **changes: Any) -> Endpoint:
 def provider_over(
     endpoint: Endpoint, dialect: str, http: Http, account: Account, clock: MovableClock, **options: Any
 ) -> RemoteProvider:
-    """Return a provider that pauses by a clock of the test's."""
+    """Return a provider that pauses on the test's clock."""
     known = KNOWN[dialect]
     return RemoteProvider(
         APIS[dialect](endpoint),
@@ -92,7 +92,7 @@ async def remote(
     dims: int | None = None,
     **options: Any,
 ) -> AsyncIterator[RemoteProvider]:
-    """Run a provider inside the block, with connections and accounts of its own as after a start of the daemon."""
+    """Run a provider inside the block, with its own connections and accounts."""
     clock = clock or MovableClock()
     http, accounts = Http(), Accounts(path, clock, 0)
     endpoint = endpoint_of(server, dims=dims)
@@ -136,7 +136,7 @@ def fail(account: Account, error: ProviderFailedError, model: str = "m") -> None
 
 @asynccontextmanager
 async def running(path: Path, clock: MovableClock, budget: int = 0) -> AsyncIterator[Accounts]:
-    """Accounts as a daemon has them from its start to its end."""
+    """Run accounts inside the block."""
     found = accounts(clock, budget, path)
     async with trio.open_nursery() as nursery:
         with trio.fail_after(10):
@@ -146,7 +146,7 @@ async def running(path: Path, clock: MovableClock, budget: int = 0) -> AsyncIter
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait for something the disk does; trio's clock may stand still."""
+    """Wait for a state of the disk, independent of trio's clock."""
     limit = time.monotonic() + 20
     while not holds():
         assert time.monotonic() < limit, "it never came"
@@ -157,7 +157,7 @@ SECRET_KEY = "sk-proj-0123456789abcdefghijklmn"
 
 
 def adapter(name: str, **fields: Any) -> EmbeddingApi:
-    """Return an adapter; `fields` are those of its endpoint that matter."""
+    """Return an API adapter; `fields` are those of its endpoint."""
     facts = {"model": "a-model", "base_url": "https://host.test/v1", "key": Secret(SECRET_KEY), **fields}
     return APIS[name](Endpoint(name, **facts))
 
@@ -166,8 +166,8 @@ SMALL_LIMITS = BatchLimits(max_texts=4, max_tokens=1000, max_text_tokens=500, co
 ONE_AT_A_TIME = replace(SMALL_LIMITS, concurrency=1)
 
 
-class World:
-    """A server, and a provider that is put together as the daemon does it."""
+class RemoteFixture:
+    """A server, and a provider created as the daemon does."""
 
     def __init__(
         self, server: ProviderServer, budget: int = 0, limits: BatchLimits = SMALL_LIMITS, **changes: Any
@@ -182,12 +182,12 @@ class World:
         self.account: Account = self.accounts.of(self.endpoint, limits)
 
     def provider(self, **options: Any) -> RemoteProvider:
-        """Return a provider; what it pauses is noted, and passes at once."""
+        """Return a provider whose pauses are recorded and skipped."""
         found = {"limits": self.limits, "pause": self.pause, **options}
         return provider_over(self.endpoint, self.server.dialect, self.http, self.account, self.clock, **found)
 
     async def pause(self, seconds: float) -> None:
-        """Let time pass."""
+        """Record a pause and move the clock."""
         self.pauses.append(seconds)
         await self.clock.pause(seconds)
 
@@ -198,10 +198,10 @@ class World:
 
 
 @asynccontextmanager
-async def connected(dialect: DialectName = "openai", **options: Any) -> AsyncIterator[World]:
-    """Open a server and what a provider needs beside it; every request must be as the provider documents it."""
-    with serving(dialect, dims=32) as server:
-        world = World(server, **options)
+async def connected(dialect: DialectName = "openai", **options: Any) -> AsyncIterator[RemoteFixture]:
+    """Run a server with a provider's dependencies; every request must match the provider's documentation."""
+    with serve_provider(dialect, dims=32) as server:
+        world = RemoteFixture(server, **options)
         try:
             with trio.fail_after(60):
                 yield world
@@ -212,7 +212,7 @@ async def connected(dialect: DialectName = "openai", **options: Any) -> AsyncIte
 
 
 async def until_seen(holds: Callable[[], bool]) -> None:
-    """Wait for something the server sees."""
+    """Wait for a state of the server."""
     with trio.fail_after(30):
         while not holds():  # noqa: ASYNC110 - the server lives in threads
             await trio.sleep(0.002)

@@ -1,4 +1,4 @@
-"""The asyncio and trio clients as blocking ones: a loop in a thread, and calls into it."""
+"""Blocking wrappers of the asyncio and trio clients, for tests that all clients share."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import trio
 from memd_client import aio
 from memd_client import trio as trio_client
 
-PATIENCE_S = 20.0
-"""How long a test waits for a loop before it fails."""
+LOOP_TIMEOUT_S = 20.0
+"""How long a test waits for an event loop before it fails."""
 
 
-class Handle:
-    """Something that runs in a loop: cancelled, or waited for, from another thread."""
+class LoopTask:
+    """Work in an event loop that another thread can cancel or wait for."""
 
     def __init__(self) -> None:
         self.cancel: Callable[[], object] = lambda: None
@@ -27,7 +27,7 @@ class Handle:
         self._error: BaseException | None = None
 
     async def run(self, work: Callable[[], Awaitable[Any]]) -> None:
-        """Do it in the loop and keep what came of it."""
+        """Run the work in the loop and store its result or error."""
         try:
             self._value = await work()
         except (asyncio.CancelledError, trio.Cancelled):
@@ -39,19 +39,19 @@ class Handle:
             self.over()
 
     def over(self) -> None:
-        """Let `result` return."""
+        """Mark the work as finished."""
         self._over.set()
 
     def result(self) -> Any:
-        """Wait, and return or raise what came of it."""
-        assert self._over.wait(PATIENCE_S), "the loop did not answer"
+        """Wait for the work; return its result or raise its error."""
+        assert self._over.wait(LOOP_TIMEOUT_S), "the loop did not answer"
         if self._error is not None:
             raise self._error
         return self._value
 
 
-class LoopShell:
-    """A client in a loop of its own. Methods of the client are called as if they blocked."""
+class BlockingLoopClient:
+    """A client in an event loop of its own thread; its methods are called as blocking ones."""
 
     kind: Any
 
@@ -61,9 +61,9 @@ class LoopShell:
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._guarded, daemon=True)
         self._thread.start()
-        assert self._ready.wait(PATIENCE_S)
+        assert self._ready.wait(LOOP_TIMEOUT_S)
 
-    def __enter__(self) -> LoopShell:
+    def __enter__(self) -> BlockingLoopClient:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -75,27 +75,27 @@ class LoopShell:
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: self.start(name, *args, **kwargs).result()
 
-    def start(self, name: str, *args: Any, **kwargs: Any) -> Handle:
-        """Call a method of the client, and don't wait."""
+    def start(self, name: str, *args: Any, **kwargs: Any) -> LoopTask:
+        """Call a method of the client without waiting."""
         return self.submit(lambda: getattr(self.client, name)(*args, **kwargs))
 
-    def submit(self, work: Callable[[], Awaitable[Any]]) -> Handle:
-        """Do something in a task of the loop."""
+    def submit(self, work: Callable[[], Awaitable[Any]]) -> LoopTask:
+        """Run work in a task of the loop."""
         raise NotImplementedError
 
-    def follow(self, ask: Any) -> StreamShell:
-        """Return the client's stream as a blocking one."""
-        return StreamShell(self, self.client.follow(ask))
+    def follow(self, ask: Any) -> BlockingStream:
+        """Return the client's stream as a blocking stream."""
+        return BlockingStream(self, self.client.follow(ask))
 
-    def subscribe(self, *args: Any, **kwargs: Any) -> StreamShell:
-        """Return the client's stream as a blocking one."""
-        return StreamShell(self, self.client.subscribe(*args, **kwargs))
+    def subscribe(self, *args: Any, **kwargs: Any) -> BlockingStream:
+        """Return the client's stream as a blocking stream."""
+        return BlockingStream(self, self.client.subscribe(*args, **kwargs))
 
     def close(self) -> None:
-        """Leave the client's block and end the loop. Idempotent."""
+        """Leave the client's `async with` block and end the loop. Idempotent."""
         if self._thread.is_alive():
             self._leave()
-        self._thread.join(PATIENCE_S)
+        self._thread.join(LOOP_TIMEOUT_S)
         assert not self._thread.is_alive(), "the client's block did not end"
         if self._failure is not None:
             raise self._failure
@@ -115,14 +115,14 @@ class LoopShell:
             self._ready.set()
 
 
-class StreamShell:
-    """A stream of an `async with` block as one of a `with` block; each step is taken in a task of its own."""
+class BlockingStream:
+    """A blocking stream over an asynchronous one; each step runs in a task of its own."""
 
-    def __init__(self, shell: LoopShell, stream: Any) -> None:
+    def __init__(self, shell: BlockingLoopClient, stream: Any) -> None:
         self._shell = shell
         self.stream = stream
 
-    def __enter__(self) -> StreamShell:
+    def __enter__(self) -> BlockingStream:
         self._shell.submit(self.stream.__aenter__).result()
         return self
 
@@ -154,18 +154,18 @@ class StreamShell:
 
     @property
     def reply(self) -> Any:
-        """The stream's."""
+        """The stream's reply."""
         return self.stream.reply
 
     @property
     def dropped(self) -> int:
-        """The stream's."""
+        """The stream's number of dropped events."""
         dropped: int = self.stream.dropped
         return dropped
 
 
-class AsyncioShell(LoopShell):
-    """The asyncio client."""
+class BlockingAsyncioClient(BlockingLoopClient):
+    """The asyncio client as a blocking one."""
 
     kind = aio.Client
 
@@ -184,15 +184,17 @@ class AsyncioShell(LoopShell):
     def _leave(self) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
 
-    def submit(self, work: Callable[[], Awaitable[Any]]) -> Handle:
-        """Do something in a task of the loop."""
-        handle = Handle()
+    def submit(self, work: Callable[[], Awaitable[Any]]) -> LoopTask:
+        """Run work in a task of the loop."""
+        handle = LoopTask()
 
         def begin() -> None:
             task = self._loop.create_task(handle.run(work))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            task.add_done_callback(lambda _: handle.over())  # one cancelled before its first step never ran
+            task.add_done_callback(
+                lambda _: handle.over()
+            )  # a task cancelled before its first step does not run
             tasks.append(task)
 
         tasks: list[asyncio.Task[None]] = []
@@ -201,8 +203,8 @@ class AsyncioShell(LoopShell):
         return handle
 
 
-class TrioShell(LoopShell):
-    """The trio client."""
+class BlockingTrioClient(BlockingLoopClient):
+    """The trio client as a blocking one."""
 
     kind = trio_client.Client
 
@@ -219,9 +221,9 @@ class TrioShell(LoopShell):
     def _leave(self) -> None:
         self._token.run_sync_soon(self._stop.set)
 
-    def submit(self, work: Callable[[], Awaitable[Any]]) -> Handle:
-        """Do something in a task of the loop."""
-        handle = Handle()
+    def submit(self, work: Callable[[], Awaitable[Any]]) -> LoopTask:
+        """Run work in a task of the loop."""
+        handle = LoopTask()
         scope = trio.CancelScope()
         handle.cancel = lambda: self._token.run_sync_soon(scope.cancel)
 

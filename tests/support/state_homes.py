@@ -1,4 +1,4 @@
-"""State directories for tests: a short-lived `~/.openclaw` with agents, settings and notes."""
+"""Temporary state directories with agents, settings and notes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEYWORD_ONLY: dict[str, Any] = {"agents": {"defaults": {"memorySearch": {"provid
 UNWATCHED: dict[str, Any] = {
     "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watch": False}}}}
 }
-"""Settings of one agent: keyword search, with file events and without."""
+"""Settings of one agent with keyword search, with and without file events."""
 
 
 def named_provider(url: str, key: str | None, model: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def named_provider(url: str, key: str | None, model: str) -> dict[str, Any]:
 
 
 class StateHome:
-    """A state directory under a short path (a socket's path may be 107 bytes long at most)."""
+    """A state directory with a short path (socket paths are limited to 107 bytes)."""
 
     def __init__(self, config: Mapping[str, Any] | str | None = None) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="memd-", dir="/tmp"))
@@ -48,24 +48,24 @@ class StateHome:
         (self.state / "openclaw.json").write_text(text)
 
     def workspace(self, agent: str = "main") -> Path:
-        """Return an agent's workspace: `workspace` for main, else what `agents_config` named."""
+        """Return an agent's workspace: `workspace` for main, else that of `agents_config`."""
         return self.state / ("workspace" if agent == "main" else f"workspace-{agent}")
 
     def note(self, path: str, text: str, agent: str = "main") -> Path:
-        """Write a note into an agent's workspace and return where it is."""
+        """Write a note into an agent's workspace and return its path."""
         location = self.workspace(agent) / path
         location.parent.mkdir(parents=True, exist_ok=True)
         location.write_text(text, encoding="utf-8")
         return location
 
     def clear(self, agent: str = "main") -> None:
-        """Leave an agent's workspace empty."""
+        """Empty an agent's workspace."""
         workspace = self.workspace(agent)
         shutil.rmtree(workspace, ignore_errors=True)
         workspace.mkdir()
 
     def environ(self) -> dict[str, str]:
-        """Return the variables that lead a daemon here."""
+        """Return the environment variables that make a daemon use this directory."""
         return {
             "OPENCLAW_STATE_DIR": str(self.state),
             "MEMD_SOCKET": str(self.socket),
@@ -76,7 +76,7 @@ class StateHome:
 def agents_config(
     state: Path, *agents: str, memory_search: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return settings with several agents, each with a workspace of its own."""
+    """Return settings with several agents, each with its own workspace."""
     return {
         "agents": {
             "defaults": {"memorySearch": dict(memory_search or {"provider": "none"})},

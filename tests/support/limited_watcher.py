@@ -1,6 +1,6 @@
-"""A process in which a limit of the system is in the watcher's way, for a while.
+"""A process whose watcher meets a system limit temporarily.
 
-Run as `python -m tests.support.crowded LIMIT FOLDER`; it ends with 0 when all went as promised.
+Run as `python -m tests.support.limited_watcher LIMIT FOLDER`; it exits with 0 on success.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 import trio
 
 from memd.sync.watch.watcher import Watcher, WatchPlan
-from tests.support.watching import STEP_S, Heard, armed, reached, workspace_at
+from tests.support.watching import STEP_S, HintRecorder, count_watched, wait_for_state, workspace_at
 
 USER_LIMITS = Path("/proc/sys/user")
-"""Limits of the user namespace this process runs in; they stand above those of the system."""
+"""Limits of this process's user namespace, which override the system's."""
 
 
-class Descriptors:
-    """The process may open `spare` more files. `blind`: not even one, to look at a folder."""
+class DescriptorLimit:
+    """The process may open `spare` more files. `blind`: none, not even to list a folder."""
 
     says = "no file descriptors left"
 
@@ -28,10 +28,10 @@ class Descriptors:
         self._spare = spare
         self._held: list[int] = []
         self.blind = spare == 0
-        self.stops_events = False  # inotify is open by then
+        self.stops_events = False  # inotify is already open
 
     def take(self) -> None:
-        """Open files until there are no more, and give some back."""
+        """Open files up to the limit, then close some."""
         try:
             while True:
                 self._held.append(os.open(os.devnull, os.O_RDONLY))
@@ -40,13 +40,13 @@ class Descriptors:
                 os.close(self._held.pop())
 
     def release(self) -> None:
-        """Give back what was taken."""
+        """Close the files."""
         while self._held:
             os.close(self._held.pop())
 
 
 class UserLimit:
-    """The user may have few of something."""
+    """The user may have few of a resource."""
 
     blind = False
 
@@ -61,13 +61,13 @@ class UserLimit:
         self._path.write_text(str(self._few))
 
     def release(self) -> None:
-        """Lift it."""
+        """Remove the limit."""
         self._path.write_text("1000")
 
 
-LIMITS: dict[str, Callable[[], Descriptors | UserLimit]] = {
-    "descriptors": lambda: Descriptors(0),
-    "few-descriptors": lambda: Descriptors(1),
+LIMITS: dict[str, Callable[[], DescriptorLimit | UserLimit]] = {
+    "descriptors": lambda: DescriptorLimit(0),
+    "few-descriptors": lambda: DescriptorLimit(1),
     "instances": lambda: UserLimit(
         "max_inotify_instances", 0, "fs.inotify.max_user_instances", stops_events=False
     ),
@@ -75,13 +75,13 @@ LIMITS: dict[str, Callable[[], Descriptors | UserLimit]] = {
 }
 
 
-class Scene:
-    """A watcher and one note that is open already, for there may be no way to open it later."""
+class LimitedWatcher:
+    """A watcher, and one note that is opened early, since the limit may prevent it later."""
 
-    def __init__(self, workspace: Path, limit: Descriptors | UserLimit) -> None:
+    def __init__(self, workspace: Path, limit: DescriptorLimit | UserLimit) -> None:
         self.workspace = workspace
         self.limit = limit
-        self.heard = Heard()
+        self.heard = HintRecorder()
         self.watcher = Watcher(
             self.heard, clock=lambda: 1, step_s=STEP_S, poll_s=0.05, retry_s=0.5, recheck_s=0.5
         )
@@ -89,27 +89,29 @@ class Scene:
         self._note = os.open(workspace / "memory" / "note.md", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
     async def is_polled(self) -> None:
-        """Hold that polling took over, says why, and finds what it can look at."""
-        await reached(lambda: self.watcher.state("ann").mode == "polling")
+        """Check that polling took over, reports why, and finds changes in readable folders."""
+        await wait_for_state(lambda: self.watcher.state("ann").mode == "polling")
         assert self.limit.says in self.watcher.state("ann").reason, self.watcher.state("ann").reason
         if not self.limit.blind:
             await self.is_followed()
 
     async def is_followed(self) -> None:
-        """Hold that a change is noticed."""
+        """Check that a change is noticed."""
         os.write(self._note, b"more")
         await self.heard.next("ann")
 
     async def has_recovered(self, folders: int) -> None:
-        """Hold that events are back, over as many folders, when the limit is out of the way."""
+        """Check that events are back, for as many folders, after the limit is removed."""
         self.limit.release()
-        await reached(lambda: self.watcher.state("ann").mode == "events" and armed(self.watcher) == folders)
+        await wait_for_state(
+            lambda: self.watcher.state("ann").mode == "events" and count_watched(self.watcher) == folders
+        )
         await self.is_followed()
 
 
-async def tell(workspace: Path, limit: Descriptors | UserLimit) -> None:
-    """Start with the limit in the way; have it out of the way; have it come back for a new folder."""
-    scene = Scene(workspace, limit)
+async def check_recovery(workspace: Path, limit: DescriptorLimit | UserLimit) -> None:
+    """Start with the limit, remove it, and set it again for a new folder."""
+    scene = LimitedWatcher(workspace, limit)
     limit.take()
     async with trio.open_nursery() as nursery:
         await nursery.start(scene.watcher.run)
@@ -127,4 +129,4 @@ async def tell(workspace: Path, limit: Descriptors | UserLimit) -> None:
 
 
 if __name__ == "__main__":
-    trio.run(tell, workspace_at(Path(sys.argv[2])), LIMITS[sys.argv[1]]())
+    trio.run(check_recovery, workspace_at(Path(sys.argv[2])), LIMITS[sys.argv[1]]())

@@ -1,4 +1,4 @@
-"""Many connections at once, from a process of their own; run as `python -m tests.support.crowd PATH COUNT SECONDS`."""
+"""Many connections from one process: `python -m tests.support.many_connections PATH COUNT SECONDS`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from types import TracebackType
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Crowd:
-    """Connects again and again and holds every connection; a context manager, which ends when all were made."""
+class ManyConnections:
+    """Opens connections repeatedly and keeps them open; the context manager exits once all are open."""
 
     def __init__(self, path: Path, connects: int, seconds: float) -> None:
         self._arguments = [str(path), str(connects), str(seconds)]
         self.connected = 0
 
-    def __enter__(self) -> Crowd:
+    def __enter__(self) -> ManyConnections:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.crowd", *self._arguments],
+            [sys.executable, "-m", "tests.support.many_connections", *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,
@@ -41,7 +41,7 @@ class Crowd:
 
 
 def main(path: str, connects: int, seconds: float) -> None:
-    """Connect, say how often, and hold the connections until our input ends."""
+    """Connect, print how often, and keep the connections until the input ends."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     held = []

@@ -1,7 +1,7 @@
 """The benchmark suite.
 
-Runs parts (all of them where none is named) and prints what each found. With --write the results are kept in
-docs/performance/results.json, beside those of parts that didn't run, and docs/performance.md and its pictures follow.
+Runs the named parts, or all of them, and prints their figures. --write also keeps them in benchmarks/results.json (the
+entries of other parts stay) and updates benchmarks/REPORT.md, docs/performance.md and their pictures.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,32 +21,30 @@ from rich.console import Console
 from rich.markup import escape
 
 from benchmarks.machine import this_machine
-from benchmarks.page import terminal_table, write_page
+from benchmarks.other_processes import OtherProcesses
+from benchmarks.pages import RESULTS, picture_path, plots_of, terminal_table, write_pages
 from benchmarks.part import Options
-from benchmarks.quiet import Neighbours
 from benchmarks.registry import PARTS, load_part
 from benchmarks.results import Entry, Results, load_results, rounded, save_results
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "performance.md"
-FOLDER = ROOT / "docs" / "performance"
 
 console = Console(highlight=False)
 
 
 @click.command(help=__doc__)
 @click.argument("parts", nargs=-1, metavar="[PART]...", type=click.Choice(list(PARTS)))
-@click.option("--quick", is_flag=True, help="Small corpora and few rounds: for a look, not for figures.")
-@click.option("--list", "listing", is_flag=True, help="Name the parts and end.")
+@click.option("--quick", is_flag=True, help="Small corpora and few rounds: for a first impression.")
+@click.option("--list", "listing", is_flag=True, help="List the parts and exit.")
 @click.option("--json", "report", type=click.Path(path_type=Path), help="Write this run's results to a file.")
-@click.option("--write", is_flag=True, help="Keep the results and rewrite the page and its pictures.")
-@click.option("--draw", is_flag=True, help="Draw the pictures of the kept results, run nothing, and end.")
+@click.option("--write", is_flag=True, help="Keep the results; update pages and pictures.")
+@click.option("--draw", is_flag=True, help="Update pages and pictures from the kept results; run nothing.")
 @click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
     default=platformdirs.user_cache_path("memd") / "benchmarks",
     show_default="the user's cache directory",
-    help="Where corpora and peers are kept between runs.",
+    help="Folder for corpora and peers, kept between runs.",
 )
 @click.pass_context
 def main(
@@ -58,15 +57,17 @@ def main(
     draw: bool,
     cache: Path,
 ) -> None:
-    """Run parts, print them, and keep them where that is asked for."""
+    """Run parts, print their figures, and keep them with --write."""
     if listing:
-        for name, where in PARTS.items():
-            console.print(f"{name:<16}{where}")
+        for name, function in PARTS.items():
+            console.print(f"{name:<16}{function}")
         return
     if draw:
-        draw_pictures(load_results(FOLDER / "results.json").parts)
+        results = load_results(ROOT / RESULTS)
+        draw_pictures(results.parts.values())
+        write_pages(ROOT, results)
         return
-    # Daemons are sessions of their own: whoever ends the suite wants them ended, too.
+    # Daemons are in sessions of their own: SIGTERM to the suite has to unwind the blocks that stop them.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     context.call_on_close(lambda: signal.signal(signal.SIGTERM, before))
     cache.mkdir(parents=True, exist_ok=True)
@@ -77,7 +78,7 @@ def main(
         if entry is not None:
             found[name] = entry
             show(entry)
-            if write:  # at once: what an hour measured shouldn't hang on the next hour
+            if write:  # at once: a later failure must not lose this part's figures
                 keep({name: entry})
     if report is not None:
         save_results(report, Results(found))
@@ -88,8 +89,8 @@ def main(
 
 
 def run_part(name: str, quick: bool, cache: Path) -> Entry | None:
-    """Run one part; return None where it raised, after saying why."""
-    neighbours, started = Neighbours(), time.perf_counter()
+    """Run one part; return None if it raised, after printing the error."""
+    neighbours, started = OtherProcesses(), time.perf_counter()
 
     def tell(line: str) -> None:
         console.print(f"[dim]{name} {time.perf_counter() - started:6.1f} s  {escape(line)}[/dim]")
@@ -97,7 +98,7 @@ def run_part(name: str, quick: bool, cache: Path) -> Entry | None:
     try:
         with tempfile.TemporaryDirectory(prefix="memd-bench-") as work:
             part = load_part(name)(Options(quick=quick, work=Path(work), cache=cache, tell=tell))
-    except Exception:  # noqa: BLE001 - whatever it was, the other parts go on
+    except Exception:  # noqa: BLE001 - the other parts run whatever it was
         console.print(f"[red]{name} failed[/red]\n{escape(traceback.format_exc())}")
         return None
     return Entry(
@@ -111,7 +112,7 @@ def run_part(name: str, quick: bool, cache: Path) -> Entry | None:
 
 
 def show(entry: Entry) -> None:
-    """Print what a part found."""
+    """Print the figures of a part."""
     part = entry.part
     if part.skipped:
         console.print(f"{escape(part.title)}: not measured: {escape(part.skipped)}")
@@ -119,24 +120,23 @@ def show(entry: Entry) -> None:
     console.print(terminal_table(part))
     for note in part.notes:
         console.print(f"  {escape(note)}")
-    console.print(f"  {entry.took_s:.0f} s; other processes took {entry.others:.0%} of the cores\n")
+    console.print(f"  {entry.took_s:.0f} s; other processes used {entry.others:.0%} of the cores\n")
 
 
 def keep(found: dict[str, Entry]) -> None:
-    """Merge new entries into the kept results; draw their pictures and rewrite the page."""
-    results = load_results(FOLDER / "results.json").merged(found)
-    save_results(FOLDER / "results.json", results)
-    draw_pictures(found)
-    write_page(PAGE, results)
+    """Merge entries into the kept results; update their pictures and the pages."""
+    results = load_results(ROOT / RESULTS).merged(found)
+    save_results(ROOT / RESULTS, results)
+    draw_pictures(found.values())
+    write_pages(ROOT, results)
 
 
-def draw_pictures(entries: dict[str, Entry]) -> None:
+def draw_pictures(entries: Iterable[Entry]) -> None:
     """Draw the pictures of some entries."""
-    from benchmarks.plots import draw_plot  # a second of imports that a run without pictures doesn't need
+    from benchmarks.plots import draw_plot  # matplotlib takes a second to import
 
-    for entry in entries.values():
-        for plot in entry.part.plots:
-            draw_plot(plot, FOLDER)
+    for plot in plots_of(entries):
+        draw_plot(plot, (ROOT / picture_path(plot)).parent)
 
 
 if __name__ == "__main__":

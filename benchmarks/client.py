@@ -1,9 +1,9 @@
-"""What a client costs: a small request over each of the three, alone and many at a time, and the import.
+"""Cost of a client: a small request, single and concurrent, and the import.
 
     python -m benchmarks.client [--rounds 500]
 
-The daemon's server runs in a thread of this process over a memory that answers at once, so what is measured is the
-client, the wire and the server, and nothing of a search.
+The daemon's server runs in a thread of this process over a memory that answers at once: client, wire and server are
+measured, and no search.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memd_client import trio as trio_client
 from tests.support.sockets import ServerThread, short_directory
 
 AT_ONCE = 16
-"""Requests of the second measurement that are under way together."""
+"""Concurrent requests of the second measurement."""
 
 IMPORTS = {
     "memd_client": "import memd_client",
@@ -46,7 +46,7 @@ def server() -> Iterator[Path]:
 
 
 def blocking(path: Path, rounds: int) -> tuple[list[float], float]:
-    """Return milliseconds of each request alone, and requests a second with many at a time."""
+    """Return milliseconds of each single request, and concurrent requests per second."""
     with Client(path) as client, ThreadPoolExecutor(AT_ONCE) as pool:
         alone = [timed(lambda: client.search("x")) for _ in range(rounds)]
         started = time.perf_counter()
@@ -55,7 +55,7 @@ def blocking(path: Path, rounds: int) -> tuple[list[float], float]:
 
 
 async def with_asyncio(path: Path, rounds: int) -> tuple[list[float], float]:
-    """Do the same with asyncio."""
+    """Return the same for asyncio."""
 
     async def search_together(client: Any) -> None:
         await asyncio.gather(*(client.search("x") for _ in range(AT_ONCE)))
@@ -65,7 +65,7 @@ async def with_asyncio(path: Path, rounds: int) -> tuple[list[float], float]:
 
 
 async def with_trio(path: Path, rounds: int) -> tuple[list[float], float]:
-    """Do the same with trio."""
+    """Return the same for trio."""
 
     async def search_together(client: Any) -> None:
         async with trio.open_nursery() as nursery:
@@ -79,7 +79,7 @@ async def with_trio(path: Path, rounds: int) -> tuple[list[float], float]:
 async def measured(
     client: Any, rounds: int, search_together: Callable[[Any], Awaitable[None]]
 ) -> tuple[list[float], float]:
-    """Return milliseconds of each request alone, and requests a second with `AT_ONCE` at a time."""
+    """Return milliseconds per single request, and concurrent requests per second."""
     alone = []
     for _ in range(rounds):
         started = time.perf_counter()
@@ -92,14 +92,14 @@ async def measured(
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return how many milliseconds something takes."""
+    """Return the milliseconds of a call."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1000
 
 
 def import_ms(program: str, tries: int = 9) -> float:
-    """Return the least time a fresh interpreter takes for a program, less that of an empty one, in milliseconds."""
+    """Return the milliseconds that a program adds to a bare interpreter."""
 
     def fresh(code: str) -> float:
         return min(

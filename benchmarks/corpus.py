@@ -1,7 +1,7 @@
-"""Synthetic notes, questions and vectors: the same for every side that is measured.
+"""Synthetic notes, queries and vectors, the same for all compared systems.
 
-The text is 20,000 words after Zipf's law, function words first, cut by the real chunker. The vectors are random unit
-vectors: a search does all its work over them, and nothing is embedded.
+The text is of 20,000 words after Zipf's law, function words first, cut by the real chunker. Vectors are random unit
+vectors: a search does all of its work, and nothing is embedded.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ QUERY: Final = "why does the billing gateway retry the invoice webhook"
 SUBJECT: Final = ("billing", "gateway", "retry", "invoice", "webhook")
 
 FUNCTION_WORDS: Final = (
-    "the of and to in is was for that it on with as by at from this".split()
-    + "what how why when where which who does did we".split()
+    *"the of and to in is was for that it on with as by at from this what how why when".split(),
+    *("where", "which", "who", "does", "did", "we"),
 )
 
 SYLLABLES: Final = "ba ce di fo gu ka le mi no pu ra se ti vo zu".split()
@@ -36,14 +36,14 @@ SYLLABLES: Final = "ba ce di fo gu ka le mi no pu ra se ti vo zu".split()
 WORDS: Final = 20_000
 
 MIDDLE: Final = (100, 5_000)
-"""Ranks a question's content words come from: in an eighth of all passages at one end, in one of 400 at the other."""
+"""Ranks of the content words of queries: from 1 in 8 to 1 in 400 of all chunks."""
 
 FRESH_CHARACTERS: Final = 1_167
-"""New text a passage: 1,600 characters less what whole lines of overlap take."""
+"""New text of a block: 1,600 characters without the overlap of complete lines."""
 
 
-class StoredPassage(NamedTuple):
-    """A row of `chunks` whose vector was stored."""
+class StoredChunk(NamedTuple):
+    """A row of `chunks` that got a vector."""
 
     id: int
     path: str
@@ -53,9 +53,9 @@ class StoredPassage(NamedTuple):
 
 @cache
 def make_vocabulary() -> tuple[list[str], list[float]]:
-    """Return 20,000 words with weights after Zipf's law; the subject's words stand at ranks 100 to 1,700."""
+    """Return 20,000 words with weights after Zipf's law."""
     words = ["".join(parts) for parts in itertools.islice(itertools.product(SYLLABLES, repeat=4), WORDS)]
-    # In the product's order neighbours in rank would be neighbours in spelling.
+    # Without it, words of adjacent ranks would be spelled alike.
     random.Random(11).shuffle(words)
     for place, word in enumerate(FUNCTION_WORDS):
         words[place] = word
@@ -64,14 +64,14 @@ def make_vocabulary() -> tuple[list[str], list[float]]:
     return words, [1 / (rank + 2.7) for rank in range(len(words))]
 
 
-def make_corpus(home: StateHome, chunks: int, files: int, rng: random.Random) -> None:
-    """Write notes that the chunker cuts into about `chunks` passages of 1,600 characters.
+def make_corpus(home: StateHome, blocks: int, files: int, rng: random.Random) -> None:
+    """Write notes of about `blocks` blocks of 1,600 characters.
 
-    Passages of the index are smaller than those: count the rows of `chunks` for the real number.
+    The index has about three chunks per block: count the rows of `chunks`.
     """
     words, weights = make_vocabulary()
     cumulative = list(itertools.accumulate(weights))
-    per_file = max(1, round(chunks / files))
+    per_file = max(1, round(blocks / files))
     for number in range(files):
         lines = [f"# Note {number}", ""]
         size = 0
@@ -82,38 +82,38 @@ def make_corpus(home: StateHome, chunks: int, files: int, rng: random.Random) ->
         home.note(f"memory/{number // 100:02d}/note-{number:04d}.md", "\n".join(lines) + "\n")
 
 
-def make_questions(count: int, rng: random.Random) -> list[str]:
-    """Return different questions of 4 to 9 words: function words, and words of the vocabulary's middle ranks."""
+def make_queries(count: int, rng: random.Random) -> list[str]:
+    """Return distinct queries of 4 to 9 words."""
     words, _ = make_vocabulary()
     low, high = (math.log(rank) for rank in MIDDLE)
     asking = ("what", "how", "why", "when", "where", "which", "who")
     joining = ("the", "of", "and", "to", "in", "for", "with", "from")
-    questions: dict[str, None] = {}
-    while len(questions) < count:
+    queries: dict[str, None] = {}
+    while len(queries) < count:
         content = [words[int(math.exp(rng.uniform(low, high)))] for _ in range(rng.randint(2, 5))]
         asked = [rng.choice(asking), rng.choice(("is", "was", "does", "did"))]
         for word in content:
             if len(asked) + len(content) < 9 and rng.random() < 0.4:
                 asked.append(rng.choice(joining))
             asked.append(word)
-        questions[" ".join(asked[:9])] = None
-    return list(questions)
+        queries[" ".join(asked[:9])] = None
+    return list(queries)
 
 
 def random_vectors(count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return unit vectors, one a row, float32."""
+    """Return unit vectors as rows, float32."""
     matrix = rng.standard_normal((count, DIMS)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     return matrix
 
 
-def store_random_vectors(index: Path, rng: np.random.Generator) -> list[StoredPassage]:
-    """Give every passage of a closed index a random unit vector; return its passages.
+def store_random_vectors(index: Path, rng: np.random.Generator) -> list[StoredChunk]:
+    """Give every chunk of a closed index a random unit vector; return its chunks.
 
-    They belong to the space of `{"provider": "local", "local": {"modelPath": "minilm"}}`.
+    The vectors are of the space of `{"provider": "local", "local": {"modelPath": "minilm"}}`.
     """
     db = apsw.Connection(str(index))
-    rows = [StoredPassage(*row) for row in db.execute("SELECT id, path, text, hash FROM chunks")]
+    rows = [StoredChunk(*row) for row in db.execute("SELECT id, path, text, hash FROM chunks")]
     hashes = sorted({row.hash for row in rows})
     matrix = random_vectors(len(hashes), rng)
     space = SpaceKey("local", "minilm", space_of("local", "minilm"))

@@ -1,7 +1,6 @@
-"""The figures the design promises and no other part measures.
+"""Figures of clients, idle daemon, busy daemon, embedding and recall.
 
-They are of clients, the idle daemon, searches beside a full index, local embedding and recall. The LoCoMo row needs
-an evaluation set: the environment's MEMD_EVAL names its folder.
+Recall needs the LoCoMo evaluation set: the environment's MEMD_EVAL names its folder.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from benchmarks import embedding, freshness, idle, retrieval
-from benchmarks.built import build, home_of
+from benchmarks.built_corpus import build, home_of
 from benchmarks.corpus import QUERY
-from benchmarks.indexed import only_indexed
+from benchmarks.other_processes import run_undisturbed
 from benchmarks.part import Figure, Options, Part, at_least, at_most, measured
-from benchmarks.quiet import undisturbed
+from benchmarks.sync_checks import check_one_indexed
 from tests.support.daemon import DaemonProcess
 
 BAR_CLIENT_MS: Final = 40.0
@@ -29,7 +28,7 @@ BAR_RECALL: Final = 0.80
 MAX_RESULTS: Final = 6
 
 PATIENCE_S: Final = 2.0
-"""How long a round of processes that others disturbed is taken again."""
+"""How long a disturbed round of processes is repeated."""
 
 FIRST_SEARCH: Final = """
 import sys
@@ -40,25 +39,25 @@ with Client(sys.argv[1]) as client:
 
 
 @dataclass(frozen=True)
-class Size:
-    """How much is done."""
+class DesignSize:
+    """Extent of the measurements."""
 
-    passages: int
+    chunks: int
     files: int
     rounds: int
     idle_agents: int
     idle_s: float
-    busy: freshness.Sizes
+    busy: freshness.FreshnessSizes
     embedding_rounds: int
     embedding_s: float
 
 
-FULL: Final = Size(15_000, 300, 25, 20, 60.0, freshness.Sizes(), 8, 300.0)
-QUICK: Final = Size(3_000, 60, 7, 5, 8.0, freshness.Sizes(chunks=2_000, busy_s=4.0), 3, 20.0)
+FULL: Final = DesignSize(15_000, 300, 25, 20, 60.0, freshness.FreshnessSizes(), 8, 300.0)
+QUICK: Final = DesignSize(3_000, 60, 7, 5, 8.0, freshness.FreshnessSizes(blocks=2_000, busy_s=4.0), 3, 20.0)
 
 
-class Turns(NamedTuple):
-    """Milliseconds of three processes, one after the other: empty, with a client's first search, `memctl search`."""
+class ProcessTimes(NamedTuple):
+    """Milliseconds of an empty process, a first search, and `memctl search`."""
 
     bare: float
     fresh: float
@@ -66,7 +65,7 @@ class Turns(NamedTuple):
 
 
 def measure(options: Options) -> Part:
-    """Measure each row, one after the other."""
+    """Measure all rows in turn."""
     size = QUICK if options.quick else FULL
     figures: list[Figure] = []
     notes: list[str] = []
@@ -74,47 +73,49 @@ def measure(options: Options) -> Part:
     figures += client_figures(options, size)
     options.tell("the daemon at idle")
     figures += idle_figures(size)
-    options.tell("searches beside a full index")
+    options.tell("searches during a full index")
     figures += busy_figures(size)
     options.tell("local embedding against llama-cpp-python")
     figures += embedding_figures(options, size)
     folder = retrieval.default_eval()
     if folder is None:
-        notes.append("LoCoMo recall wasn't measured: MEMD_EVAL names no evaluation set.")
+        notes.append("LoCoMo recall was not measured: MEMD_EVAL names no evaluation set.")
     else:
         options.tell("LoCoMo recall")
         lines = retrieval.run_set(folder, retrieval.WITH_MODEL, MAX_RESULTS)
         figures += recall_figures(retrieval.scores(folder, lines, None, MAX_RESULTS))
     notes.append(
-        "Client and `memctl`: whole processes, in turn with a bare `python -c pass`, each difference of one round; the "
-        "daemon is warm and the question's vector known."
+        "Client and `memctl`: whole processes, in turn with a bare `python -c pass`; differences are of one round. The "
+        "daemon is warm and the query's vector is known."
     )
     notes.append(
-        "Embedding: rounds that others disturbed don't count, unless all were; see “Local embedding” below."
+        "Full index: a block is 1,600 characters, about 3.2 chunks. Embedding: rounds that other processes disturbed "
+        "do not count, unless all were disturbed."
     )
-    return Part("design", "What the design promises beyond search", figures, notes=notes)
+    return Part("design", "Clients, idle daemon, embedding and recall", figures, notes=notes)
 
 
-def client_figures(options: Options, size: Size) -> Iterator[Figure]:
-    """Yield what a client and the command line cost in a fresh process, over a bare interpreter."""
-    built = build(options, size.passages, size.files)
+def client_figures(options: Options, size: DesignSize) -> Iterator[Figure]:
+    """Yield the cost of a client and of memctl in fresh processes."""
+    built = build(options, size.chunks, size.files)
     with home_of(built) as home, DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
-        only_indexed(client.index(), built.files)
+        check_one_indexed(client.index(), built.files)
         client.search(QUERY)
 
-        def take_turns() -> Turns:
-            return Turns(
+        def take_turns() -> ProcessTimes:
+            return ProcessTimes(
                 bare=process_ms("-c", "pass"),
                 fresh=process_ms("-c", FIRST_SEARCH, str(home.socket), QUERY),
                 command=milliseconds(lambda: daemon.memctl("search", QUERY).check_returncode()),
             )
 
-        rounds = [undisturbed(take_turns, time.perf_counter() + PATIENCE_S)[0] for _ in range(size.rounds)]
+        rounds = [
+            run_undisturbed(take_turns, time.perf_counter() + PATIENCE_S)[0] for _ in range(size.rounds)
+        ]
     over = [each.fresh - each.bare for each in rounds]
     yield at_most(
         "design.client",
-        "client: import, connect, first search in a fresh interpreter over a bare one, "
-        f"{built.passages:,} passages",
+        f"client: import, connect and first search, beyond a bare interpreter, {built.chunks:,} chunks",
         over,
         "ms",
         BAR_CLIENT_MS,
@@ -125,33 +126,33 @@ def client_figures(options: Options, size: Size) -> Iterator[Figure]:
 
 
 def process_ms(*arguments: str) -> float:
-    """Return how long an interpreter takes from its start to its end."""
+    """Return the wall time of an interpreter process."""
     return milliseconds(lambda: subprocess.run([sys.executable, *arguments], check=True))
 
 
 def milliseconds(run: Callable[[], object]) -> float:
-    """Return how long something takes."""
+    """Return the milliseconds of a call."""
     started = time.perf_counter()
     run()
     return (time.perf_counter() - started) * 1000
 
 
-def idle_figures(size: Size) -> Iterator[Figure]:
-    """Yield what a daemon costs that has nothing to do."""
+def idle_figures(size: DesignSize) -> Iterator[Figure]:
+    """Yield the cost of an idle daemon."""
     for agents in (1, size.idle_agents):
         found = idle.measure(agents, 50, size.idle_s)
         who = "1 agent" if agents == 1 else f"{agents} agents"
-        what = f"daemon at idle, no model loaded, {who}"
+        what = f"idle daemon, no model loaded, {who}"
         key, memory = f"design.idle.{agents}", [found.rss_mb]
         if agents == 1:
-            yield at_most(f"{key}.rss", f"{what}: resident memory", memory, "MB", idle.BAR_MB)
+            yield at_most(f"{key}.rss", f"{what}: RSS", memory, "MB", idle.BAR_MB)
         else:
-            yield measured(f"{key}.rss", f"{what}: resident memory", memory, "MB")
-        yield at_most(f"{key}.cpu", "… processor time", [found.cpu_percent], "%", idle.BAR_CPU_PERCENT)
+            yield measured(f"{key}.rss", f"{what}: RSS", memory, "MB")
+        yield at_most(f"{key}.cpu", "… CPU time", [found.cpu_percent], "%", idle.BAR_CPU_PERCENT)
 
 
-def busy_figures(size: Size) -> Iterator[Figure]:
-    """Yield searches while a full index runs, against the same before it."""
+def busy_figures(size: DesignSize) -> Iterator[Figure]:
+    """Yield searches during a full index, compared with the same searches before it."""
     for mode in ("keyword", "meaning"):
         rows = list(freshness.measure_full(mode, size.busy))
         for before, beside in zip(rows[::2], rows[1::2], strict=True):
@@ -159,16 +160,16 @@ def busy_figures(size: Size) -> Iterator[Figure]:
             yield Figure(f"{key}.idle", f"search p95, {before.name}", before.p95, "ms")
             yield at_most(f"{key}.p95", f"… {beside.name}", [beside.p95], "ms", freshness.BAR_BUSY_MS)
             ratio = beside.p95 / before.p95
-            yield at_most(f"{key}.ratio", "… busy against idle", [ratio], "times", freshness.BAR_RATIO)
+            yield at_most(f"{key}.ratio", "… busy / idle", [ratio], "times", freshness.BAR_RATIO)
 
 
-def embedding_figures(options: Options, size: Size) -> Iterator[Figure]:
-    """Yield the local provider against the best direct setting of llama-cpp-python of the same run."""
+def embedding_figures(options: Options, size: DesignSize) -> Iterator[Figure]:
+    """Yield the local provider / the best llama-cpp-python setting of the run."""
     compared = embedding.compare(size.embedding_rounds, size.embedding_s, quick=options.quick)
     for work in compared.works:
         yield at_least(
             f"design.embedding.{work.name}",
-            f"local embedding against the best direct setting, {work.name} texts",
+            f"local embedding / best llama-cpp-python setting, {work.name} texts",
             compared.against_best(work),
             "times",
             embedding.BAR_BEST,
@@ -178,10 +179,10 @@ def embedding_figures(options: Options, size: Size) -> Iterator[Figure]:
 
 
 def recall_figures(table: str) -> Iterator[Figure]:
-    """Yield the scorer's line over all questions that have an answer."""
+    """Yield the scorer's figures of all queries that have an answer."""
     line = next(line for line in table.splitlines() if line.startswith("ALL "))
     found = dict(re.findall(r"(\w+)=\s*([\d.]+)", line))
     recall, characters = float(found["seen_recall"]), float(found["chars"])
-    what = f"LoCoMo `seen_recall` at {MAX_RESULTS} results, MiniLM, {found['n']} questions"
+    what = f"LoCoMo `seen_recall` at {MAX_RESULTS} results, MiniLM, {found['n']} queries"
     yield at_least("design.recall", what, [recall], "", BAR_RECALL)
-    yield at_most("design.recall.characters", "… characters a reply", [characters], "characters", 4_200)
+    yield at_most("design.recall.characters", "… characters per reply", [characters], "characters", 4_200)

@@ -1,15 +1,14 @@
-"""Throughput of the local model: memd's way against llama-cpp-python's defaults and the best setting of it.
+"""Throughput of the local model: memd compared with llama-cpp-python.
 
     python -m benchmarks.embedding [--rounds 8] [--quick] [--json]
 
-First every setting of a sweep embeds a few texts; the fastest go on, for long texts (about 400 estimated tokens, a
-full chunk) and short ones (60). Then in each round all that are left embed the same texts, in an order of its own:
-llama-cpp-python's defaults, the finalists, memd's provider, and a whole daemon that indexes the texts as notes.
-What is printed last are ratios of the same round, for the machine's speed drifts more than the sides differ. A turn
-in which other processes took the cores is taken again for a while; where it stays so, the round doesn't count, unless
-they all were.
+First, every setting of a sweep embeds a few texts. The fastest become finalists, for long texts (about 400 estimated
+tokens, a full chunk) and for short ones (60). Then, in each round, the defaults, the finalists, memd's provider, and a
+complete daemon that indexes the texts as notes embed the same texts in random order. The last table has ratios within
+the rounds, because the machine's speed drifts more than the sides differ. A turn that other processes disturb is
+repeated for a while; if it stays disturbed, the round does not count, unless all were.
 
-Every setting has its own process, all on the `minilm` model, which is pulled where it isn't there yet. The texts come
+Every setting has a process of its own with the `minilm` model, which is downloaded if it is missing. The texts come
 from `docs/`. A run takes about three minutes on two cores.
 """
 
@@ -29,8 +28,14 @@ from pathlib import Path
 
 import trio
 
-from benchmarks.embedding_sides import CHUNK_TOKENS, Setting, Side, SideError, timed
-from benchmarks.quiet import QUIET_SHARE, undisturbed
+from benchmarks.embedding_processes import (
+    CHUNK_TOKENS,
+    EmbeddingOptions,
+    EmbeddingProcess,
+    EmbeddingProcessError,
+    timed,
+)
+from benchmarks.other_processes import QUIET_SHARE, run_undisturbed
 from memd.embedding.local.fit import load_physical_cores
 from memd.embedding.local.process import SPIN_COUNT
 from memd.embedding.local.pull import pull_model
@@ -43,30 +48,30 @@ from tests.support.state_homes import StateHome, agents_config
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LONG_TOKENS = CHUNK_TOKENS - 10
-"""So that the chunker makes one chunk of a note."""
+"""Few enough that the chunker makes one chunk of a note."""
 
 SHORT_TOKENS = 60
 MODEL_TOKENS = 510
-"""What MiniLM takes at once, less a little: a longer text is not the same work for all sides."""
+"""MiniLM's limit with some margin: longer texts would be different work for each side."""
 
 BAR_BEST = 0.9
 BAR_DEFAULTS = 2.0
 SWEEP_TURN_S = 0.5
 TURN_S = 1.5
-"""How long a turn that others disturbed is tried again."""
+"""How long a disturbed turn is repeated."""
 
 FEWEST_ROUNDS = 3
 FINALISTS = 2
-"""Settings of each length of text that go on after the sweep."""
+"""Settings of each text length that the rounds compare."""
 
-ONE_BY_ONE = Setting("defaults, a text a call", {}, together=0)
-AS_LIST = Setting("defaults, all texts in one call", {}, together=1000)
-PROVIDER = Setting("memd, provider")
-DAEMON = Setting("memd, whole daemon")
+ONE_BY_ONE = EmbeddingOptions("defaults, a text per call", {}, together=0)
+ONE_LIST = EmbeddingOptions("defaults, all texts in one call", {}, together=1000)
+PROVIDER = EmbeddingOptions("memd, provider")
+DAEMON = EmbeddingOptions("memd, whole daemon")
 
 
 @dataclass(frozen=True)
-class Work:
+class TextSet:
     """Texts of one length: `few` for the sweep, `turn` for each round, `notes` for the daemon."""
 
     name: str
@@ -76,46 +81,46 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What one side did in one round: texts a second, and the share of the cores that other processes had."""
+class EmbeddingTurn:
+    """Texts per second of one side, and other processes' share of the cores."""
 
     rate: float
     others: float
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it says something of the side rather than of the others."""
+        """Whether other processes left the machine alone."""
         return self.others <= QUIET_SHARE
 
 
 @dataclass
-class Table:
-    """Turns, by length of the texts and by side, one for each round; disturbed ones count where there are no others."""
+class RateTable:
+    """Turns by text length and side, one per round."""
 
-    rows: dict[str, dict[str, list[Turn]]] = field(default_factory=dict)
+    rows: dict[str, dict[str, list[EmbeddingTurn]]] = field(default_factory=dict)
 
-    def add(self, work: Work, side: str, run: Callable[[], float], patience_s: float) -> None:
-        """Take a turn; while others disturb it, again."""
-        turn = Turn(*undisturbed(run, time.perf_counter() + patience_s))
+    def add(self, work: TextSet, side: str, run: Callable[[], float], patience_s: float) -> None:
+        """Take a turn; repeat it while other processes disturb it."""
+        turn = EmbeddingTurn(*run_undisturbed(run, time.perf_counter() + patience_s))
         self.rows.setdefault(work.name, {}).setdefault(side, []).append(turn)
 
-    def rates(self, work: Work, side: str) -> list[float]:
-        """Return the texts a second of the turns that count."""
+    def rates(self, work: TextSet, side: str) -> list[float]:
+        """Return the texts per second of the turns that count."""
         turns = self.rows[work.name][side]
         return [turn.rate for turn in turns if turn.is_quiet] or [turn.rate for turn in turns]
 
-    def by_speed(self, work: Work, among: Container[str] | None = None) -> list[str]:
-        """Return the sides, the fastest first, by their medians."""
+    def by_speed(self, work: TextSet, among: Container[str] | None = None) -> list[str]:
+        """Return the sides by their medians, the fastest first."""
         sides = [side for side in self.rows[work.name] if among is None or side in among]
         return sorted(sides, key=lambda side: -statistics.median(self.rates(work, side)))
 
-    def ratio(self, work: Work, side: str, other: str) -> tuple[float, int]:
-        """Return the median of the rounds' ratios, and how many rounds count: 0 where each was disturbed."""
+    def ratio(self, work: TextSet, side: str, other: str) -> tuple[float, int]:
+        """Return the median ratio, and the number of quiet rounds."""
         found, quiet = self.ratios(work, side, other)
         return statistics.median(found), quiet
 
-    def ratios(self, work: Work, side: str, other: str) -> tuple[list[float], int]:
-        """Return the ratios of the rounds that count, all of them where each was disturbed, and how many weren't."""
+    def ratios(self, work: TextSet, side: str, other: str) -> tuple[list[float], int]:
+        """Return the ratios of quiet rounds (of all if none was), and their number."""
         rows = self.rows[work.name]
         pairs = list(zip(rows[side], rows[other], strict=True))
         quiet = [pair for pair in pairs if pair[0].is_quiet and pair[1].is_quiet]
@@ -123,23 +128,23 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """What a run found: the sweep, who went on, and the rounds."""
+class EmbeddingComparison:
+    """A run: the sweep, the finalists, and the rounds."""
 
-    works: list[Work]
-    swept: Table
-    finalists: list[Setting]
-    table: Table
+    works: list[TextSet]
+    swept: RateTable
+    finalists: list[EmbeddingOptions]
+    table: RateTable
 
-    def against_best(self, work: Work) -> list[float]:
-        """Return the provider's rate against the best direct setting's, one a round that counts."""
-        direct = [setting.name for setting in (*self.finalists, ONE_BY_ONE, AS_LIST)]
+    def against_best(self, work: TextSet) -> list[float]:
+        """Return the provider's rate / the best direct setting's, one for each round that counts."""
+        direct = [setting.name for setting in (*self.finalists, ONE_BY_ONE, ONE_LIST)]
         best = self.table.by_speed(work, direct)[0]
         return self.table.ratios(work, PROVIDER.name, best)[0]
 
 
-def sweep(cores: int) -> Iterator[Setting]:
-    """Yield the settings of llama-cpp-python that are tried."""
+def sweep(cores: int) -> Iterator[EmbeddingOptions]:
+    """Yield the settings of llama-cpp-python to try."""
     threads = sorted({1, 2, cores // 2 or 1, cores})
     for spin in (None, SPIN_COUNT):
         for count in threads:
@@ -154,8 +159,8 @@ def sweep(cores: int) -> Iterator[Setting]:
         yield _setting({**options, **_sizes(2048), "flash_attn": False}, 8, spin)
 
 
-def _all_cores(cores: int, *, flash: bool = True, spin: str | None) -> Setting:
-    """Return what anybody would try first, which goes on however the sweep went."""
+def _all_cores(cores: int, *, flash: bool = True, spin: str | None) -> EmbeddingOptions:
+    """Return the obvious setting, which is always a finalist."""
     return _setting({"n_threads": cores, "n_threads_batch": cores, "flash_attn": flash}, 0, spin)
 
 
@@ -163,15 +168,15 @@ def _sizes(tokens: int) -> dict[str, int]:
     return {"n_ctx": tokens, "n_batch": tokens, "n_ubatch": tokens}
 
 
-def _setting(options: Mapping[str, object], together: int, spin: str | None) -> Setting:
+def _setting(options: Mapping[str, object], together: int, spin: str | None) -> EmbeddingOptions:
     flash = "flash" if options["flash_attn"] else "no flash"
     parts = [f"threads {options['n_threads_batch']}", flash, f"size {options.get('n_batch', 512)}"]
-    parts += [f"lists of {together}" if together else "one a call", f"spin {spin or '-'}"]
-    return Setting(", ".join(parts), {**options, "verbose": False}, together, spin)
+    parts += [f"lists of {together}" if together else "one per call", f"spin {spin or '-'}"]
+    return EmbeddingOptions(", ".join(parts), {**options, "verbose": False}, together, spin)
 
 
 def cut_texts(tokens: int, count: int) -> list[str]:
-    """Return texts of about that many estimated tokens: lines of the documentation's prose, each from elsewhere."""
+    """Return texts of about that many estimated tokens from the documentation."""
     lines = list(_prose())
     texts = []
     for number in range(count):
@@ -184,7 +189,7 @@ def cut_texts(tokens: int, count: int) -> list[str]:
 
 
 def _prose() -> Iterator[str]:
-    """Yield the lines of the documentation that are neither tables nor code nor titles."""
+    """Yield lines of the documentation that are not tables, code or titles."""
     for path in sorted(DOCS.glob("*.md")):
         in_code = False
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -193,28 +198,28 @@ def _prose() -> Iterator[str]:
                 yield line
 
 
-def make_works(model: Path, few: int) -> list[Work]:
+def make_text_sets(model: Path, few: int) -> list[TextSet]:
     """Return the texts, without those that are too long for the model."""
-    counter = Side(ONE_BY_ONE, model)
+    counter = EmbeddingProcess(ONE_BY_ONE, model)
     works = []
     for name, tokens, turn, notes in (("long", LONG_TOKENS, 8, 32), ("short", SHORT_TOKENS, 32, 128)):
-        # A text with wide characters is longer than it looks: it would be two chunks.
+        # Wide characters count more, so that such a text could be two chunks.
         texts = [text for text in cut_texts(tokens, 2 * notes) if estimate_tokens(text) <= tokens]
         counts = [counter.tokens(text) for text in texts]
         fitting = [text for text, count in zip(texts, counts, strict=True) if count <= MODEL_TOKENS][:notes]
         most = max(count for count in counts if count <= MODEL_TOKENS)
         facts = f"the model's tokens of one: median {statistics.median(counts):.0f}, most {most}"
         print(f"{name} texts: {len(fitting)}, {facts}", file=sys.stderr)
-        works.append(Work(name, fitting[: turn * few // 8], fitting[:turn], fitting))
+        works.append(TextSet(name, fitting[: turn * few // 8], fitting[:turn], fitting))
     counter.close()
     return works
 
 
-def run_sweep(model: Path, works: list[Work], rounds: int) -> tuple[Table, list[Setting]]:
-    """Let every setting embed a few texts; return what came of it and the fastest ones."""
-    table, settings = Table(), list(sweep(load_physical_cores()))
+def run_sweep(model: Path, works: list[TextSet], rounds: int) -> tuple[RateTable, list[EmbeddingOptions]]:
+    """Embed a few texts with every setting; return the rates and the finalists."""
+    table, settings = RateTable(), list(sweep(load_physical_cores()))
     for setting in settings:
-        side = Side(setting, model)
+        side = EmbeddingProcess(setting, model)
         try:
             for work in works:
                 measure_sweep(table, side, work, rounds)
@@ -226,24 +231,24 @@ def run_sweep(model: Path, works: list[Work], rounds: int) -> tuple[Table, list[
     return table, [setting for setting in settings if setting.name in chosen]
 
 
-def measure_sweep(table: Table, side: Side, work: Work, rounds: int) -> None:
-    """Time one setting over a few texts; what it can't embed is said, and no row."""
+def measure_sweep(table: RateTable, side: EmbeddingProcess, work: TextSet, rounds: int) -> None:
+    """Time one setting; print an error instead if it cannot embed the texts."""
     try:
         side.rate(work.few[:1])
         for _ in range(rounds):
             table.add(work, side.setting.name, partial(side.rate, work.few), SWEEP_TURN_S)
-    except SideError as error:
+    except EmbeddingProcessError as error:
         print(f"  {work.name:<6} {side.setting.name:<55} {str(error).splitlines()[0]}", file=sys.stderr)
 
 
 @contextmanager
-def running_daemon(works: list[Work]) -> Iterator[DaemonProcess]:
-    """Run a daemon with an agent for each length of texts, each text a note, its vectors made once."""
+def running_daemon(works: list[TextSet]) -> Iterator[DaemonProcess]:
+    """Run a daemon with one agent per text length, its notes embedded once."""
     with StateHome() as home:
         search = {
             "provider": "local",
             "local": {"modelPath": "minilm"},
-            "chunking": {"tokens": CHUNK_TOKENS, "overlap": 0},  # a note is a chunk, as for the other sides
+            "chunking": {"tokens": CHUNK_TOKENS, "overlap": 0},  # one chunk per note, as for the other sides
             "sync": {"watch": False},
         }
         home.configure(agents_config(home.state, *(work.name for work in works), memory_search=search))
@@ -255,20 +260,22 @@ def running_daemon(works: list[Work]) -> Iterator[DaemonProcess]:
             yield daemon
 
 
-def index_rate(client: Client, work: Work) -> float:
-    """Return the chunks a second of a full index, as `memctl index --force` does it."""
+def index_rate(client: Client, work: TextSet) -> float:
+    """Return the chunks per second of a full index, as of `memctl index --force`."""
     reply, took_s = timed(lambda: client.index(work.name, force=True))
     agent = reply.agents[0]
     if agent.error or agent.degraded or agent.embedded != len(work.notes) or agent.chunks != len(work.notes):
-        raise SideError(f"{work.name}: {agent}")
+        raise EmbeddingProcessError(f"{work.name}: {agent}")
     return agent.embedded / took_s
 
 
-def run_rounds(model: Path, works: list[Work], finalists: list[Setting], rounds: int, until: float) -> Table:
-    """Let all sides embed the same texts in turn."""
-    table, chance = Table(), random.Random(3)
+def run_rounds(
+    model: Path, works: list[TextSet], finalists: list[EmbeddingOptions], rounds: int, until: float
+) -> RateTable:
+    """Embed the same texts with all sides in turn."""
+    table, chance = RateTable(), random.Random(3)
     with ExitStack() as stack, running_daemon(works) as daemon, daemon.client(timeout_s=600) as client:
-        sides = [Side(setting, model) for setting in (ONE_BY_ONE, AS_LIST, PROVIDER, *finalists)]
+        sides = [EmbeddingProcess(setting, model) for setting in (ONE_BY_ONE, ONE_LIST, PROVIDER, *finalists)]
         for side in sides:
             stack.callback(side.close)
             side.rate([works[-1].few[0]])
@@ -288,14 +295,16 @@ def run_rounds(model: Path, works: list[Work], finalists: list[Setting], rounds:
     return table
 
 
-def ratios(table: Table, work: Work, finalists: list[Setting]) -> Iterator[tuple[str, str, float]]:
-    """Yield (whose, against what, bar)."""
-    settings = [setting.name for setting in (*finalists, ONE_BY_ONE, AS_LIST)]
+def ratios(
+    table: RateTable, work: TextSet, finalists: list[EmbeddingOptions]
+) -> Iterator[tuple[str, str, float]]:
+    """Yield (side, compared side, bar)."""
+    settings = [setting.name for setting in (*finalists, ONE_BY_ONE, ONE_LIST)]
     best = table.by_speed(work, settings)[0]
     for side in (PROVIDER.name, DAEMON.name):
         yield side, best, BAR_BEST
         yield side, ONE_BY_ONE.name, BAR_DEFAULTS
-        yield side, AS_LIST.name, BAR_DEFAULTS
+        yield side, ONE_LIST.name, BAR_DEFAULTS
 
 
 def main() -> None:
@@ -304,32 +313,32 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=200.0, help="no round is begun after that")
-    parser.add_argument("--quick", action="store_true", help="a short sweep: for a look, not for figures")
+    parser.add_argument("--seconds", type=float, default=200.0, help="start no round after that")
+    parser.add_argument("--quick", action="store_true", help="a short sweep, for a first impression")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     wanted = parser.parse_args()
     try:
         report(compare(wanted.rounds, wanted.seconds, quick=wanted.quick), as_json=wanted.json)
     except MemdError as error:
-        sys.exit(f"minilm can't be had: {error.message}")
+        sys.exit(f"minilm is not available: {error.message}")
 
 
-def compare(rounds: int, seconds: float, *, quick: bool) -> Compared:
+def compare(rounds: int, seconds: float, *, quick: bool) -> EmbeddingComparison:
     """Run the sweep, then the rounds."""
     model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
     until = time.perf_counter() + seconds
-    works = make_works(model, 1 if quick else 2)
+    works = make_text_sets(model, 1 if quick else 2)
     swept, finalists = run_sweep(model, works, 1 if quick else 2)
-    return Compared(works, swept, finalists, run_rounds(model, works, finalists, rounds, until))
+    return EmbeddingComparison(works, swept, finalists, run_rounds(model, works, finalists, rounds, until))
 
 
-def report(compared: Compared, *, as_json: bool) -> None:
+def report(compared: EmbeddingComparison, *, as_json: bool) -> None:
     """Print the sweep, the rounds and the ratios."""
     works, table, finalists = compared.works, compared.table, compared.finalists
     for title, part in (("sweep", compared.swept), ("rounds", table)):
         for work in works:
             if not as_json:
-                print(f"--- {title}, {work.name} texts: texts a second, median (slowest to fastest)")
+                print(f"--- {title}, {work.name} texts: texts per second, median (slowest to fastest)")
             for name in part.by_speed(work):
                 rates = part.rates(work, name)
                 median, facts = statistics.median(rates), {"part": title, "texts": work.name, "side": name}

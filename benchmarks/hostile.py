@@ -1,10 +1,10 @@
-"""What hostile notes cost a search: 15 MB of one script, one line, or base64; a workspace of 1,500 nested folders.
+"""Cost of hostile notes: 15 MB of one script, one line, or base64; 1,500 nested folders.
 
     python -m benchmarks.hostile [--mb 15] [--depth 1500] [--rounds 7] [--kinds cjk ...] [--json]
 
-A daemon without embeddings indexes one such note beside a small one; then it is asked several queries, the hostile ones
-of 8,000 characters among them, over the socket. What the folders cost is the first search after a write, when the last
-look at the disk no longer stands, less the same search without them.
+A daemon without embeddings indexes one such note and a small one, then answers several queries over the socket, hostile
+ones of 8,000 characters among them. The cost of the folders is that of the first search after a write, which checks the
+disk, minus the same search without folders.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ INDEXED_S = 600.0
 QUERY_CHARS = 8_000
 SETTINGS = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
 PATTERN_CHARS = 5_000
-"""Letters until a text of one script begins again."""
+"""Letters after which a text of one script repeats."""
 
 
 @dataclass
-class Searched:
-    """What searches took: the median and the greatest of the rounds, in milliseconds."""
+class QueryTimes:
+    """Median and maximum of the rounds of one query, in milliseconds."""
 
     note: str
     query: str
@@ -44,7 +44,7 @@ class Searched:
 
 
 def random_letters(first: int, last: int) -> Callable[[int], str]:
-    """Return what makes a text of letters of one range, of some size in bytes."""
+    """Return a function that makes a text of letters of one range, of a size in bytes."""
 
     def make(size: int) -> str:
         chance = random.Random(first)
@@ -64,7 +64,7 @@ NOTES: dict[str, Callable[[int], str]] = {
 }
 
 QUERIES: dict[str, str] = {
-    "a question": "when does the lease end",
+    "a query": "when does the lease end",
     "misspelled": "wehn deos teh laese ned",
     "a name": "LEASE_END_DATE in config.py",
     "one letter": "a",
@@ -72,19 +72,19 @@ QUERIES: dict[str, str] = {
 }
 
 
-def searches(client: Client, note: str, rounds: int) -> Iterator[Searched]:
-    """Yield what each query takes."""
+def searches(client: Client, note: str, rounds: int) -> Iterator[QueryTimes]:
+    """Yield the times of each query."""
     for name, query in QUERIES.items():
         took = []
         for _ in range(rounds):
             began = time.perf_counter()
             client.search(query)
             took.append((time.perf_counter() - began) * 1000)
-        yield Searched(note, name, median(took), max(took), BAR_MS)
+        yield QueryTimes(note, name, median(took), max(took), BAR_MS)
 
 
-def of_a_note(kind: str, size: int, rounds: int) -> Iterator[Searched]:
-    """Yield what searches take beside one hostile note."""
+def of_a_note(kind: str, size: int, rounds: int) -> Iterator[QueryTimes]:
+    """Yield the times of searches with one hostile note."""
     with StateHome(SETTINGS) as home:
         home.note("MEMORY.md", "# Lease\n\nThe lease ends in May.\n")
         home.note(f"memory/{kind.replace(' ', '-')}.md", NOTES[kind](size))
@@ -93,15 +93,15 @@ def of_a_note(kind: str, size: int, rounds: int) -> Iterator[Searched]:
             yield from searches(client, kind, rounds)
 
 
-def of_nested_folders(depth: int, rounds: int) -> Searched:
-    """Return what folders nested very deep, a note in the deepest, add to a search that looks at the disk."""
+def of_nested_folders(depth: int, rounds: int) -> QueryTimes:
+    """Return the time that deeply nested folders add to a search that checks the disk."""
     without = median(after_writes(0, rounds))
     added = [took - without for took in after_writes(depth, rounds)]
-    return Searched(f"{depth} folders", "a question", median(added), max(added), BAR_FOLDERS_MS)
+    return QueryTimes(f"{depth} folders", "a query", median(added), max(added), BAR_FOLDERS_MS)
 
 
 def after_writes(depth: int, rounds: int) -> list[float]:
-    """Return what searches take that each follow a write, in milliseconds."""
+    """Return the milliseconds of searches that each follow a write."""
     with StateHome(SETTINGS) as home:
         top = home.note("memory/MEMORY.md", "# Lease\n\nThe lease ends in May.\n")
         here = os.open(top.parent, os.O_RDONLY)
@@ -125,7 +125,7 @@ def after_writes(depth: int, rounds: int) -> list[float]:
                     took.append((time.perf_counter() - began) * 1000)
                 return took
         finally:
-            os.system(f"rm -rf {home.workspace()}")  # Python's own way is recursive
+            os.system(f"rm -rf {home.workspace()}")  # shutil.rmtree is recursive
 
 
 def is_indexed(agent: object, files: int) -> bool:
@@ -151,10 +151,10 @@ def main() -> None:
         print(json.dumps([asdict(each) for each in found]))
         return
     for each in found:
-        held = "" if each.median_ms <= each.bar_ms else "  NOT HELD"
+        missed = "" if each.median_ms <= each.bar_ms else "  MISSED"
         print(
             f"{each.note:<14}{each.query:<20}{each.median_ms:8.1f} ms, {each.most_ms:.1f} at most"
-            f" (bar {each.bar_ms:.0f}){held}"
+            f" (bar {each.bar_ms:.0f}){missed}"
         )
 
 

@@ -1,9 +1,9 @@
-"""What a daemon costs that has nothing to do: its memory without a model, and its processor time.
+"""Cost of an idle daemon: its RAM without a model, and its CPU time.
 
     python -m benchmarks.idle [--agents 20] [--files 50] [--seconds 60] [--json]
 
-All agents' folders are watched, their indexes open, two-second looks at the settings on. Processor time is that of
-the daemon's whole process, taken from the kernel's count.
+All agents' folders are watched, their indexes are open, and settings are checked every two seconds. CPU time is that of
+the daemon's process, from the kernel.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tests.support.state_homes import StateHome, agents_config
 BAR_MB = 64.0
 BAR_CPU_PERCENT = 0.5
 SETTLE_S = 10.0
-"""After the first sync: allocators and the watcher come to rest."""
+"""After the first sync, for allocators and the watcher."""
 
 
 @dataclass
-class Idle:
-    """What was measured: resident memory in MB, processor time as a share of one core, open descriptors."""
+class IdleCost:
+    """RSS in MB, CPU time as a percentage of one core, open descriptors."""
 
     agents: int
     files: int
@@ -35,8 +35,8 @@ class Idle:
     descriptors: int
 
 
-def measure(agents: int, files: int, seconds: float) -> Idle:
-    """Return what a daemon of so many agents costs while nothing happens."""
+def measure(agents: int, files: int, seconds: float) -> IdleCost:
+    """Return the cost of an idle daemon with so many agents."""
     names = [f"agent{number:02}" for number in range(agents - 1)]
     with StateHome() as home:
         home.configure(agents_config(home.state, *names))
@@ -51,7 +51,7 @@ def measure(agents: int, files: int, seconds: float) -> Idle:
             before, began = processor_s([daemon.pid]), time.monotonic()
             time.sleep(seconds)
             used = processor_s([daemon.pid]) - before
-            return Idle(
+            return IdleCost(
                 agents,
                 files,
                 resident_mb(daemon.pid),

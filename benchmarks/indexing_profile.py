@@ -1,8 +1,8 @@
-"""Where the processor time of one indexed chunk goes, beside floors measured in the same run.
+"""CPU time of one indexed chunk by stage, with lower bounds measured in the same run.
 
-An agent's own text sync and vector writer work in this process on a real index. Each stage's own time is taken where
-it runs, from its thread's processor clock: what waits or is done by others doesn't count. The stages are timed in
-rounds of their own, since the timing itself costs; the totals come from rounds without.
+An agent's own text sync and vector writer work in this process on a real index. The time of a stage is that of its
+thread's CPU clock, without waiting and without work in other threads. Stages are timed in rounds of their own, because
+timing costs time; totals come from the other rounds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from benchmarks.corpus import DIMS, make_corpus, random_vectors
 from benchmarks.part import Figure, Options, Part, at_most, measured
 from benchmarks.reply_reading import reading_figures
-from benchmarks.stages import Stages
+from benchmarks.stage_timer import StageTimer
 from memd.index import chunks_vec, connection, database, files, keyword
 from memd.index.cache import SpaceKey
 from memd.index.connection import IndexFile
@@ -46,32 +46,34 @@ from tests.support.state_homes import StateHome
 
 BAR_MS: Final = 0.3
 BATCH: Final = 128
-"""Vectors stored at once: what the daemon asks of a provider at most."""
+"""Vectors stored at once: the daemon's largest request to a provider."""
 
 LIMITS: Final = sources.SourceLimits(10_000_000, 100_000, 10**10)
 SPACE: Final = SpaceKey("local", "near-free", "a" * 64)
 
 STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (sources, "read_file", "reading and hashing the file"),
-    (cut, "cut_chunks", "cutting passages"),
-    (files, "simhashes", "likeness"),
-    (keyword, "extra_words", "stems and names"),
+    (cut, "cut_chunks", "cutting chunks"),
+    (files, "simhashes", "simhash"),
+    (keyword, "extra_words", "stems and name variants"),
     (files, "insert_words_of_file", "FTS5 insert"),
     (files, "_insert_chunks", "rows insert"),
-    (rows, "publish_file", "comparing with what was there"),
+    (rows, "publish_file", "comparing with earlier rows"),
     (reconcile, "tidy", "merge of the keyword index"),
     (vector_writer, "store_vectors", "vectors into the cache"),
     (chunks_vec, "follow", "vectors into sqlite-vec"),
     (connection, "transaction", "commit"),
 )
-"""(module, function, its stage). What a function calls that has a stage of its own doesn't count to it. FTS5 writes its
-segments, and SQLite its log and at times the file, in the commit."""
+"""(module, function, its stage). A function's time excludes calls of functions with a stage of their own. FTS5
+writes its segments in the commit, SQLite its log and at times the file."""
 
-REST: Final = "all else"
+REST: Final = "other"
+
+LABELS: Final = {"stage": "stage", "floor": "lower bound"}
 
 
-class Indexed(NamedTuple):
-    """What one round took, in microseconds of processor time a chunk."""
+class IndexingCost(NamedTuple):
+    """Microseconds of CPU time per chunk in one round."""
 
     chunks: int
     text: float
@@ -79,9 +81,9 @@ class Indexed(NamedTuple):
 
 
 def measure(options: Options) -> Part:
-    """Measure all stages and floors."""
+    """Measure all stages and lower bounds."""
     chunks, notes, rounds = (700, 40, 2) if options.quick else (4_400, 300, 5)
-    totals: list[Indexed] = []
+    totals: list[IndexingCost] = []
     stages: defaultdict[str, list[float]] = defaultdict(list)
     floors: defaultdict[str, list[float]] = defaultdict(list)
     extension = VectorExtension()
@@ -100,7 +102,7 @@ def measure(options: Options) -> Part:
                 floors[name].append(spent)
     return Part(
         name="indexing",
-        title="Indexing, beyond embedding",
+        title="Indexing one chunk, by stage",
         figures=[
             *_totals(totals),
             *reading_figures(rounds),
@@ -108,17 +110,17 @@ def measure(options: Options) -> Part:
             *_rows("floor", floors),
         ],
         notes=[
-            f"{totals[0].chunks} chunks in {notes} files, {DIMS} dimensions; processor time of this process, all its"
-            " threads, over the number of chunks.",
-            "Stages are timed in rounds of their own and cost the timing on top.",
-            "Floors do nothing but their one thing, in one transaction, without any index.",
+            f"{totals[0].chunks} chunks in {notes} files, {DIMS} dimensions; CPU time of this process, all its"
+            " threads, per chunk.",
+            "Stages are timed in rounds of their own and include the cost of timing.",
+            "Lower bounds do one thing only, in one transaction, without any index.",
         ],
     )
 
 
 def stage_round(workspace: Path, index: Path, extension: VectorExtension) -> list[tuple[str, float]]:
-    """Return (stage, microseconds a chunk) of one round, in the order of `STAGES`."""
-    stages = Stages(STAGES, REST)
+    """Return (stage, microseconds per chunk) of one round, in the order of `STAGES`."""
+    stages = StageTimer(STAGES, REST)
     with stages.timing():
         indexed = trio.run(index_all, workspace, index, extension)
     names = list(dict.fromkeys(stage for _, _, stage in STAGES))
@@ -127,8 +129,8 @@ def stage_round(workspace: Path, index: Path, extension: VectorExtension) -> lis
     return [*per_chunk, (REST, max(0.0, rest))]
 
 
-async def index_all(workspace: Path, path: Path, extension: VectorExtension) -> Indexed:
-    """Index a workspace's text, then store a vector of each chunk; return what both took."""
+async def index_all(workspace: Path, path: Path, extension: VectorExtension) -> IndexingCost:
+    """Index a workspace's text, then store a vector for each chunk; return the cost of both."""
     index = await IndexFile.open(path, extension=extension, clock=wall_clock_ms, space_of=lambda *_: "")
     try:
         async with syncing(index, workspace) as text:
@@ -138,14 +140,16 @@ async def index_all(workspace: Path, path: Path, extension: VectorExtension) -> 
         hashes = await index.read(_hashes)
         count = len(await index.read(_texts))
         matrix = random_vectors(len(hashes), np.random.default_rng(3))
-        writer = VectorWriter(index, SPACE, CacheLimits(None, None), tuple, wall_clock_ms, _deaf())
+        writer = VectorWriter(
+            index, SPACE, CacheLimits(None, None), tuple, wall_clock_ms, _events_without_listeners()
+        )
         began_s = time.process_time()
         for at in range(0, len(hashes), BATCH):
             await writer.store(hashes[at : at + BATCH], matrix[at : at + BATCH], {}, renewing=False)
         vectors_s = time.process_time() - began_s
     finally:
         await index.close()
-    return Indexed(count, text_s / count * 1e6, vectors_s / count * 1e6)
+    return IndexingCost(count, text_s / count * 1e6, vectors_s / count * 1e6)
 
 
 @asynccontextmanager
@@ -171,7 +175,7 @@ async def syncing(index: IndexFile, workspace: Path) -> AsyncIterator[TextSync]:
 
 
 def floor_round(workspace: Path, index: Path, path: Path) -> list[tuple[str, float]]:
-    """Return (floor, microseconds a chunk) of one round over the texts of an index."""
+    """Return (lower bound, microseconds per chunk) of one round over the texts of an index."""
     whole = [file.read_bytes() for file in sorted(workspace.rglob("*.md"))]
     source = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
     held = source.execute("SELECT * FROM chunks ORDER BY id").fetchall()
@@ -211,7 +215,7 @@ def _in_one(db: Database, statement: str, rows: Sequence[Any]) -> None:
 
 
 def _cpu_s(run: Callable[[], object]) -> float:
-    """Return the processor seconds of this thread that something takes."""
+    """Return the CPU seconds of a call in this thread."""
     began_s = time.thread_time()
     run()
     return time.thread_time() - began_s
@@ -227,8 +231,8 @@ def _texts(db: Database) -> list[str]:
     return [str(row[0]) for row in db.execute("SELECT text FROM chunks ORDER BY id")]
 
 
-def _deaf() -> FillEvents:
-    """Return events that nobody follows."""
+def _events_without_listeners() -> FillEvents:
+    """Return events without listeners."""
 
     async def stored(ids: list[int], matrix: NDArray[np.float32], gone: list[int]) -> None:
         pass
@@ -239,21 +243,21 @@ def _deaf() -> FillEvents:
     return FillEvents(stored, lambda: None, whole)
 
 
-def _totals(rounds: Sequence[Indexed]) -> list[Figure]:
-    """Return what a chunk takes in all, and its two halves, in milliseconds."""
+def _totals(rounds: Sequence[IndexingCost]) -> list[Figure]:
+    """Return the milliseconds of one chunk, of its text and of its vector."""
     text, vectors = ([each.text / 1000 for each in rounds], [each.vectors / 1000 for each in rounds])
     both = [one + other for one, other in zip(text, vectors, strict=True)]
     return [
-        at_most("indexing.chunk", "a chunk, text and vector", both, "ms", BAR_MS),
-        measured("indexing.text", "of it: the text, findable by its words", text, "ms"),
-        measured("indexing.vector", "of it: its vector, stored twice", vectors, "ms"),
+        at_most("indexing.chunk", "one chunk, text and vector", both, "ms", BAR_MS),
+        measured("indexing.text", "… its text, for keyword search", text, "ms"),
+        measured("indexing.vector", "… its vector, stored twice", vectors, "ms"),
     ]
 
 
 def _rows(kind: str, spent: dict[str, list[float]]) -> list[Figure]:
-    """Return a figure for each stage or floor, the dearest first."""
+    """Return a figure for each stage or lower bound, the most expensive first."""
     named = sorted(spent.items(), key=lambda item: -median(item[1]))
     return [
-        measured(f"indexing.{kind}.{name.lower().replace(' ', '_')}", f"{kind}: {name}", rounds, "µs")
+        measured(f"indexing.{kind}.{name.lower().replace(' ', '_')}", f"{LABELS[kind]}: {name}", rounds, "µs")
         for name, rounds in named
     ]

@@ -1,7 +1,7 @@
-"""Many clients at once: how many searches a second one daemon answers, how long they take, and whether all get theirs.
+"""Many clients at once: throughput, latency, and whether all are served alike.
 
-Clients are connections of separate processes, each asking its next question as it has its answer. The same is measured
-while another agent's text is indexed from scratch, again and again, and while a note of the searched memory changes.
+Clients are connections of separate processes; each sends its next query when it has its answer. The same is measured
+while another agent's text is indexed from scratch repeatedly, and while a note of the searched memory changes.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from functools import partial
 from statistics import median
 from typing import Final
 
-from benchmarks.corpus import make_questions
+from benchmarks.corpus import make_queries
 from benchmarks.load_results import LoadResult, add_up
 from benchmarks.part import Curve, Figure, Options, Part, Plot, at_least, at_most, measured
-from benchmarks.scale_corpora import Corpus, cached_corpus, settled_home
+from benchmarks.scale_corpora import CachedCorpus, cached_corpus, settled_home
 from benchmarks.scale_growth import THOUSAND, share_of
 from benchmarks.scale_process import Worker, children_of, processor_s, workers
-from benchmarks.scale_sizes import PATIENT_S, QUESTIONS
+from benchmarks.scale_sizes import PATIENT_S, QUERY_COUNT
 from tests.support.daemon import DaemonProcess
 
 CLIENTS: Final = (1, 10, 50, 200)
-"""Connections; a daemon takes 256, and of each its first request runs at once."""
+"""Connections; the daemon's limit is 256."""
 
 MOST_PROCESSES: Final = 4
 
@@ -35,7 +35,7 @@ JUDGED: Final = 50
 RATE: Final = 150.0
 P99_MS: Final = 600.0
 LEAST: Final = 0.5
-"""Bars at `JUDGED` clients: searches a second, the slowest in a hundred, the least served client's share."""
+"""Bars at `JUDGED` clients: searches per second, p99, and the least served client's share."""
 
 SEARCHED: Final = "main"
 INDEXED: Final = "busy"
@@ -44,97 +44,97 @@ WARM_UP_S: Final = 4.0
 """Until vectors and chunk locations are in RAM."""
 
 ANSWERS_EACH: Final = 6
-"""Answers every client would get in the time if all got the same: fewer say nothing of who got how many."""
+"""Answers per client that a round should allow: with fewer, their distribution means nothing."""
 
 MOST_S: Final = 30.0
-"""The longest time of a round all the same: on a machine that others load clients get fewer."""
+"""Longest round; on a disturbed machine clients may get fewer answers."""
 
 EDIT_S: Final = 1 / 3
-"""A note changes so often, as where several agents write one memory."""
+"""Seconds between changes of a note: as of several agents that write one memory."""
 
 EDITED_LINES: Final = 20
-"""Lines of that note: some text, as agents write it down, of which each change is the last line."""
+"""Lines of that note; each change is its last line."""
 
-BESIDE: Final = {
+BACKGROUND: Final = {
     "idle": "",
-    "busy": ", another agent indexing",
-    "edits": ", a note changing",
+    "busy": ", while another agent is indexed",
+    "edits": ", while a note changes",
 }
-"""What happens beside the searches, as it is said of a figure."""
+"""Background work, as the labels of figures have it."""
 
 Results = Mapping[str, Mapping[int, Sequence[LoadResult]]]
-"""Rounds by what happened beside them, and by clients."""
+"""Rounds by background work and by number of clients."""
 
 
 def measure(options: Options) -> Part:
-    """Measure numbers of clients, with the daemon at rest otherwise and while it indexes."""
-    passages, text, seconds, rounds = (4_000, 1_000, 3.0, 2) if options.quick else (15_000, 10_000, 8.0, 3)
-    searched, indexed = cached_corpus(options, passages), cached_corpus(options, text)
+    """Measure numbers of clients, with an otherwise idle daemon and with background work."""
+    chunks, text, seconds, rounds = (4_000, 1_000, 3.0, 2) if options.quick else (15_000, 10_000, 8.0, 3)
+    searched, indexed = cached_corpus(options, chunks), cached_corpus(options, text)
     works: dict[str, Callable[[DaemonProcess], AbstractContextManager[list[int]]]] = {
         "idle": _nothing,
         "busy": _indexing,
         "edits": _editing,
     }
-    results: dict[str, dict[int, list[LoadResult]]] = {beside: {} for beside in BESIDE}
-    with _warm_daemon(searched, indexed) as (daemon, questions):
+    results: dict[str, dict[int, list[LoadResult]]] = {background: {} for background in BACKGROUND}
+    with _warm_daemon(searched, indexed) as (daemon, queries):
         for clients in CLIENTS:
-            with _asking(daemon, clients, questions) as generators:
+            with _load_generators(daemon, clients, queries) as generators:
                 first = _load(daemon, generators, WARM_UP_S)
                 long_s = min(MOST_S, max(seconds, ANSWERS_EACH * median(first.took_ms) / THOUSAND))
                 for _ in range(rounds):
-                    for beside, work in works.items():
+                    for background, work in works.items():
                         with work(daemon) as done:
                             one = _load(daemon, generators, long_s, done)
-                        results[beside].setdefault(clients, []).append(one)
-            for beside, of in results.items():
-                options.tell(f"{clients} clients{BESIDE[beside]}: {_in_words(of[clients])}")
+                        results[background].setdefault(clients, []).append(one)
+            for background, of in results.items():
+                options.tell(f"{clients} client(s){BACKGROUND[background]}: {_progress_line(of[clients])}")
     return Part(
         name="load",
         title="Load: many clients at once",
         figures=[
             figure
-            for beside, of in results.items()
+            for background, of in results.items()
             for clients in CLIENTS
-            for figure in _figures(clients, of[clients], beside)
+            for figure in _figures(clients, of[clients], background)
         ],
         plots=_plots(results),
-        notes=_notes(searched.passages, indexed.passages, results),
+        notes=_notes(searched.chunks, indexed.chunks, results),
     )
 
 
 @contextmanager
-def _warm_daemon(searched: Corpus, indexed: Corpus) -> Iterator[tuple[DaemonProcess, list[str]]]:
-    """Yield a daemon of both agents, and questions whose vectors it knows."""
-    questions = make_questions(QUESTIONS, random.Random(9))
+def _warm_daemon(searched: CachedCorpus, indexed: CachedCorpus) -> Iterator[tuple[DaemonProcess, list[str]]]:
+    """Yield a daemon of both agents, and queries whose vectors it knows."""
+    queries = make_queries(QUERY_COUNT, random.Random(9))
     corpora = {SEARCHED: searched, INDEXED: indexed}
-    with settled_home(corpora, words_only=[INDEXED]) as home, DaemonProcess(home) as daemon:
+    with settled_home(corpora, keyword_only=[INDEXED]) as home, DaemonProcess(home) as daemon:
         with daemon.client(timeout_s=PATIENT_S) as client:
-            for question in questions * 2:  # vectors of questions, then of lines that are read for them
-                client.search(question)
-        yield daemon, questions
+            for query in queries * 2:  # vectors of the queries, then of the lines compared with them
+                client.search(query)
+        yield daemon, queries
 
 
 @contextmanager
-def _asking(daemon: DaemonProcess, clients: int, questions: list[str]) -> Iterator[list[Worker]]:
-    """Yield processes that hold so many connections together."""
+def _load_generators(daemon: DaemonProcess, clients: int, queries: list[str]) -> Iterator[list[Worker]]:
+    """Yield processes that have so many connections together."""
     count = min(MOST_PROCESSES, clients)
     shares = [clients // count + (place < clients % count) for place in range(count)]
     lines = [(str(daemon.home.socket), str(share)) for share in shares]
-    with workers("benchmarks.load_clients", lines, first=questions) as running:
+    with workers("benchmarks.load_clients", lines, first=queries) as running:
         yield running
 
 
 def _load(
     daemon: DaemonProcess, generators: Sequence[Worker], seconds: float, done: Sequence[int] = ()
 ) -> LoadResult:
-    """Have all clients ask for some time; count what is added to `done` meanwhile."""
+    """Send queries from all clients for some time; count what is added to `done` meanwhile."""
     pids = [daemon.pid, *children_of(daemon.pid)]
     before_s, before = processor_s(pids), len(done)
     for generator in generators:
-        generator.tell({"seconds": seconds})
-    told = [generator.hear() for generator in generators]
+        generator.send({"seconds": seconds})
+    counts = [generator.receive() for generator in generators]
     return add_up(
-        told,
+        counts,
         seconds=seconds,
         cores=os.cpu_count() or 1,
         daemon_s=processor_s(pids) - before_s,
@@ -144,38 +144,38 @@ def _load(
 
 @contextmanager
 def _nothing(daemon: DaemonProcess) -> Iterator[list[int]]:
-    """Do nothing beside the block."""
+    """Do nothing in the background."""
     yield []
 
 
 @contextmanager
 def _indexing(daemon: DaemonProcess) -> Iterator[list[int]]:
-    """Have an agent's text indexed from scratch, again and again, inside the block; yield the passages of each time."""
+    """Index an agent's text repeatedly inside the block; yield chunks per pass."""
     with (
         daemon.client(timeout_s=PATIENT_S) as client,
-        _again_and_again(lambda: client.index(INDEXED, force=True).agents[0].chunks) as done,
+        _repeating(lambda: client.index(INDEXED, force=True).agents[0].chunks) as done,
     ):
         yield done
 
 
 @contextmanager
 def _editing(daemon: DaemonProcess) -> Iterator[list[int]]:
-    """Have a note of the searched agent change inside the block; yield its size after each change."""
+    """Change a note of the searched agent inside the block; yield its size after each change."""
     note = daemon.home.workspace(SEARCHED) / "memory" / "changing.md"
-    lines = make_questions(EDITED_LINES, random.Random(19))
+    lines = make_queries(EDITED_LINES, random.Random(19))
 
     def change() -> int:
         size = note.write_text("".join(f"- {line}\n" for line in [*lines, f"change {time.monotonic_ns()}"]))
         time.sleep(EDIT_S)
         return size
 
-    with _again_and_again(change) as done:
+    with _repeating(change) as done:
         yield done
 
 
 @contextmanager
-def _again_and_again(work: Callable[[], int]) -> Iterator[list[int]]:
-    """Do some work in a thread until the block ends; yield what it returned, which goes on growing."""
+def _repeating(work: Callable[[], int]) -> Iterator[list[int]]:
+    """Repeat some work in a thread until the block ends; yield a growing list of its results."""
     ended, done = threading.Event(), list[int]()
 
     def run() -> None:
@@ -191,17 +191,17 @@ def _again_and_again(work: Callable[[], int]) -> Iterator[list[int]]:
         thread.join()
 
 
-def _figures(clients: int, results: Sequence[LoadResult], beside: str) -> list[Figure]:
-    """Return the figures of a number of clients; bars are for a daemon that does nothing else."""
-    name = f"load.{beside}.{clients}"
-    said = f"{clients} clients{BESIDE[beside]}"
+def _figures(clients: int, results: Sequence[LoadResult], background: str) -> list[Figure]:
+    """Return the figures of a number of clients."""
+    name = f"load.{background}.{clients}"
+    said = f"{clients} client{'s' * (clients > 1)}{BACKGROUND[background]}"
     rates = [result.rate for result in results]
     p99 = [share_of(result.took_ms, 99) for result in results]
     least = [result.least_served for result in results]
-    judged = clients == JUDGED and beside == "idle"
-    rate_of = (f"{name}.rate", f"{said}: searches a second")
+    judged = clients == JUDGED and background == "idle"
+    rate_of = (f"{name}.rate", f"{said}: searches per second")
     p99_of = (f"{name}.p99", f"{said}: p99")
-    least_of = (f"{name}.least", f"{said}: the least served client's answers over the middle one's")
+    least_of = (f"{name}.least", f"{said}: answers of the least served client / of the median client")
     return [
         at_least(*rate_of, rates, "searches/s", RATE) if judged else measured(*rate_of, rates, "searches/s"),
         *(
@@ -219,13 +219,13 @@ def _figures(clients: int, results: Sequence[LoadResult], beside: str) -> list[F
         else measured(*least_of, least, "times"),
         measured(
             f"{name}.most",
-            f"{said}: the most served client's answers over the middle one's",
+            f"{said}: answers of the most served client / of the median client",
             [result.most_served for result in results],
             "times",
         ),
         measured(
             f"{name}.cpu",
-            f"{said}: processor time of the daemon and its processes, a search",
+            f"{said}: CPU time of the daemon and its processes, per search",
             [result.daemon_ms for result in results],
             "ms",
         ),
@@ -241,7 +241,10 @@ def _plots(results: Results) -> list[Plot]:
     ) -> Curve:
         return Curve(label, x, [median(map(value, of[clients])) for clients in CLIENTS])
 
-    sides = [(BESIDE[beside].removeprefix(", ") or "nothing else", of) for beside, of in results.items()]
+    sides = [
+        (BACKGROUND[background].removeprefix(", ") or "nothing else", of)
+        for background, of in results.items()
+    ]
     rates = [curve(label, of, lambda result: result.rate) for label, of in sides]
     times = [
         curve(f"p{percent}, {label}", of, partial(_took_ms, percent=percent))
@@ -249,13 +252,13 @@ def _plots(results: Results) -> list[Plot]:
         for percent in (50, 99)
     ]
     return [
-        Plot("load-throughput", "Searches a second by clients", "clients", "searches/s", rates, True),
-        Plot("load-latency", "Time of a search by clients", "clients", "ms", times, True),
+        Plot("load-throughput", "Searches per second by clients", "clients", "searches/s", rates, True),
+        Plot("load-latency", "Search latency by clients", "clients", "ms", times, True),
     ]
 
 
 def _notes(searched: int, indexed: int, results: Results) -> list[str]:
-    """Return what is to be known of how it was measured."""
+    """Return notes on the method."""
     idle = results["idle"]
     everything = [result for of in results.values() for rounds in of.values() for result in rounds]
     errors: Counter[str] = Counter()
@@ -271,17 +274,17 @@ def _notes(searched: int, indexed: int, results: Results) -> list[str]:
         for of in (results["busy"], results["edits"])
     )
     return [
-        f"{searched:,} passages, {QUESTIONS} different questions whose vectors are known; a client asks its next "
-        "question as it has its answer.",
-        f"Clients are connections of at most {MOST_PROCESSES} processes, which decode answers and count; of all "
-        f"cores, by number of clients, they took {shares}, the daemon and its processes kept so many busy: {cores}.",
-        f"The other agent's text is {indexed:,} passages, indexed by words again and again; so many times it was "
-        f"finished beside the searches: {finished}.",
-        f"The note that changes is one of the searched memory, of {EDITED_LINES} lines and one that is new, "
-        f"{1 / EDIT_S:.0f} times a second; no search goes on before it is in the index. It changed so many times: "
-        f"{changed}.",
+        f"{searched:,} chunks, {QUERY_COUNT} different queries whose vectors are known; a client sends its next "
+        "query when it has its answer.",
+        f"Clients are connections of at most {MOST_PROCESSES} processes, which decode and count answers. Their share "
+        f"of all cores, by number of clients: {shares}. Cores that the daemon and its processes used: {cores}.",
+        f"The other agent has {indexed:,} chunks, indexed for keyword search repeatedly. Complete passes, by number of "
+        f"clients: {finished}.",
+        f"The changing note is in the searched memory. It has {EDITED_LINES} lines and gets a new last line "
+        f"{1 / EDIT_S:.0f} times a second; each search waits until the change is indexed. Changes, by number of "
+        f"clients: {changed}.",
         f"Refused or failed requests: {refused}; without an answer: {sum(one.unanswered for one in everything)}; "
-        f"answered with less than all: {sum(one.less for one in everything)}.",
+        f"degraded answers: {sum(one.less for one in everything)}.",
     ]
 
 
@@ -293,7 +296,7 @@ def _share(results: Sequence[LoadResult]) -> float:
     return median(result.clients_share for result in results)
 
 
-def _in_words(results: Sequence[LoadResult]) -> str:
+def _progress_line(results: Sequence[LoadResult]) -> str:
     """Return a few figures for a line of progress."""
     rate = median(result.rate for result in results)
     p99 = median(share_of(result.took_ms, 99) for result in results)

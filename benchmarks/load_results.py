@@ -1,4 +1,4 @@
-"""What all clients of a load found together. Pure."""
+"""Sums over all clients of a load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """One round of a load."""
+    """One round of a load; `less` counts degraded answers."""
 
     seconds: float
     answers: list[int]
@@ -26,18 +26,18 @@ class LoadResult(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float:
-        """Answers a second."""
+        """Answers per second."""
         return sum(self.answers) / self.seconds
 
     @property
     def least_served(self) -> float:
-        """What the client got that got least, of what the middle one got: 1 where all got the same."""
+        """The least served client's answers / the median client's; 1 if all got the same."""
         middle = median(self.answers)
         return min(self.answers) / middle if middle else 0.0
 
     @property
     def most_served(self) -> float:
-        """The same for the client that got most."""
+        """The same for the most served client."""
         middle = median(self.answers)
         return max(self.answers) / middle if middle else 0.0
 
@@ -45,7 +45,7 @@ class LoadResult(msgspec.Struct, frozen=True):
 def add_up(
     told: Sequence[Mapping[str, Any]], *, seconds: float, cores: int, daemon_s: float, work: float = 0.0
 ) -> LoadResult:
-    """Return the result of some processes of clients."""
+    """Return the result of several client processes."""
     errors: Counter[str] = Counter()
     for each in told:
         errors.update(each["errors"])

@@ -1,4 +1,4 @@
-"""On what a part was measured, so that figures of two machines are never taken for figures of two programs."""
+"""The machine of a part, so that figures of different machines are not compared."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PACKAGES: Final = ("sqlite-vec", "numpy", "llama-cpp-python")
 GIB: Final = 1024**3
 
 
-class Machine(msgspec.Struct, frozen=True):
-    """What figures depend on beside the code."""
+class BenchmarkMachine(msgspec.Struct, frozen=True):
+    """What figures depend on besides the code."""
 
     cores: int
     memory_gib: float
@@ -30,7 +30,7 @@ class Machine(msgspec.Struct, frozen=True):
     packages: dict[str, str]
 
     def sentence(self) -> str:
-        """Return it as a reader wants it."""
+        """Return a description for the report."""
         packages = ", ".join(f"{name} {number}" for name, number in self.packages.items())
         return (
             f"{self.cores} cores ({self.cpu}), {self.memory_gib:.0f} GiB, {self.system}, "
@@ -38,10 +38,10 @@ class Machine(msgspec.Struct, frozen=True):
         )
 
 
-def this_machine() -> Machine:
-    """Return the facts of the machine the suite runs on."""
+def this_machine() -> BenchmarkMachine:
+    """Return the facts of this machine."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Machine(
+    return BenchmarkMachine(
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory_gib=round(memory / GIB, 1),
         cpu=_cpu(),
@@ -60,7 +60,7 @@ def _versions() -> Iterator[tuple[str, str]]:
 
 
 def _cpu() -> str:
-    """Return the processor's model: from /proc where there is one, for `platform` mostly doesn't know."""
+    """Return the processor's model; `platform` alone rarely knows it."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -1,7 +1,7 @@
-"""What the parts of the suite hand over: figures, curves, and the words between them.
+"""What a part of the suite returns: figures, plots and notes.
 
-A part is a function that takes `Options` and returns a `Part`. It measures real daemons on real corpora, takes turns
-between the sides it compares, and says with each figure over how many rounds it spread.
+A part is a function from `Options` to `Part`. It measures real daemons; the systems it compares take turns, and each
+figure has the spread of its rounds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How the suite runs."""
+    """How the suite runs; `tell` prints a line of progress."""
 
     quick: bool
     work: Path
@@ -23,7 +23,10 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One measured number."""
+    """One measured number.
+
+    `low` and `high` are the extremes of its rounds, `bar` is what it has to reach, `holds` whether it does.
+    """
 
     key: str
     what: str
@@ -36,7 +39,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """Points of one line of a plot; `fit` is a law put through them, as the legend shows it: `0.9 ms + 11 µs/k`."""
+    """One curve of a plot; `fit` is its law as the legend has it: `0.9 ms + 11 µs/k`."""
 
     label: str
     x: list[float]
@@ -45,7 +48,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class Plot(msgspec.Struct, frozen=True):
-    """One picture: `name` is its file's, without ending; `log` makes both axes logarithmic."""
+    """One picture: `name` is its file name without suffix; `log` makes both axes logarithmic."""
 
     name: str
     title: str
@@ -56,7 +59,7 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What one part of the suite found."""
+    """The results of one part; `skipped` is why it was not measured."""
 
     name: str
     title: str
@@ -67,13 +70,13 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def at_most(key: str, what: str, rounds: Sequence[float], unit: str, most: float) -> Figure:
-    """Return the figure of some rounds that must not exceed `most`, judged by their median."""
+    """Return a figure whose median must not exceed `most`."""
     value = median(rounds)
     return Figure(key, what, value, unit, min(rounds), max(rounds), f"at most {most:g} {unit}", value <= most)
 
 
 def at_least(key: str, what: str, rounds: Sequence[float], unit: str, least: float) -> Figure:
-    """Return the figure of some rounds that must reach `least`, judged by their median."""
+    """Return a figure whose median must reach `least`."""
     value = median(rounds)
     return Figure(
         key, what, value, unit, min(rounds), max(rounds), f"at least {least:g} {unit}", value >= least
@@ -81,5 +84,5 @@ def at_least(key: str, what: str, rounds: Sequence[float], unit: str, least: flo
 
 
 def measured(key: str, what: str, rounds: Sequence[float], unit: str) -> Figure:
-    """Return the figure of some rounds that nothing is asked of."""
+    """Return a figure without a bar."""
     return Figure(key, what, median(rounds), unit, min(rounds), max(rounds))

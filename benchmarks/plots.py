@@ -1,4 +1,4 @@
-"""Curves to pictures that say the same twice: a rerun with the same numbers gives the same bytes."""
+"""Plots to SVG; the same numbers give the same bytes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from benchmarks.part import Plot
 WIDTH_IN: Final = 7.2
 PLOT_IN: Final = 4.2
 LEGEND_LINE_IN: Final = 0.22
-"""Inches: a picture's width, the height of its axes with their words, and of one line of the legend below them."""
+"""Width of a picture, height of its axes with labels, and of one line of the legend below them."""
 
 MARKS: Final = "osD^vPX*"
-"""Lines differ by their marks, too: not everybody sees colours, and not every print has them."""
+"""Curves differ by their markers as well, for readers and printers without colour."""
 
 
 def draw_plot(plot: Plot, folder: Path) -> Path:
-    """Write `<folder>/<plot.name>.svg`: on white, so that it reads on a dark page as well."""
+    """Write `<folder>/<plot.name>.svg`, on white so that it is readable on a dark page."""
     path = folder / f"{plot.name}.svg"
-    # Ids after a fixed salt; text as text, so that a picture stays small and differs only where a word does.
+    # A fixed salt for ids and text as text keep the file small and its diffs readable.
     with matplotlib.rc_context({"svg.hashsalt": "memd", "svg.fonttype": "none"}):
         height = PLOT_IN + LEGEND_LINE_IN * len(plot.curves)
         figure = Figure(figsize=(WIDTH_IN, height), facecolor="white", layout="constrained")
@@ -51,7 +51,7 @@ def draw_plot(plot: Plot, folder: Path) -> Path:
 
 
 def _log_steps(axis: Axis) -> tuple[float, ...]:
-    """Return the numbered values within a power of ten: the fewer powers there are, the more of them."""
+    """Return the labelled values within a power of ten."""
     low, high = axis.get_view_interval()
     if high / low < 20:
         return (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)

@@ -1,4 +1,4 @@
-"""Which parts the suite has and where each is; a part's module is imported when it runs."""
+"""The parts of the suite; the module of a part is imported when it runs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PARTS: Final[Mapping[str, str]] = {
     "indexing": "benchmarks.indexing_profile:measure",
     "scale": "benchmarks.scale:measure",
     "load": "benchmarks.load:measure",
-    "agents": "benchmarks.memory_of_agents:measure",
+    "agents": "benchmarks.agents_ram:measure",
     "peers": "benchmarks.peers:measure",
-    "reach": "benchmarks.reach:measure",
+    "reach": "benchmarks.tool_calls:measure",
 }
-"""Name on the command line and on the page: `module:function`."""
+"""`module:function` by the name on the command line and in the report."""
 
 
 def load_part(name: str) -> Callable[[Options], Part]:
-    """Return the function that measures a part."""
+    """Return the function of a part."""
     module, _, function = PARTS[name].partition(":")
     measure: Callable[[Options], Part] = getattr(import_module(module), function)
     return measure

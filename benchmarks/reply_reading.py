@@ -1,4 +1,4 @@
-"""What it costs to read a provider's reply, against `json.loads` of the same numbers, by processor time."""
+"""CPU time of reading a provider's reply, compared with `json.loads` of the same numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TEXTS: Final = 100
 DIMS: Final = 1_536
 BAR: Final = 0.5
 READS: Final = 9
-"""Reads of each round; the quickest counts."""
+"""Reads per round; the fastest counts."""
 
 
 def reading_figures(rounds: int) -> Iterator[Figure]:
-    """Yield a figure for each shape of reply: how much reading it takes of what plain JSON takes."""
+    """Yield a figure for each reply format: its reading time / plain JSON's."""
     rows = np.random.default_rng(1).normal(0, 0.03, (TEXTS, DIMS)).astype(np.float32)
     spelled = [[float(f"{number:.9g}") for number in row] for row in rows]
     encoded = [base64.b64encode(row.tobytes()).decode() for row in rows]
@@ -49,7 +49,7 @@ def _api(name: str) -> EmbeddingApi:
 
 
 def _least_s(run: Callable[[], object]) -> float:
-    """Return the least processor time of this thread that one of several runs takes, in seconds."""
+    """Return the least CPU seconds of several runs in this thread."""
     least_s = float("inf")
     for _ in range(READS):
         began_s = time.thread_time()

@@ -1,4 +1,4 @@
-"""What the suite measured, kept between runs: `docs/performance/results.json`, an entry a part."""
+"""The latest results of each part, kept in benchmarks/results.json."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.machine import Machine
+from benchmarks.machine import BenchmarkMachine
 from benchmarks.part import Curve, Figure, Part, Plot
 
 DIGITS = 4
-"""Significant digits that are kept: the machine's noise is in the second."""
+"""Significant digits that are kept; noise already shows in the second."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One part's last run."""
+    """The last run of a part."""
 
     date: str
     quick: bool
     took_s: float
     others: float
-    machine: Machine
+    machine: BenchmarkMachine
     part: Part
 
 
 class Results(msgspec.Struct, frozen=True):
-    """Every part's last run, by the part's name."""
+    """The last run of every part, by its name."""
 
     parts: dict[str, Entry] = {}
 
     def merged(self, newer: dict[str, Entry]) -> Results:
-        """Return these with newer entries in their parts' places; the other parts stay as they are."""
+        """Return these results with newer entries; the other parts keep theirs."""
         return Results({**self.parts, **newer})
 
 
 def load_results(path: Path) -> Results:
-    """Return what a file holds; nothing where there is none."""
+    """Return the results in a file; none if it does not exist."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Results)
     except FileNotFoundError:
@@ -44,7 +44,7 @@ def load_results(path: Path) -> Results:
 
 
 def save_results(path: Path, results: Results) -> None:
-    """Write results so that a run that changes one part changes only that part's lines. Replaces the file at once."""
+    """Replace a file of results atomically, sorted by part."""
     parts = {name: results.parts[name] for name in sorted(results.parts)}
     text = msgspec.json.format(msgspec.json.encode(Results(parts)), indent=1)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def save_results(path: Path, results: Results) -> None:
 
 
 def rounded(part: Part) -> Part:
-    """Return a part with its numbers cut to the digits that mean something."""
+    """Return a part with its numbers rounded to `DIGITS`."""
     return msgspec.structs.replace(
         part,
         figures=[_rounded_figure(figure) for figure in part.figures],
@@ -63,17 +63,17 @@ def rounded(part: Part) -> Part:
 
 
 def _rounded_figure(figure: Figure) -> Figure:
-    low, high = (None if each is None else _cut(each) for each in (figure.low, figure.high))
-    return msgspec.structs.replace(figure, value=_cut(figure.value), low=low, high=high)
+    low, high = (None if each is None else _round(each) for each in (figure.low, figure.high))
+    return msgspec.structs.replace(figure, value=_round(figure.value), low=low, high=high)
 
 
 def _rounded_plot(plot: Plot) -> Plot:
     curves = [
-        Curve(curve.label, [_cut(x) for x in curve.x], [_cut(y) for y in curve.y], curve.fit)
+        Curve(curve.label, [_round(x) for x in curve.x], [_round(y) for y in curve.y], curve.fit)
         for curve in plot.curves
     ]
     return msgspec.structs.replace(plot, curves=curves)
 
 
-def _cut(value: float) -> float:
+def _round(value: float) -> float:
     return float(f"{value:.{DIGITS}g}") if abs(value) < 10**DIGITS else float(round(value))

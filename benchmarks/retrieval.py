@@ -1,10 +1,10 @@
-"""Retrieval quality: an evaluation set through the real daemon, scored by the set's own scorer.
+"""Retrieval quality: an evaluation set through the real daemon, with the set's own scorer.
 
     python -m benchmarks.retrieval --eval DIR [--results FILE] [--max-results N]
 
-DIR (or what the environment's MEMD_EVAL names) holds one workspace a folder (`memory/*.md`, `queries.jsonl`) and
-`score.py`. Each workspace becomes an agent of one daemon with the local MiniLM model; every query goes over the
-socket as a client's would.
+DIR (default: the environment's MEMD_EVAL) has one workspace per folder (`memory/*.md`, `queries.jsonl`) and `score.py`.
+Each workspace becomes an agent of one daemon with the local MiniLM model; every query goes over the socket like a
+client's.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.indexed import StateError, all_indexed
+from benchmarks.sync_checks import StateError, check_all_indexed
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 
 SEEN_CHARACTERS = 120
-"""How much of a line has to stand in a snippet for the line to count as seen, in the set's scorer."""
+"""Characters of a line that have to be in a snippet for the set's scorer to count it as seen."""
 
 WITH_MODEL: dict[str, Any] = {"provider": "local", "local": {"modelPath": "minilm"}}
 
 
 def default_eval() -> Path | None:
-    """Return the folder the environment names, if any."""
+    """Return the folder that MEMD_EVAL names, if any."""
     named = os.environ.get("MEMD_EVAL")
     return Path(named) if named else None
 
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--keyword-only", action="store_true", help="no vectors")
     arguments = parser.parse_args()
     if arguments.eval is None or not (arguments.eval / "score.py").is_file():
-        sys.exit(f"{arguments.eval} is no evaluation set: it has no score.py")
+        sys.exit(f"{arguments.eval} is not an evaluation set: score.py is missing")
     search: dict[str, Any] = {"provider": "none"} if arguments.keyword_only else dict(WITH_MODEL)
     search.update(json.loads(arguments.settings))
     lines = run_set(arguments.eval, search, arguments.max_results)
@@ -57,16 +57,16 @@ def main() -> None:
 
 
 def run_set(folder: Path, search: Mapping[str, Any], max_results: int) -> list[dict[str, Any]]:
-    """Run a set's queries through a daemon of their own; return one result row a query."""
+    """Run the queries of a set with a new daemon; return one row per query."""
     workspaces = sorted(path.parent for path in folder.glob("*/queries.jsonl"))
     with StateHome() as home:
-        home.configure(lay_workspaces(home, workspaces, search))
+        home.configure(copy_workspaces(home, workspaces, search))
         with DaemonProcess(home) as daemon:
             return run_queries(daemon, workspaces, max_results, vectors=search["provider"] != "none")
 
 
-def lay_workspaces(home: StateHome, workspaces: list[Path], search: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the workspaces of a set, each for an agent of its own, and return the settings that name them."""
+def copy_workspaces(home: StateHome, workspaces: list[Path], search: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy each workspace for an agent of its own; return the settings."""
     agents = []
     for workspace in workspaces:
         shutil.copytree(workspace / "memory", home.state / workspace.name / "memory")
@@ -77,7 +77,7 @@ def lay_workspaces(home: StateHome, workspaces: list[Path], search: Mapping[str,
 def run_queries(
     daemon: DaemonProcess, workspaces: list[Path], max_results: int, *, vectors: bool
 ) -> list[dict[str, Any]]:
-    """Index every workspace and return one result row a query."""
+    """Index every workspace and return one row per query."""
     rows = []
     took: list[float] = []
     with daemon.client(timeout_s=600) as client:
@@ -87,7 +87,7 @@ def run_queries(
         reply = client.index()
         chunks = sum(agent.chunks for agent in reply.agents)
         print(f"indexed {chunks} chunks in {time.perf_counter() - started:.1f} s", file=sys.stderr)
-        all_indexed(reply)
+        check_all_indexed(reply)
         for workspace in workspaces:
             for line in (workspace / "queries.jsonl").read_text().splitlines():
                 query = json.loads(line)
@@ -116,14 +116,14 @@ def run_queries(
     took.sort()
     if took:
         print(
-            f"{len(took)} queries, p50 {took[len(took) // 2] * 1000:.1f} ms (new question each)",
+            f"{len(took)} queries, p50 {took[len(took) // 2] * 1000:.1f} ms (each query is new)",
             file=sys.stderr,
         )
     return rows
 
 
 def scores(folder: Path, rows: list[dict[str, Any]], keep: Path | None, max_results: int) -> str:
-    """Hand the rows to the set's scorer and return its table: a line a category, `ALL` for all that have an answer."""
+    """Return the table of the set's scorer, one line per category."""
     with tempfile.TemporaryDirectory() as scratch:
         results = keep or Path(scratch) / "results.jsonl"
         results.write_text("\n".join(json.dumps(row) for row in rows) + "\n")

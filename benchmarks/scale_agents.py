@@ -1,4 +1,4 @@
-"""Many agents in one daemon: its memory and its start as their number grows."""
+"""RAM and start of one daemon by the number of its agents."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from benchmarks.corpus import make_questions
-from benchmarks.scale_corpora import Corpus, settled_home, start
+from benchmarks.corpus import make_queries
+from benchmarks.scale_corpora import CachedCorpus, settled_home, start
 from benchmarks.scale_growth import THOUSAND
 from benchmarks.scale_process import REST_S, children_of, processor_s, resident_mb
-from benchmarks.scale_sizes import PATIENT_S, Asked
+from benchmarks.scale_sizes import PATIENT_S, TimedSearches
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 
 SETTLED_S: Final = 120.0
-"""After a start every agent looks at its files once; memory at rest is that after it."""
+"""Timeout until every agent has checked its files after a start; idle RAM is measured then."""
 
 
 @dataclass
-class AgentsFound:
-    """What was measured with a number of agents; a list where there were starts."""
+class AgentsMeasurement:
+    """Measurements of a number of agents; lists have one item per start."""
 
     agents: int
-    corpus: Corpus
+    corpus: CachedCorpus
     start_ms: list[float] = field(default_factory=list)
     start_cpu_ms: list[float] = field(default_factory=list)
     first_ms: list[float] = field(default_factory=list)
@@ -38,46 +38,46 @@ class AgentsFound:
 
 
 def names_of(count: int) -> list[str]:
-    """Return the ids of so many agents; `main` is one of them, as it is always there."""
+    """Return the ids of so many agents; `main` is always one of them."""
     return ["main", *(f"agent{number:03d}" for number in range(1, count))]
 
 
-def measure_agents(corpus: Corpus, count: int, *, starts: int, rests: bool) -> AgentsFound:
-    """Return what so many agents with a corpus each cost, each with its own copy."""
-    found = AgentsFound(count, corpus)
+def measure_agents(corpus: CachedCorpus, count: int, *, starts: int, rests: bool) -> AgentsMeasurement:
+    """Measure so many agents, each with its own copy of a corpus."""
+    found = AgentsMeasurement(count, corpus)
     names = names_of(count)
-    questions = make_questions(count * starts, random.Random(3))
+    queries = make_queries(count * starts, random.Random(3))
     with settled_home(dict.fromkeys(names, corpus)) as home:
         for turn in range(starts):
-            _measure_start(found, home, names, questions[turn * count :])
-            _measure_memory(found, home, names, questions, rests=rests and turn == starts - 1)
+            _measure_start(found, home, names, queries[turn * count :])
+            _measure_ram(found, home, names, queries, rests=rests and turn == starts - 1)
     return found
 
 
-def _measure_start(found: AgentsFound, home: StateHome, names: list[str], questions: list[str]) -> None:
+def _measure_start(found: AgentsMeasurement, home: StateHome, names: list[str], queries: list[str]) -> None:
     """Start a daemon and search in each agent at once."""
     daemon = DaemonProcess(home)
     try:
         ready_ms = start(daemon)
         found.start_cpu_ms.append(processor_s([daemon.pid]) * THOUSAND)
         with daemon.client(timeout_s=PATIENT_S) as client:
-            ask = Asked(client)
-            first_ms = ask.ms(questions[0], names[-1])
+            ask = TimedSearches(client)
+            first_ms = ask.ms(queries[0], names[-1])
             found.start_ms.append(ready_ms)
             found.first_ms.append(first_ms)
             found.spawn_ms.append(ready_ms + first_ms)
             found.next_ms += [
-                ask.ms(question, name) for question, name in zip(questions[1:], names[:-1], strict=False)
+                ask.ms(query, name) for query, name in zip(queries[1:], names[:-1], strict=False)
             ]
             found.less += ask.less
     finally:
         daemon.stop()
 
 
-def _measure_memory(
-    found: AgentsFound, home: StateHome, names: list[str], questions: list[str], *, rests: bool
+def _measure_ram(
+    found: AgentsMeasurement, home: StateHome, names: list[str], queries: list[str], *, rests: bool
 ) -> None:
-    """Start a daemon, let it catch up, look at its memory; again after a search in each agent, and at rest."""
+    """Measure RAM after the first syncs, after searches, and at rest."""
     daemon = DaemonProcess(home)
     try:
         start(daemon)
@@ -86,8 +86,8 @@ def _measure_memory(
         )
         found.idle_mb.append(resident_mb(daemon.pid))
         with daemon.client(timeout_s=PATIENT_S) as client:
-            for question, name in zip(questions, names, strict=False):
-                client.search(question, agent=name)
+            for query, name in zip(queries, names, strict=False):
+                client.search(query, agent=name)
         found.searched_mb.append(resident_mb(daemon.pid))
         found.model_mb.append(sum(map(resident_mb, children_of(daemon.pid))))
         if rests:

@@ -1,4 +1,4 @@
-"""Corpora of any size, built once by a real daemon and kept: notes, and the index of them with a vector a passage."""
+"""Corpora of any size, built once by a real daemon and cached."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 
 from benchmarks.corpus import make_corpus, store_random_vectors
-from benchmarks.indexed import StateError, all_indexed
 from benchmarks.part import Options
 from benchmarks.scale_growth import THOUSAND
+from benchmarks.sync_checks import StateError, check_all_indexed
 from memd.index.schema import VERSION
 from memd_client.errors import MemdError
 from tests.support.daemon import DaemonProcess
@@ -24,35 +24,35 @@ from tests.support.state_homes import StateHome, agents_config
 
 SEED: Final = 7
 
-PASSAGES_A_FILE: Final = 32
+CHUNKS_PER_FILE: Final = 32
 MOST_FILES: Final = 5_000
 
-PASSAGES_A_CHUNK: Final = 3.25
-"""`make_corpus` counts in chunks of 1,600 characters; a note's passages are smaller."""
+CHUNKS_PER_BLOCK: Final = 3.25
+"""Chunks of one block of 1,600 characters, in which `make_corpus` counts."""
 
-WORDS_ONLY: Final[Mapping[str, Any]] = {"provider": "none"}
-BY_MEANING: Final[Mapping[str, Any]] = {"provider": "local", "local": {"modelPath": "minilm"}}
+KEYWORD_SEARCH: Final[Mapping[str, Any]] = {"provider": "none"}
+VECTOR_SEARCH: Final[Mapping[str, Any]] = {"provider": "local", "local": {"modelPath": "minilm"}}
 
 POLL_S: Final = 0.002
-"""Between two tries to reach a daemon that starts: the grain of its time."""
+"""Time between attempts to reach a starting daemon: the resolution of start times."""
 
 START_S: Final = 600.0
-"""A daemon checks its indexes before it answers: with a large one that takes seconds, on a busy machine many."""
+"""A daemon checks its indexes before it answers; large ones take seconds, on a busy machine many."""
 
 LONG_S: Final = 3_600.0
-"""How long a client waits for a full index of the largest corpus."""
+"""Timeout of a full index of the largest corpus."""
 
 
-class Corpus(msgspec.Struct, frozen=True):
+class CachedCorpus(msgspec.Struct, frozen=True):
     """A corpus in the cache."""
 
     folder: Path
-    passages: int
+    chunks: int
     files: int
     index_bytes: int
 
     def install(self, home: StateHome, agent: str = "main", *, index: bool = True) -> None:
-        """Give an agent a copy of the notes and, unless told not to, of the index."""
+        """Copy the notes and, by default, the index to an agent."""
         shutil.copytree(self.folder / "workspace", home.workspace(agent), dirs_exist_ok=True)
         if index:
             indexes = home.state / "memory"
@@ -60,28 +60,28 @@ class Corpus(msgspec.Struct, frozen=True):
             shutil.copyfile(self.folder / "main.sqlite", indexes / f"{agent}.memd.sqlite")
 
 
-def cached_corpus(options: Options, passages: int) -> Corpus:
-    """Return a corpus of about so many passages, built where the cache has none.
+def cached_corpus(options: Options, chunks: int) -> CachedCorpus:
+    """Return a corpus of about so many chunks; build it if it is not in the cache.
 
-    Its name says what it was made of. Where the chunker has changed since, `settled_home` finds out.
+    The folder is named after its parameters. `settled_home` notices if the chunker has changed since.
     """
-    files = min(MOST_FILES, max(1, round(passages / PASSAGES_A_FILE)))
-    folder = options.cache / "corpora" / f"{passages}-in-{files}-seed-{SEED}-schema-{VERSION}"
+    files = min(MOST_FILES, max(1, round(chunks / CHUNKS_PER_FILE)))
+    folder = options.cache / "corpora" / f"{chunks}-in-{files}-seed-{SEED}-schema-{VERSION}"
     if not (folder / "corpus.json").exists():
-        options.tell(f"building a corpus of {passages:,} passages")
-        _build(folder, passages, files)
+        options.tell(f"building a corpus of {chunks:,} chunks")
+        _build(folder, chunks, files)
     facts = msgspec.json.decode((folder / "corpus.json").read_bytes(), type=dict[str, int])
-    return Corpus(folder, **facts)
+    return CachedCorpus(folder, facts["passages"], facts["files"], facts["index_bytes"])
 
 
-def _build(folder: Path, passages: int, files: int) -> None:
-    """Index notes by words, give each passage a vector, and let a daemon complete what belongs to vectors."""
-    with StateHome({"agents": {"defaults": {"memorySearch": dict(WORDS_ONLY)}}}) as home:
-        make_corpus(home, round(passages / PASSAGES_A_CHUNK), files, random.Random(SEED))
+def _build(folder: Path, chunks: int, files: int) -> None:
+    """Index notes, give each chunk a vector, and let a daemon complete the rest."""
+    with StateHome({"agents": {"defaults": {"memorySearch": dict(KEYWORD_SEARCH)}}}) as home:
+        make_corpus(home, round(chunks / CHUNKS_PER_BLOCK), files, random.Random(SEED))
         index_all(home)
         index = home.state / "memory" / "main.memd.sqlite"
         stored = store_random_vectors(index, np.random.default_rng(SEED))
-        home.configure({"agents": {"defaults": {"memorySearch": dict(BY_MEANING)}}})
+        home.configure({"agents": {"defaults": {"memorySearch": dict(VECTOR_SEARCH)}}})
         index_all(home)
         facts = {"passages": len(stored), "files": files, "index_bytes": index.stat().st_size}
         unfinished = folder.with_suffix(".unfinished")
@@ -95,12 +95,12 @@ def _build(folder: Path, passages: int, files: int) -> None:
 
 
 def index_all(home: StateHome) -> dict[str, int]:
-    """Have a daemon bring all agents of a home up to date, and end it; return each agent's passages."""
+    """Sync all agents of a home with a daemon of its own; return the chunks of each agent."""
     daemon = DaemonProcess(home)
     try:
         start(daemon)
         with daemon.client(timeout_s=LONG_S) as client:
-            rows = all_indexed(client.index())
+            rows = check_all_indexed(client.index())
     finally:
         daemon.stop()
     for row in rows:
@@ -112,7 +112,7 @@ def index_all(home: StateHome) -> dict[str, int]:
 
 
 def start(daemon: DaemonProcess) -> float:
-    """Start a daemon and return how many milliseconds it took until it answered a client."""
+    """Start a daemon; return the milliseconds until it answers a client."""
     began = time.perf_counter()
     daemon.start(wait=False)
     while time.perf_counter() - began < START_S:
@@ -125,22 +125,22 @@ def start(daemon: DaemonProcess) -> float:
 
 @contextmanager
 def settled_home(
-    corpora: Mapping[str, Corpus], *, budget_mb: int | None = None, words_only: Sequence[str] = ()
+    corpora: Mapping[str, CachedCorpus], *, budget_mb: int | None = None, keyword_only: Sequence[str] = ()
 ) -> Iterator[StateHome]:
-    """Yield a home whose agents have been brought up to date, no daemon running."""
+    """Yield a home whose agents are up to date; no daemon is running."""
     with StateHome() as home:
         others = [agent for agent in corpora if agent != "main"]
-        config = agents_config(home.state, *others, memory_search=BY_MEANING)
+        config = agents_config(home.state, *others, memory_search=VECTOR_SEARCH)
         for entry in config["agents"]["list"]:
-            if entry["id"] in words_only:
-                entry["memorySearch"] = dict(WORDS_ONLY)
+            if entry["id"] in keyword_only:
+                entry["memorySearch"] = dict(KEYWORD_SEARCH)
         home.configure(config)
         if budget_mb is not None:
             (home.root / "memd.toml").write_text(f"memory_budget_mb = {budget_mb}\n")
         for agent, corpus in corpora.items():
-            corpus.install(home, agent, index=agent not in words_only)
+            corpus.install(home, agent, index=agent not in keyword_only)
         found = index_all(home)
         for agent, corpus in corpora.items():
-            if found[agent] != corpus.passages:
-                raise StateError(f"{agent} has {found[agent]} passages, its corpus {corpus.passages}")
+            if found[agent] != corpus.chunks:
+                raise StateError(f"{agent} has {found[agent]} chunks, its corpus {corpus.chunks}")
         yield home

@@ -1,4 +1,4 @@
-"""How a figure grows with a size: a straight line and a power law through measured points. Pure."""
+"""How a figure grows with a size: a line and a power law fitted to measured points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THOUSAND: Final = 1_000
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """Laws put through points by least squares."""
+    """Fits by least squares."""
 
     start: float
     slope: float
@@ -24,14 +24,14 @@ class Growth(msgspec.Struct, frozen=True):
         return self.start + self.slope * size
 
     def describe(self, unit: str, *, per: float = 1, of: str = "") -> str:
-        """Return the laws as a legend shows them: `0.9 ms + 0.011 ms/k, grows as n^0.62`."""
+        """Return the fits as a legend has them: `0.9 ms + 0.011 ms/k, grows as n^0.62`."""
         slope = self.slope * per
         line = f"{_short(self.start)} {unit} {'+' if slope >= 0 else '-'} {_short(abs(slope))} {unit}/{of}"
         return line if self.power is None else f"{line}, grows as n^{self.power:.2f}"
 
 
 def fit_growth(sizes: Sequence[float], values: Sequence[float]) -> Growth:
-    """Return the laws of some points."""
+    """Return the fits of some points."""
     if len(sizes) != len(values) or len(set(sizes)) < 2 or min(sizes) <= 0:
         raise ValueError(f"{len(sizes)} sizes and {len(values)} values give no law")
     slope, start = _line(sizes, values)
@@ -42,17 +42,17 @@ def fit_growth(sizes: Sequence[float], values: Sequence[float]) -> Growth:
 
 
 def share_of(values: Sequence[float], percent: float) -> float:
-    """Return the value that `percent` of some values don't exceed; between two of them, the way between."""
+    """Return a percentile, interpolated."""
     return float(np.percentile(np.asarray(values, dtype=np.float64), percent))
 
 
 def _short(value: float) -> str:
-    """Return a number with three digits, or all that stand before the point."""
+    """Return a number with three digits, or all of its integer digits."""
     return f"{value:.3g}" if abs(value) < THOUSAND else f"{value:,.0f}"
 
 
 def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Return (slope, start) of the line through some points that is least wrong in its squares."""
+    """Return (slope, start) of the least-squares line."""
     across, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     away = across - across.mean()
     slope = float(away @ (up - up.mean()) / (away @ away))

@@ -1,4 +1,4 @@
-"""What processes cost, as the kernel counts it; and helpers of a measurement that are processes of their own."""
+"""RAM and CPU time of processes; helper processes of measurements."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ import msgspec
 MB: Final = 1_000_000
 
 REST_S: Final = 75.0
-"""From a daemon's last work until its memory is at rest: caches are given back after some seconds, the heap is trimmed
-every 30 s, after work and once more."""
+"""From a daemon's last work until its RAM is at rest: caches are released after some seconds, the heap is trimmed
+every 30 s, after work and once again."""
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
 PARTING_S: Final = 60.0
-"""How long a process may take to end once its standard input is closed."""
+"""Timeout for the end of a process whose standard input was closed."""
 
 
-class Memory(msgspec.Struct, frozen=True):
-    """Memory of some processes in MB."""
+class RamUse(msgspec.Struct, frozen=True):
+    """RAM of some processes in MB."""
 
     pss: float
     rss: float
 
 
-def memory_of(pids: Iterable[int]) -> Memory:
-    """Return what some processes hold together; they must be there together for PSS to mean anything."""
+def ram_of(pids: Iterable[int]) -> RamUse:
+    """Return the RAM of some processes together; for PSS they have to run at the same time."""
     held = {"Pss": 0, "Rss": 0}
     for pid in pids:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             name, _, rest = line.partition(":")
             if name in held:
                 held[name] += int(rest.split()[0]) * 1024
-    return Memory(held["Pss"] / MB, held["Rss"] / MB)
+    return RamUse(held["Pss"] / MB, held["Rss"] / MB)
 
 
 def resident_mb(pid: int) -> float:
-    """Return a process's resident memory in MB."""
+    """Return a process's RSS in MB."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MB
 
 
 def processor_s(pids: Iterable[int]) -> float:
-    """Return the processor time some processes have used, in seconds; the kernel counts in steps of 10 ms."""
+    """Return the CPU seconds of some processes, in steps of 10 ms."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -59,7 +59,7 @@ def processor_s(pids: Iterable[int]) -> float:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the processes that a process started and that still run."""
+    """Return the running child processes."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         found += map(int, (task / "children").read_text().split())
@@ -67,7 +67,7 @@ def children_of(pid: int) -> list[int]:
 
 
 class LineProcess:
-    """A process with lines of JSON in and lines of JSON out; a context manager, which ends it."""
+    """A process that reads and writes lines of JSON; a context manager that ends it."""
 
     def __init__(
         self,
@@ -75,10 +75,10 @@ class LineProcess:
         *,
         environ: Mapping[str, str] | None = None,
         folder: Path = ROOT,
-        said: str = "a program",
+        label: str = "a program",
         quiet: bool = False,
     ) -> None:
-        self._said = said
+        self._label = label
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -110,39 +110,39 @@ class LineProcess:
         """Its process id."""
         return self._process.pid
 
-    def tell(self, message: Any) -> None:
-        """Write one line to it."""
+    def send(self, message: Any) -> None:
+        """Write a line to the process."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(message) + "\n")
         self._process.stdin.flush()
 
-    def hear(self) -> Any:
+    def receive(self) -> Any:
         """Return its next line."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self._said} ended with {self._process.wait(PARTING_S)}")
+            raise RuntimeError(f"{self._label} ended with {self._process.wait(PARTING_S)}")
         return json.loads(line)
 
 
 class Worker(LineProcess):
-    """A process of a benchmark's."""
+    """A helper process of a benchmark."""
 
     def __init__(self, module: str, *arguments: str, environ: Mapping[str, str] | None = None) -> None:
-        super().__init__([sys.executable, "-m", module, *arguments], environ=environ, said=module)
+        super().__init__([sys.executable, "-m", module, *arguments], environ=environ, label=module)
 
 
 @contextmanager
 def workers(
     module: str, command_lines: Iterable[Iterable[str]], *, first: Any = None
 ) -> Iterator[list[Worker]]:
-    """Yield processes that have said they are ready, begun one after the other."""
+    """Yield processes, started in turn, that have printed their first line."""
     with ExitStack() as stack:
         running = []
         for arguments in command_lines:
             worker = stack.enter_context(Worker(module, *arguments))
             if first is not None:
-                worker.tell(first)
-            worker.hear()
+                worker.send(first)
+            worker.receive()
             running.append(worker)
         yield running

@@ -1,8 +1,7 @@
-"""Where the processor time of one warm search goes, beside floors measured in the same run.
+"""CPU time of one search by stage, with lower bounds of the same run.
 
-The stages of a search run in this process, one after the other in one thread as they do in the daemon, over the built
-corpus. What a whole search costs the daemon is taken from its own process; what the stages don't explain of it is the
-way over the socket, through the protocol and to a thread and back.
+The stages run in one thread of this process, as in the daemon, over a cached corpus. The total is that of a real
+daemon; the difference is the socket, the protocol, and switching to a thread and back.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.built import Built, build, home_of, started
-from benchmarks.corpus import make_questions, random_vectors
-from benchmarks.indexed import only_indexed
+from benchmarks.built_corpus import BuiltCorpus, build, home_of, started
+from benchmarks.corpus import make_queries, random_vectors
 from benchmarks.part import Figure, Options, Part, measured
 from benchmarks.scale_process import processor_s
-from benchmarks.stages import Stages
+from benchmarks.stage_timer import StageTimer
+from benchmarks.sync_checks import check_one_indexed
 from memd.index.cache import active_space
 from memd.index.chunk_locations import TrackedLocations
 from memd.index.database import READER, Database, connect
@@ -47,7 +46,7 @@ LARGEST_FILE: Final = 10**8
 ROUNDS: Final = 5
 
 STAGES: Final[tuple[tuple[object, str, str], ...]] = (
-    (query, "plan_match", "reading the query"),
+    (query, "plan_match", "parsing the query"),
     (Snapshot, "correct", "misspelled terms"),
     (retrieve._KeywordSearch, "run", "keyword search"),
     (retrieve._KeywordSearch, "read", "keyword candidates"),
@@ -66,65 +65,68 @@ STAGES: Final[tuple[tuple[object, str, str], ...]] = (
 )
 
 
+LABELS: Final = {"stage": "stage", "floor": "lower bound"}
+
+
 def measure(options: Options) -> Part:
-    """Measure the stages, the floors, and the whole."""
-    passages, count = (3_000, 40) if options.quick else (15_000, 200)
-    built = build(options, passages, FILES)
-    questions = make_questions(count, random.Random(11))
+    """Measure the stages, the lower bounds, and the total."""
+    chunks, count = (3_000, 40) if options.quick else (15_000, 200)
+    built = build(options, chunks, FILES)
+    queries = make_queries(count, random.Random(11))
     stages: defaultdict[str, list[float]] = defaultdict(list)
     floors: defaultdict[str, list[float]] = defaultdict(list)
     with home_of(built) as home:
-        whole = daemon_round(options, home, built, questions)
+        whole = daemon_round(options, home, built, queries)
         index = home.state / "memory" / "main.memd.sqlite"
         db = connect(index, READER)
         try:
-            engine = Engine(db, home.workspace())
+            engine = InProcessSearch(db, home.workspace())
             for _ in range(2 if options.quick else ROUNDS):
                 options.tell("stages and floors of a search")
-                for name, spent in engine.stage_round(questions):
+                for name, spent in engine.stage_round(queries):
                     stages[name].append(spent)
-                for name, spent in engine.floor_round(questions):
+                for name, spent in engine.floor_round(queries):
                     floors[name].append(spent)
         finally:
             db.close()
     known = sum(median(rounds) for rounds in stages.values())
     return Part(
         name="search-profile",
-        title="Where a search spends its time",
+        title="One search, by stage",
         figures=[
-            measured("search-profile.whole", "a search, all threads of the daemon", whole, "ms"),
-            measured(
-                "search-profile.wire", "what the stages below don't explain", [median(whole) - known], "ms"
-            ),
+            measured("search-profile.whole", "one search, all threads of the daemon", whole, "ms"),
+            measured("search-profile.wire", "socket, protocol and the rest", [median(whole) - known], "ms"),
             *_rows("stage", stages),
             *_rows("floor", floors),
         ],
         notes=[
-            f"{built.passages:,} passages in {built.files} files, {count} different questions whose vectors are known; "
-            "milliseconds of processor time a search.",
-            "Stages are timed with the timing's own cost on top. Floors do nothing but their one thing: the bare "
-            "statement, the bare product, a stat of every file.",
+            f"{built.chunks:,} chunks in {built.files} files, {count} different queries whose vectors are known; "
+            "milliseconds of CPU time per search.",
+            "Stages include the cost of timing. Lower bounds do one thing only: the bare statement, the bare "
+            "product, a stat of every file.",
         ],
     )
 
 
-def daemon_round(options: Options, home: StateHome, built: Built, questions: Sequence[str]) -> list[float]:
-    """Return the processor milliseconds that a search costs a daemon, a number a round."""
+def daemon_round(
+    options: Options, home: StateHome, built: BuiltCorpus, queries: Sequence[str]
+) -> list[float]:
+    """Return the CPU milliseconds of a search in a daemon, one number per round."""
     rounds = []
     with started(home) as daemon, daemon.client(timeout_s=600) as client:
-        only_indexed(client.index(), built.files)
-        for question in questions:
-            client.search(question, deadline_ms=60_000)
+        check_one_indexed(client.index(), built.files)
+        for text in queries:
+            client.search(text, deadline_ms=60_000)
         for _ in range(2 if options.quick else ROUNDS):
             began_s = processor_s([daemon.pid])
-            for question in questions:
-                client.search(question)
-            rounds.append((processor_s([daemon.pid]) - began_s) / len(questions) * 1000)
+            for text in queries:
+                client.search(text)
+            rounds.append((processor_s([daemon.pid]) - began_s) / len(queries) * 1000)
     return rounds
 
 
-class Engine:
-    """A search of the daemon's own parts, in this process."""
+class InProcessSearch:
+    """A search with the daemon's own parts in this process."""
 
     def __init__(self, db: Database, workspace: Path) -> None:
         self._db = db
@@ -140,8 +142,8 @@ class Engine:
             self._cache.warm_up(db)
             self._cache.refresh_locations(db)
 
-    def search(self, question: str, seed: int) -> float:
-        """Search, look at the files and all; return the processor milliseconds of the look."""
+    def search(self, text: str, seed: int) -> float:
+        """Check the files and search; return the CPU milliseconds of the check."""
         began_s = time.thread_time()
         disk = self._sources.find()
         look_ms = (time.thread_time() - began_s) * 1000
@@ -149,7 +151,7 @@ class Engine:
         with self._db:
             snapshot = take_snapshot(self._db, self._cache, self._cache.searcher())
             parsed = query.parse_query(
-                question,
+                text,
                 snapshot.languages(),
                 settings=QuerySettings(),
                 limits=query.SearchLimits(6),
@@ -159,21 +161,21 @@ class Engine:
             find.find(snapshot, parsed, is_current=check_against(disk, None, read_file_of))
         return look_ms
 
-    def stage_round(self, questions: Sequence[str]) -> list[tuple[str, float]]:
-        """Return (stage, milliseconds a search), each stage's own time."""
-        for seed, question in enumerate(questions[:20]):
-            self.search(question, seed)
-        stages = Stages(STAGES)
+    def stage_round(self, queries: Sequence[str]) -> list[tuple[str, float]]:
+        """Return (stage, milliseconds per search), each stage's own time."""
+        for seed, text in enumerate(queries[:20]):
+            self.search(text, seed)
+        stages = StageTimer(STAGES)
         looks = []
         with stages.timing():
-            for seed, question in enumerate(questions):
-                looks.append(self.search(question, seed))
-        spent = [(name, seconds / len(questions) * 1000) for name, seconds in stages.spent_s.items()]
-        return [("look at the files", sum(looks) / len(looks)), *spent]
+            for seed, text in enumerate(queries):
+                looks.append(self.search(text, seed))
+        spent = [(name, seconds / len(queries) * 1000) for name, seconds in stages.spent_s.items()]
+        return [("check of the files", sum(looks) / len(looks)), *spent]
 
-    def floor_round(self, questions: Sequence[str]) -> list[tuple[str, float]]:
-        """Return (floor, milliseconds a search)."""
-        plans = [plan_match(question, ("en",)) for question in questions]
+    def floor_round(self, queries: Sequence[str]) -> list[tuple[str, float]]:
+        """Return (lower bound, milliseconds per search)."""
+        plans = [plan_match(text, ("en",)) for text in queries]
         ranked = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rank LIMIT 100"
         rows = np.random.default_rng(1).integers(-127, 127, (self._count(), self._dims), dtype=np.int8)
         vector = random_vectors(1, np.random.default_rng(2))[0]
@@ -189,41 +191,43 @@ class Engine:
             return lambda: [self._db.execute(ranked, (each,)).fetchall() for each in matches if each]
 
         with self._db:
-            by_words = [_cpu_ms(ask([getattr(plan, kind) for plan in plans])) for kind in ("any", "strict")]
+            keyword_ms = [_cpu_ms(ask([getattr(plan, kind) for plan in plans])) for kind in ("any", "strict")]
         return [
-            ("FTS5, any word", by_words[0] / len(plans)),
-            ("FTS5, all words", by_words[1] / len(plans)),
-            ("bytes of all vectors through one core", min(_cpu_ms(compare) for _ in range(9))),
+            ("FTS5, any term", keyword_ms[0] / len(plans)),
+            ("FTS5, all terms", keyword_ms[1] / len(plans)),
+            ("comparing all vectors on one core", min(_cpu_ms(compare) for _ in range(9))),
             ("stat of every file", min(_cpu_ms(self._stat) for _ in range(9))),
         ]
 
     def _count(self) -> int:
-        """Return how many vectors there are."""
+        """Return the number of vectors."""
         return int(self._db.execute("SELECT count(*) FROM embedding_cache").get)
 
     def _stat(self) -> None:
-        """Ask the system about every note."""
+        """Call stat for every note."""
         for folder, _, names in os.walk(self._workspace):
             for name in names:
                 os.stat(f"{folder}/{name}")
 
 
 def read_file_of(found: Found) -> FileText:
-    """Return a file's text; never needed here, where nothing has changed."""
+    """Return a file's text; never called here, because no file changes."""
     return read_file(found, LARGEST_FILE)
 
 
 def _cpu_ms(run: Callable[[], object]) -> float:
-    """Return the processor milliseconds of this thread that something takes."""
+    """Return the CPU milliseconds of a call in this thread."""
     began_s = time.thread_time()
     run()
     return (time.thread_time() - began_s) * 1000
 
 
 def _rows(kind: str, spent: dict[str, list[float]]) -> list[Figure]:
-    """Return a figure for each stage or floor, the dearest first."""
+    """Return a figure for each stage or lower bound, the most expensive first."""
     named = sorted(spent.items(), key=lambda item: -median(item[1]))
     return [
-        measured(f"search-profile.{kind}.{name.lower().replace(' ', '_')}", f"{kind}: {name}", rounds, "ms")
+        measured(
+            f"search-profile.{kind}.{name.lower().replace(' ', '_')}", f"{LABELS[kind]}: {name}", rounds, "ms"
+        )
         for name, rounds in named
     ]

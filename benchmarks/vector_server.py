@@ -1,10 +1,9 @@
-"""An OpenAI-compatible endpoint on the loopback interface whose vectors cost next to nothing.
+"""An OpenAI-compatible endpoint on the loopback interface whose vectors are nearly free.
 
     python -m benchmarks.vector_server
 
-Prints its address and serves until its standard input closes. It is a process of its own, so that its processor time
-never counts as its client's. A text's vector is one of a few thousand that are ready before the first request, chosen
-by the text's checksum: real HTTP and real replies, and no embedding.
+Prints its address and serves until its standard input closes. It is a process of its own, so that its CPU time does not
+count as its client's. A text's vector is one of a few thousand prepared ones, chosen by the text's checksum.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 from benchmarks.corpus import random_vectors
 
 POOL: Final = 4_096
-"""Different vectors there are."""
+"""Number of different vectors."""
 
 MODEL: Final = "near-free"
 
@@ -41,7 +40,7 @@ class _Asked(msgspec.Struct):
 
 @cache
 def pool() -> NDArray[np.float32]:
-    """Return all vectors: the same ones in every process."""
+    """Return all vectors, the same ones in every process."""
     return random_vectors(POOL, np.random.default_rng(17))
 
 
@@ -57,7 +56,7 @@ def _place(text: str) -> int:
 
 @cache
 def _encoded(encoding: str) -> list[bytes]:
-    """Return all vectors as they stand in a reply."""
+    """Return all vectors in the encoding of a reply."""
     if encoding == "base64":
         return [b'"' + base64.b64encode(row.astype("<f4").tobytes()) + b'"' for row in pool()]
     return [msgspec.json.encode(row.tolist()) for row in pool()]
@@ -91,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running_server() -> Iterator[str]:
-    """Run the server as a process inside the block; yield its address, `http://127.0.0.1:<port>/v1`."""
+    """Run the server process inside the block; yield its base URL."""
     command = [sys.executable, "-m", "benchmarks.vector_server"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None

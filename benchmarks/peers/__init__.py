@@ -1,4 +1,4 @@
-"""memd beside OpenClaw and memsearch as they come from their registries, in one run."""
+"""memd compared with OpenClaw and memsearch as their registries distribute them."""
 
 from benchmarks.peers.comparison import measure
 

@@ -1,4 +1,4 @@
-"""Processes of other projects, kept on a short lead: each has a deadline, and its whole group ends with it."""
+"""Processes of other programs: each has a timeout, and its process group ends with it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 PARTING_S: Final = 10.0
-"""How long a process may take to end by itself once its standard input is closed."""
+"""Timeout for the end of a process whose standard input was closed."""
 
 
 class ChildError(Exception):
-    """A process failed, or took longer than it may."""
+    """A process failed or timed out."""
 
 
-class Run(NamedTuple):
-    """What one process from start to end cost."""
+class ProcessRun(NamedTuple):
+    """Cost of one complete process."""
 
     ms: float
     cpu_ms: float
@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
 def run_once(
     command: Sequence[str | Path], environ: Mapping[str, str], scratch: Path, deadline_s: float
-) -> Run:
+) -> ProcessRun:
     """Run a command to its end."""
     out, err = scratch / "stdout", scratch / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
@@ -61,23 +61,23 @@ def run_once(
         said = err.read_text(errors="replace")[-400:]
         raise ChildError(f"{Path(command[0]).name} ended with {process.returncode}: {said}")
     cpu_ms = (usage.ru_utime + usage.ru_stime) * 1000
-    return Run(took_ms, cpu_ms, usage.ru_maxrss / 1024, out.read_text())
+    return ProcessRun(took_ms, cpu_ms, usage.ru_maxrss / 1024, out.read_text())
 
 
 def end_group(pid: int) -> None:
-    """Kill a process and what it started in its group; nothing where none of them is left."""
+    """Kill a process group; does nothing if it is gone."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
 def processor_ms(pid: int) -> float:
-    """Return the processor time a running process has had, all its threads together, to the nanosecond."""
-    # The number that clock_getcpuclockid gives for a process, which Python has for threads only.
+    """Return the CPU milliseconds of a running process, all its threads together."""
+    # The clock id of clock_getcpuclockid, which Python offers for threads only.
     return time.clock_gettime((~pid << 3) | 2) * 1000
 
 
 class Driver:
-    """A long-lived process that answers a JSON object a line with another.
+    """A long-lived process that answers lines of JSON objects.
 
     Resources: the process and its group, ended by `close`.
     """
@@ -109,11 +109,11 @@ class Driver:
         """Its process id."""
         return self._process.pid
 
-    def ask(self, question: Mapping[str, Any], deadline_s: float) -> dict[str, Any]:
-        """Return the answer to a question."""
+    def ask(self, request: Mapping[str, Any], deadline_s: float) -> dict[str, Any]:
+        """Return the answer to a request."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(question).encode() + b"\n")
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.read_line(deadline_s))
         if "error" in answer:
@@ -121,7 +121,7 @@ class Driver:
         return answer
 
     def read_line(self, deadline_s: float) -> bytes:
-        """Return the next line it prints."""
+        """Return the next line of its output."""
         assert self._process.stdout is not None
         channel = self._process.stdout.fileno()
         until = time.monotonic() + deadline_s
@@ -137,7 +137,7 @@ class Driver:
         return line
 
     def close(self) -> None:
-        """End the process: politely, then with its whole group."""
+        """Close its input, wait, then kill its process group."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,8 +1,8 @@
-"""The part `peers`: memd, OpenClaw and memsearch over the same notes and one embedding endpoint.
+"""The part `peers`: memd, OpenClaw and memsearch with the same notes.
 
-Warm searches are timed inside the process that asks: OpenClaw's and memsearch's through their own API in one
-long-lived process, memd's through its client, so that the way over the socket counts. In each round all sides answer
-the same questions, which none of them has been asked before, in an order of its own.
+Searches are timed inside the searching process: OpenClaw's and memsearch's through their own API in a long-lived
+process, memd's through its client, including the socket. In each round all sides answer the same new queries in random
+order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import trio
 
 from benchmarks.part import Figure, Options, Part, measured
 from benchmarks.peers.contest import Contest
-from benchmarks.peers.endpoint import Endpoint
+from benchmarks.peers.endpoint import EndpointProcess
 from benchmarks.peers.install import (
     MEMSEARCH,
     OPENCLAW,
@@ -26,135 +26,133 @@ from benchmarks.peers.install import (
     install_openclaw,
 )
 from benchmarks.peers.memd_side import MemdSide
-from benchmarks.peers.notes import PLANTED, make_questions, write_notes
+from benchmarks.peers.notes import PLANTED, make_queries, write_notes
 from benchmarks.peers.peer_sides import MemsearchSide, OpenClawSide
-from benchmarks.peers.rounds import ask_shell, find_planted, first_search, warm_rounds
+from benchmarks.peers.rounds import find_planted, first_search, search_from_shell, warm_rounds
 from benchmarks.peers.server import INSTANT, MINILM
-from benchmarks.peers.side import Corner, Side
+from benchmarks.peers.side import Side, SideSetup
 from benchmarks.peers.table import WARM_BAR, index_figures, shell_figures, side_figures, warm_figures
 from benchmarks.scale_process import resident_mb
 from memd.embedding.local.pull import pull_model
 from memd.settings.paths import models_dir
 from memd_client.errors import MemdError
 
-TITLE: Final = "Beside OpenClaw and memsearch"
+TITLE: Final = "Compared with OpenClaw and memsearch"
 
-Makers = dict[str, Callable[[Corner], Side]]
+Makers = dict[str, Callable[[SideSetup], Side]]
 
 
-class Sizes(NamedTuple):
-    """How much is measured."""
+class PeerSizes(NamedTuple):
+    """Extent of the measurements; `blocks` and `large` are in blocks of 1,600 characters."""
 
-    chunks: int
+    blocks: int
     large: int
     rounds: int
-    questions: int
+    queries: int
     shells: int
 
 
-QUICK: Final = Sizes(chunks=100, large=300, rounds=3, questions=6, shells=2)
-FULL: Final = Sizes(chunks=1_000, large=4_400, rounds=7, questions=20, shells=5)
+QUICK: Final = PeerSizes(blocks=100, large=300, rounds=3, queries=6, shells=2)
+FULL: Final = PeerSizes(blocks=1_000, large=4_400, rounds=7, queries=20, shells=5)
 
 NOTES: Final = (
-    f"OpenClaw {OPENCLAW} and memsearch {MEMSEARCH} as npm and pip install them, with their defaults but for the"
-    " address of the embedding endpoint; memd likewise.",
-    "The notes are English words at random with a few real sentences between; questions are some words of one line."
-    " All systems cut the same notes in their own way and are asked for 6 hits.",
-    "One endpoint on the loopback serves all: MiniLM, the first 256 tokens of a text, each question embedded anew."
-    " Vectors of longer texts are kept in a file, so that no indexing time has embedding in it; indexing is"
-    " timed apart, with vectors that are made of a hash and cost next to nothing, and so is the larger corpus.",
-    "Search from the shell is a process from start to end; memctl asks a daemon that runs, the others open their"
-    " index themselves, as they are made to.",
-    "'Less embedding' is each search's time less what the endpoint's own log says it took for its vectors. Where memd"
-    " is in doubt whether anything it found is relevant, it fetches vectors of single lines, too; the requests a"
-    " search are in the table.",
+    f"OpenClaw {OPENCLAW} and memsearch {MEMSEARCH} from npm and PyPI, memd from this repository; all with "
+    "their defaults except the address of the embedding endpoint.",
+    "The notes are random English words with a few real sentences; queries are some words of one line. Each program "
+    "cuts the notes into chunks of its own and returns 6 hits.",
+    "One endpoint on the loopback interface serves all: MiniLM, the first 256 tokens of a text. Each query is "
+    "embedded again; vectors of notes are kept in a file. Indexing and the larger corpus use nearly free vectors "
+    "made of a hash.",
+    "Search from the shell is a complete process; memctl calls a running daemon, the others open their index.",
+    "'Without embedding' is the time of a search minus what the endpoint's log has for its vectors. If memd is not sure"
+    " that a hit is relevant, it fetches vectors of single lines as well; the table has the requests per search.",
 )
 
 
 def measure(options: Options) -> Part:
-    """Measure all three, or those that can be had."""
+    """Measure all three programs, or those that are available."""
     cache = options.cache / "peers"
     cache.mkdir(parents=True, exist_ok=True)
     try:
         model = trio.run(pull_model, "minilm", models_dir(), lambda *_: None)
     except MemdError as error:
-        return Part("peers", TITLE, skipped=f"minilm can't be had: {error.message}")
+        return Part("peers", TITLE, skipped=f"minilm is not available: {error.message}")
     makers, missing = install_peers(cache, options.tell)
     if len(makers) == 1:
         return Part("peers", TITLE, skipped="; ".join(missing))
-    bench = Bench(options, makers, QUICK if options.quick else FULL)
+    bench = PeerComparison(options, makers, QUICK if options.quick else FULL)
     log = options.work / "endpoint.log"
-    with Endpoint(model, cache / "minilm-256.sqlite", log) as endpoint:
+    with EndpointProcess(model, cache / "minilm-256.sqlite", log) as endpoint:
         figures = [*bench.with_minilm(endpoint), *bench.indexing(endpoint), *bench.large(endpoint)]
     return Part("peers", TITLE, figures, notes=[*NOTES, *missing, *bench.failures])
 
 
 def install_peers(cache: Path, tell: Callable[[str], None]) -> tuple[Makers, list[str]]:
-    """Return how each side is made, memd first, and why a peer can't be had."""
+    """Return the constructor of each side, memd first, and why a peer is missing."""
     makers: Makers = {MemdSide.name: MemdSide}
     missing = []
-    tell("installing OpenClaw and memsearch where they aren't yet")
+    tell("installing OpenClaw and memsearch if they are missing")
     try:
         makers[OpenClawSide.name] = partial(OpenClawSide, package=install_openclaw(cache))
     except PeerMissingError as error:
-        missing.append(f"OpenClaw can't be had: {error}")
+        missing.append(f"OpenClaw is not available: {error}")
     try:
         makers[MemsearchSide.name] = partial(MemsearchSide, programs=install_memsearch(cache))
     except PeerMissingError as error:
-        missing.append(f"memsearch can't be had: {error}")
+        missing.append(f"memsearch is not available: {error}")
     return makers, missing
 
 
-class Bench:
-    """The contests, each over notes of its own."""
+class PeerComparison:
+    """The measurements, each over notes of its own."""
 
-    def __init__(self, options: Options, makers: Makers, sizes: Sizes) -> None:
+    def __init__(self, options: Options, makers: Makers, sizes: PeerSizes) -> None:
         self.failures: list[str] = []
         self._options = options
         self._makers = makers
         self._sizes = sizes
 
-    def with_minilm(self, endpoint: Endpoint) -> Iterator[Figure]:
-        """Measure searches with real vectors: warm, from the shell, and what they find."""
+    def with_minilm(self, endpoint: EndpointProcess) -> Iterator[Figure]:
+        """Measure searches with real vectors."""
         sizes = self._sizes
-        contest, asked = self._contest("minilm", MINILM, endpoint, sizes.chunks, self._makers)
+        contest, asked = self._contest("minilm", MINILM, endpoint, sizes.blocks, self._makers)
         with contest:
             indexed = contest.each(lambda side: side.index())
             self._tell(", ".join(f"{name} {one.chunks} chunks" for name, one in indexed.items()))
             first = contest.each(first_search)
-            self._tell("warm searches")
+            self._tell("searches in a running process")
             warm = warm_rounds(contest, endpoint, asked, sizes.rounds)
             found = contest.each(find_planted)
             memory = contest.each(lambda side: resident_mb(side.pid))
             contest.each(lambda side: side.rest())
             self._tell("searches from the shell")
-            shells = ask_shell(contest, sizes.shells)
+            shells = search_from_shell(contest, sizes.shells)
             self.failures += contest.failures
         yield from shell_figures(shells)
         yield from warm_figures("peers", "", warm, WARM_BAR)
         yield from side_figures("peers.first", "first search of a process", "ms", [first], float)
-        yield from side_figures("peers.memory", "memory of the process that searches", "MB", [memory], float)
+        yield from side_figures("peers.memory", "RAM of the searching process", "MB", [memory], float)
         for name, count in found.items():
             what = f"planted notes found, of {len(PLANTED)}, {name}"
             yield measured(f"peers.found.{name}", what, [count], "notes")
 
-    def indexing(self, endpoint: Endpoint) -> Iterator[Figure]:
-        """Measure indexing with vectors that cost next to nothing."""
-        contest, _ = self._contest("indexing", INSTANT, endpoint, self._sizes.chunks, self._makers)
+    def indexing(self, endpoint: EndpointProcess) -> Iterator[Figure]:
+        """Measure indexing with nearly free vectors."""
+        contest, _ = self._contest("indexing", INSTANT, endpoint, self._sizes.blocks, self._makers)
         with contest:
             indexed = contest.each(lambda side: side.index())
             self.failures += contest.failures
         yield from index_figures("peers", "", indexed)
 
-    def large(self, endpoint: Endpoint) -> Iterator[Figure]:
-        """Measure memd and OpenClaw at the larger corpus, with such vectors, too."""
+    def large(self, endpoint: EndpointProcess) -> Iterator[Figure]:
+        """Measure memd and OpenClaw with the larger corpus and nearly free vectors."""
         sizes = self._sizes
         makers = {name: make for name, make in self._makers.items() if name != MemsearchSide.name}
         contest, asked = self._contest("large", INSTANT, endpoint, sizes.large, makers)
         with contest:
             indexed = contest.each(lambda side: side.index())
             contest.each(first_search)
-            self._tell("warm searches of the larger corpus")
+            self._tell("searches of the larger corpus")
             warm = warm_rounds(contest, endpoint, asked, sizes.rounds)
             memory = contest.each(lambda side: resident_mb(side.pid))
             self.failures += contest.failures
@@ -164,19 +162,19 @@ class Bench:
         yield from index_figures("peers.large", what, indexed)
 
     def _contest(
-        self, name: str, model: str, endpoint: Endpoint, chunks: int, makers: Makers
+        self, name: str, model: str, endpoint: EndpointProcess, chunks: int, makers: Makers
     ) -> tuple[Contest, list[str]]:
-        """Return a contest over fresh notes, and questions to them."""
+        """Return the sides over new notes, and queries for them."""
         root = self._options.work / name
         size = write_notes(root / "notes", chunks, random.Random(17))
         self._tell(f"{name}: {size / 1e6:.1f} MB of notes")
         sides = [
-            make(Corner(root / side, root / "notes", endpoint.url(side), model))
+            make(SideSetup(root / side, root / "notes", endpoint.url(side), model))
             for side, make in makers.items()
         ]
-        count = self._sizes.rounds * self._sizes.questions
-        questions = make_questions(root / "notes", count, random.Random(23))
-        return Contest(sides, random.Random(5)), questions
+        count = self._sizes.rounds * self._sizes.queries
+        queries = make_queries(root / "notes", count, random.Random(23))
+        return Contest(sides, random.Random(5)), queries
 
     def _tell(self, line: str) -> None:
         self._options.tell(f"peers: {line}")

@@ -1,4 +1,4 @@
-"""The sides that are still in: a peer that fails drops out and is named, the others go on."""
+"""The sides of a comparison: a peer that fails drops out and is named."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Contest:
         self._stack.close()
 
     def each(self, action: Callable[[Side], T]) -> dict[str, T]:
-        """Do something with every side, in an order of its own; return what came of it by the side's name."""
+        """Run an action for every side in random order; return the results by name."""
         results = {}
         for side in self._chance.sample(self._sides, len(self._sides)):
             try:

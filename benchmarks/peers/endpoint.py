@@ -1,4 +1,4 @@
-"""The shared embedding endpoint as a process, and what its log says."""
+"""The process of the shared embedding endpoint, and its log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from benchmarks.peers.child import Driver
-from benchmarks.peers.server import MINILM, QUESTION_CHARACTERS
+from benchmarks.peers.server import MINILM, QUERY_CHARACTERS
 
 START_S: Final = 60.0
 ANSWER_S: Final = 60.0
 
 
-class Request(NamedTuple):
-    """One request as the endpoint saw it: from its body read to its reply made; `longest` is in characters."""
+class RequestLogEntry(NamedTuple):
+    """One request, timed in the endpoint; `longest` is in characters."""
 
     caller: str
     texts: int
@@ -28,12 +28,12 @@ class Request(NamedTuple):
     ms: float
 
     @property
-    def is_question(self) -> bool:
-        """Whether it is for one short text; what sides index in the background isn't."""
-        return self.texts == 1 and self.longest <= QUESTION_CHARACTERS
+    def is_query(self) -> bool:
+        """Whether it is for one short text, unlike requests of background indexing."""
+        return self.texts == 1 and self.longest <= QUERY_CHARACTERS
 
 
-class Endpoint:
+class EndpointProcess:
     """The endpoint's process.
 
     Resources: one process, ended by leaving the context.
@@ -59,22 +59,22 @@ class Endpoint:
         self._driver.close()
 
     def url(self, caller: str) -> str:
-        """Return its address for one caller, as OpenAI's clients want it."""
+        """Return the address for one caller, as OpenAI's clients expect it."""
         return f"http://127.0.0.1:{self.port}/{caller}/v1"
 
-    def requests(self, begin: int = 0) -> list[Request]:
-        """Return what everybody asked it, from the request number `begin` on."""
+    def requests(self, begin: int = 0) -> list[RequestLogEntry]:
+        """Return the requests of all callers, from number `begin` on."""
         with closing(self._connect()) as connection:
             connection.request("GET", f"/log?from={begin}")
-            return [Request(*row) for row in json.loads(connection.getresponse().read())]
+            return [RequestLogEntry(*row) for row in json.loads(connection.getresponse().read())]
 
-    def round_trips(self, questions: list[str]) -> list[float]:
-        """Return the milliseconds each question's vector takes a bare HTTP client that keeps its connection."""
+    def round_trips(self, queries: list[str]) -> list[float]:
+        """Return the milliseconds of embedding each query with a bare HTTP client."""
         took = []
         with closing(self._connect()) as connection:
             connection.connect()
-            for question in questions:
-                body = json.dumps({"model": MINILM, "input": [question]})
+            for query in queries:
+                body = json.dumps({"model": MINILM, "input": [query]})
                 started = time.perf_counter()
                 connection.request("POST", "/v1/embeddings", body, {"Content-Type": "application/json"})
                 json.loads(connection.getresponse().read())

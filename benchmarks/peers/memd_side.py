@@ -1,4 +1,4 @@
-"""memd as a side: a daemon of its own, asked by the client and by memctl."""
+"""memd in the comparison: a daemon of its own, used through the client and memctl."""
 
 from __future__ import annotations
 
@@ -13,29 +13,37 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from benchmarks.peers.child import ChildError, processor_ms, run_once
-from benchmarks.peers.side import INDEX_S, RESULTS, SHELL_S, Answer, Corner, Indexed, ShellAnswer
+from benchmarks.peers.side import (
+    INDEX_S,
+    RESULTS,
+    SHELL_S,
+    IndexingRun,
+    ProcessSearch,
+    ShellSearch,
+    SideSetup,
+)
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import StateHome
 
 
 class MemdSide:
-    """memd with its defaults, but for the endpoint."""
+    """memd with its defaults, except the endpoint."""
 
     name: ClassVar[str] = "memd"
 
-    def __init__(self, corner: Corner) -> None:
-        self._corner = corner
+    def __init__(self, setup: SideSetup) -> None:
+        self._setup = setup
         self._stack = ExitStack()
         self._client_s = 0.0
 
     def __enter__(self) -> Self:
-        corner = self._corner
-        corner.root.mkdir(parents=True)
+        setup = self._setup
+        setup.root.mkdir(parents=True)
         with ExitStack() as stack:
             self._home = stack.enter_context(StateHome())
-            remote = {"baseUrl": corner.endpoint}
-            search = {"provider": "compatible", "model": corner.model, "remote": remote}
+            remote = {"baseUrl": setup.endpoint}
+            search = {"provider": "compatible", "model": setup.model, "remote": remote}
             self._home.configure({"agents": {"defaults": {"memorySearch": search}}})
             self._daemon = stack.enter_context(DaemonProcess(self._home))
             self._client: Client = stack.enter_context(self._daemon.client(timeout_s=INDEX_S))
@@ -47,10 +55,10 @@ class MemdSide:
     ) -> None:
         self._stack.close()
 
-    def index(self) -> Indexed:
-        """Index all notes; they appear only now, for the daemon looks by itself from its start on."""
+    def index(self) -> IndexingRun:
+        """Index all notes; they are moved in now, because the daemon indexes from its start on."""
         fresh = self._home.workspace() / "fresh"
-        shutil.copytree(self._corner.notes, fresh)
+        shutil.copytree(self._setup.notes, fresh)
         fresh.rename(self._home.workspace() / "memory")
         started = time.perf_counter()
         report = self._client.index().agents[0]
@@ -60,17 +68,17 @@ class MemdSide:
             raise ChildError(
                 f"{status.vectors} of {status.chunks} vectors: {report.error or report.degraded}"
             )
-        return Indexed(took_ms, status.chunks)
+        return IndexingRun(took_ms, status.chunks)
 
-    def search(self, question: str) -> Answer:
+    def search(self, query: str) -> ProcessSearch:
         """Search over the socket."""
         started, began_s = time.perf_counter(), time.thread_time()
-        found = self._client.search(question, max_results=RESULTS)
+        found = self._client.search(query, max_results=RESULTS)
         took_ms = (time.perf_counter() - started) * 1000
         self._client_s += time.thread_time() - began_s
         if found.mode != "hybrid":
             raise ChildError(f"search is {found.mode}: {found.degraded}")
-        return Answer(took_ms, [hit.path for hit in found.hits])
+        return ProcessSearch(took_ms, [hit.path for hit in found.hits])
 
     @property
     def pid(self) -> int:
@@ -78,18 +86,18 @@ class MemdSide:
         return self._daemon.pid
 
     def processor_ms(self) -> float:
-        """Return the processor time of the daemon, and of the client while it searched."""
+        """Return the CPU time of the daemon, and of the client during searches."""
         return processor_ms(self.pid) + self._client_s * 1000
 
     def rest(self) -> None:
-        """Do nothing: memctl asks the daemon, which goes on."""
+        """Do nothing: memctl needs the daemon."""
 
-    def shell(self, question: str) -> ShellAnswer:
-        """Search by `memctl search`."""
+    def shell(self, query: str) -> ShellSearch:
+        """Search with `memctl search`."""
         environ = {**os.environ, **self._home.environ(), "MEMD_AUTOSTART": "0"}
         program = [sys.executable, "-c", "from memd.cli.main import main; main()"]
         installed = Path(sys.executable).with_name("memctl")
         command = [installed] if installed.exists() else program
         options = ["--json", "--max-results", str(RESULTS)]
-        run = run_once([*command, "search", *options, question], environ, self._corner.root, SHELL_S)
-        return ShellAnswer(run, [hit["path"] for hit in json.loads(run.output)["hits"]])
+        run = run_once([*command, "search", *options, query], environ, self._setup.root, SHELL_S)
+        return ShellSearch(run, [hit["path"] for hit in json.loads(run.output)["hits"]])

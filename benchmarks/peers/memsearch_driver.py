@@ -1,9 +1,9 @@
-"""memsearch in one long-lived process, through its Python API; runs in a virtual environment of its own.
+"""memsearch in one long-lived process of its own virtual environment.
 
     python memsearch_driver.py DATABASE NOTES ENDPOINT MODEL
 
-Reads a JSON object a line, {"do": "hello"}, {"do": "index"} or {"do": "search", "question": "...", "limit": 6}, and
-answers each with a line. Only the call itself is timed.
+Reads lines of JSON objects, {"do": "hello"}, {"do": "index"} or {"do": "search", "query": "...", "limit": 6}, and
+writes a line for each. Only the call is timed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memsearch import MemSearch  # type: ignore[import-not-found]
 
 
 async def answer(memory: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    """Do what was asked and say how long it took."""
+    """Return the answer to a request, with its time."""
     if asked["do"] == "hello":
         return {}
     started = time.perf_counter()
@@ -26,7 +26,7 @@ async def answer(memory: Any, asked: dict[str, Any]) -> dict[str, Any]:
         report = await memory.index_with_report()
         ms = (time.perf_counter() - started) * 1000
         return {"ms": ms, "chunks": report.indexed_chunks}
-    hits = await memory.search(asked["question"], top_k=asked["limit"])
+    hits = await memory.search(asked["query"], top_k=asked["limit"])
     ms = (time.perf_counter() - started) * 1000
     return {"ms": ms, "paths": [hit["source"] for hit in hits]}
 
@@ -44,7 +44,7 @@ async def serve(database: str, notes: str, endpoint: str, model: str) -> None:
     for line in sys.stdin:
         try:
             reply = await answer(memory, json.loads(line))
-        except Exception as error:  # noqa: BLE001 - whatever it raises is the answer
+        except Exception as error:  # noqa: BLE001 - any error is the answer
             reply = {"error": repr(error)}
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""The notes all sides index, and questions to them.
+"""The notes that all sides index, and queries for them.
 
-The bulk is English words at random, in their natural frequency: a real model cuts invented words into so many pieces
-that it would read little of a text. Between them stand a few notes that each answer one question, in other words.
+Most are random English words in their natural frequency: a real model would cut invented words into so many tokens that
+it would read little of a text. A few planted notes answer one query each, in other words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 
 from benchmarks.corpus import FRESH_CHARACTERS
 
-CHUNKS_A_FILE: Final = 15
+BLOCKS_PER_FILE: Final = 15
 
 PLANTED: Final = {
     "espresso": (
@@ -50,7 +50,7 @@ PLANTED: Final = {
     ),
     "backup": (
         "The nightly backup of the photo archive runs at 03:40 and goes to the vault in Reykjavik.",
-        "where does the nightly backup of the photo archive go",
+        "to which city does the nightly backup of the photo archive go",
     ),
     "dentist": (
         "Doctor Okafor moved her dental practice to Lindenstrasse 12, second floor.",
@@ -101,55 +101,55 @@ PLANTED: Final = {
         "what time does the last ferry from the island leave",
     ),
 }
-"""What a note says, and a question that it answers."""
+"""Text of a planted note, and a query that it answers."""
 
 
 @cache
 def make_words() -> tuple[list[str], list[int]]:
-    """Return English words and how often each is used up to it; they are those of Python's own documentation."""
+    """Return English words of Python's documentation, and their cumulative counts."""
     counts = Counter(re.findall(r"[a-z]{2,}", " ".join(topics.values()).lower())).most_common()
     return [word for word, _ in counts], list(accumulate(count for _, count in counts))
 
 
-def write_notes(folder: Path, chunks: int, chance: random.Random) -> int:
-    """Write notes of about `chunks` times 1,600 characters, overlap counted, and the planted ones."""
+def write_notes(folder: Path, blocks: int, chance: random.Random) -> int:
+    """Write `blocks` blocks of 1,600 characters and the planted notes; return bytes."""
     folder.mkdir(parents=True)
     total = 0
-    for number in range(max(1, chunks // CHUNKS_A_FILE)):
+    for number in range(max(1, blocks // BLOCKS_PER_FILE)):
         lines, size = [f"# Note {number}", ""], 0
-        while size < CHUNKS_A_FILE * FRESH_CHARACTERS:
-            lines.append("- " + words_at_random(chance.randint(8, 16), chance))
+        while size < BLOCKS_PER_FILE * FRESH_CHARACTERS:
+            lines.append("- " + random_words(chance.randint(8, 16), chance))
             size += len(lines[-1]) + 1
         (folder / f"note-{number:04d}.md").write_text("\n".join(lines) + "\n")
         total += size
     for name, (says, _) in PLANTED.items():
-        # Some bulk behind it, so that the endpoint doesn't take it for a question.
-        text = f"# {name.title()}\n\n{says}\n{words_at_random(24, chance)}\n"
+        # Long enough that the endpoint does not treat it as a query.
+        text = f"# {name.title()}\n\n{says}\n{random_words(24, chance)}\n"
         (folder / planted_name(name)).write_text(text)
         total += len(text)
     return total
 
 
-def words_at_random(count: int, chance: random.Random) -> str:
-    """Return some words, each as likely as it is frequent."""
+def random_words(count: int, chance: random.Random) -> str:
+    """Return random words, weighted by frequency."""
     words, cumulative = make_words()
     return " ".join(chance.choices(words, cum_weights=cumulative, k=count))
 
 
 def planted_name(name: str) -> str:
-    """Return the file that a planted note is in."""
+    """Return the file name of a planted note."""
     return f"planted-{name}.md"
 
 
-def make_questions(notes: Path, count: int, chance: random.Random) -> list[str]:
-    """Return different questions, each of some words of one line, none of them among the most frequent."""
+def make_queries(notes: Path, count: int, chance: random.Random) -> list[str]:
+    """Return distinct queries, each of some less frequent words of one line."""
     frequent = set(make_words()[0][:100])
     files = sorted(notes.glob("note-*.md"))
-    questions: dict[str, None] = {}
-    while len(questions) < count:
+    queries: dict[str, None] = {}
+    while len(queries) < count:
         line = chance.choice(chance.choice(files).read_text().splitlines()[2:])
         content = list(dict.fromkeys(word for word in line[2:].split() if word not in frequent))
         if len(content) > 2:
             asked = [chance.choice(("what", "how", "why", "when")), chance.choice(("is", "was", "does"))]
-            questions[" ".join(asked + content[:5])] = None
-    return list(questions)
+            queries[" ".join(asked + content[:5])] = None
+    return list(queries)

@@ -2,8 +2,8 @@
 //
 //     node openclaw_driver.mjs PACKAGE_DIRECTORY
 //
-// Reads a JSON object a line, {"do": "hello"}, {"do": "index"} or {"do": "search", "question": "...", "limit": 6}, and
-// answers each with a line. Only the call itself is timed. Settings and state are where OPENCLAW_STATE_DIR says.
+// Reads lines of JSON objects, {"do": "hello"}, {"do": "index"} or {"do": "search", "query": "...", "limit": 6}, and
+// writes a line for each. Only the call is timed. OPENCLAW_STATE_DIR has settings and state.
 
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -12,7 +12,7 @@ import { pathToFileURL } from "node:url";
 
 const load = (name) => import(pathToFileURL(join(process.argv[2], "dist", "plugin-sdk", `${name}.js`)).href);
 
-// Replies have a way of their own: what OpenClaw logs to standard output goes to standard error.
+// Only replies go to standard output; what OpenClaw logs there goes to standard error.
 const reply = process.stdout.write.bind(process.stdout);
 process.stdout.write = process.stderr.write.bind(process.stderr);
 
@@ -36,8 +36,8 @@ const actions = {
     const [, ms] = await timed(() => manager.sync({ reason: "benchmark", force: true }));
     return { ms, chunks: manager.status().chunks };
   },
-  async search({ question, limit }) {
-    const [hits, ms] = await timed(() => manager.search(question, { maxResults: limit }));
+  async search({ query, limit }) {
+    const [hits, ms] = await timed(() => manager.search(query, { maxResults: limit }));
     return { ms, paths: hits.map((hit) => hit.path) };
   },
 };

@@ -1,4 +1,4 @@
-"""OpenClaw and memsearch as sides: a driver in each one's own language, and each one's own command."""
+"""OpenClaw and memsearch in the comparison."""
 
 from __future__ import annotations
 
@@ -19,33 +19,29 @@ from benchmarks.peers.side import (
     SEARCH_S,
     SHELL_S,
     START_S,
-    Answer,
-    Corner,
-    Indexed,
-    ShellAnswer,
+    IndexingRun,
+    ProcessSearch,
+    ShellSearch,
+    SideSetup,
 )
 
 DRIVERS = Path(__file__).resolve().parent
 
 
 class PeerSide(ABC):
-    """What both peers have in common: a driver, and a home that isn't the user's.
-
-    Args:
-        corner: Where it lives.
-    """
+    """Common to both peers: a driver, and a home other than the user's."""
 
     name: ClassVar[str]
 
-    def __init__(self, corner: Corner) -> None:
-        self._corner = corner
-        self._notes = corner.root / "workspace"
+    def __init__(self, setup: SideSetup) -> None:
+        self._setup = setup
+        self._notes = setup.root / "workspace"
         self._notes.mkdir(parents=True)
-        shutil.copytree(corner.notes, self._notes / "memory")
+        shutil.copytree(setup.notes, self._notes / "memory")
         self._driver: Driver | None = None
 
     def __enter__(self) -> Self:
-        self._driver = Driver(self.driver_command(), self.environ(), self._corner.root / "driver.log")
+        self._driver = Driver(self.driver_command(), self.environ(), self._setup.root / "driver.log")
         try:
             self._ask({"do": "hello"}, START_S)
         except BaseException:
@@ -59,31 +55,31 @@ class PeerSide(ABC):
         self.rest()
 
     def environ(self) -> dict[str, str]:
-        """Return all variables of its processes; nothing of the user's settings is among them."""
-        return {"PATH": os.defpath, "HOME": str(self._corner.root), "LANG": "C.UTF-8", "NO_COLOR": "1"}
+        """Return all variables of its processes, without the user's settings."""
+        return {"PATH": os.defpath, "HOME": str(self._setup.root), "LANG": "C.UTF-8", "NO_COLOR": "1"}
 
     @abstractmethod
     def driver_command(self) -> list[str | Path]:
         """Return the command of its driver."""
 
-    def index(self) -> Indexed:
+    def index(self) -> IndexingRun:
         """Index all notes."""
         answer = self._ask({"do": "index"}, INDEX_S)
-        return Indexed(answer["ms"], answer["chunks"])
+        return IndexingRun(answer["ms"], answer["chunks"])
 
-    def search(self, question: str) -> Answer:
+    def search(self, query: str) -> ProcessSearch:
         """Search in the running process."""
-        answer = self._ask({"do": "search", "question": question, "limit": RESULTS}, SEARCH_S)
-        return Answer(answer["ms"], answer["paths"])
+        answer = self._ask({"do": "search", "query": query, "limit": RESULTS}, SEARCH_S)
+        return ProcessSearch(answer["ms"], answer["paths"])
 
     @property
     def pid(self) -> int:
-        """The process id of the driver, which searches in its own process."""
+        """The process id of the driver, which searches."""
         assert self._driver is not None
         return self._driver.pid
 
     def processor_ms(self) -> float:
-        """Return the processor time of the driver."""
+        """Return the CPU time of the driver."""
         return processor_ms(self.pid)
 
     def rest(self) -> None:
@@ -92,27 +88,27 @@ class PeerSide(ABC):
             self._driver.close()
             self._driver = None
 
-    def _ask(self, question: Mapping[str, Any], deadline_s: float) -> dict[str, Any]:
+    def _ask(self, query: Mapping[str, Any], deadline_s: float) -> dict[str, Any]:
         assert self._driver is not None
-        return self._driver.ask(question, deadline_s)
+        return self._driver.ask(query, deadline_s)
 
 
 class OpenClawSide(PeerSide):
-    """OpenClaw with its defaults, but for the endpoint."""
+    """OpenClaw with its defaults, except the endpoint."""
 
     name = "openclaw"
 
-    def __init__(self, corner: Corner, package: OpenClawPackage) -> None:
-        super().__init__(corner)
+    def __init__(self, setup: SideSetup, package: OpenClawPackage) -> None:
+        super().__init__(setup)
         self._package = package
-        remote = {"baseUrl": corner.endpoint, "apiKey": "key"}
-        search = {"provider": "openai-compatible", "model": corner.model, "remote": remote}
+        remote = {"baseUrl": setup.endpoint, "apiKey": "key"}
+        search = {"provider": "openai-compatible", "model": setup.model, "remote": remote}
         settings = {
             "gateway": {"mode": "local"},
             "agents": {"defaults": {"workspace": str(self._notes)}},
             "memory": {"search": search},
         }
-        (corner.root / "openclaw.json").write_text(json.dumps(settings))
+        (setup.root / "openclaw.json").write_text(json.dumps(settings))
 
     def environ(self) -> dict[str, str]:
         """Return its variables, with its own Node first on the path."""
@@ -124,46 +120,46 @@ class OpenClawSide(PeerSide):
         """Return the command of its driver."""
         return [self._package.node, DRIVERS / "openclaw_driver.mjs", self._package.package]
 
-    def shell(self, question: str) -> ShellAnswer:
-        """Search by `openclaw memory search`."""
+    def shell(self, query: str) -> ShellSearch:
+        """Search with `openclaw memory search`."""
         program = [self._package.node, self._package.package / "openclaw.mjs"]
         options = ["--json", "--max-results", str(RESULTS)]
         run = run_once(
-            [*program, "memory", "search", question, *options], self.environ(), self._corner.root, SHELL_S
+            [*program, "memory", "search", query, *options], self.environ(), self._setup.root, SHELL_S
         )
-        return ShellAnswer(run, [hit["path"] for hit in json.loads(run.output)["results"]])
+        return ShellSearch(run, [hit["path"] for hit in json.loads(run.output)["results"]])
 
 
 class MemsearchSide(PeerSide):
-    """memsearch with its defaults, but for the endpoint and where its database is."""
+    """memsearch with its defaults, except the endpoint and the path of its database."""
 
     name = "memsearch"
 
-    def __init__(self, corner: Corner, programs: Path) -> None:
-        super().__init__(corner)
+    def __init__(self, setup: SideSetup, programs: Path) -> None:
+        super().__init__(setup)
         self._programs = programs
-        self._database = corner.root / "milvus.db"
+        self._database = setup.root / "milvus.db"
 
     def driver_command(self) -> list[str | Path]:
         """Return the command of its driver."""
         program = [self._programs / "python", DRIVERS / "memsearch_driver.py"]
-        return [*program, self._database, self._notes, self._corner.endpoint, self._corner.model]
+        return [*program, self._database, self._notes, self._setup.endpoint, self._setup.model]
 
-    def shell(self, question: str) -> ShellAnswer:
-        """Search by `memsearch search`."""
+    def shell(self, query: str) -> ShellSearch:
+        """Search with `memsearch search`."""
         options = {
             "--top-k": str(RESULTS),
             "--provider": "openai",
-            "--model": self._corner.model,
-            "--base-url": self._corner.endpoint,
+            "--model": self._setup.model,
+            "--base-url": self._setup.endpoint,
             "--api-key": "key",
             "--milvus-uri": str(self._database),
         }
         arguments = [part for option in options.items() for part in option]
         run = run_once(
-            [self._programs / "memsearch", "search", question, "--json-output", *arguments],
+            [self._programs / "memsearch", "search", query, "--json-output", *arguments],
             self.environ(),
-            self._corner.root,
+            self._setup.root,
             SHELL_S,
         )
-        return ShellAnswer(run, [hit["source"] for hit in json.loads(run.output)])
+        return ShellSearch(run, [hit["source"] for hit in json.loads(run.output)])

@@ -1,4 +1,4 @@
-"""What is measured of the sides, in rounds in which each has its turn."""
+"""Measurements of the sides, in rounds in which each takes a turn."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.peers.child import ChildError, Run
+from benchmarks.peers.child import ChildError, ProcessRun
 from benchmarks.peers.contest import Contest
-from benchmarks.peers.endpoint import Endpoint
+from benchmarks.peers.endpoint import EndpointProcess
 from benchmarks.peers.memd_side import MemdSide
 from benchmarks.peers.notes import PLANTED, planted_name
-from benchmarks.peers.side import Answer, Side
+from benchmarks.peers.side import ProcessSearch, Side
 
 WARM_UP = ("which words come before all others", "what is asked twice", "how does one begin")
-"""Questions of which only the first is timed, and apart: a first search loads what later ones find loaded."""
+"""Queries of the first searches, which load what later ones need; only the first is timed, separately."""
 
 
 PASSES = 4
-"""How often memd is asked the same again until it has all vectors."""
+"""How often memd repeats queries until it has all vectors."""
 
 
-class Turn(NamedTuple):
-    """Medians of one side's searches in one round, in milliseconds."""
+class SearchTurn(NamedTuple):
+    """Medians of one side in one round, in milliseconds."""
 
     whole: float
     bare: float
@@ -32,93 +32,93 @@ class Turn(NamedTuple):
 
 
 class WarmRound(NamedTuple):
-    """One round of warm searches."""
+    """One round of searches in running processes."""
 
-    turns: dict[str, Turn]
+    turns: dict[str, SearchTurn]
     cached: float
     request: float
 
 
 def first_search(side: Side) -> float:
-    """Return what the first search takes, in milliseconds, and search a little more."""
-    took = [side.search(question).ms for question in WARM_UP]
+    """Return the milliseconds of the first search, and search a little more."""
+    took = [side.search(query).ms for query in WARM_UP]
     return took[0]
 
 
 def warm_rounds(
-    contest: Contest, endpoint: Endpoint, questions: Sequence[str], rounds: int
+    contest: Contest, endpoint: EndpointProcess, queries: Sequence[str], rounds: int
 ) -> list[WarmRound]:
-    """Let all sides answer different questions in each round."""
-    share = len(questions) // rounds
+    """Search with all sides, with different queries in each round."""
+    share = len(queries) // rounds
     return [
-        warm_round(contest, endpoint, questions[number * share : (number + 1) * share])
+        warm_round(contest, endpoint, queries[number * share : (number + 1) * share])
         for number in range(rounds)
     ]
 
 
-def warm_round(contest: Contest, endpoint: Endpoint, questions: Sequence[str]) -> WarmRound:
-    """Let all sides answer some questions, and memd once more."""
-    turns = contest.each(lambda side: ask_anew(side, endpoint, questions))
-    again = contest.each(lambda side: ask_again(side, endpoint, questions))
-    request = median(endpoint.round_trips(list(questions)))
+def warm_round(contest: Contest, endpoint: EndpointProcess, queries: Sequence[str]) -> WarmRound:
+    """Search with all sides, then repeat the queries with memd."""
+    turns = contest.each(lambda side: search_new(side, endpoint, queries))
+    again = contest.each(lambda side: search_known(side, endpoint, queries))
+    request = median(endpoint.round_trips(list(queries)))
     return WarmRound(turns, again[MemdSide.name], request)
 
 
-def ask_anew(side: Side, endpoint: Endpoint, questions: Sequence[str]) -> Turn:
-    """Ask questions that a side doesn't know yet."""
+def search_new(side: Side, endpoint: EndpointProcess, queries: Sequence[str]) -> SearchTurn:
+    """Search with queries that are new to a side."""
     whole, bare, served, fetched = [], [], [], 0
     before_ms = side.processor_ms()
-    for question in questions:
+    for query in queries:
         begin = len(endpoint.requests())
-        took_ms = side.search(question).ms
-        requests = questions_of(side, endpoint, begin)
+        took_ms = side.search(query).ms
+        requests = query_requests(side, endpoint, begin)
         if not requests:
-            raise ChildError(f"fetched no vector for {question!r}")
+            raise ChildError(f"fetched no vector for {query!r}")
         whole.append(took_ms)
         served.append(sum(requests))
         bare.append(took_ms - sum(requests))
         fetched += len(requests)
-    cpu_ms = (side.processor_ms() - before_ms) / len(questions)
-    return Turn(median(whole), median(bare), median(served), fetched / len(questions), cpu_ms)
+    cpu_ms = (side.processor_ms() - before_ms) / len(queries)
+    return SearchTurn(median(whole), median(bare), median(served), fetched / len(queries), cpu_ms)
 
 
-def ask_again(side: Side, endpoint: Endpoint, questions: Sequence[str]) -> float:
-    """Ask memd what it was asked before; return the median in milliseconds. Of others it isn't asked: 0.
+def search_known(side: Side, endpoint: EndpointProcess, queries: Sequence[str]) -> float:
+    """Repeat memd's queries and return the median in milliseconds; 0 for other sides.
 
-    On a busy machine a search may have gone without a closer look at its hits, which the next one then takes: it is
-    asked until it fetches nothing more.
+    On a busy machine a search may have skipped the comparison of lines, which the next one then does: queries are
+    repeated until no vector is fetched.
     """
     if side.name != MemdSide.name:
         return 0.0
     took_ms = 0.0
     for _ in range(PASSES):
         begin = len(endpoint.requests())
-        took_ms = median(side.search(question).ms for question in questions)
-        if not questions_of(side, endpoint, begin):
+        took_ms = median(side.search(query).ms for query in queries)
+        if not query_requests(side, endpoint, begin):
             break
     return took_ms
 
 
-def questions_of(side: Side, endpoint: Endpoint, begin: int) -> list[float]:
-    """Return the milliseconds the endpoint took for each of a side's short texts, from a request on."""
+def query_requests(side: Side, endpoint: EndpointProcess, begin: int) -> list[float]:
+    """Return the endpoint's milliseconds for a side's queries since a request."""
     asked = endpoint.requests(begin)
-    return [request.ms for request in asked if request.caller == side.name and request.is_question]
+    return [request.ms for request in asked if request.caller == side.name and request.is_query]
 
 
 def find_planted(side: Side) -> int:
-    """Return how many of the planted notes the questions to them find."""
-    return sum(is_found(side.search(question), planted_name(name)) for name, (_, question) in PLANTED.items())
+    """Return how many planted notes their queries find."""
+    return sum(is_found(side.search(query), planted_name(name)) for name, (_, query) in PLANTED.items())
 
 
-def is_found(answer: Answer, name: str) -> bool:
-    """Tell whether a note is among an answer's hits; sides name it by its path in the workspace or its full one."""
+def is_found(answer: ProcessSearch, name: str) -> bool:
+    """Return whether a note is among the hits, by its file name."""
     return any(path.rpartition("/")[2] == name for path in answer.paths)
 
 
-def ask_shell(contest: Contest, rounds: int) -> list[dict[str, Run]]:
-    """Let every side's command answer a question about a planted note in each round."""
-    questions = [question for _, question in PLANTED.values()]
+def search_from_shell(contest: Contest, rounds: int) -> list[dict[str, ProcessRun]]:
+    """Search with every side's command for a planted note in each round."""
+    queries = [query for _, query in PLANTED.values()]
     return [
-        contest.each(lambda side, number=number: side.shell(questions[number % len(questions)]).run)  # type: ignore[misc]
+        contest.each(lambda side, number=number: side.shell(queries[number % len(queries)]).run)  # type: ignore[misc]
         for number in range(rounds)
     ]

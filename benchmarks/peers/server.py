@@ -1,12 +1,11 @@
-"""The embedding endpoint that all systems share: MiniLM of memd's own file behind the API that OpenAI has.
+"""The embedding endpoint of all sides: MiniLM from memd's own file behind OpenAI's API.
 
     python -m benchmarks.peers.server MODEL_FILE CACHE_FILE
 
-Prints its port, and serves `POST /v1/embeddings` until its standard input closes. The model named in a request says
-what it costs: `minilm` embeds; a question anew each time it comes, while the vectors of longer texts are kept in a
-file, since corpora come again. `instant` makes a unit vector of the text's hash, which costs next to nothing and
-means nothing. Whatever stands before `/v1` in the path is the caller's name; `GET /log?from=N` tells who asked what,
-from the Nth request on.
+Prints its port, and serves `POST /v1/embeddings` until its standard input closes. With the model `minilm` it embeds:
+queries every time, longer texts once, because corpora are used again and their vectors are kept in a file. With
+`instant` it makes a unit vector of the text's hash, which is nearly free. The path before `/v1` is the caller's name;
+`GET /log?from=N` returns the requests from number N on.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ DIMS: Final = 384
 MINILM: Final = "minilm"
 INSTANT: Final = "instant"
 MODEL_TOKENS: Final = 256
-"""What this model's card has it read of a text; the rest is cut off."""
+"""The limit of the model's card; texts are truncated."""
 
-QUESTION_CHARACTERS: Final = 120
-"""A text up to this long is a question."""
+QUERY_CHARACTERS: Final = 120
+"""Longest text that counts as a query."""
 
 
 def load_model(file: str) -> Llama:
-    """Return the model on all cores."""
+    """Return the model, on all cores."""
     import llama_cpp
 
     return llama_cpp.Llama(
@@ -56,19 +55,19 @@ def load_model(file: str) -> Llama:
 
 
 class VectorFile:
-    """Vectors by the hash of their text, in a file that outlives the process; used under the server's lock."""
+    """Vectors by the hash of their text, in a file; used under the server's lock."""
 
     def __init__(self, path: str) -> None:
         self._db = sqlite3.connect(path, check_same_thread=False)
         self._db.execute("CREATE TABLE IF NOT EXISTS vectors(hash BLOB PRIMARY KEY, vector BLOB NOT NULL)")
 
     def find(self, text: str) -> bytes | None:
-        """Return a text's vector, where it was kept."""
+        """Return a text's vector, if it is there."""
         row = self._db.execute("SELECT vector FROM vectors WHERE hash = ?", (_hash(text),)).fetchone()
         return None if row is None else bytes(row[0])
 
     def keep(self, text: str, vector: bytes) -> None:
-        """Keep a text's vector."""
+        """Store a text's vector."""
         with self._db:
             self._db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (_hash(text), vector))
 
@@ -79,38 +78,41 @@ def _hash(text: str) -> bytes:
 
 @lru_cache(maxsize=100_000)
 def instant_vector(text: str) -> bytes:
-    """Return a unit vector that depends on nothing but the text's hash."""
+    """Return a unit vector that depends only on the text's hash."""
     seed = int.from_bytes(_hash(text)[:8], "big")
     return unit(np.random.default_rng(seed).standard_normal(DIMS))
 
 
 def unit(vector: np.ndarray) -> bytes:
-    """Return a vector at length one, as little-endian float32."""
+    """Return a vector of length one as little-endian float32."""
     packed: bytes = (vector / np.linalg.norm(vector)).astype("<f4").tobytes()
     return packed
 
 
 class EndpointServer(ThreadingHTTPServer):
-    """The endpoint: its model, and a log of (caller, texts, characters of the longest, milliseconds)."""
+    """The endpoint and its log.
+
+    An entry is (caller, texts, characters of the longest text, milliseconds).
+    """
 
     daemon_threads = True
 
     def __init__(self, model: Llama, kept: VectorFile) -> None:
-        super().__init__(("127.0.0.1", 0), EndpointRequest)
+        super().__init__(("127.0.0.1", 0), EndpointHandler)
         self.log: list[tuple[str, int, int, float]] = []
         self._model = model
         self._kept = kept
         self._lock = threading.Lock()
 
     def vectors(self, model: str, texts: list[str]) -> list[bytes]:
-        """Return little-endian float32 unit vectors of some texts, one request at a time."""
+        """Return little-endian float32 unit vectors of some texts."""
         if model == INSTANT:
             return [instant_vector(text) for text in texts]
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> bytes:
         with self._lock:
-            if len(text) <= QUESTION_CHARACTERS:
+            if len(text) <= QUERY_CHARACTERS:
                 return self._embed(text)
             vector = self._kept.find(text)
             if vector is None:
@@ -122,8 +124,8 @@ class EndpointServer(ThreadingHTTPServer):
         return unit(np.asarray(self._model.embed(text, truncate=True)))
 
 
-class EndpointRequest(BaseHTTPRequestHandler):
-    """One connection, kept open; a reply leaves in one piece, so that nobody waits for an acknowledgement."""
+class EndpointHandler(BaseHTTPRequestHandler):
+    """One persistent connection; a reply is sent as one piece."""
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1
@@ -153,7 +155,7 @@ class EndpointRequest(BaseHTTPRequestHandler):
         self._reply(200, body)
 
     def do_GET(self) -> None:
-        """Tell what was asked."""
+        """Return the log."""
         begin = int(parse_qs(urlsplit(self.path).query).get("from", ["0"])[0])
         self._reply(200, json.dumps(self.server.log[begin:]).encode())
 
@@ -170,7 +172,7 @@ class EndpointRequest(BaseHTTPRequestHandler):
 
 
 def written(vector: bytes, *, packed: bool) -> str | list[float]:
-    """Return a vector as the caller wants it in JSON: packed in base64, or its numbers."""
+    """Return a vector in the encoding of the request: base64 or numbers."""
     if packed:
         return base64.b64encode(vector).decode()
     numbers: list[float] = np.frombuffer(vector, "<f4").tolist()

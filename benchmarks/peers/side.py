@@ -1,4 +1,4 @@
-"""What is asked of each system: index its notes, search while it runs, search from the shell."""
+"""The interface of a compared system: index, search while running, search from the shell."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, NamedTuple, Protocol, Self
 
-from benchmarks.peers.child import Run
+from benchmarks.peers.child import ProcessRun
 
 RESULTS: Final = 6
-"""Hits asked for, the default of memd and of OpenClaw."""
+"""Hits requested, the default of memd and OpenClaw."""
 
 START_S: Final = 180.0
 INDEX_S: Final = 1800.0
@@ -17,29 +17,29 @@ SEARCH_S: Final = 120.0
 SHELL_S: Final = 180.0
 
 
-class Indexed(NamedTuple):
-    """An index of all notes, and how long making it took."""
+class IndexingRun(NamedTuple):
+    """Time and chunks of an index of all notes."""
 
     ms: float
     chunks: int
 
 
-class Answer(NamedTuple):
-    """What one search took, and the notes it found, best first."""
+class ProcessSearch(NamedTuple):
+    """Time of a search in a running process, and the notes it found, best first."""
 
     ms: float
     paths: list[str]
 
 
-class ShellAnswer(NamedTuple):
+class ShellSearch(NamedTuple):
     """A search by a command, and the notes it found, best first."""
 
-    run: Run
+    run: ProcessRun
     paths: list[str]
 
 
-class Corner(NamedTuple):
-    """Where a side lives in a run."""
+class SideSetup(NamedTuple):
+    """Folders, endpoint and model of a side."""
 
     root: Path
     notes: Path
@@ -48,7 +48,7 @@ class Corner(NamedTuple):
 
 
 class Side(Protocol):
-    """One system that is compared.
+    """One compared system.
 
     Resources: its processes, ended by leaving the context.
     """
@@ -56,17 +56,17 @@ class Side(Protocol):
     name: ClassVar[str]
 
     def __enter__(self) -> Self:
-        """Start; return when it has started."""
+        """Start; return once it runs."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End all its processes."""
 
-    def index(self) -> Indexed:
-        """Index all notes; the first thing asked of it."""
+    def index(self) -> IndexingRun:
+        """Index all notes; always the first call."""
 
-    def search(self, question: str) -> Answer:
+    def search(self, query: str) -> ProcessSearch:
         """Search in the running process."""
 
     @property
@@ -74,10 +74,10 @@ class Side(Protocol):
         """The process that searches."""
 
     def processor_ms(self) -> float:
-        """Return the processor time that its processes have had so far for searching."""
+        """Return the CPU time of its processes for searching so far."""
 
     def rest(self) -> None:
-        """End what only `index` and `search` need; from then on only `shell` is asked."""
+        """End what only `index` and `search` need; then only `shell` is called."""
 
-    def shell(self, question: str) -> ShellAnswer:
-        """Search by the system's own command, a process from its start to its end."""
+    def shell(self, query: str) -> ShellSearch:
+        """Search with the system's own command, a complete process."""

@@ -10,7 +10,7 @@ from memd.system.descriptors import open_missing_descriptors
 open_missing_descriptors()
 
 # Set before NumPy is imported: its threads spin while waiting and occupy the core that keyword search needs. One thread
-# answers sooner (docs/performance.md).
+# answers sooner (benchmarks/NOTES.md).
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse

@@ -2,7 +2,7 @@
 
 Two values decide: the share of the query's terms that one chunk covers, weighted by rarity, and the cosine of query and
 chunk. If both leave doubt, a few lines are embedded and compared. Error rates of the thresholds are in
-docs/ranking.md.
+benchmarks/NOTES.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures that differ only where the numbers do."""
+"""Plots are drawn reproducibly and readably."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.pages import RESULTS, picture_path, plots_of
 from benchmarks.part import Curve, Plot
 from benchmarks.plots import draw_plot
 from benchmarks.results import load_results
-from tests.support.tree import DOCS
+from tests.support.tree import ROOT
 
 SIZES = [1_000.0, 15_000.0, 100_000.0]
 
@@ -33,7 +34,7 @@ def test_the_same_numbers_give_the_same_bytes(tmp_path: Path, log: bool) -> None
     assert draw_plot(plot(log=log, last=9.0), tmp_path / "third").read_bytes() != first
 
 
-def test_a_picture_says_what_its_lines_are_and_after_which_law_they_go(tmp_path: Path) -> None:
+def test_legend_has_labels_and_fits(tmp_path: Path) -> None:
     path = draw_plot(plot(log=True), tmp_path)
 
     words = [each.text for each in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
@@ -41,14 +42,14 @@ def test_a_picture_says_what_its_lines_are_and_after_which_law_they_go(tmp_path:
     assert {"Warm search", "chunks", "p50, ms", "memd: 0.4 ms + 36 µs/k", "scan", "100,000"} <= set(words)
 
 
-def test_a_picture_is_on_white_for_pages_that_are_dark(tmp_path: Path) -> None:
+def test_background_is_white(tmp_path: Path) -> None:
     text = draw_plot(plot(), tmp_path).read_text()
 
     assert "fill: #ffffff" in text
 
 
 def texts(path: Path) -> dict[str, float]:
-    """Return the texts of a picture, each with how far down it is."""
+    """Return the texts of a picture with their vertical positions."""
     found = {}
     for each in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text"):
         place = re.search(r"translate\(\S+ (\S+?)\)", each.get("transform", ""))
@@ -83,14 +84,10 @@ def test_the_legend_is_below_the_axes(tmp_path: Path, log: bool) -> None:
     assert min(found["memd: 0.4 ms + 36 µs/k"], found["scan"]) > found["chunks"]
 
 
-def test_the_pictures_of_the_page_are_those_of_the_kept_results(tmp_path: Path) -> None:
-    plots = [
-        plot
-        for entry in load_results(DOCS / "performance" / "results.json").parts.values()
-        for plot in entry.part.plots
-    ]
+def test_kept_pictures_match_the_kept_results(tmp_path: Path) -> None:
+    plots = list(plots_of(load_results(ROOT / RESULTS).parts.values()))
 
     assert plots
     for each in plots:
         drawn = draw_plot(each, tmp_path)
-        assert drawn.read_bytes() == (DOCS / "performance" / drawn.name).read_bytes(), drawn.name
+        assert drawn.read_bytes() == (ROOT / picture_path(each)).read_bytes(), drawn.name

@@ -1,4 +1,4 @@
-"""The endpoint whose vectors cost next to nothing: real replies, and every process knows the same vectors."""
+"""The endpoint with nearly free vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from benchmarks.vector_server import MODEL, running_server, vector_of
 
 
-def test_a_text_has_the_same_unit_vector_over_http_and_in_this_process() -> None:
+def test_http_vector_equals_the_local_unit_vector() -> None:
     texts = ["one text", "another", "one text"]
     with running_server() as url:
         asked = {"model": MODEL, "input": texts, "encoding_format": "base64"}

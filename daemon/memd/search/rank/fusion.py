@@ -24,7 +24,7 @@ RRF_K = 60
 """Constant of reciprocal rank fusion, as in its paper."""
 
 NEIGHBOUR_WEIGHT = 0.35
-"""Weight of the better neighbour's score; see docs/ranking.md."""
+"""Weight of the better neighbour's score; see benchmarks/NOTES.md."""
 
 NOT_RANKED = 999
 """The rank of a match whose BM25 is not a number, as in OpenClaw."""

@@ -47,7 +47,7 @@ MAX_MMR_CANDIDATES = 50
 """Most candidates reordered by maximal marginal relevance: later ones are not shown."""
 
 DEFAULT_VECTOR_WEIGHT = 0.35
-"""Vector weight in `normalized` fusion without a setting; the rest is the keyword weight. See docs/ranking.md."""
+"""Vector weight in `normalized` fusion without a setting; the rest is the keyword weight. See benchmarks/NOTES.md."""
 
 MIN_COSINE = 0.25
 """Minimum cosine of a relevant chunk, for any model: MiniLM gives unrelated text 0.1 to 0.21."""

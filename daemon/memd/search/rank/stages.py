@@ -1,6 +1,6 @@
 """Ranking stages after fusion: days, age, annotations, exact matches, diversity, source balance. Pure functions.
 
-The order depends on the candidates alone. Their figures are in docs/ranking.md.
+The order depends on the candidates alone. Their figures are in benchmarks/NOTES.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rounds against peers: the order of turns, the notes, and the table of what came of them."""
+"""Rounds of a comparison: failing sides, notes, and the table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 from benchmarks.part import Figure
 from benchmarks.peers.child import ChildError
 from benchmarks.peers.contest import Contest
-from benchmarks.peers.notes import PLANTED, make_questions, planted_name, write_notes
+from benchmarks.peers.notes import PLANTED, make_queries, planted_name, write_notes
 from benchmarks.peers.rounds import find_planted
-from benchmarks.peers.server import QUESTION_CHARACTERS
-from benchmarks.peers.side import Answer, Indexed, ShellAnswer
+from benchmarks.peers.server import QUERY_CHARACTERS
+from benchmarks.peers.side import IndexingRun, ProcessSearch, ShellSearch
 from benchmarks.peers.table import side_figures
 
 
 class ScriptedSide:
-    """A side that answers what it is told, and fails when it is told."""
+    """A side with given answers and failures."""
 
     name: ClassVar[str] = "peer"
 
@@ -39,41 +39,41 @@ class ScriptedSide:
     ) -> None:
         self.ended = True
 
-    def index(self) -> Indexed:
-        """Fail, or not."""
+    def index(self) -> IndexingRun:
+        """Fail if requested."""
         if self.fails == "index":
             raise ChildError("doesn't index")
-        return Indexed(1.0, 1)
+        return IndexingRun(1.0, 1)
 
-    def search(self, question: str) -> Answer:
-        """Answer with the paths it was made with."""
-        return Answer(1.0, self._paths)
+    def search(self, query: str) -> ProcessSearch:
+        """Answer with the given paths."""
+        return ProcessSearch(1.0, self._paths)
 
     @property
     def pid(self) -> int:
-        """Nothing of interest."""
+        """Return a constant."""
         return 1
 
     def processor_ms(self) -> float:
-        """Return nothing of interest."""
+        """Return a constant."""
         return 1.0
 
     def rest(self) -> None:
         """Do nothing."""
 
-    def shell(self, question: str) -> ShellAnswer:
-        """Have no command."""
+    def shell(self, query: str) -> ShellSearch:
+        """Fail."""
         raise ChildError("no command")
 
 
 class ScriptedMemd(ScriptedSide):
-    """The side without which there is no contest."""
+    """The side that must not fail."""
 
     name: ClassVar[str] = "memd"
 
 
 @pytest.mark.parametrize("moment", ["start", "index"])
-def test_a_peer_that_fails_is_named_and_left_out(moment: str) -> None:
+def test_failing_peer_is_named_and_left_out(moment: str) -> None:
     # given a peer that fails at some moment
     memd, peer = ScriptedMemd(), ScriptedSide(fails=moment)
     with Contest([memd, peer], random.Random(1)) as contest:
@@ -87,7 +87,7 @@ def test_a_peer_that_fails_is_named_and_left_out(moment: str) -> None:
 
 
 @pytest.mark.parametrize("moment", ["start", "index"])
-def test_without_memd_there_is_no_contest(moment: str) -> None:
+def test_failure_of_memd_ends_the_comparison(moment: str) -> None:
     # given memd that fails
     memd, peer = ScriptedMemd(fails=moment), ScriptedSide()
     # then the contest does, and the peer has ended
@@ -96,7 +96,7 @@ def test_without_memd_there_is_no_contest(moment: str) -> None:
     assert peer.ended
 
 
-def test_a_planted_note_counts_by_its_name_wherever_a_side_says_it_is() -> None:
+def test_planted_notes_are_recognized_by_file_name() -> None:
     paths = ["memory/planted-ferry.md", "/tmp/x/memory/planted-rent.md", "memory/note-0001.md"]
     assert find_planted(ScriptedSide(paths=paths)) == 2
 
@@ -106,7 +106,7 @@ def figures(rounds: list[dict[str, float]], bar: float | None = None) -> dict[st
     return {figure.key: figure for figure in made}
 
 
-def test_a_ratio_is_taken_within_each_round() -> None:
+def test_ratios_are_taken_within_rounds() -> None:
     # given a machine that was ten times slower in the second round
     found = figures([{"memd": 2, "peer": 20}, {"memd": 20, "peer": 200}, {"memd": 2, "peer": 24}], bar=5)
     # then the ratio didn't change, though the times did
@@ -115,13 +115,13 @@ def test_a_ratio_is_taken_within_each_round() -> None:
     assert (found["k.memd"].value, found["k.memd"].high) == (2, 20)
 
 
-def test_a_bar_is_missed_below_it() -> None:
+def test_ratio_below_the_bar_misses_it() -> None:
     assert figures([{"memd": 2, "peer": 20}], bar=5)["k.peer.times"].holds is True
     assert figures([{"memd": 2, "peer": 8}], bar=5)["k.peer.times"].holds is False
     assert figures([{"memd": 2, "peer": 8}])["k.peer.times"].holds is None
 
 
-def test_a_peer_that_dropped_out_is_judged_by_the_rounds_it_was_in() -> None:
+def test_dropped_peer_has_figures_of_its_complete_rounds() -> None:
     # given a peer that is in the first round only
     found = figures([{"memd": 2, "peer": 20}, {"memd": 4}])
     # then its figures are that round's
@@ -130,7 +130,7 @@ def test_a_peer_that_dropped_out_is_judged_by_the_rounds_it_was_in() -> None:
     assert found["k.memd"].value == 3
 
 
-def test_the_same_chance_writes_the_same_notes(tmp_path: Path) -> None:
+def test_same_seed_writes_the_same_notes(tmp_path: Path) -> None:
     # given two folders
     sizes = [write_notes(tmp_path / name, 15, random.Random(3)) for name in ("one", "other")]
     # then they hold the same
@@ -141,20 +141,20 @@ def test_the_same_chance_writes_the_same_notes(tmp_path: Path) -> None:
     assert sizes[0] == sizes[1] > 15_000
 
 
-def test_every_planted_note_is_there_and_too_long_for_a_question(tmp_path: Path) -> None:
+def test_planted_notes_are_longer_than_queries(tmp_path: Path) -> None:
     # when notes are written
     write_notes(tmp_path / "notes", 15, random.Random(3))
-    # then each planted one says its sentence, and has more characters than a question may
+    # then each planted one says its sentence, and has more characters than a query may
     for name, (says, _) in PLANTED.items():
         text = (tmp_path / "notes" / planted_name(name)).read_text()
         assert says in text
-        assert len(text) > QUESTION_CHARACTERS
+        assert len(text) > QUERY_CHARACTERS
 
 
-def test_questions_differ_and_are_short_enough_to_be_taken_for_questions(tmp_path: Path) -> None:
+def test_queries_are_distinct_and_short(tmp_path: Path) -> None:
     write_notes(tmp_path / "notes", 60, random.Random(3))
-    questions = make_questions(tmp_path / "notes", 400, random.Random(3)) + [
-        question for _, question in PLANTED.values()
+    queries = make_queries(tmp_path / "notes", 400, random.Random(3)) + [
+        query for _, query in PLANTED.values()
     ]
-    assert len(set(questions)) == 420
-    assert max(map(len, questions)) <= QUESTION_CHARACTERS
+    assert len(set(queries)) == 420
+    assert max(map(len, queries)) <= QUERY_CHARACTERS

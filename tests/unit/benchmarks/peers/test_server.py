@@ -1,4 +1,4 @@
-"""Servers and processes of peers, and what they take."""
+"""The endpoint and the processes of a comparison."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from benchmarks.peers.child import ChildError, Driver, processor_ms, run_once
-from benchmarks.peers.server import QUESTION_CHARACTERS, EndpointServer, VectorFile
+from benchmarks.peers.server import QUERY_CHARACTERS, EndpointServer, VectorFile
 
-LONG = "word " * QUESTION_CHARACTERS
+LONG = "word " * QUERY_CHARACTERS
 
 
 class CountingModel:
@@ -58,7 +58,7 @@ def embed(server: EndpointServer, texts: str | list[str], caller: str = "me", **
         return [row["embedding"] for row in json.loads(reply.read())["data"]]
 
 
-def test_a_question_is_embedded_each_time_and_a_long_text_once(
+def test_queries_are_embedded_every_time_and_long_texts_once(
     server: EndpointServer, model: CountingModel
 ) -> None:
     # when both come twice
@@ -71,21 +71,19 @@ def test_a_question_is_embedded_each_time_and_a_long_text_once(
     assert model.texts == ["why", LONG, "why"]
 
 
-def test_instant_vectors_are_units_that_the_text_alone_decides(
-    server: EndpointServer, model: CountingModel
-) -> None:
+def test_instant_vectors_are_unit_vectors_of_the_text(server: EndpointServer, model: CountingModel) -> None:
     first, other, again = embed(server, ["a", "b", "a"], model="instant")
     assert first == again != other
     assert np.linalg.norm(first) == pytest.approx(1, abs=1e-6)
     assert model.texts == []
 
 
-def test_vectors_are_packed_where_that_is_asked_for(server: EndpointServer) -> None:
+def test_vectors_are_packed_on_request(server: EndpointServer) -> None:
     (packed,) = embed(server, "why", encoding_format="base64")
     assert np.frombuffer(base64.b64decode(packed), "<f4") == pytest.approx([0.6, 0.8], abs=1e-6)
 
 
-def test_the_log_names_who_asked_how_much(server: EndpointServer) -> None:
+def test_log_has_caller_and_size_of_requests(server: EndpointServer) -> None:
     embed(server, "why", caller="memd")
     embed(server, ["why", LONG], caller="openclaw")
     with urllib.request.urlopen(
@@ -113,7 +111,7 @@ for line in sys.stdin:
 """
 
 
-def test_a_run_tells_its_own_time_memory_and_output(tmp_path: Path) -> None:
+def test_run_reports_time_ram_and_output(tmp_path: Path) -> None:
     # given a program that works and holds 100 MB
     program = "held = b'x' * 100_000_000; print(sum(range(3_000_000)))"
     # when it is run
@@ -124,12 +122,12 @@ def test_a_run_tells_its_own_time_memory_and_output(tmp_path: Path) -> None:
     assert 100 < run.peak_mb < 1000
 
 
-def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
+def test_failing_run_has_its_error(tmp_path: Path) -> None:
     with pytest.raises(ChildError, match="ended with 3: out of luck"):
         run_once(["/bin/sh", "-c", "echo out of luck >&2; exit 3"], ENVIRON, tmp_path, 60)
 
 
-def test_a_run_beyond_its_deadline_is_killed(tmp_path: Path) -> None:
+def test_run_beyond_its_deadline_is_killed(tmp_path: Path) -> None:
     with pytest.raises(ChildError, match="ended with -9"):
         run_once(["/bin/sh", "-c", "sleep 600"], ENVIRON, tmp_path, 0.2)
 
@@ -140,7 +138,7 @@ def test_a_driver_answers_line_by_line(tmp_path: Path) -> None:
         assert driver.ask({"n": 2}, 60) == {"n": 2}
 
 
-def test_processor_time_is_that_of_the_process_asked_about() -> None:
+def test_processor_time_is_of_the_given_process() -> None:
     before_ms, own_ms = processor_ms(os.getpid()), time.process_time() * 1000
     sum(range(1_000_000))
     after_ms = processor_ms(os.getpid())
@@ -148,14 +146,14 @@ def test_processor_time_is_that_of_the_process_asked_about() -> None:
     assert after_ms - before_ms > 1
 
 
-def test_a_drivers_error_is_raised_and_it_goes_on(tmp_path: Path) -> None:
+def test_error_of_a_driver_is_raised_and_the_driver_continues(tmp_path: Path) -> None:
     with Driver([sys.executable, "-c", ECHO], ENVIRON, tmp_path / "log") as driver:
         with pytest.raises(ChildError, match="no"):
             driver.ask({"bad": 1}, 60)
         assert driver.ask({"n": 2}, 60) == {"n": 2}
 
 
-def test_a_driver_that_is_silent_or_gone_is_named(tmp_path: Path) -> None:
+def test_silent_and_ended_drivers_raise(tmp_path: Path) -> None:
     with Driver(["/bin/sh", "-c", "read line; read line"], ENVIRON, tmp_path / "log") as driver:
         with pytest.raises(ChildError, match=r"silent for 0.1 s"):
             driver.ask({}, 0.1)
@@ -163,8 +161,8 @@ def test_a_driver_that_is_silent_or_gone_is_named(tmp_path: Path) -> None:
             driver.ask({}, 60)
 
 
-def test_what_a_driver_started_ends_with_it(tmp_path: Path) -> None:
-    # given a driver that started a process and ends by itself
+def test_children_of_a_driver_end_with_it(tmp_path: Path) -> None:
+    # given a driver that started a process and ends
     program = "sleep 600 & echo $!; read line"
     with Driver(["/bin/sh", "-c", program], ENVIRON, tmp_path / "log") as driver:
         started = os.pidfd_open(int(driver.read_line(60)))

@@ -1,13 +1,14 @@
-"""The processes whose memory is compared; each does its work, says `ready`, and waits until its input ends.
+"""Processes whose RAM is compared.
 
-    python -m benchmarks.memory_of_agents_sides bare
-    python -m benchmarks.memory_of_agents_sides client SOCKET AGENT QUESTION
-    python -m benchmarks.memory_of_agents_sides engine INDEX MODEL QUESTION
+Each does its work, prints one line and waits until its input ends.
 
-`engine` is what each agent's process would hold without a daemon, of memd's own parts and no more of them than a
-search needs: the index open, its vectors in memory, the model loaded, one question answered, and what was needed for
-that alone given back. It watches no files, has
-no providers and serves nobody. Each side imports what it needs where it needs it, so that none holds another's.
+    python -m benchmarks.agents_ram_sides bare
+    python -m benchmarks.agents_ram_sides client SOCKET AGENT QUERY
+    python -m benchmarks.agents_ram_sides engine INDEX MODEL QUERY
+
+`engine` is an agent's process without a daemon, with the parts of memd that a search needs: the index is open, its
+vectors and the model are loaded, one query is answered, and temporary memory is released. It has no watcher, no
+providers and no server. Each function imports what it needs, so that no process has the imports of another.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ from contextlib import contextmanager
 from typing import Any
 
 CONTEXT = 512
-"""Tokens: all that MiniLM was trained for."""
+"""Tokens: MiniLM's training length."""
 
 
-def client(socket_path: str, agent: str, question: str) -> None:
-    """Search through the daemon, and stay connected."""
+def client(socket_path: str, agent: str, text: str) -> None:
+    """Search through the daemon and stay connected."""
     from memd_client import Client
 
     with Client(socket_path, agent=agent) as connected:
-        reply = connected.search(question)
+        reply = connected.search(text)
         wait(f"{reply.mode}, {len(reply.hits)} hits")
 
 
-def engine(index_path: str, model_path: str, question: str) -> None:
-    """Search in this process, and keep all that another search would need."""
+def engine(index_path: str, model_path: str, text: str) -> None:
+    """Search in this process and keep what another search would need."""
     import trio
 
-    trio.run(search_and_wait, index_path, model_path, question)
+    trio.run(search_and_wait, index_path, model_path, text)
 
 
-async def search_and_wait(index_path: str, model_path: str, question: str) -> None:
-    """Do so, with everything opened and loaded by this process."""
+async def search_and_wait(index_path: str, model_path: str, text: str) -> None:
+    """Open and load everything in this process, search, and wait."""
     from ctypes import CDLL
     from pathlib import Path
 
@@ -59,7 +60,7 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
     extension.load()
     path = Path(index_path)
     index = await IndexFile.open(path, extension=extension, clock=wall_clock_ms, space_of=space_of)
-    model, vector = embedded(model_path, question)
+    model, vector = embedded(model_path, text)
     warm = VectorCache(extension, MatrixBudget(1 << 30))
 
     def search(db: Database) -> SearchResult:
@@ -68,7 +69,7 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
         warm.use_space(load_facts(db, space.id))
         snapshot = take_snapshot(db, warm, warm.searcher())
         query = parse_query(
-            question,
+            text,
             snapshot.languages(),
             settings=QuerySettings(),
             limits=SearchLimits(6),
@@ -84,8 +85,8 @@ async def search_and_wait(index_path: str, model_path: str, question: str) -> No
     await index.close()
 
 
-def embedded(model_path: str, question: str) -> tuple[object, Any]:
-    """Return the loaded model, to be kept, and a question's vector of unit length."""
+def embedded(model_path: str, text: str) -> tuple[object, Any]:
+    """Return the loaded model, to be kept, and a query's vector of unit length."""
     import llama_cpp
     import numpy as np
 
@@ -103,13 +104,13 @@ def embedded(model_path: str, question: str) -> tuple[object, Any]:
             flash_attn=True,
             verbose=False,
         )
-    raw = np.array(model.embed(question), dtype="<f4")
+    raw = np.array(model.embed(text), dtype="<f4")
     return model, (raw / np.linalg.norm(raw)).astype(np.float32)
 
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Keep llama.cpp's account of a model off stderr."""
+    """Discard llama.cpp's output to stderr."""
     kept = os.dup(2)
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 2)
@@ -121,7 +122,7 @@ def silent() -> Iterator[None]:
 
 
 def wait(said: str) -> None:
-    """Say that everything is held, and hold it until the input ends."""
+    """Print a line, then wait until the input ends."""
     sys.stdout.write(f'"{said}"\n')
     sys.stdout.flush()
     sys.stdin.read()
@@ -129,9 +130,9 @@ def wait(said: str) -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["client", socket_path, agent, question]:
-            client(socket_path, agent, question)
-        case ["engine", index_path, model_path, question]:
-            engine(index_path, model_path, question)
+        case ["client", socket_path, agent, text]:
+            client(socket_path, agent, text)
+        case ["engine", index_path, model_path, text]:
+            engine(index_path, model_path, text)
         case _:
             wait("nothing")

@@ -1,4 +1,4 @@
-"""Edits among many notes, each followed by the search for it."""
+"""Edits of notes, each followed by a search for it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from memd_client import Client
 from memd_client.messages import Hit, SearchReply
 
 
-class Questions:
-    """New questions without end: some words out of a range of ranks, the frequent ones first."""
+class RandomQueries:
+    """An endless supply of queries: some words from a range of ranks."""
 
     def __init__(self, words: int = 5, ranks: tuple[int, int] = (50, 3000)) -> None:
         self._words = make_vocabulary()[0][slice(*ranks)]
@@ -28,7 +28,7 @@ class Questions:
 class Trial:
     """One edit and the search after it.
 
-    `stale` says what the answer didn't know, if anything; `by_meaning` whether the new text's own vector took part.
+    `stale` describes what the answer missed, if anything; `with_vector` is whether the new text's own vector took part.
     """
 
     kind: str
@@ -36,24 +36,24 @@ class Trial:
     took_s: float
     reply: SearchReply
     stale: str
-    by_meaning: bool
+    with_vector: bool
 
 
-class Trials:
-    """Edits of a workspace: new notes, appended ones, rewritten, renamed and deleted ones."""
+class EditTrials:
+    """Edits of a workspace: new, extended, rewritten, renamed and deleted notes."""
 
     def __init__(self, workspace: Path, chance: random.Random) -> None:
         self._workspace = workspace
         self._chance = chance
-        self._text = Questions()
-        self._frequent = Questions(2, (10, 50))  # their matches cost time; they don't outweigh a rare word
+        self._text = RandomQueries()
+        self._frequent = RandomQueries(2, (10, 50))  # matches that cost time but do not outweigh a rare word
         self._number = 0
         self._words: dict[Path, str] = {}
         for path in sorted((workspace / "memory").rglob("*.md")):
             self._append(path)
 
     def one(self, client: Client) -> Trial:
-        """Do one edit, search for it, and hold the answer against the disk."""
+        """Do one edit, search for it, and compare the answer with the disk."""
         kind = self._chance.choice(("new", "append", "rewrite", "rename", "delete"))
         path = self._chance.choice(list(self._words))
         gone = self._words[path] if kind in ("rewrite", "delete") else None
@@ -80,9 +80,9 @@ class Trials:
             file.write(f"\nDecided: the {word} goes to {self._text()}.\n")
 
     def _ask(self, client: Client, kind: str, path: Path, word: str | None, gone: str | None) -> Trial:
-        question = f"{word or gone} {self._frequent()}"
+        query = f"{word or gone} {self._frequent()}"
         started = time.perf_counter()
-        reply = client.search(question, explain=True)
+        reply = client.search(query, explain=True)
         took_s = time.perf_counter() - started
         name = path.relative_to(self._workspace).as_posix()
         hits = [hit for hit in reply.hits if hit.path == name and _holds(hit, path, word)]
@@ -92,12 +92,12 @@ class Trials:
         stale += [f"{hit.path} is gone" for hit in reply.hits if not (self._workspace / hit.path).is_file()]
         if gone is not None and any(gone in hit.snippet for hit in client.search(gone).hits):
             stale.append(f"{gone} is still found")
-        by_meaning = any(hit.vector_score is not None for hit in hits)
-        return Trial(kind, name, took_s, reply, "; ".join(stale), by_meaning)
+        with_vector = any(hit.vector_score is not None for hit in hits)
+        return Trial(kind, name, took_s, reply, "; ".join(stale), with_vector)
 
 
 def _holds(hit: Hit, path: Path, word: str | None) -> bool:
-    """Return whether the chunk of a hit holds a word of its file; its snippet may show others of the question."""
+    """Return whether the chunk of a hit has a word of its file."""
     line = 0 if word is None else path.read_text().partition(word)[0].count("\n") + 1
     first, last = (hit.explain or {})["chunk_lines"]
     return bool(first <= line <= last)

@@ -1,4 +1,4 @@
-// One gateway with memd's OpenClaw plugin in it: a question a line comes in, the tool's result goes out. It is run in
+// One gateway with memd's OpenClaw plugin in it: a query a line comes in, the tool's result goes out. It is run in
 // the plugin's folder; the host is the one the plugin's own tests have.
 import { createInterface } from "node:readline";
 import { join } from "node:path";

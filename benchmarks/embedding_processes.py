@@ -1,11 +1,10 @@
-"""What embeds in `benchmarks.embedding`, each side a process of its own, so that a crash is one line of the table.
+"""The processes of `benchmarks.embedding`, one per setting.
 
-    python -m benchmarks.embedding_sides llama MODEL '{"flash_attn": true}'
-    python -m benchmarks.embedding_sides memd MODEL
+    python -m benchmarks.embedding_processes llama MODEL '{"flash_attn": true}'
+    python -m benchmarks.embedding_processes memd MODEL
 
-Speaks JSON lines: `{"what": "embed", "texts": [...], "together": 0}` is answered by `{"seconds": 1.5}` or by
-`{"error": "..."}`, and `"what": "count"` by `{"tokens": [430, ...]}`. Only the embedding is timed, not the way here
-and back.
+A process reads and writes JSON lines: `{"what": "embed", "texts": [...], "together": 0}` is answered by `{"seconds":
+1.5}` or `{"error": "..."}`, `"what": "count"` by `{"tokens": [430, ...]}`. Only the embedding is timed.
 """
 
 from __future__ import annotations
@@ -34,16 +33,15 @@ SPIN = "GOMP_SPINCOUNT"
 T = TypeVar("T")
 
 
-class SideError(Exception):
-    """A side crashed or can't embed these texts."""
+class EmbeddingProcessError(Exception):
+    """A process crashed or cannot embed these texts."""
 
 
 @dataclass(frozen=True)
-class Setting:
-    """How llama-cpp-python is used, or memd (where `options` is None).
+class EmbeddingOptions:
+    """Options of llama-cpp-python, or memd if `options` is None.
 
-    `together` is how many texts one call gets, 0 a call with one string; `spin` the value of GOMP_SPINCOUNT, None
-    where it isn't set.
+    `together` is the number of texts per call (0: a single string), `spin` the value of GOMP_SPINCOUNT (None: not set).
     """
 
     name: str
@@ -53,25 +51,25 @@ class Setting:
 
 
 @dataclass
-class Side:
+class EmbeddingProcess:
     """The process of one setting.
 
     Resources: one process, ended by `close`.
     """
 
-    setting: Setting
+    setting: EmbeddingOptions
     model: Path
     process: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Start the process; it loads the model by itself."""
+        """Start the process, which loads the model."""
         kind = "memd" if self.setting.options is None else "llama"
         environ = {name: value for name, value in os.environ.items() if name != SPIN}
         if self.setting.spin is not None:
             environ[SPIN] = self.setting.spin
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "benchmarks.embedding_sides", kind, str(self.model)),
+                *(sys.executable, "-m", "benchmarks.embedding_processes", kind, str(self.model)),
                 json.dumps(self.setting.options),
             ],
             env={**environ, "GGML_NO_BACKTRACE": "1"},
@@ -81,14 +79,14 @@ class Side:
         )
 
     def rate(self, texts: Sequence[str]) -> float:
-        """Return how many of some texts were embedded a second."""
+        """Embed some texts and return how many per second."""
         return len(texts) / float(self._ask(texts)["seconds"])
 
     def can(self, texts: Sequence[str]) -> bool:
-        """Return whether it can embed a text of these; it embeds one to know it."""
+        """Return whether the process can embed such texts, by embedding one."""
         try:
             self._ask(texts[:1])
-        except SideError:
+        except EmbeddingProcessError:
             return False
         return True
 
@@ -100,17 +98,17 @@ class Side:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
-            question = json.dumps({"what": what, "texts": list(texts), "together": self.setting.together})
-            self.process.stdin.write(question.encode() + b"\n")
+            query = json.dumps({"what": what, "texts": list(texts), "together": self.setting.together})
+            self.process.stdin.write(query.encode() + b"\n")
             self.process.stdin.flush()
             line = self.process.stdout.readline()
         except BrokenPipeError:
             line = b""
         if not line:
-            raise SideError(f"crashed, exit code {self.process.wait(10)}")
+            raise EmbeddingProcessError(f"crashed, exit code {self.process.wait(10)}")
         reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
-            raise SideError(reply["error"])
+            raise EmbeddingProcessError(reply["error"])
         return reply
 
     def close(self) -> None:

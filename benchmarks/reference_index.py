@@ -1,12 +1,12 @@
-"""The early design's memory, rebuilt from its public descriptions: what memd is measured against in the same run.
+"""The reference design: OpenClaw's memory as its first releases were described.
 
-Its tables are `files`, `chunks` (the embedding as JSON text), `chunks_fts`, `chunks_vec` (vec0) and
-`embedding_cache`. A search is a scan by `vec_distance_cosine` over `chunks_vec` joined to `chunks`, an FTS5 query of
-all words joined by AND, and both merged by weight. A sync reads and hashes every file. Every statement is a
-transaction of its own, with SQLite's default journal and its default care for the disk.
+Its tables are `files`, `chunks` (the embedding as JSON text), `chunks_fts`, `chunks_vec` (vec0) and `embedding_cache`.
+A search is a scan by `vec_distance_cosine` over `chunks_vec` joined to `chunks`, an FTS5 query of all words joined by
+AND, and a weighted sum of both. A sync reads and hashes every file. Every statement is a transaction, with SQLite's
+default journal and synchronous mode.
 
-Where the descriptions are silent the reference is kind to the early design: JSON is written by the fastest encoder at
-hand, vectors cost it nothing, and nothing is deleted for a file that was never indexed.
+If the descriptions leave something open, the faster choice is taken: JSON is written by a fast encoder, vectors cost
+nothing, and nothing is deleted for a file that was never indexed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TEXT_WEIGHT: Final = 0.3
 SNIPPET_CHARACTERS: Final = 700
 
 CACHE_BATCH: Final = 400
-"""Hashes looked up in `embedding_cache` by one statement."""
+"""Hashes looked up in `embedding_cache` per statement."""
 
 WORD: Final = re.compile(r"\w+")
 
@@ -61,8 +61,8 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5(
 """
 
 
-class SeedsChunk(NamedTuple):
-    """A piece of a file."""
+class ReferenceChunk(NamedTuple):
+    """A chunk of a file."""
 
     path: str
     start_line: int
@@ -71,17 +71,17 @@ class SeedsChunk(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """Of its text."""
+        """The SHA-256 of its text."""
         return _sha256(self.text.encode())
 
     @property
     def id(self) -> str:
-        """Of its place and its text."""
+        """Derived from its location and text."""
         return _sha256(f"memory:{self.path}:{self.start_line}:{self.end_line}:{self.hash}:{MODEL}".encode())
 
 
-class SeedsHit(NamedTuple):
-    """What a search gives back."""
+class ReferenceHit(NamedTuple):
+    """A search result."""
 
     path: str
     start_line: int
@@ -91,23 +91,23 @@ class SeedsHit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Synced:
-    """What a sync did."""
+class SyncCounts:
+    """Counts of one sync."""
 
     files: int
     indexed: int
     chunks: int
 
 
-ChunkingScheme = Callable[[str, str], Iterable[SeedsChunk]]
+ChunkingScheme = Callable[[str, str], Iterable[ReferenceChunk]]
 """(content, path) -> its chunks."""
 
 VectorOf = Callable[[str], NDArray[np.float32]]
-"""A text's vector, unit length."""
+"""A text's unit vector."""
 
 
-class SeedsIndex:
-    """The early design's index of one agent.
+class ReferenceIndex:
+    """The index of one agent.
 
     Resources: one connection, closed by `close` or at the end of a `with`.
     """
@@ -124,7 +124,7 @@ class SeedsIndex:
                 f"CREATE VIRTUAL TABLE chunks_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[{dims}])"
             )
 
-    def __enter__(self) -> SeedsIndex:
+    def __enter__(self) -> ReferenceIndex:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -134,14 +134,14 @@ class SeedsIndex:
         """Close the database."""
         self._db.close()
 
-    def fill(self, chunks: Sequence[SeedsChunk], vectors: NDArray[np.float32]) -> None:
-        """Put chunks in at once: for a search it makes no difference how they came in."""
+    def fill(self, chunks: Sequence[ReferenceChunk], vectors: NDArray[np.float32]) -> None:
+        """Insert chunks in one transaction."""
         with self._db:
             for chunk, vector in zip(chunks, vectors, strict=True):
                 self._insert(chunk, chunk.hash, vector, _as_json(vector))
 
-    def sync(self, workspace: Path, cut: ChunkingScheme, vector_of: VectorOf) -> Synced:
-        """Bring the index up to the files: each is read and hashed, those whose hash moved are indexed."""
+    def sync(self, workspace: Path, cut: ChunkingScheme, vector_of: VectorOf) -> SyncCounts:
+        """Read and hash every file; index those whose hash changed."""
         seen: set[str] = set()
         indexed = chunks = 0
         for location in _memory_files(workspace):
@@ -168,17 +168,17 @@ class SeedsIndex:
             if gone not in seen:
                 self._forget(gone)
                 self._db.execute("DELETE FROM files WHERE path = ?", (gone,))
-        return Synced(len(seen), indexed, chunks)
+        return SyncCounts(len(seen), indexed, chunks)
 
-    def search(self, question: str, vector: NDArray[np.float32]) -> list[SeedsHit]:
-        """Return the best chunks by meaning and by words, merged by weight."""
+    def search(self, query: str, vector: NDArray[np.float32]) -> list[ReferenceHit]:
+        """Return the best chunks by weighted vector and keyword scores."""
         nearest = self._db.execute(
             "SELECT c.id, c.path, c.start_line, c.end_line, c.text,"
             " vec_distance_cosine(v.embedding, ?) AS dist FROM chunks_vec v JOIN chunks c ON c.id = v.id"
             " WHERE c.model = ? ORDER BY dist ASC LIMIT ?",
             (vector.tobytes(), MODEL, CANDIDATES),
         ).fetchall()
-        words = " AND ".join(f'"{word}"' for word in WORD.findall(question))
+        words = " AND ".join(f'"{word}"' for word in WORD.findall(query))
         worded = self._db.execute(
             "SELECT id, path, start_line, end_line, text, bm25(chunks_fts) AS rank FROM chunks_fts"
             " WHERE chunks_fts MATCH ? AND model = ? ORDER BY rank ASC LIMIT ?",
@@ -186,8 +186,8 @@ class SeedsIndex:
         ).fetchall()
         return _merged(nearest, worded)
 
-    def _index(self, chunks: list[SeedsChunk], vector_of: VectorOf) -> int:
-        """Index one file's chunks: embeddings out of the cache or new, then row by row."""
+    def _index(self, chunks: list[ReferenceChunk], vector_of: VectorOf) -> int:
+        """Index a file's chunks row by row, with cached or new embeddings."""
         hashes = [chunk.hash for chunk in chunks]
         cached = self._load_cached(hashes)
         for chunk, digest in zip(chunks, hashes, strict=True):
@@ -204,7 +204,7 @@ class SeedsIndex:
             self._insert(chunk, digest, vector, packed)
         return len(chunks)
 
-    def _insert(self, chunk: SeedsChunk, digest: str, vector: NDArray[np.float32], packed: str) -> None:
+    def _insert(self, chunk: ReferenceChunk, digest: str, vector: NDArray[np.float32], packed: str) -> None:
         key, (path, start, end, text) = chunk.id, chunk
         self._db.execute(
             "INSERT INTO chunks VALUES (?, ?, 'memory', ?, ?, ?, ?, ?, ?, 0) ON CONFLICT(id) DO UPDATE SET"
@@ -232,7 +232,7 @@ class SeedsIndex:
         return found
 
     def _forget(self, path: str) -> None:
-        """Delete what a file's earlier content left."""
+        """Delete the rows of a file."""
         keys = "SELECT id FROM chunks WHERE path = ? AND source = 'memory'"
         self._db.execute(f"DELETE FROM chunks_vec WHERE id IN ({keys})", (path,))
         self._db.execute("DELETE FROM chunks_fts WHERE path = ? AND source = 'memory'", (path,))
@@ -241,8 +241,8 @@ class SeedsIndex:
 
 def _merged(
     nearest: list[tuple[apsw.SQLiteValue, ...]], worded: list[tuple[apsw.SQLiteValue, ...]]
-) -> list[SeedsHit]:
-    """Return hits by `0.7 * vector score + 0.3 * text score`, the best six."""
+) -> list[ReferenceHit]:
+    """Return the six best hits by `0.7 * vector score + 0.3 * text score`."""
     places: dict[object, tuple[apsw.SQLiteValue, ...]] = {}
     scores: dict[object, float] = {}
     for row in nearest:
@@ -255,9 +255,9 @@ def _merged(
     return [_hit(places[key], scores[key]) for key in best]
 
 
-def _hit(row: tuple[apsw.SQLiteValue, ...], score: float) -> SeedsHit:
+def _hit(row: tuple[apsw.SQLiteValue, ...], score: float) -> ReferenceHit:
     _, path, start, end, text, _ = row
-    return SeedsHit(str(path), int(start or 0), int(end or 0), score, str(text)[:SNIPPET_CHARACTERS])
+    return ReferenceHit(str(path), int(start or 0), int(end or 0), score, str(text)[:SNIPPET_CHARACTERS])
 
 
 def _memory_files(workspace: Path) -> Iterator[Path]:
@@ -268,7 +268,7 @@ def _memory_files(workspace: Path) -> Iterator[Path]:
 
 
 def _as_json(vector: NDArray[np.float32]) -> str:
-    """Return a vector as providers spell it: nine decimals, not the 17 digits of a float32 made a double."""
+    """Return a vector with nine decimals, as providers write it."""
     return msgspec.json.encode(np.round(vector.astype(np.float64), 9).tolist()).decode()
 
 

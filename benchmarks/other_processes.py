@@ -1,4 +1,4 @@
-"""What the rest of the machine did meanwhile: a time in which others took the cores says nothing of the code."""
+"""CPU time of other processes during a measurement."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final, TypeVar
 PROC: Final = Path("/proc")
 
 QUIET_SHARE: Final = 0.04
-"""Of the machine's cores: others may take this much of a turn that counts."""
+"""Share of the cores that other processes may use in a round that counts."""
 
 T = TypeVar("T")
 
 
-class Neighbours:
-    """Watches from its making on what processes other than this one and its descendants take of the cores.
+class OtherProcesses:
+    """CPU time of processes other than this one and its descendants.
 
-    Counts are the kernel's, in steps of 10 ms: a time below a second is judged roughly. Time that another virtual
-    machine took counts as others'. Where there is no /proc, nobody is ever seen.
+    Counts from its creation on. The kernel counts in steps of 10 ms, so results below a second are rough. Time stolen
+    by another virtual machine is included. Without /proc the result is always 0.
     """
 
     def __init__(self) -> None:
@@ -28,17 +28,20 @@ class Neighbours:
         self._all, self._own = _busy_s(), _own_s()
 
     def share(self) -> float:
-        """Return what others took since, of all cores: 0 none, 1 everything."""
+        """Return the share of all cores that other processes used: 0 none, 1 all."""
         capacity_s = (time.perf_counter() - self._began) * (os.cpu_count() or 1)
         others_s = (_busy_s() - self._all) - (_own_s() - self._own)
         return max(0.0, others_s / capacity_s)
 
 
-def undisturbed(run: Callable[[], T], until: float, *, pause_s: float = 0.5) -> tuple[T, float]:
-    """Run something until others leave the machine alone meanwhile; return its result and what they took."""
+def run_undisturbed(run: Callable[[], T], until: float, *, pause_s: float = 0.5) -> tuple[T, float]:
+    """Repeat a call until other processes are quiet or time is up.
+
+    Returns the result of the quietest call and the other processes' share.
+    """
     best: tuple[T, float] | None = None
     while True:
-        neighbours = Neighbours()
+        neighbours = OtherProcesses()
         value = run()
         share = neighbours.share()
         if best is None or share < best[1]:
@@ -49,7 +52,7 @@ def undisturbed(run: Callable[[], T], until: float, *, pause_s: float = 0.5) -> 
 
 
 def _busy_s() -> float:
-    """Return for how many seconds cores were busy since the machine started, all cores together."""
+    """Return the seconds in which cores were busy since boot, all cores together."""
     try:
         fields = [int(field) for field in (PROC / "stat").read_text().splitlines()[0].split()[1:9]]
     except (OSError, ValueError, IndexError):
@@ -59,7 +62,7 @@ def _busy_s() -> float:
 
 
 def _own_s() -> float:
-    """Return the processor seconds of this process and its descendants, those that have ended included."""
+    """Return the CPU seconds of this process and its descendants, ended ones included."""
     parents: dict[int, int] = {}
     spent: dict[int, int] = {}
     for path in PROC.glob("[0-9]*/stat"):

@@ -1,4 +1,4 @@
-"""Processor time by stages: each function's own time is taken where it runs, from its thread's clock."""
+"""CPU time by stage: the own time of wrapped functions, from the clocks of their threads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from memd.index.database import Database
 
 
-class Stages:
-    """Takes the processor time that functions spend themselves, by the name of their stage."""
+class StageTimer:
+    """Adds up the own CPU time of functions by the name of their stage."""
 
     def __init__(self, stages: Sequence[tuple[object, str, str]], rest: str = "all else") -> None:
         self._stages, self._rest = stages, rest
@@ -35,7 +35,7 @@ class Stages:
                 setattr(owner, name, function)
 
     def _timed(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
-        """Return the function, timed."""
+        """Return the function with timing."""
 
         @functools.wraps(function)
         def timed(*args: Any, **named: Any) -> Any:
@@ -45,7 +45,7 @@ class Stages:
         return timed
 
     def _committing(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
-        """Return the context manager of a transaction; what is outside of its block is timed."""
+        """Return the context manager of a transaction; the time outside of its block counts."""
 
         @contextmanager
         def committing(db: Database) -> Iterator[None]:
@@ -56,7 +56,7 @@ class Stages:
 
     @contextmanager
     def _in(self, stage: str) -> Iterator[None]:
-        """Count the block's own time to a stage."""
+        """Add the block's own time to a stage."""
         inner = self._inner_s[threading.get_ident()]
         inner.append(0.0)
         began_s = time.thread_time()

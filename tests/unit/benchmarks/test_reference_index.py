@@ -1,4 +1,4 @@
-"""The early design's path, which memd is measured against: it does what was described."""
+"""The reference design that memd is compared with."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import apsw
 import numpy as np
 import pytest
 
-from benchmarks.corpus import make_questions
-from benchmarks.seeds import SeedsChunk, SeedsIndex
+from benchmarks.corpus import make_queries
+from benchmarks.reference_index import ReferenceChunk, ReferenceIndex
 from benchmarks.vector_server import vector_of
 
 DIMS = 384
 
 
-def cut(content: str, path: str) -> Iterator[SeedsChunk]:
+def cut(content: str, path: str) -> Iterator[ReferenceChunk]:
     for number, line in enumerate(content.splitlines(), 1):
-        yield SeedsChunk(path, number, number, line)
+        yield ReferenceChunk(path, number, number, line)
 
 
 @pytest.fixture
@@ -33,12 +33,12 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[SeedsIndex]:
-    with SeedsIndex(tmp_path / "seeds.sqlite", DIMS) as made:
+def index(tmp_path: Path) -> Iterator[ReferenceIndex]:
+    with ReferenceIndex(tmp_path / "seeds.sqlite", DIMS) as made:
         yield made
 
 
-def test_a_first_sync_indexes_every_file_and_a_second_nothing(workspace: Path, index: SeedsIndex) -> None:
+def test_second_sync_of_unchanged_files_indexes_nothing(workspace: Path, index: ReferenceIndex) -> None:
     first = index.sync(workspace, cut, vector_of)
     second = index.sync(workspace, cut, vector_of)
 
@@ -46,7 +46,7 @@ def test_a_first_sync_indexes_every_file_and_a_second_nothing(workspace: Path, i
     assert (second.files, second.indexed, second.chunks) == (2, 0, 0)
 
 
-def test_a_changed_files_rows_take_the_place_of_its_old_ones(workspace: Path, index: SeedsIndex) -> None:
+def test_rows_of_a_changed_file_replace_its_old_ones(workspace: Path, index: ReferenceIndex) -> None:
     index.sync(workspace, cut, vector_of)
     (workspace / "memory" / "a.md").write_text("the cellar is dry\n")
     (workspace / "MEMORY.md").unlink()
@@ -58,7 +58,7 @@ def test_a_changed_files_rows_take_the_place_of_its_old_ones(workspace: Path, in
     assert [(hit.path, hit.snippet) for hit in hits] == [("memory/a.md", "the cellar is dry")]
 
 
-def test_meaning_and_words_are_merged_by_weight(workspace: Path, index: SeedsIndex) -> None:
+def test_vector_and_keyword_scores_are_merged_by_weight(workspace: Path, index: ReferenceIndex) -> None:
     index.sync(workspace, cut, vector_of)
 
     hits = index.search("flour bread", vector_of("bread needs flour"))
@@ -68,7 +68,7 @@ def test_meaning_and_words_are_merged_by_weight(workspace: Path, index: SeedsInd
     assert all(hit.score <= 0.7 for hit in hits[1:])
 
 
-def test_all_words_must_match(workspace: Path, index: SeedsIndex) -> None:
+def test_keyword_match_needs_all_words(workspace: Path, index: ReferenceIndex) -> None:
     index.sync(workspace, cut, vector_of)
     none = np.zeros(DIMS, dtype=np.float32)
     none[0] = 1.0
@@ -80,8 +80,8 @@ def test_all_words_must_match(workspace: Path, index: SeedsIndex) -> None:
     assert by_text["the gateway retries invoices"] > without["the gateway retries invoices"]
 
 
-def test_embeddings_are_kept_as_json_text_and_vectors_beside(
-    workspace: Path, tmp_path: Path, index: SeedsIndex
+def test_embeddings_are_stored_as_json_text_and_cached(
+    workspace: Path, tmp_path: Path, index: ReferenceIndex
 ) -> None:
     index.sync(workspace, cut, vector_of)
 
@@ -95,9 +95,9 @@ def test_embeddings_are_kept_as_json_text_and_vectors_beside(
     assert cached == [(3,)]
 
 
-def test_questions_are_different_and_of_four_to_nine_words() -> None:
-    questions = make_questions(500, random.Random(1))
+def test_queries_are_distinct_and_have_four_to_nine_words() -> None:
+    queries = make_queries(500, random.Random(1))
 
-    assert len(set(questions)) == 500
-    assert all(4 <= len(question.split()) <= 9 for question in questions)
-    assert questions == make_questions(500, random.Random(1))
+    assert len(set(queries)) == 500
+    assert all(4 <= len(query.split()) <= 9 for query in queries)
+    assert queries == make_queries(500, random.Random(1))

@@ -1,9 +1,9 @@
-"""Makes `.venv` and installs memd into it; needs nothing but Python 3.11. Takes a moment if all is installed.
+"""Creates `.venv` and installs memd into it, with Python 3.11 alone; skips installed parts.
 
 python3 scripts/bootstrap.py [--dev]
 
-Without arguments it installs what a keyword search needs; `scripts/first_run.py` adds the local model after the first
-answer. `--dev` installs everything, tests and checks included.
+Without arguments it installs the requirements of keyword search; `scripts/first_run.py` adds the local model after a
+first search. `--dev` installs everything, tests and checks included.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ LLAMA_FLAGS = (
     "-DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_EXAMPLES=OFF"
     " -DLLAMA_BUILD_TESTS=OFF -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF"
 )
-"""Only the library is needed: this halves the build."""
+"""Build the library alone, which halves the build time."""
 
 PIP_WITH_PYTHON_OPTION = (22, 3)
 """The first release of pip that installs into another environment (`--python`)."""
 
 PIP_INSTALL = ("install", "--disable-pip-version-check", "--no-compile")
-"""Modules are compiled at their first import: that spares seconds before the first answer."""
+"""Modules are compiled at their first import, which saves seconds before the first search."""
 
 COMPILERS = {"C++": ("c++", "g++", "clang++"), "C": ("cc", "gcc", "clang")}
 
@@ -55,22 +55,22 @@ COMPILER_COMMANDS = {
 
 TICK_S = 0.2
 LOG_EVERY_S = 15
-"""How often the progress is printed if standard output is no terminal."""
+"""Interval of progress lines if standard output is not a terminal."""
 LOG_TAIL_BYTES = 16_384
-"""How much of a log is searched for the progress of a build: a compiler's command line takes 2 kB."""
+"""Part of a log that is searched for build progress; one compiler command takes 2 kB."""
 
 
 def main() -> None:
-    """Install what the arguments ask for, unless it is installed already."""
+    """Install the parts that the arguments select, unless they are installed."""
     if sys.version_info < (3, 11):  # noqa: UP036 - this file runs before anything checked the version
-        fail("memd needs Python 3.11 or newer", f"this is {sys.version.split()[0]}: install a newer python3")
+        fail(f"memd needs Python 3.11 or newer, found {sys.version.split()[0]}", "install a newer python3")
     with one_installation():
         install_base()
         if "--dev" in sys.argv:
             add_pip()
             if is_compiler_needed():
                 fail(
-                    f"llama-cpp-python is built from source, and there is no {missing_compiler()}",
+                    f"cannot build llama-cpp-python: no {missing_compiler()} found",
                     add_compiler(),
                 )
             install_local()
@@ -93,22 +93,22 @@ def install_base() -> None:
 
 
 def install_local() -> None:
-    """Install llama-cpp-python, which takes minutes once a machine: later its wheel is in pip's cache."""
-    install_part("local", "Building llama-cpp-python (about three minutes on two cores, once a machine)")
+    """Install llama-cpp-python: minutes at first, later from the wheel in pip's cache."""
+    install_part("local", "Building llama-cpp-python (about three minutes on two cores, once per machine)")
 
 
 def is_local_installed() -> bool:
-    """Return whether the installed local part is that of the requirement file."""
+    """Return whether the local part is installed as in the requirement file."""
     return read_stamp().get("local") == fingerprint(ROOT / "requirements" / "local.txt")
 
 
 def is_compiler_needed() -> bool:
-    """Return whether the local part is to be built and can't be, for want of a compiler."""
+    """Return whether the local part has to be built but a compiler is missing."""
     return not is_local_installed() and bool(missing_compiler())
 
 
 def missing_compiler() -> str:
-    """Return which compiler is missing, with the names it was looked for by; empty if there is one."""
+    """Return the missing compiler with its command names; empty if there is one."""
     for language, names in COMPILERS.items():
         if not any(map(shutil.which, names)):
             return f"{language} compiler ({', '.join(names)})"
@@ -116,15 +116,15 @@ def missing_compiler() -> str:
 
 
 def add_compiler() -> str:
-    """Return the command that installs a compiler on this system, then the local part."""
+    """Return the command that installs a compiler, then the local part."""
     for program, command in COMPILER_COMMANDS.items():
         if shutil.which(program):
             return f"{command.removeprefix('sudo ') if os.geteuid() == 0 else command} && scripts/run"
-    return "install a C++ compiler, then scripts/run"
+    return "install a C++ compiler, then run scripts/run"
 
 
 def make_venv() -> None:
-    """Make the virtual environment; its own pip comes later if this interpreter's can install into it."""
+    """Create the virtual environment, without pip if this interpreter's pip can serve it."""
     arguments = ["--without-pip"] if has_pip_for_others() else []
     done = subprocess.run(
         [sys.executable, "-m", "venv", *arguments, str(VENV)], capture_output=True, text=True, check=False
@@ -135,13 +135,13 @@ def make_venv() -> None:
             if "ensurepip" in done.stdout
             else done.stderr.strip()
         )
-        fail(f"the virtual environment {VENV} could not be made", way)
+        fail(f"cannot create the virtual environment {VENV}", way)
 
 
 def add_pip() -> None:
-    """Install pip into the environment, which takes seconds; without one this interpreter's goes on serving."""
+    """Install pip into the environment; if that fails, this interpreter's pip serves on."""
     if not (VENV / "bin" / "pip").exists():
-        run_step("Adding pip", [str(PYTHON), "-Im", "ensurepip", "--default-pip"], needed=False)
+        run_step("Installing pip", [str(PYTHON), "-Im", "ensurepip", "--default-pip"], needed=False)
 
 
 def install_part(part: str, title: str, *files: str) -> None:
@@ -160,7 +160,7 @@ def run_pip(title: str, arguments: Sequence[str], *, counts: bool = False) -> No
 
 
 def run_step(title: str, command: Sequence[str], *, needed: bool = True) -> None:
-    """Run a command, showing how far it is; what it prints is shown only if it fails."""
+    """Run a command with a progress line; print the end of its output if it fails."""
     environ = {
         "CMAKE_ARGS": LLAMA_FLAGS,
         "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
@@ -174,12 +174,12 @@ def run_step(title: str, command: Sequence[str], *, needed: bool = True) -> None
     if process.returncode and needed:
         print()
         tail = "\n".join(LOG.read_text(errors="replace").splitlines()[-15:])
-        fail(f"{title} failed; the end of {LOG}:\n{tail}", way_out(tail))
+        fail(f"{title} failed; last lines of {LOG}:\n{tail}", hint_for(tail))
     print(end.format("skipped" if process.returncode else "done"), flush=True)
 
 
 def wait_until(is_over: Callable[[], bool], title: str) -> str:
-    """Show a step and how far it is until it is over."""
+    """Print a step and its progress until it is over; return its last line."""
     started = time.monotonic()
     live = sys.stdout.isatty()
     shown = 0
@@ -197,7 +197,7 @@ def wait_until(is_over: Callable[[], bool], title: str) -> str:
 
 
 def progress(elapsed_s: int) -> str:
-    """Return how far a step is: files compiled of all, if the log of a build counts them, and seconds."""
+    """Return the progress of a step: compiled files, if the log counts them, and seconds."""
     try:
         with LOG.open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
@@ -209,14 +209,14 @@ def progress(elapsed_s: int) -> str:
 
 
 def installer() -> list[str]:
-    """Return the command that installs into the environment: its own pip, this interpreter's, else uv."""
+    """Return the install command: the environment's pip, this interpreter's pip, or uv."""
     if (VENV / "bin" / "pip").exists():
         return [str(PYTHON), "-m", "pip", *PIP_INSTALL]
     if has_pip_for_others():
         return [sys.executable, "-m", "pip", "--python", str(PYTHON), *PIP_INSTALL]
     uv = shutil.which("uv")
     if uv is None:
-        fail(f"{VENV} has no pip, and there is no uv", f"remove {VENV}, then run this again")
+        fail(f"{VENV} has no pip, and uv is not installed", f"remove {VENV}, then run this again")
     return [str(uv), "pip", "install", "--python", str(PYTHON)]
 
 
@@ -230,20 +230,20 @@ def has_pip_for_others() -> bool:
 
 
 def remove_old_name() -> None:
-    """Uninstall the distribution `memd`, renamed to `memd-daemon`: both would own the same programs."""
+    """Uninstall the distribution `memd`, whose new name is `memd-daemon`."""
     if any(VENV.glob("lib/*/site-packages/memd-*.dist-info")):
         command = [each for each in installer() if not each.startswith(("--disable-", "--no-"))]
         command[command.index("install")] = "uninstall"
         subprocess.run([*command, "-y", "memd"], stdout=subprocess.DEVNULL, check=False)
 
 
-def way_out(tail: str) -> str:
-    """Return what a person can do about a failed installation."""
+def hint_for(tail: str) -> str:
+    """Return a hint for a failed installation."""
     if re.search(r"Connection|resolve|Network|timed out|proxy|from versions: none", tail, re.IGNORECASE):
         return "check the network and pip's index settings, then run this again"
     if re.search(r"CMake|compiler|ninja|cmake", tail):
-        return "see the log for what the compiler misses; or go on without a local model: --no-local"
-    return "see the log, then run this again"
+        return "read the log for missing build tools, or go on without a local model: scripts/run --no-local"
+    return "read the log, then run this again"
 
 
 _lock: tuple[int, ...] = ()
@@ -254,7 +254,7 @@ _lock: tuple[int, ...] = ()
 def one_installation() -> Iterator[None]:
     """Hold the lock of the environment, so that no other process installs into it.
 
-    A pip whose parent was killed holds it as well: the next run waits for it, and goes on from what it did.
+    A pip whose parent was killed keeps the lock: the next run waits for it and continues its work.
     """
     global _lock  # noqa: PLW0603 - a process has one
     VENV.mkdir(exist_ok=True)
@@ -269,7 +269,7 @@ def one_installation() -> Iterator[None]:
 
 
 def is_locked_by(file: TextIO) -> bool:
-    """Return whether the lock on a file is ours now; doesn't wait."""
+    """Return whether this process has locked the file; does not wait."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -278,12 +278,12 @@ def is_locked_by(file: TextIO) -> bool:
 
 
 def fingerprint(*files: Path) -> str:
-    """Return a hash of what is installed from."""
+    """Return a hash of requirement files."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def read_stamp() -> dict[str, str]:
-    """Return what was installed before, by part."""
+    """Return the fingerprints of the installed parts."""
     try:
         made = json.loads(STAMP.read_text())
     except (OSError, ValueError):
@@ -292,13 +292,13 @@ def read_stamp() -> dict[str, str]:
 
 
 def write_stamp(part: str, print_of: str) -> None:
-    """Note that a part is installed."""
+    """Record that a part is installed."""
     STAMP.write_text(json.dumps(read_stamp() | {part: print_of}))
 
 
-def fail(what: str, way: str) -> None:
-    """Print the problem and its remedy, and exit with 1."""
-    print(f"error: {what}\n  try: {way}", file=sys.stderr)
+def fail(what: str, hint: str) -> None:
+    """Print an error with its hint, and exit."""
+    print(f"error: {what}\n  try: {hint}", file=sys.stderr)
     sys.exit(1)
 
 
@@ -306,5 +306,5 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        print("\nInterrupted; run this again to go on from here.", file=sys.stderr)
+        print("\nInterrupted; run this again to continue.", file=sys.stderr)
         sys.exit(130)

@@ -1,6 +1,6 @@
-"""What `scripts/run` does once the base is installed: a first answer by keywords, then the local model.
+"""The part of `scripts/run` after the installation: a keyword search, then the local model.
 
-Options: `--no-local` ends after the first answer.
+Options: `--no-local` ends after the keyword search.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from memd_client.errors import MemdError
 
 MEMCTL = Path(sys.executable).parent / "memctl"
 
-KEYWORDS_FOR_NOW = "Until there is a local model, search uses keywords, or the provider you configured."
+WITHOUT_MODEL = "Until a local model is installed, memd uses keyword search or the provider you configured."
 
 
 def main() -> None:
-    """Show memd at work on the user's memory, or on the sample's."""
+    """Index and search the user's memory, or the sample memory."""
     options = []
     if has_no_memory():
         options = ["--sample"]
-        print(f"No OpenClaw and no notes here, so this works on a sample memory: {use_sample()}")
+        print(f"No OpenClaw and no notes found; using the sample memory in {use_sample()}")
     index()
     search = [*options, "search", "--max-results", "1", QUERY if options else newest_topic()]
     show(search)
@@ -45,12 +45,12 @@ def main() -> None:
         index()
         show(search)
     memctl = shlex.join([shown(MEMCTL), *options])
-    print(f"\nSearch again:  {memctl} search 'your query'\nSee its state: {memctl} status")
-    print("Go on with:    docs/getting-started.md")
+    print(f"\nSearch again:  {memctl} search 'your query'\nShow status:   {memctl} status")
+    print("Next steps:    docs/getting-started.md")
 
 
 def has_no_memory() -> bool:
-    """Return whether this machine has no OpenClaw, and no notes that are memd's or named in `memd.toml`."""
+    """Return whether this user has no OpenClaw and no notes of memd or `memd.toml`."""
     home_dir = Path(home_directory())
     found, _, _ = load_settings(os.environ, home_dir)
     if found.state_dir != own_state_dir(os.environ, home_dir):
@@ -60,53 +60,53 @@ def has_no_memory() -> bool:
 
 
 def install_model() -> bool:
-    """Install the local part; return False, and say what to do, if it can't be built here."""
+    """Install the local part; return False and print a hint if it cannot be built."""
     if "--no-local" in sys.argv:
-        print(f"\n{KEYWORDS_FOR_NOW} To add it later, run:\n  scripts/run")
+        print(f"\n{WITHOUT_MODEL} To install a model later, run:\n  scripts/run")
         return False
     if bootstrap.is_compiler_needed():
         print(
-            f"\nThere is no {bootstrap.missing_compiler()} to build llama-cpp-python with. {KEYWORDS_FOR_NOW}"
-            f"\nTo add it later, run:\n  {bootstrap.add_compiler()}"
+            f"\nNo {bootstrap.missing_compiler()} found to build llama-cpp-python. {WITHOUT_MODEL}"
+            f"\nTo install both later, run:\n  {bootstrap.add_compiler()}"
         )
         return False
     if not bootstrap.is_local_installed():
-        print(f"\n{KEYWORDS_FOR_NOW} It works during the build, too.")
+        print(f"\n{WITHOUT_MODEL} You can search during the build.")
     bootstrap.install_local()
     return True
 
 
 def wants_model() -> bool:
-    """Return whether an agent would search by vectors as well if there were a model."""
+    """Return whether an agent would use vector search if there were a model."""
     with Client() as client:
         agents = client.status().agents
     return any(agent.provider == "none" and agent.degraded is not None for agent in agents)
 
 
 def pull_model() -> None:
-    """Pull the small model, and stop if that fails: the reason is on standard error by then."""
+    """Download the small model, or exit; the error is on standard error by then."""
     try:
         run_memctl("model", "pull", "minilm")
     except SystemExit:
-        print(f"\n{KEYWORDS_FOR_NOW} To go on, run:\n  scripts/run")
+        print(f"\n{WITHOUT_MODEL} To try again, run:\n  scripts/run")
         raise
 
 
 def index() -> None:
-    """Bring all indexes up to date; only progress and a total are shown."""
+    """Sync all indexes; print the progress and a total."""
     reply = json.loads(run_memctl("index", "--json", captured=True))
     files, chunks = (sum(agent[key] for agent in reply["agents"]) for key in ("files", "chunks"))
     print(f"Indexed {files:,} files in {chunks:,} chunks of {len(reply['agents'])} agents.", flush=True)
 
 
 def show(arguments: Sequence[str]) -> None:
-    """Show a command and what it prints."""
+    """Print a command and its output."""
     print(f"\n$ {shlex.join(['memctl', *arguments])}", flush=True)
     run_memctl(*arguments)
 
 
 def newest_topic() -> str:
-    """Return the first heading of the newest note that the default agent has, as something to search for."""
+    """Return the first heading of the default agent's newest note, as a query."""
     try:
         with Client() as client:
             workspace = Path(client.status().agents[0].workspace)
@@ -121,12 +121,12 @@ def newest_topic() -> str:
 
 
 def shown(path: Path) -> str:
-    """Return a path as it is typed here."""
+    """Return a path relative to the working directory, if it is below it."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def run_memctl(*arguments: str, captured: bool = False) -> str:
-    """Run memctl, and stop if it fails; return what it printed if that is captured."""
+    """Run memctl, or exit with its code; return its captured output."""
     done = subprocess.run(
         [str(MEMCTL), *arguments], check=False, stdout=subprocess.PIPE if captured else None, text=True
     )
@@ -139,5 +139,5 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        print("\nInterrupted; scripts/run goes on from here.", file=sys.stderr)
+        print("\nInterrupted; run scripts/run again to continue.", file=sys.stderr)
         sys.exit(130)

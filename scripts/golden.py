@@ -1,7 +1,7 @@
 """Records or compares golden hits: python scripts/golden.py [--write] [--set NAME] [--mode MODE] [--path PATH].
 
-Each set is asked in keyword, hybrid and vector mode, the last two by all three vector paths, which must agree.
-Without `--write` it prints the queries whose answers differ from `tests/golden/` and exits with 1.
+Each set is searched in keyword, hybrid and vector mode, the last two over all three vector paths, which must agree.
+Without `--write` it prints the queries whose hits differ from `tests/golden/` and exits with 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.golden import (
 
 
 def main() -> None:
-    """Record or compare what the arguments select."""
+    """Record or compare the sets that the arguments select."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _compare(golden: GoldenSet, mode: str, path: str, probe: str, lines: list[str]) -> int:
-    """Print how answers differ from the recorded ones; return how many do."""
+    """Print the differences from the recorded hits; return their number."""
     old_probe, recorded = read_golden(golden, mode)
     if probe != old_probe:
         print(

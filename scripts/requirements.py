@@ -1,4 +1,4 @@
-"""Writes what each requirement file is resolved from into a folder: `requirements.py FOLDER`."""
+"""Writes the inputs of each requirement file into a folder: `requirements.py FOLDER`."""
 
 from __future__ import annotations
 

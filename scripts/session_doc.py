@@ -1,8 +1,8 @@
-"""Runs the commands in `console` blocks of pages and writes what they print below them; `scripts/session_doc` calls it.
+"""Runs the commands in `console` blocks of pages and writes their output below them; `scripts/session_doc` calls it.
 
 A line `$ COMMAND` of a block is run, all of them in one home directory with the sample memory and the small model. The
 first line of a block marked `console clone` is run in a fresh copy of the repository instead, with the package cache of
-this user. A block stays as it is if only volatile values differ: times, sizes, scores, process ids, lines of progress.
+this user. A block is unchanged if only volatile values differ: times, sizes, scores, process ids, lines of progress.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BLOCK = re.compile(r"^```console(?P<clone> clone)?\n(?P<body>.*?)^```$", re.DOTA
 PROGRESS = re.compile(
     r"\s+(\d+ of \d+ files, )?\d+ s|.*: [\d.,]+( \w+)? of [\d.,]+( \w+)?|(pending|partial): .*"
 )
-"""Lines that are printed or not depending on how fast the machine is."""
+"""Lines that appear or not depending on the speed of the machine."""
 
 VOLATILE = (
     (re.compile(r"\b\d+(\.\d+)? (ms|s|min|h|d)\b( \d+ (s|min|h)\b)?"), "TIME"),
@@ -39,14 +39,14 @@ VOLATILE = (
     (re.compile(r"memd \d+(\.\w+)+"), "memd RELEASE"),
     (re.compile(r"(?<=\S) {2,}"), "  "),
 )
-"""What differs from run to run, and what stands for it in a comparison."""
+"""Patterns of output that differs from run to run, and their placeholders in a comparison."""
 
 TIMEOUT_S = 1_200
 """For one command: a build of llama-cpp-python takes minutes."""
 
 
 class Shell:
-    """A home directory in which commands are run."""
+    """A home directory and an environment for commands."""
 
     def __init__(self, *, is_clone: bool = False) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="memd-", dir="/tmp"))
@@ -121,7 +121,7 @@ def stable(text: str) -> str:
 
 
 def copy_repository(target: Path) -> None:
-    """Copy the files that git knows, or would add, as they are now."""
+    """Copy the files that git knows, or would add, in their current state."""
     names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

@@ -1,8 +1,8 @@
-"""Prints the counts the project is held to; `scripts/size` calls it.
+"""Prints the counts that the project limits; `scripts/size` calls it.
 
-The search is traced in a daemon of its own, on a small workspace: this program is that daemon with a profile function
-when it is called with `--traced-daemon`. It writes one line of JSON to standard output when it begins to record, on
-SIGUSR1, and one with what it recorded, on SIGUSR2.
+The search is traced in a separate daemon on a small workspace: with `--traced-daemon` this program is that daemon with
+a profile function. It writes a line of JSON to standard output when a recording begins, on SIGUSR1, and one with the
+result, on SIGUSR2.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ DAEMON = ROOT / "daemon" / "memd"
 TESTS = ROOT / "tests"
 
 RANKING = "memd.search.rank"
-QUERY = "lease of house 7"
+QUERY = "lease of flat 7"
 START_DEADLINE_S = 60.0
 SEARCHES = 5
-"""Recorded searches; a module counts if each of them ran it, so that a timer of the daemon doesn't."""
+"""Recorded searches. Modules that all of them ran count, so timers do not."""
 
 NOISE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
@@ -54,14 +54,14 @@ class SourceSize:
 
 @dataclass(slots=True)
 class SearchPath:
-    """The modules of memd that a search ran, and the frames of memd above the first one of the ranking."""
+    """Modules of memd that a search ran, and frames of memd above the ranking."""
 
     modules: set[str] = field(default_factory=set)
     frames: list[str] = field(default_factory=list)
 
 
 def count_code_lines(source: str) -> int:
-    """Return how many lines have code: no blank line, comment or string that is a statement of its own."""
+    """Return the number of lines with code, without blanks, comments and docstrings."""
     texts: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -83,7 +83,7 @@ def measure_sources(folder: Path) -> SourceSize:
 
 
 def import_layers(pyproject: str) -> list[str]:
-    """Return the layers of the packages, the highest first, from the text of `pyproject.toml`."""
+    """Return the package layers of the text of `pyproject.toml`, highest first."""
     contracts = tomllib.loads(pyproject)["tool"]["importlinter"]["contracts"]
     return [layer for each in contracts if each["type"] == "layers" for layer in each["layers"]]
 
@@ -94,7 +94,7 @@ def is_in(module: str, package: str) -> bool:
 
 
 class SearchTracer:
-    """A profile function for all threads that records the modules of memd while it is switched on."""
+    """A profile function for all threads that records modules of memd while it is on."""
 
     def __init__(self) -> None:
         self.path = SearchPath()
@@ -102,7 +102,7 @@ class SearchTracer:
         self._names: dict[CodeType, str] = {}
 
     def install(self) -> None:
-        """Trace this thread and those that are started from now on."""
+        """Trace this thread and threads that start later."""
         threading.setprofile(self._profile)
         sys.setprofile(self._profile)
         signal.signal(signal.SIGUSR1, self._begin)
@@ -128,7 +128,7 @@ class SearchTracer:
 
 
 def _frames_above(frame: FrameType) -> list[str]:
-    """Return the frames of memd on this thread's stack above a frame, the outermost first."""
+    """Return the frames of memd on this thread's stack above a frame, outermost first."""
     names = []
     above = frame.f_back
     while above is not None:
@@ -138,7 +138,7 @@ def _frames_above(frame: FrameType) -> list[str]:
 
 
 def _waiting_frames() -> list[str]:
-    """Return the frames of memd in the task that waits for this thread; none if the thread is the event loop's."""
+    """Return the frames of memd in the task that waits for this thread, if any."""
     import trio
 
     try:
@@ -151,7 +151,7 @@ def _waiting_frames() -> list[str]:
 
 
 def _tasks_below(task: Any) -> Iterator[Any]:
-    """Yield a task and all that it started."""
+    """Yield a task and its descendants."""
     yield task
     for nursery in task.child_nurseries:
         for child in nursery.child_tasks:
@@ -159,7 +159,7 @@ def _tasks_below(task: Any) -> Iterator[Any]:
 
 
 def _chain(coroutine: Any) -> list[str]:
-    """Return the frames of memd of a suspended coroutine, the outermost first."""
+    """Return the frames of memd of a suspended coroutine, outermost first."""
     names = []
     while coroutine is not None and getattr(coroutine, "cr_frame", None) is not None:
         names.append(_frame_name(coroutine.cr_frame))
@@ -172,7 +172,7 @@ def _frame_name(frame: FrameType) -> str:
 
 
 def _answer(value: object) -> None:
-    """Write a line of JSON for the program that started this daemon."""
+    """Write a line of JSON to the program that started this daemon."""
     os.write(sys.__stdout__.fileno(), json.dumps(value).encode() + b"\n")  # type: ignore[union-attr]
 
 
@@ -186,7 +186,7 @@ def run_traced_daemon() -> None:
 
 
 def trace_search(home: Path) -> SearchPath:
-    """Return what a keyword search passes through, in a daemon on a small workspace in an empty folder."""
+    """Trace a keyword search of a daemon on a small workspace in an empty folder."""
     from memd_client import Client
 
     environ = _prepare_home(home)
@@ -209,11 +209,11 @@ def trace_search(home: Path) -> SearchPath:
 
 
 def _prepare_home(home: Path) -> dict[str, str]:
-    """Write settings and notes, and return the environment of a daemon that uses them."""
+    """Write settings and notes; return the environment of a daemon for them."""
     workspace = home / "workspace"
     workspace.mkdir()
     for number in range(20):
-        text = f"# Note {number}\n\nThe lease of house {number} ends in June.\n\nThe kettle is blue.\n"
+        text = f"# Note {number}\n\nThe lease of flat {number} ends in June.\n\nThe kettle is blue.\n"
         (workspace / f"note-{number}.md").write_text(text)
     agent = {"id": "main", "workspace": str(workspace)}
     settings = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}, "list": [agent]}}
@@ -228,7 +228,7 @@ def _prepare_home(home: Path) -> dict[str, str]:
 
 
 def _index(client: Client, process: subprocess.Popen[bytes]) -> None:
-    """Have the workspace indexed as soon as the daemon listens."""
+    """Index the workspace as soon as the daemon listens."""
     from memd_client.errors import MemdError
 
     until = time.monotonic() + START_DEADLINE_S
@@ -243,7 +243,7 @@ def _index(client: Client, process: subprocess.Popen[bytes]) -> None:
 
 
 def _record_search(client: Client, process: subprocess.Popen[bytes]) -> SearchPath:
-    """Return what the daemon records while it answers one search."""
+    """Return the daemon's recording of one search."""
     assert process.stdout is not None
     process.send_signal(signal.SIGUSR1)
     process.stdout.readline()

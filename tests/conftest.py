@@ -22,7 +22,7 @@ SLOWEST = (
     "daemon/test_hostile_settings.py",
     "interop/test_installed_packages.py",
     "daemon/test_watching.py",
-    "daemon/test_fresh.py",
+    "daemon/test_freshness.py",
     "daemon/test_fault_matrix.py",
     "interop/",
     "daemon/",

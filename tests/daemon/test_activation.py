@@ -1,4 +1,4 @@
-"""Started by its socket, as systemd does it."""
+"""Socket activation: the daemon started by its socket, as systemd does it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_the_first_client_starts_the_daemon_and_is_answered() -> None:
+def test_socket_activation_starts_the_daemon_and_answers_the_first_client() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples are red\n")
         with ActivatedDaemon(home) as daemon, daemon.client() as client:

@@ -1,4 +1,4 @@
-"""What OpenClaw embedded is not embedded again: an index of its older releases, and the cache of 2026.9."""
+"""Reuse of OpenClaw's embeddings: indexes of older releases, the cache of 2026.9."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def home() -> Iterator[StateHome]:
 
 
 def vectors_of(home: StateHome) -> dict[str, np.ndarray]:
-    """Return the real vectors of all chunks as OpenClaw cuts them, by hash, then forget the index they came from."""
+    """Return the vectors of all chunks as OpenClaw cuts them, by hash; delete the index."""
     settings = json.loads((home.state / "openclaw.json").read_text())
     as_openclaw = settings["agents"]["defaults"]["memorySearch"] | {
         "chunking": {"tokens": 400, "overlap": 80}
@@ -57,7 +57,7 @@ def vectors_of(home: StateHome) -> dict[str, np.ndarray]:
 
 
 def write_old_index(home: StateHome, model: str, vectors: dict[str, np.ndarray]) -> None:
-    """Write the index file the older releases would have written."""
+    """Write an index file as the older releases wrote it."""
     path = home.state / "memory" / "main.sqlite"
     db = apsw.Connection(str(path))
     db.execute(OPENCLAW_SCHEMA)
@@ -76,7 +76,7 @@ def write_old_index(home: StateHome, model: str, vectors: dict[str, np.ndarray])
 
 
 def write_agent_database(path: Path, model: str, vectors: dict[str, np.ndarray]) -> None:
-    """Write the part of OpenClaw 2026.9's own database that holds embeddings."""
+    """Write the tables of OpenClaw 2026.9's database that hold embeddings."""
     path.parent.mkdir(parents=True)
     db = apsw.Connection(str(path))
     db.pragma("journal_mode", "wal")
@@ -91,7 +91,7 @@ def write_agent_database(path: Path, model: str, vectors: dict[str, np.ndarray])
     db.close()
 
 
-def test_an_index_of_an_older_release_is_taken_over_and_nothing_is_embedded(home: StateHome) -> None:
+def test_vectors_of_an_older_openclaw_index_are_reused(home: StateHome) -> None:
     vectors = vectors_of(home)
     write_old_index(home, str(minilm_path()), vectors)
     theirs = home.state / "memory" / "main.sqlite"
@@ -107,8 +107,8 @@ def test_an_index_of_an_older_release_is_taken_over_and_nothing_is_embedded(home
     assert theirs.read_bytes() == before, "it is OpenClaw's, which may still want it"
 
 
-def test_our_own_index_at_its_earlier_place_is_moved_and_nothing_is_embedded(home: StateHome) -> None:
-    # given: an index where earlier releases kept it, which newer releases of OpenClaw stumble over
+def test_memd_index_at_its_earlier_path_is_moved_with_its_vectors(home: StateHome) -> None:
+    # given: an index at the path of earlier releases, which newer releases of OpenClaw fail on
     now, earlier = (home.state / "memory" / name for name in ("main.memd.sqlite", "main.sqlite"))
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
@@ -123,7 +123,7 @@ def test_our_own_index_at_its_earlier_place_is_moved_and_nothing_is_embedded(hom
     assert not earlier.exists()
 
 
-def test_another_programs_file_at_the_earlier_place_stays_as_it_is(home: StateHome) -> None:
+def test_file_of_another_program_at_the_earlier_path_is_unchanged(home: StateHome) -> None:
     # given
     theirs = home.state / "memory" / "main.sqlite"
     theirs.parent.mkdir(exist_ok=True)
@@ -135,7 +135,7 @@ def test_another_programs_file_at_the_earlier_place_stays_as_it_is(home: StateHo
     assert theirs.read_bytes() == b"no database at all" * 100
 
 
-def test_the_cache_of_the_newer_releases_is_read_and_their_database_left_alone(home: StateHome) -> None:
+def test_embedding_cache_of_openclaw_is_reused_and_its_database_unchanged(home: StateHome) -> None:
     vectors = vectors_of(home)
     database = home.state / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
     write_agent_database(database, str(minilm_path()), vectors)
@@ -149,7 +149,7 @@ def test_the_cache_of_the_newer_releases_is_read_and_their_database_left_alone(h
     assert database.read_bytes() == before
 
 
-def test_a_database_of_an_unknown_schema_is_said_and_the_notes_are_found(home: StateHome) -> None:
+def test_openclaw_database_of_an_unknown_schema_is_reported_and_notes_are_indexed(home: StateHome) -> None:
     database = home.state / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
     database.parent.mkdir(parents=True)
     db = apsw.Connection(str(database))

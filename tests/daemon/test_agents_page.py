@@ -1,4 +1,4 @@
-"""The programs of docs/agents.md run as they stand there, against a real daemon and loopback models."""
+"""The programs of docs/agents.md, run against a real daemon and loopback models."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def daemon(home: StateHome) -> Iterator[DaemonProcess]:
 
 
 def run_example(name: str, home: StateHome, *words: str, **environ: str) -> str:
-    """Return what a program of the page prints."""
+    """Return the output of a program of the page."""
     done = subprocess.run(
         [sys.executable, "-c", EXAMPLES[name], *words],
         env={**home.environ(), "MEMD_SOCKET": str(home.socket), **environ},
@@ -56,8 +56,8 @@ def run_example(name: str, home: StateHome, *words: str, **environ: str) -> str:
     return done.stdout
 
 
-def test_a_program_without_a_daemon_is_told_what_the_page_says(tmp_path: Path) -> None:
-    """The client and its one dependency are installed, the daemon is not."""
+def test_program_without_a_daemon_prints_the_error_of_the_page(tmp_path: Path) -> None:
+    """Only the client and its one dependency are installed."""
     for package in (memd_client, msgpack):
         folder = Path(package.__path__[0])
         (tmp_path / folder.name).symlink_to(folder)
@@ -81,7 +81,7 @@ def test_a_program_without_a_daemon_is_told_what_the_page_says(tmp_path: Path) -
     assert f"`{message}`" in said
 
 
-def test_a_plain_program_remembers_and_looks_up(home: StateHome, daemon: DaemonProcess) -> None:
+def test_plain_program_appends_a_note_and_finds_it(home: StateHome, daemon: DaemonProcess) -> None:
     said = [run_example("plain", home, "which port is staging on") for _ in range(2)]
 
     assert all("port 8443" in each for each in said)
@@ -89,7 +89,7 @@ def test_a_plain_program_remembers_and_looks_up(home: StateHome, daemon: DaemonP
     assert "".join(notes).count("port 8443") == 1
 
 
-def test_an_agent_of_the_openai_sdk_finds_what_it_needs(home: StateHome, daemon: DaemonProcess) -> None:
+def test_openai_sdk_agent_searches_its_memory(home: StateHome, daemon: DaemonProcess) -> None:
     def script(path: str, body: dict[str, Any]) -> dict[str, Any]:
         assert path.endswith("/chat/completions")
         last = body["messages"][-1]
@@ -114,7 +114,7 @@ def test_an_agent_of_the_openai_sdk_finds_what_it_needs(home: StateHome, daemon:
     assert "memory_search" in system
 
 
-def test_an_agent_of_the_anthropic_sdk_finds_what_it_needs(home: StateHome, daemon: DaemonProcess) -> None:
+def test_anthropic_sdk_agent_searches_its_memory(home: StateHome, daemon: DaemonProcess) -> None:
     def script(path: str, body: dict[str, Any]) -> dict[str, Any]:
         assert path.endswith("/v1/messages")
         last = body["messages"][-1]["content"]
@@ -140,13 +140,13 @@ def test_an_agent_of_the_anthropic_sdk_finds_what_it_needs(home: StateHome, daem
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return what a piece of the page defines."""
+    """Return the names that a program of the page defines."""
     defined: dict[str, Any] = {}
     exec(EXAMPLES[name], defined)
     return defined
 
 
-def test_a_flush_runs_once_before_each_compaction(home: StateHome, daemon: DaemonProcess) -> None:
+def test_flush_runs_once_before_each_compaction(home: StateHome, daemon: DaemonProcess) -> None:
     before_turn = load("flush")["before_turn"]
     with Client(home.socket) as memory:
 
@@ -162,7 +162,7 @@ def test_a_flush_runs_once_before_each_compaction(home: StateHome, daemon: Daemo
         assert memory.search("servers in May").hits
 
 
-def test_facts_come_back_to_a_prompt(home: StateHome, daemon: DaemonProcess) -> None:
+def test_facts_are_added_to_a_prompt(home: StateHome, daemon: DaemonProcess) -> None:
     answer = load("facts")["answer"]
     prompts: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Comments that annotate entries: a real daemon, a provider on loopback, and what it is sent."""
+"""Comments that annotate entries: a real daemon and what it sends to a provider."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def texts_in(index: Path) -> str:
         return "\n".join(str(row[0]) for row in db.execute("SELECT context || text FROM chunks"))
 
 
-def test_comments_are_neither_embedded_nor_found_nor_shown_and_get_returns_the_file(
+def test_comments_are_excluded_from_the_index_and_returned_by_get(
     home: StateHome, server: ProviderServer
 ) -> None:
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
@@ -78,7 +78,7 @@ def test_comments_are_neither_embedded_nor_found_nor_shown_and_get_returns_the_f
     assert read == MEMORY
 
 
-def test_a_lexical_search_asks_no_provider_and_is_not_degraded(
+def test_lexical_search_calls_no_provider_and_is_not_degraded(
     home: StateHome, server: ProviderServer
 ) -> None:
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
@@ -103,7 +103,7 @@ def test_a_lexical_search_asks_no_provider_and_is_not_degraded(
     assert replies[-1].hits[0].path in {"MEMORY.md", "memory/new.md"}
 
 
-def test_a_lexical_search_is_not_degraded_by_a_provider_that_fails(
+def test_lexical_search_with_a_failing_provider_is_not_degraded(
     home: StateHome, server: ProviderServer
 ) -> None:
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
@@ -116,7 +116,7 @@ def test_a_lexical_search_is_not_degraded_by_a_provider_that_fails(
     assert reply.hits[0].path == "memory/harbour.md"
 
 
-def test_a_lexical_search_does_not_wait_for_vectors_of_new_notes(
+def test_lexical_search_does_not_wait_for_vectors_of_new_notes(
     home: StateHome, server: ProviderServer
 ) -> None:
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
@@ -129,7 +129,7 @@ def test_a_lexical_search_does_not_wait_for_vectors_of_new_notes(
     assert not reply.partial
 
 
-def test_a_changed_comment_changes_the_order_and_embeds_nothing(
+def test_changed_comment_changes_the_order_and_embeds_nothing(
     home: StateHome, server: ProviderServer
 ) -> None:
     items = ["- walnut shelf needs oil", "- walnut table wants glue"]
@@ -152,7 +152,7 @@ def test_a_changed_comment_changes_the_order_and_embeds_nothing(
     assert not server.texts_embedded
 
 
-def test_an_index_of_an_earlier_version_is_chunked_again_and_only_new_texts_are_embedded(
+def test_index_of_an_earlier_version_is_chunked_again_and_only_new_chunks_are_embedded(
     home: StateHome, server: ProviderServer
 ) -> None:
     index = home.state / "memory" / "main.memd.sqlite"
@@ -161,7 +161,7 @@ def test_an_index_of_an_earlier_version_is_chunked_again_and_only_new_texts_are_
         client.index()
     home.note("MEMORY.md", MEMORY)
     stat = (home.workspace() / "MEMORY.md").stat()
-    # As the version before left it: the comments in the chunks, and nothing known of them.
+    # As the earlier version left it: comments inside the chunks, none recorded.
     db = connect(index, WRITER)
     with transaction(db):
         row = replace(

@@ -1,4 +1,4 @@
-"""Bad input: a stable code, a message that names the thing and the way out, and nobody else is touched."""
+"""Bad input: a stable code, a message that names the cause, a hint, no side effects."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from tests.support.state_homes import KEYWORD_ONLY, StateHome, agents_config
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[tuple[StateHome, Client]]:
-    """A memory and a client of its daemon, which live as long as this module's tests."""
+    """A state directory and a client of its daemon, shared by this module's tests."""
     with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, daemon.client() as client:
         yield home, client
 
 
 @pytest.fixture
 def plain(shared: tuple[StateHome, Client]) -> tuple[StateHome, Client]:
-    """A memory without a note and a client of its daemon."""
+    """An empty memory and a client of its daemon."""
     home, client = shared
     home.clear()
     client.index()
     return shared
 
 
-def test_a_broken_config_is_named_with_its_line_and_agents_still_answer() -> None:
+def test_broken_config_is_reported_with_its_line_and_agents_still_answer() -> None:
     with StateHome('{\n  "agents": {\n    "defaults": oops oops\n  }\n}\n') as home:
         home.note("MEMORY.md", "apples are red\n")
         with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -51,7 +51,7 @@ def test_a_broken_config_is_named_with_its_line_and_agents_still_answer() -> Non
             assert client.search("apples").hits
 
 
-def test_a_wrongly_typed_key_is_named_and_touches_only_its_agent() -> None:
+def test_key_of_a_wrong_type_is_reported_and_affects_only_its_agent() -> None:
     with StateHome() as home:
         config = agents_config(home.state, "work")
         config["agents"]["list"][1]["memorySearch"] = {"query": {"maxResults": "many"}}
@@ -69,7 +69,7 @@ def test_a_wrongly_typed_key_is_named_and_touches_only_its_agent() -> None:
             assert client.search("apples", agent="main").hits
 
 
-def test_files_that_cant_be_read_are_listed_and_the_others_are_found(plain: tuple[StateHome, Client]) -> None:
+def test_unreadable_files_are_listed_and_the_others_are_found(plain: tuple[StateHome, Client]) -> None:
     home, client = plain
     home.note("memory/good.md", "the good note\n")
     (home.workspace() / "memory" / "latin.md").write_bytes(b"caf\xe9 note\n")
@@ -88,12 +88,12 @@ def test_files_that_cant_be_read_are_listed_and_the_others_are_found(plain: tupl
     assert "link" in reasons["memory/dangling.md"]
     assert any("not UTF-8" in reason and "bad-" in path for path, reason in reasons.items())
 
-    # When the file is mended, then it is found.
+    # When the file is repaired, then it is found.
     home.note("memory/latin.md", "café note\n")
     assert "memory/latin.md" in [hit.path for hit in client.search("café note").hits]
 
 
-def test_a_binary_file_of_100_mb_is_left_out_with_a_reason(plain: tuple[StateHome, Client]) -> None:
+def test_binary_file_of_100_mb_is_skipped_with_a_reason(plain: tuple[StateHome, Client]) -> None:
     home, client = plain
     home.note("memory/good.md", "the good note\n")
     big = home.note("memory/big.md", "note\n")
@@ -103,7 +103,7 @@ def test_a_binary_file_of_100_mb_is_left_out_with_a_reason(plain: tuple[StateHom
     assert client.search("good note").hits
 
 
-def test_one_endless_line_is_cut_searched_and_quoted_exactly(plain: tuple[StateHome, Client]) -> None:
+def test_very_long_line_is_chunked_searched_and_quoted_exactly(plain: tuple[StateHome, Client]) -> None:
     home, client = plain
     line = " ".join(f"word{number}" for number in range(60_000))
     home.note("memory/line.md", line)
@@ -144,7 +144,7 @@ def test_fts_operators_are_plain_text(plain: tuple[StateHome, Client], query: st
     client.search(query)
 
 
-def test_an_empty_query_and_wrong_parameters_have_their_codes(plain: tuple[StateHome, Client]) -> None:
+def test_empty_query_and_wrong_parameters_have_their_codes(plain: tuple[StateHome, Client]) -> None:
     _, client = plain
     with pytest.raises(QueryEmptyError):
         client.search("   ")
@@ -154,7 +154,7 @@ def test_an_empty_query_and_wrong_parameters_have_their_codes(plain: tuple[State
 
 
 def _exchange(path: Path, data: bytes) -> list[Any]:
-    """Send raw bytes and return the first frame that comes back, if one does."""
+    """Send raw bytes and return the first reply frame, if any."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(10)
         peer.connect(str(path))
@@ -172,7 +172,7 @@ def _exchange(path: Path, data: bytes) -> list[Any]:
 
 
 def _ask(path: Path, method: str, params: dict[str, Any]) -> Any:
-    """Greet the daemon, send one request and return the error it answers with."""
+    """Send one request after the greeting and return its error."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(10)
         peer.connect(str(path))
@@ -186,7 +186,7 @@ def _ask(path: Path, method: str, params: dict[str, Any]) -> Any:
                 return reply[2]
 
 
-def test_garbage_huge_frames_and_unknown_methods_leave_others_untouched(
+def test_malformed_oversized_and_unknown_requests_leave_other_clients_connected(
     plain: tuple[StateHome, Client],
 ) -> None:
     home, client = plain
@@ -204,7 +204,7 @@ def test_garbage_huge_frames_and_unknown_methods_leave_others_untouched(
     assert client.search("apples").hits
 
 
-def test_a_socket_path_that_is_too_long_is_refused_by_name() -> None:
+def test_socket_path_beyond_the_limit_is_refused_by_name() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         long_path = home.root / ("d" * 100) / "memd.sock"
         daemon = DaemonProcess(home, {"MEMD_SOCKET": str(long_path)})
@@ -218,7 +218,7 @@ def test_a_socket_path_that_is_too_long_is_refused_by_name() -> None:
             Client(long_path).status()
 
 
-def test_a_missing_model_is_said_and_words_still_answer() -> None:
+def test_missing_model_is_reported_and_keyword_search_answers() -> None:
     search = {"provider": "local", "local": {"modelPath": "/nowhere/model.gguf"}}
     with StateHome({"agents": {"defaults": {"memorySearch": search}}}) as home:
         home.note("MEMORY.md", "apples\n")
@@ -234,7 +234,7 @@ def test_a_missing_model_is_said_and_words_still_answer() -> None:
             assert caught.value.code == "model_missing"
 
 
-def test_a_damaged_index_is_set_aside_and_comes_back() -> None:
+def test_damaged_index_is_quarantined_and_rebuilt() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples\n")
         index = home.state / "memory" / "main.memd.sqlite"
@@ -247,7 +247,7 @@ def test_a_damaged_index_is_set_aside_and_comes_back() -> None:
             assert len(list(index.parent.glob("main.memd.sqlite.corrupt-*"))) == 1
 
 
-def test_an_index_of_a_newer_release_closes_its_agent_alone() -> None:
+def test_index_of_a_newer_release_closes_only_its_agent() -> None:
     import apsw
 
     with StateHome() as home:
@@ -271,7 +271,7 @@ def test_an_index_of_a_newer_release_closes_its_agent_alone() -> None:
         assert index.read_bytes() == before
 
 
-def test_no_error_reply_ever_holds_a_traceback(plain: tuple[StateHome, Client]) -> None:
+def test_error_replies_hold_no_traceback(plain: tuple[StateHome, Client]) -> None:
     home, _ = plain
     for method, params in (
         ("get", {"path": 1}),

@@ -1,4 +1,4 @@
-"""Bulk work by a provider's batch API: a real daemon, real jobs on a loopback server, a real kill in the middle."""
+"""Batch jobs of a provider: a real daemon, a loopback server, a kill amid a job."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 NOTES = 1_300
 NEWEST = 250
-"""Texts that are not left to jobs, about."""
+"""Approximate number of chunks that are embedded without a job."""
 
-PATIENCE_S = 90.0
+WAIT_TIMEOUT_S = 90.0
 
 
 def wait(condition: Callable[[], object]) -> None:
-    """Wait for a state of a daemon."""
-    deadline = time.monotonic() + PATIENCE_S
+    """Wait until the daemon's status meets a condition."""
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     while not condition():
         assert time.monotonic() < deadline
-        time.sleep(0.05)  # noqa: TID251 - the daemon's own pauses are in real time here
+        time.sleep(0.05)  # noqa: TID251 - the daemon's pauses are in real time here
 
 
 def status(daemon: DaemonProcess) -> AgentStatus:
-    """Return what the one agent reports."""
+    """Return the status of the one agent."""
     with daemon.client(timeout_s=30) as client:
         return client.status().agents[0]
 
@@ -48,7 +48,7 @@ def home(server: ProviderServer) -> Iterator[StateHome]:
     with StateHome() as home:
         for number in range(NOTES):
             home.note(f"memory/{number:04}.md", f"entry {number}: the lamp of pier {number % 17} was lit\n")
-        # the texts are all there before anybody embeds: a backlog
+        # all notes exist before embedding begins: a backlog
         home.configure(KEYWORD_ONLY)
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
             assert client.index().agents[0].chunks == NOTES
@@ -59,14 +59,16 @@ def home(server: ProviderServer) -> Iterator[StateHome]:
         yield home
 
 
-def test_jobs_outlive_a_killed_daemon_and_buy_nothing_twice(home: StateHome, server: ProviderServer) -> None:
+def test_batch_jobs_survive_a_killed_daemon_and_pay_for_nothing_twice(
+    home: StateHome, server: ProviderServer
+) -> None:
     assert server.batches is not None
     server.batches.looks_to_finish = None
     with DaemonProcess(home) as daemon:
         wait(lambda: status(daemon).jobs)
         wait(
             lambda: NEWEST <= status(daemon).vectors == server.texts_embedded.total()
-        )  # nothing is on its way
+        )  # no request is under way
         before = status(daemon)
         assert before.chunks_pending + before.vectors == NOTES
         assert sum(job.texts for job in before.jobs) >= NEWEST

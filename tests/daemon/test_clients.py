@@ -1,4 +1,4 @@
-"""Every client against a whole daemon: what all of them promise."""
+"""The contract of all clients, against a real daemon."""
 
 from __future__ import annotations
 
@@ -20,22 +20,16 @@ def daemon() -> Iterator[DaemonProcess]:
         yield running
 
 
-class TestBlockingClient(DaemonContract):
-    """Threads."""
-
+class TestDaemonWithBlockingClient(DaemonContract):
     def make_client(self, path: Path, **options: Any) -> Client:
         return Client(path, **options)
 
 
-class TestAsyncioClient(DaemonContract):
-    """asyncio."""
-
+class TestDaemonWithAsyncioClient(DaemonContract):
     def make_client(self, path: Path, **options: Any) -> BlockingAsyncioClient:
         return BlockingAsyncioClient(path, **options)
 
 
-class TestTrioClient(DaemonContract):
-    """trio."""
-
+class TestDaemonWithTrioClient(DaemonContract):
     def make_client(self, path: Path, **options: Any) -> BlockingTrioClient:
         return BlockingTrioClient(path, **options)

@@ -1,4 +1,4 @@
-"""`memctl` with a real daemon: notes and facts written from the shell, suggestions, and what a terminal gets."""
+"""`memctl` with a real daemon: notes, facts, suggestions and terminal prompts."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ def daemon() -> Iterator[DaemonProcess]:
             yield running
 
 
-def said(daemon: DaemonProcess, *arguments: str) -> str:
-    """Run a command that succeeds, and return what it printed."""
+def output_of(daemon: DaemonProcess, *arguments: str) -> str:
+    """Run a command that succeeds and return its output."""
     ran = daemon.memctl(*arguments)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
 
 
-def test_a_note_is_appended_printed_by_get_and_found(daemon: DaemonProcess) -> None:
-    place = said(daemon, "note", "the", "spare", "key", "is", "with", "otter-lane")
+def test_appended_note_is_printed_by_get_and_found(daemon: DaemonProcess) -> None:
+    place = output_of(daemon, "note", "the", "spare", "key", "is", "with", "otter-lane")
 
     assert place.startswith("memory/2")
     assert place.endswith(":3-3")
-    assert said(daemon, "get", place) == "the spare key is with otter-lane"
-    assert json.loads(said(daemon, "search", "otter-lane", "--json"))["hits"][0]["path"] in place
+    assert output_of(daemon, "get", place) == "the spare key is with otter-lane"
+    assert json.loads(output_of(daemon, "search", "otter-lane", "--json"))["hits"][0]["path"] in place
 
 
-def test_a_key_appends_once(daemon: DaemonProcess) -> None:
-    first = said(daemon, "note", "--agent", "work", "--key", "backup-1", "the backup was verified")
+def test_append_with_the_same_key_writes_once(daemon: DaemonProcess) -> None:
+    first = output_of(daemon, "note", "--agent", "work", "--key", "backup-1", "the backup was verified")
     again = daemon.memctl("note", "--agent", "work", "--key", "backup-1", "the backup was verified")
 
     assert (again.returncode, again.stdout.strip()) == (0, first)
     assert "nothing was appended" in again.stderr
 
 
-def test_a_fact_is_added_edited_and_forgotten(daemon: DaemonProcess) -> None:
+def test_fact_is_added_edited_and_forgotten(daemon: DaemonProcess) -> None:
     agent = ("--agent", "work")
-    added = json.loads(said(daemon, "facts", "add", "Anna lives in Lisbon", "--json", *agent))
-    known = said(daemon, "facts", "add", "Anna lives in Lisbon", *agent)
-    edited = said(daemon, "facts", "edit", added["id"], "Anna lives in Porto", *agent)
+    added = json.loads(output_of(daemon, "facts", "add", "Anna lives in Lisbon", "--json", *agent))
+    known = output_of(daemon, "facts", "add", "Anna lives in Lisbon", *agent)
+    edited = output_of(daemon, "facts", "edit", added["id"], "Anna lives in Porto", *agent)
     conflict = daemon.memctl(
         "facts", "edit", added["id"], "Anna lives in Rome", "--was", "Anna lives in Lisbon", *agent
     )
-    listed = said(daemon, "facts", "list", *agent)
+    listed = output_of(daemon, "facts", "list", *agent)
     unclear = daemon.memctl("facts", "forget", "Anna", *agent)
-    forgotten = said(daemon, "facts", "forget", added["id"], *agent)
+    forgotten = output_of(daemon, "facts", "forget", added["id"], *agent)
     gone = daemon.memctl("facts", "edit", added["id"], "Anna lives in Rome", *agent)
 
     assert (
@@ -70,9 +70,9 @@ def test_a_fact_is_added_edited_and_forgotten(daemon: DaemonProcess) -> None:
     assert (gone.returncode, "code: fact_missing" in gone.stderr) == (1, True)
 
 
-def test_a_terminal_is_asked_before_a_fact_is_forgotten(daemon: DaemonProcess) -> None:
-    said(daemon, "facts", "add", "I like green tea")
-    said(daemon, "facts", "add", "I like strong coffee")
+def test_terminal_asks_before_a_fact_is_forgotten(daemon: DaemonProcess) -> None:
+    output_of(daemon, "facts", "add", "I like green tea")
+    output_of(daemon, "facts", "add", "I like strong coffee")
 
     with Terminal(daemon, "facts", "forget", "green", "tea") as terminal:
         terminal.wait_for("Remove this fact? [y/N]")
@@ -80,21 +80,21 @@ def test_a_terminal_is_asked_before_a_fact_is_forgotten(daemon: DaemonProcess) -
         terminal.press(b"y\r")
         assert terminal.wait_end() == 0
 
-    assert "I like green tea" not in said(daemon, "facts", "list")
-    assert "I like strong coffee" in said(daemon, "facts", "list")
+    assert "I like green tea" not in output_of(daemon, "facts", "list")
+    assert "I like strong coffee" in output_of(daemon, "facts", "list")
 
 
 @pytest.mark.parametrize(
     "arguments", [["search", "x"], ["note", "x"], ["facts", "list"], ["status"], ["index"]]
 )
-def test_a_mistyped_agent_gets_the_one_that_was_meant(daemon: DaemonProcess, arguments: list[str]) -> None:
+def test_mistyped_agent_gets_the_nearest_name_suggested(daemon: DaemonProcess, arguments: list[str]) -> None:
     ran = daemon.memctl(*arguments, "--agent", "mian")
 
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[0] == "error: there is no agent 'mian'. Did you mean 'main'?"
 
 
-def test_an_agent_like_no_other_gets_the_list_alone(daemon: DaemonProcess) -> None:
+def test_agent_name_unlike_any_other_gets_the_list_without_a_suggestion(daemon: DaemonProcess) -> None:
     ran = daemon.memctl("search", "x", "--agent", "zzz")
 
     assert ran.stderr.splitlines()[:2] == [
@@ -103,7 +103,7 @@ def test_an_agent_like_no_other_gets_the_list_alone(daemon: DaemonProcess) -> No
     ]
 
 
-def test_a_mistyped_model_gets_the_one_that_was_meant(daemon: DaemonProcess) -> None:
+def test_mistyped_model_gets_the_nearest_name_suggested(daemon: DaemonProcess) -> None:
     pulled = daemon.memctl("model", "pull", "minlm")
     removed = daemon.memctl("model", "remove", "minlm")
 
@@ -111,7 +111,7 @@ def test_a_mistyped_model_gets_the_one_that_was_meant(daemon: DaemonProcess) -> 
     assert "Did you mean 'minilm'?" in removed.stderr.splitlines()[0]
 
 
-def test_mcp_alone_on_a_terminal_prints_its_help(daemon: DaemonProcess) -> None:
+def test_mcp_without_arguments_on_a_terminal_prints_its_help(daemon: DaemonProcess) -> None:
     with Terminal(daemon, "mcp") as terminal:
         terminal.wait_for("Usage: memctl mcp")
         assert terminal.wait_end() == 0

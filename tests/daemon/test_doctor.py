@@ -20,12 +20,12 @@ SLOW_IMPORTS = frozenset(
     "asyncio apsw httpx llama_cpp memd.service.install.plan msgspec numpy plistlib rich sqlite3 sqlite_vec structlog "
     "subprocess trio".split()
 )
-"""Modules that only a daemon or a process of its own needs; `subprocess` starts one. Each would cost milliseconds."""
+"""Slow imports that only a daemon or a separate process needs."""
 
 
 @pytest.fixture
 def home() -> Iterator[StateHome]:
-    """A home with a note, searched by words."""
+    """A home with a note, for keyword search."""
     with StateHome(KEYWORD_ONLY) as made:
         made.note("MEMORY.md", "# Flat\nThe lease ends in June.\n")
         yield made
@@ -33,7 +33,7 @@ def home() -> Iterator[StateHome]:
 
 @pytest.fixture
 def daemon(home: StateHome, tmp_path: Path) -> Iterator[DaemonProcess]:
-    """A daemon that isn't started yet; models are elsewhere than those of whoever runs the tests."""
+    """A daemon, not yet started, with a models directory of its own."""
     handle = DaemonProcess(
         home, {"MEMD_MODEL_DIR": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     )
@@ -41,8 +41,8 @@ def daemon(home: StateHome, tmp_path: Path) -> Iterator[DaemonProcess]:
     handle.stop()
 
 
-def examined(daemon: DaemonProcess, code: int) -> list[dict[str, Any]]:
-    """Return what the doctor finds, who ends with a code."""
+def run_doctor(daemon: DaemonProcess, code: int) -> list[dict[str, Any]]:
+    """Return the findings of the doctor, which must end with `code`."""
     ran = daemon.memctl("doctor", "--json")
     assert ran.returncode == code, ran.stdout + ran.stderr
     assert ran.stderr == ""
@@ -50,26 +50,28 @@ def examined(daemon: DaemonProcess, code: int) -> list[dict[str, Any]]:
     return findings
 
 
-def those(findings: list[dict[str, Any]], state: str) -> list[tuple[str, str]]:
+def findings_in_state(findings: list[dict[str, Any]], state: str) -> list[tuple[str, str]]:
     """Return area and name of the findings in a state."""
     return [(each["area"], each["name"]) for each in findings if each["state"] == state]
 
 
-def test_a_sound_installation_is_well_with_a_daemon_and_its_log_is_found(daemon: DaemonProcess) -> None:
+def test_sound_installation_with_a_daemon_has_no_problem_and_its_log_is_found(daemon: DaemonProcess) -> None:
     daemon.start()
     daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
 
-    findings = examined(daemon, 0)
+    findings = run_doctor(daemon, 0)
     logs = daemon.memctl("logs", "--json", "-n", "1000")
 
-    assert those(findings, "wrong") == []
+    assert findings_in_state(findings, "wrong") == []
     assert [each["found"] for each in findings if each["name"] == "answers"] == [
         f"memd 0.1.0, pid {daemon.pid}"
     ]
     assert "daemon.ready" in [json.loads(line).get("event") for line in logs.stdout.splitlines()]
 
 
-def test_doctor_asks_a_daemon_that_runs_and_imports_no_engine(daemon: DaemonProcess, home: StateHome) -> None:
+def test_doctor_queries_a_running_daemon_and_imports_no_engine(
+    daemon: DaemonProcess, home: StateHome
+) -> None:
     home.configure({"agents": {"defaults": {"memorySearch": {"provider": "none", "quarry": 1}}}})
     daemon.start()
     daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
@@ -92,7 +94,7 @@ def test_doctor_asks_a_daemon_that_runs_and_imports_no_engine(daemon: DaemonProc
     assert sorted(imported & SLOW_IMPORTS) == []
 
 
-def test_daemon_and_a_process_of_its_own_make_the_same_report(daemon: DaemonProcess) -> None:
+def test_doctor_report_is_the_same_from_a_daemon_and_a_separate_process(daemon: DaemonProcess) -> None:
     daemon.start()
     daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
 
@@ -108,28 +110,28 @@ def test_daemon_and_a_process_of_its_own_make_the_same_report(daemon: DaemonProc
 
 
 @pytest.mark.long
-def test_a_daemon_that_hangs_is_wrong_and_one_that_was_killed_is_not(daemon: DaemonProcess) -> None:
+def test_hanging_daemon_is_a_problem_and_a_killed_daemon_is_not(daemon: DaemonProcess) -> None:
     daemon.start()
     pid = daemon.pid
     os.kill(pid, signal.SIGSTOP)
-    hanging = examined(daemon, 1)
+    hanging = run_doctor(daemon, 1)
     os.kill(pid, signal.SIGCONT)
     daemon.kill()
-    killed = examined(daemon, 0)
+    killed = run_doctor(daemon, 0)
 
-    assert those(hanging, "wrong") == [("daemon", "answers")]
+    assert findings_in_state(hanging, "wrong") == [("daemon", "answers")]
     assert f"kill -9 {pid}" in next(each["fix"] for each in hanging if each["name"] == "answers")
-    assert ("daemon", "answers") in those(killed, "warning")
+    assert ("daemon", "answers") in findings_in_state(killed, "warning")
     assert any("is sound" in each["found"] for each in killed if each["name"] == "index")
 
 
-def test_without_a_daemon_slips_in_settings_are_found_and_nothing_is_started(
+def test_invalid_settings_without_a_daemon_are_found_and_no_daemon_is_started(
     daemon: DaemonProcess, home: StateHome
 ) -> None:
     home.configure('{\n  "agents": {,}\n}')
     (home.root / "memd.toml").write_text('log_level = "loud"\ncolour = 3\n')
 
-    findings = examined(daemon, 1)
+    findings = run_doctor(daemon, 1)
 
     wrong = [each["found"] for each in findings if each["state"] == "wrong" and each["area"] == "settings"]
     assert len(wrong) == 3
@@ -139,9 +141,7 @@ def test_without_a_daemon_slips_in_settings_are_found_and_nothing_is_started(
     assert not home.socket.parent.exists()
 
 
-def test_a_damaged_index_missing_files_and_leftovers_are_found(
-    daemon: DaemonProcess, home: StateHome
-) -> None:
+def test_damaged_index_missing_files_and_leftovers_are_found(daemon: DaemonProcess, home: StateHome) -> None:
     daemon.start()
     daemon.wait_for(lambda status: not status.agents[0].files_pending and status.agents[0].files)
     daemon.stop()
@@ -154,15 +154,15 @@ def test_a_damaged_index_missing_files_and_leftovers_are_found(
     os.utime(home.workspace() / "memory/odd.md", (2e9 + 1e9, 2e9 + 1e9))
     home.configure(agents_config(home.state, "work"))
 
-    findings = examined(daemon, 1)
+    findings = run_doctor(daemon, 1)
 
-    assert ("agent main", "index") in those(findings, "wrong")
-    assert ("agent work", "workspace") in those(findings, "wrong")
-    assert ("disk", "leftovers") in those(findings, "warning")
-    assert ("machine", "clock") in those(findings, "warning")
+    assert ("agent main", "index") in findings_in_state(findings, "wrong")
+    assert ("agent work", "workspace") in findings_in_state(findings, "wrong")
+    assert ("disk", "leftovers") in findings_in_state(findings, "warning")
+    assert ("machine", "clock") in findings_in_state(findings, "warning")
 
 
-def test_a_key_is_known_of_and_never_shown(daemon: DaemonProcess, home: StateHome) -> None:
+def test_api_key_is_detected_and_never_shown(daemon: DaemonProcess, home: StateHome) -> None:
     home.workspace("work").mkdir()
     config = agents_config(
         home.state, "work", memory_search={"provider": "openai", "remote": {"apiKey": KEY}}

@@ -1,4 +1,4 @@
-"""What comes back empty says why: searches and lines of files, from a real daemon, on the command line too."""
+"""Empty results with a reason: searches and line ranges, also on the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.state_homes import StateHome, agents_config
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    """A daemon with an agent that has notes, one that has none, and one without a workspace."""
+    """A daemon with agents that have notes, have none, and have no workspace."""
     with StateHome() as home:
         search = {"provider": "none", "sync": {"watch": False}}
         config = agents_config(home.state, "bare", "gone", memory_search=search)
@@ -44,7 +44,9 @@ def client(daemon: DaemonProcess) -> Iterator[Client]:
         ({"agent": "gone"}, "workspace_missing", "workspace"),
     ],
 )
-def test_a_search_without_hits_says_why(client: Client, params: dict[str, Any], code: str, hint: str) -> None:
+def test_search_without_hits_gives_the_reason(
+    client: Client, params: dict[str, Any], code: str, hint: str
+) -> None:
     reply = client.search("xylophone", **params)
 
     assert reply.hits == []
@@ -52,13 +54,13 @@ def test_a_search_without_hits_says_why(client: Client, params: dict[str, Any], 
     assert (reply.empty.code, hint in reply.empty.hint) == (code, True)
 
 
-def test_a_search_with_hits_has_no_reason(client: Client) -> None:
+def test_search_with_hits_has_no_reason(client: Client) -> None:
     reply = client.search("kestrel-12")
 
     assert (len(reply.hits), reply.empty) == (1, None)
 
 
-def test_a_missing_file_is_refused_with_the_near_ones(client: Client) -> None:
+def test_missing_file_error_suggests_similar_paths(client: Client) -> None:
     with pytest.raises(FileMissingError) as raised:
         client.get("memory/2026-01-17.md")
     with pytest.raises(PathRefusedError) as hidden:
@@ -68,7 +70,7 @@ def test_a_missing_file_is_refused_with_the_near_ones(client: Client) -> None:
     assert "hidden folders" in hidden.value.message
 
 
-def test_the_command_line_and_the_tools_pass_the_reason_on(daemon: DaemonProcess, client: Client) -> None:
+def test_command_line_and_mcp_tools_show_the_reason(daemon: DaemonProcess, client: Client) -> None:
     searched = daemon.memctl("search", "--source", "sessions", "xylophone")
     read = daemon.memctl("get", "MEMORY.md:40")
     tool = client.call_tool("memory_search", {"query": "xylophone"}).result

@@ -1,4 +1,4 @@
-"""The exercise of docs/architecture.md, followed: its blocks are applied to a copy of the sources, which then runs."""
+"""The exercise of docs/architecture.md, applied to a copy of the sources and run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def changed(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": sources, "ACME_API_KEY": KEY}
 
 
-def test_the_exercise_adds_a_stage_a_provider_and_a_request(changed: dict[str, str]) -> None:
+def test_exercise_adds_a_stage_a_provider_and_a_request(changed: dict[str, str]) -> None:
     with serve_provider("compatible", key=KEY) as server:
         model, remote = server.facts.model, {"baseUrl": server.url}
         search = {"provider": "acme", "model": model, "remote": remote, "sync": {"watch": False}}

@@ -1,7 +1,7 @@
-"""Every provider x every fault: words answer in time and say why, nothing wrong is stored, and it passes by itself.
+"""Every provider with every fault: keyword search answers in time with the reason.
 
-All providers live through a fault at the same time, each with a memory of its own; a cell of the matrix is what came
-of one of them.
+No wrong vector is stored, and vector search recovers automatically. All providers meet a fault
+concurrently, each with a separate memory; a cell of the matrix is the outcome of one provider.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DIMS = 48
 UNWATCHED = {"agents": {"defaults": {"memorySearch": {"sync": {"watch": False}}}}}
 DEADLINE_MS = 3000
 SILENT: tuple[FaultKind, ...] = ("hang", "drip")
-"""With these every wait is spent to its end, so they are short."""
+"""Short deadlines for faults that make every wait run to its end."""
 
 NOTES = {
     "memory/2026-01-05.md": "The invoice for the hosting company is due on the last Friday of the month.\n",
@@ -58,25 +58,25 @@ EXPECTED: dict[FaultKind, set[str]] = {
     "too_many": {"provider_reply_invalid"},
     "doubled_index": {"provider_reply_invalid"},
     "wrong_dims": {"dimensions_changed"},
-    "ragged": {"provider_reply_invalid", "dimensions_changed"},  # of several texts, and of one
+    "ragged": {"provider_reply_invalid", "dimensions_changed"},  # of several chunks, and of one
     "nan": {"provider_reply_invalid"},
     "null": {"provider_reply_invalid"},
     "zero": {"provider_reply_invalid"},
 }
-"""What the reply says is wrong."""
+"""Faults that make a reply wrong."""
 
 ELSEWHERE: dict[tuple[DialectName, FaultKind], set[str]] = {
     ("ollama", "quota"): {"provider_rate_limited"},  # it has no accounts; a limit of an hour is a pause
 }
 
 HARMLESS: tuple[FaultKind, ...] = ("shuffled",)
-"""Odd and right: the reply says itself in which order it is."""
+"""Faults that are unusual and valid: the reply names its order."""
 
 NO_SUCH: dict[FaultKind, tuple[DialectName, ...]] = {
     "doubled_index": ("gemini", "ollama"),
     "shuffled": ("gemini", "ollama"),
 }
-"""Providers whose replies have no positions can't get them wrong."""
+"""Providers whose replies have no positions to get wrong."""
 
 KINDS: tuple[FaultKind, ...] = (
     *(kind for kind in STATUS_FAULTS if kind != "text_refused"),
@@ -98,8 +98,8 @@ def paths(reply: SearchReply) -> list[str]:
     return [hit.path for hit in reply.hits]
 
 
-def check_by_words(reply: SearchReply, path: str, codes: set[str]) -> None:
-    """Fail where a reply isn't the answer by words that says why there is no other, and nothing it should not."""
+def assert_keyword_reply(reply: SearchReply, path: str, codes: set[str]) -> None:
+    """Check a keyword reply: best path, reason code, hint, and no foreign text."""
     assert paths(reply)[:1] == [path]
     assert reply.mode == "keyword"
     assert reply.degraded is not None
@@ -112,7 +112,7 @@ def check_by_words(reply: SearchReply, path: str, codes: set[str]) -> None:
 
 
 async def until_hybrid(memory: RemoteMemory, about: str) -> None:
-    """Ask until an answer is by meaning; while a text tries whether the provider works again, questions don't."""
+    """Search until a reply is hybrid; an index call may take the recovery trial."""
     with trio.fail_after(20):
         for number in range(10_000):
             reply = await memory.search(f"{about} again {number}", DEADLINE_MS)
@@ -123,43 +123,43 @@ async def until_hybrid(memory: RemoteMemory, about: str) -> None:
 
 
 async def recover(memory: RemoteMemory, about: str) -> None:
-    """Take the fault away, let the longest window pass, and wait for search by meaning."""
+    """Clear the fault, pass the longest back-off window, and wait for vector search."""
     memory.server.fault = None
     memory.clock.move(LONGER_THAN_ANY_WINDOW_S)
     await until_hybrid(memory, about)
 
 
-async def live_through(memory: RemoteMemory, kind: FaultKind) -> None:
-    """Have a question, and then a new text, meet a fault; fail where anything promised is not kept."""
+async def meet_fault(memory: RemoteMemory, kind: FaultKind) -> None:
+    """Search and then index a new note during a fault, and check all replies."""
     server = memory.server
     codes = ELSEWHERE.get((server.dialect, kind), EXPECTED.get(kind, set()))
-    # given a memory all of whose vectors are there
+    # given a memory with all its vectors
     await memory.index()
     assert (await memory.search("invoice hosting", DEADLINE_MS)).mode == "hybrid"
     assert await memory.check_stored() == len(NOTES)
-    # when questions meet the fault
+    # when searches meet the fault
     server.fault = Fault(kind)
     for query, path in (("cat medicine", "memory/2026-01-06.md"), ("upstream pool", "memory/2026-01-07.md")):
         reply = await memory.search(query, DEADLINE_MS)
         if kind in HARMLESS:
             assert (reply.mode, reply.degraded, paths(reply)[:1]) == ("hybrid", None, [path])
         else:
-            check_by_words(reply, path, codes)
+            assert_keyword_reply(reply, path, codes)
     assert server.fault is not None
     assert server.fault.met > 0
-    # then nothing wrong is stored, and it passes by itself
+    # then no wrong vector is stored, and vector search recovers automatically
     assert await memory.check_stored() == len(NOTES)
     await recover(memory, "the invoice")
-    # when a new text meets it
+    # when a new note meets it
     server.fault = Fault(kind)
     memory.home.note(*NEW_NOTE)
     await memory.index()
     assert server.fault is not None
     assert server.fault.met > 0
     if kind not in HARMLESS:
-        check_by_words(await memory.search("zeppelin harbour", DEADLINE_MS), NEW_NOTE[0], codes)
+        assert_keyword_reply(await memory.search("zeppelin harbour", DEADLINE_MS), NEW_NOTE[0], codes)
         assert await memory.check_stored() == len(NOTES)
-    # then it is found by its words, and by its meaning once the fault is gone
+    # then keyword search finds it, and vector search too once the fault is gone
     await recover(memory, "the zeppelin")
     await memory.index()
     assert await memory.check_stored() == len(NOTES) + 1
@@ -167,12 +167,12 @@ async def live_through(memory: RemoteMemory, kind: FaultKind) -> None:
     assert (reply.mode, reply.degraded, paths(reply)[0]) == ("hybrid", None, NEW_NOTE[0])
     assert reply.pending is None or reply.pending.chunks == 0
     assert server.complaints == []
-    if kind != "hang":  # those who gave up waiting are answered in the end, and nobody is there to hear
+    if kind != "hang":  # calls that timed out are answered in the end, with the connection closed
         assert [count for text, count in server.texts_embedded.items() if "was seen" in text] == [1]
 
 
-async def live_all(servers: list[ProviderServer], kind: FaultKind) -> dict[DialectName, Outcome]:
-    """Have all providers live through a fault side by side."""
+async def meet_fault_in_all(servers: list[ProviderServer], kind: FaultKind) -> dict[DialectName, Outcome]:
+    """Run a fault on all providers concurrently."""
     outcomes: dict[DialectName, Outcome] = {}
 
     async def live(server: ProviderServer) -> None:
@@ -184,7 +184,7 @@ async def live_all(servers: list[ProviderServer], kind: FaultKind) -> dict[Diale
                 async with remote_memory(
                     home, server, SHORT_TIMEOUTS if kind in SILENT else NORMAL_TIMEOUTS
                 ) as memory:
-                    await live_through(memory, kind)
+                    await meet_fault(memory, kind)
         except Exception as error:  # noqa: BLE001 - it is raised again in its own cell
             outcomes[server.dialect] = error
 
@@ -196,14 +196,14 @@ async def live_all(servers: list[ProviderServer], kind: FaultKind) -> dict[Diale
 
 @cache
 def outcomes_of(kind: FaultKind) -> dict[DialectName, Outcome]:
-    """Return what came of each provider that can have the fault."""
+    """Return the outcome of each provider that can have the fault."""
     with ExitStack() as stack:
         servers = [
             stack.enter_context(serve_provider(dialect, dims=DIMS))
             for dialect in DIALECTS
             if dialect not in NO_SUCH.get(kind, ())
         ]
-        return trio.run(live_all, servers, kind)
+        return trio.run(meet_fault_in_all, servers, kind)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -213,7 +213,7 @@ def _forget() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("dialect", "kind"), CELLS)
-def test_a_fault_costs_no_answer_stores_nothing_wrong_and_passes_by_itself(
+def test_fault_keeps_keyword_search_stores_no_wrong_vector_and_recovers(
     dialect: DialectName, kind: FaultKind
 ) -> None:
     outcome = outcomes_of(kind)[dialect]
@@ -222,14 +222,14 @@ def test_a_fault_costs_no_answer_stores_nothing_wrong_and_passes_by_itself(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_refused_text_is_found_by_its_words_and_listed_and_nothing_else_suffers(
+async def test_refused_chunk_is_listed_and_found_by_keyword_search_alone(
     dialect: DialectName,
 ) -> None:
     async with memory_of(dialect) as memory:
-        # given a provider that refuses one text among others
+        # given a provider that refuses one chunk of several
         memory.server.fault = Fault("text_refused", marker="zeppelin")
         await memory.index()
-        # then it alone has no vector, is listed, and is found by its words beside the hits by meaning
+        # then only that chunk has no vector; it is listed, and found next to vector hits
         assert await memory.check_stored() == len(NOTES)
         reply = await memory.search("Sunday harbour", DEADLINE_MS)
         assert (reply.mode, reply.degraded, paths(reply)[0]) == ("hybrid", None, NEW_NOTE[0])
@@ -237,29 +237,29 @@ async def test_a_refused_text_is_found_by_its_words_and_listed_and_nothing_else_
         [refused] = (await memory.agent.status(deep=False)).refused
         assert (refused.path, refused.start_line) == (NEW_NOTE[0], 1)
         assert "zeppelin" not in refused.reason
-        # and it isn't asked for again and again
+        # and it is not sent again
         seen = memory.server.calls
         await memory.index()
         assert memory.server.calls == seen
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_refused_question_is_answered_by_words_and_says_nothing_against_the_provider(
+async def test_refused_query_falls_back_to_keyword_search_and_opens_no_circuit_breaker(
     dialect: DialectName,
 ) -> None:
     async with memory_of(dialect) as memory:
         await memory.index()
         memory.server.fault = Fault("text_refused", marker="vet")
-        check_by_words(
+        assert_keyword_reply(
             await memory.search("vet medicine", DEADLINE_MS), "memory/2026-01-06.md", {"text_refused"}
         )
-        # the next question finds all well
+        # vector search answers the next query
         reply = await memory.search("the upstream pool", DEADLINE_MS)
         assert (reply.mode, reply.degraded) == ("hybrid", None)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_named_pause_is_kept_by_questions_and_texts_alike(dialect: DialectName) -> None:
+async def test_retry_after_applies_to_queries_and_chunks_alike(dialect: DialectName) -> None:
     async with memory_of(dialect) as memory:
         await memory.index()
         memory.server.fault = Fault("rate_limited", retry_after=40)
@@ -267,7 +267,7 @@ async def test_a_named_pause_is_kept_by_questions_and_texts_alike(dialect: Diale
         seen = memory.server.calls
         for number in range(5):
             reply = await memory.search(f"cat medicine {number}", DEADLINE_MS)
-            check_by_words(reply, "memory/2026-01-06.md", {"provider_rate_limited"})
+            assert_keyword_reply(reply, "memory/2026-01-06.md", {"provider_rate_limited"})
             await memory.index()
         assert memory.server.calls == seen + 1
         memory.server.fault = None
@@ -281,29 +281,29 @@ async def test_a_named_pause_is_kept_by_questions_and_texts_alike(dialect: Diale
         assert await memory.check_stored() == len(NOTES) + 2
 
 
-async def test_a_model_of_another_size_after_a_restart_is_named_is_asked_little_and_mixes_nothing() -> None:
+async def test_model_with_other_dimensions_after_a_restart_is_reported_and_stores_no_vector() -> None:
     with serve_provider("compatible", dims=DIMS) as server, StateHome(UNWATCHED) as home:
         for note in NOTES.items():
             home.note(*note)
         async with remote_memory(home, server) as memory:
             await memory.index()
-        # given a provider behind whose model another one stands since the daemon was stopped
+        # given a provider whose model changed its dimensions since the daemon was stopped
         server.dims = DIMS // 2
         async with remote_memory(home, server) as memory:
             home.note(*NEW_NOTE)
             seen = server.calls
-            # when a new text comes, and questions
+            # when a new note and queries come
             for number in range(5):
                 await memory.index()
                 reply = await memory.search(f"Sunday harbour {number}", DEADLINE_MS)
-                check_by_words(reply, NEW_NOTE[0], {"dimensions_changed"})
-            # then it costs a call for each, and not one more
+                assert_keyword_reply(reply, NEW_NOTE[0], {"dimensions_changed"})
+            # then each costs at most one call
             assert server.calls - seen <= 10
             sizes = await memory.index_file.read(
                 lambda db: db.execute("SELECT dims, count(*) FROM embedding_cache GROUP BY dims").fetchall()
             )
             assert sizes == [(DIMS, len(NOTES))]
-            # and `index --force` moves everything to the new size
+            # and `index --force` embeds everything in the new dimensions
             memory.clock.move(60)
             await memory.index(force=True)
             assert (await memory.search("the harbour", DEADLINE_MS)).mode == "hybrid"
@@ -312,7 +312,7 @@ async def test_a_model_of_another_size_after_a_restart_is_named_is_asked_little_
 
 @asynccontextmanager
 async def memory_of(dialect: DialectName) -> AsyncIterator[RemoteMemory]:
-    """Yield a memory of the notes, the new one among them, with a provider of its own."""
+    """Yield a memory of the notes, the new one included, with a separate provider."""
     with serve_provider(dialect, dims=DIMS) as server, StateHome(UNWATCHED) as home:
         for note in (*NOTES.items(), NEW_NOTE):
             home.note(*note)

@@ -1,4 +1,4 @@
-"""`files` with a real daemon: everything an agent remembers from, as it is on disk now."""
+"""The `files` request with a real daemon: current files of an agent's memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def daemon() -> Iterator[DaemonProcess]:
             yield running
 
 
-def test_files_come_newest_first_with_what_they_are_called(daemon: DaemonProcess) -> None:
+def test_files_are_listed_newest_first_with_their_titles(daemon: DaemonProcess) -> None:
     with daemon.client() as client:
         reply = client.files()
 
@@ -51,7 +51,7 @@ def test_files_come_newest_first_with_what_they_are_called(daemon: DaemonProcess
     assert (rows[1].size_bytes, rows[1].chunks, rows[1].source) == (42, 1, "memory")
 
 
-def test_what_was_left_out_is_named_with_its_reason(daemon: DaemonProcess) -> None:
+def test_skipped_files_are_listed_with_their_reason(daemon: DaemonProcess) -> None:
     with daemon.client() as client:
         skipped = {each.path: each.reason for each in client.files().skipped}
 
@@ -59,7 +59,7 @@ def test_what_was_left_out_is_named_with_its_reason(daemon: DaemonProcess) -> No
     assert skipped["memory/binary.md"]
 
 
-def test_pages_together_are_the_whole(daemon: DaemonProcess) -> None:
+def test_pages_together_are_the_whole_list(daemon: DaemonProcess) -> None:
     with daemon.client() as client:
         whole = client.files()
         pages = [client.files(offset=offset, limit=2) for offset in range(0, whole.total + 2, 2)]
@@ -68,7 +68,7 @@ def test_pages_together_are_the_whole(daemon: DaemonProcess) -> None:
     assert {page.total for page in pages} == {len(whole.files)}
 
 
-def test_a_file_is_listed_the_moment_it_is_on_disk_and_no_longer(daemon: DaemonProcess) -> None:
+def test_new_and_deleted_files_change_the_list_at_once(daemon: DaemonProcess) -> None:
     with daemon.client() as client:
         note = daemon.home.note("memory/2026-03-09.md", "# Monday\n")
         assert client.files(limit=1).files[0].path == "memory/2026-03-09.md"
@@ -76,14 +76,14 @@ def test_a_file_is_listed_the_moment_it_is_on_disk_and_no_longer(daemon: DaemonP
         assert client.files(limit=1).files[0].path != "memory/2026-03-09.md"
 
 
-def test_each_agent_has_its_own_files(daemon: DaemonProcess) -> None:
+def test_each_agent_lists_its_own_files(daemon: DaemonProcess) -> None:
     with daemon.client() as client:
         assert [row.path for row in client.files(agent="work").files] == ["memory/secret.md"]
         with pytest.raises(AgentUnknownError):
             client.files(agent="nobody")
 
 
-def test_sources_are_chosen_among_those_there_are(daemon: DaemonProcess) -> None:
+def test_sources_filter_the_list(daemon: DaemonProcess) -> None:
     with daemon.client() as client:
         assert client.files(sources=["sessions"]).files == []
         assert client.files(sources=["memory"]).total == client.files().total

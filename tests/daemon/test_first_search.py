@@ -1,4 +1,4 @@
-"""The whole path, for real: Markdown on disk, a daemon, a socket, a client, the command line."""
+"""End to end: Markdown on disk, a daemon, a socket, a client, the command line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Running = tuple[StateHome, DaemonProcess]
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Running]:
-    """A home and its daemon, which live as long as this module's tests."""
+    """A home and its daemon, shared by this module's tests."""
     with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon:
         yield home, daemon
 
 
 @pytest.fixture
 def running(shared: Running) -> Running:
-    """A home without a note, and a daemon that knows there is none."""
+    """A home without notes, and a daemon with an empty index."""
     home, daemon = shared
     home.clear()
     with daemon.client() as client:
@@ -33,7 +33,7 @@ def running(shared: Running) -> Running:
     return shared
 
 
-def test_a_note_written_before_the_start_is_found() -> None:
+def test_note_written_before_the_start_is_found() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "# Facts\n\nThe staging gateway listens on port 8443.\n")
         with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -42,10 +42,10 @@ def test_a_note_written_before_the_start_is_found() -> None:
             assert reply.hits[0].path == "MEMORY.md"
             assert "8443" in reply.hits[0].snippet
             assert reply.mode == "keyword"
-            assert reply.degraded is None  # keyword search was asked for
+            assert reply.degraded is None  # keyword search was requested
 
 
-def test_the_very_next_search_sees_a_write_an_edit_a_rename_and_a_delete(running: Running) -> None:
+def test_next_search_sees_a_write_an_edit_a_rename_and_a_delete(running: Running) -> None:
     home, daemon = running
     with daemon.client() as client:
         note = home.note("memory/2026-03-01.md", "Martine prefers blue dashboards.\n")
@@ -65,7 +65,7 @@ def test_the_very_next_search_sees_a_write_an_edit_a_rename_and_a_delete(running
         assert gone.abstained
 
 
-def test_a_write_within_the_clocks_grain_and_of_the_same_size_is_seen(running: Running) -> None:
+def test_write_of_the_same_size_within_the_clock_resolution_is_seen(running: Running) -> None:
     home, daemon = running
     with daemon.client() as client:
         for turn in range(30):
@@ -74,7 +74,7 @@ def test_a_write_within_the_clocks_grain_and_of_the_same_size_is_seen(running: R
             assert word in client.search("word").hits[0].snippet
 
 
-def test_one_agent_never_sees_anothers_memory() -> None:
+def test_search_of_one_agent_excludes_the_memory_of_another() -> None:
     with StateHome() as home:
         home.configure(agents_config(home.state, "work"))
         home.note("MEMORY.md", "canary-main lives here\n")
@@ -88,7 +88,7 @@ def test_one_agent_never_sees_anothers_memory() -> None:
             assert "work" in caught.value.hint
 
 
-def test_status_is_true_at_the_moment_it_is_asked(running: Running) -> None:
+def test_status_is_current_when_it_is_requested(running: Running) -> None:
     home, daemon = running
     with daemon.client() as client:
         home.note("memory/a.md", "one\n")
@@ -102,7 +102,7 @@ def test_status_is_true_at_the_moment_it_is_asked(running: Running) -> None:
         assert agent.vector_path in ("memory", "sqlite-vec", "scan", "none")
 
 
-def test_get_returns_exact_lines_and_refuses_everything_else(running: Running) -> None:
+def test_get_returns_exact_lines_and_refuses_other_paths(running: Running) -> None:
     home, daemon = running
     home.note("memory/list.md", "one\ntwo\nthree\nfour\n")
     secret = home.note("secret.md", "not memory\n")
@@ -144,7 +144,7 @@ def test_extra_paths_are_searched_and_read() -> None:
             assert client.get(hits[0].path).text.startswith("Knead")
 
 
-def test_the_first_k_of_k_plus_one_results_are_the_k_results(running: Running) -> None:
+def test_smaller_result_limit_returns_a_prefix_of_the_results(running: Running) -> None:
     home, daemon = running
     for number in range(30):
         home.note(
@@ -160,7 +160,7 @@ def test_the_first_k_of_k_plus_one_results_are_the_k_results(running: Running) -
         assert longer[: len(shorter)] == shorter
 
 
-def test_chinese_is_found_from_one_character_up_and_mixed_with_latin(running: Running) -> None:
+def test_chinese_is_found_from_one_character_and_mixed_with_latin(running: Running) -> None:
     home, daemon = running
     home.note("memory/zh.md", "客户喜欢蓝色的仪表盘。\n我们决定重跑gen任务。\n")
     with daemon.client() as client:
@@ -168,7 +168,7 @@ def test_chinese_is_found_from_one_character_up_and_mixed_with_latin(running: Ru
             assert client.search(query).hits, query
 
 
-def test_memctl_speaks_plainly_when_piped() -> None:
+def test_memctl_prints_plain_text_into_a_pipe() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "The staging gateway listens on port 8443.\n")
         with DaemonProcess(home) as daemon:
@@ -207,7 +207,7 @@ def test_many_clients_search_while_files_change(running: Running) -> None:
     assert not [event for event in daemon.events() if event.get("level") == "error"]
 
 
-def test_a_copy_that_was_just_emptied_gives_its_seat_to_another(running: Running) -> None:
+def test_other_copy_replaces_a_duplicate_that_was_emptied(running: Running) -> None:
     home, daemon = running
     home.note("memory/2026-05-01.md", "the cormorant nests on the pier\n")
     last = home.note("memory/2026-05-02.md", "the cormorant nests on the pier\n")

@@ -1,4 +1,4 @@
-"""A vector extension that never comes back from loading: a real library, in a real daemon."""
+"""A vector extension that never returns from loading, in a real daemon."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ int sqlite3_extension_init(void *db, char **error, const void *api) {
 """
 
 
-@pytest.mark.long  # the daemon gives it ten seconds
-def test_an_extension_that_hangs_costs_no_result_and_is_named() -> None:
+@pytest.mark.long  # the daemon's load timeout is ten seconds
+def test_hanging_extension_costs_no_result_and_is_reported() -> None:
     vector = {"store": {"vector": {"extensionPath": str(compile_library(SOURCE))}}}
     settings = {"agents": {"defaults": {"memorySearch": {"provider": "none", **vector}}}}
     with StateHome(settings) as home:

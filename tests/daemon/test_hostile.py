@@ -1,4 +1,4 @@
-"""Hostile peers against a real daemon over its real socket: nothing falls over, leaks, or harms another client."""
+"""Hostile peers on the socket of a real daemon: no crash, leak or harmed client."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 SEED = 20_260
 
-ROOM_BYTES = 150 * 1_048_576
-"""Memory a daemon may have more after it than before: caches fill, and freed memory isn't all given back."""
+MAX_GROWTH_BYTES = 150 * 1_048_576
+"""Growth of resident memory allowed to caches and the allocator."""
 
-FRAMES_A_CONNECTION = 10
-"""Most mutations break the connection and what follows is not looked at: few go together."""
+FRAMES_PER_CONNECTION = 10
+"""Mutated frames per connection: most mutations end the connection, so few."""
 
 HELLO = [0, 1, "hello", {"protocol": 1}]
 
 CALLS = sorted(set(REQUESTS) - {"model", "reset", "vacuum", "subscribe"})
-"""Requests of random calls: those that would fetch or remove what is not the test's are left out."""
+"""Random requests, without those that download, delete or stream."""
 
 
-class Watched:
-    """A daemon, a client that is served all the while, and what the daemon held before."""
+class AttackedDaemon:
+    """A daemon, a polite client of it, and the daemon's resources before an attack."""
 
     def __init__(self, daemon: DaemonProcess, polite: Client) -> None:
         self.daemon = daemon
@@ -50,11 +50,11 @@ class Watched:
         self._stop = threading.Event()
 
     def _open_files(self) -> int:
-        """Return how many descriptors the daemon holds."""
+        """Return the number of the daemon's open descriptors."""
         return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
 
-    def _ask_until_stopped(self) -> int:
-        """Search again and again, and return how often."""
+    def _search_until_stopped(self) -> int:
+        """Search repeatedly; return the number of searches."""
         searches = 0
         while not self._stop.is_set():
             assert self.polite.search("cormorant").hits
@@ -62,14 +62,14 @@ class Watched:
             self._stop.wait(0.02)
         return searches
 
-    def ask_meanwhile(self, attack: Callable[[], None]) -> int:
-        """Run an attack and return how many searches of a polite client were answered during it."""
+    def attack_during_searches(self, attack: Callable[[], None]) -> int:
+        """Run an attack; return the polite client's number of searches meanwhile."""
         answered: list[int] = []
         failures: list[BaseException] = []
 
         def run() -> None:
             try:
-                answered.append(self._ask_until_stopped())
+                answered.append(self._search_until_stopped())
             except BaseException as error:  # noqa: BLE001 - raised in the test's own thread
                 failures.append(error)
 
@@ -87,39 +87,39 @@ class Watched:
         return answered[0]
 
     def check_unharmed(self) -> None:
-        """Hold that nothing is left behind: no connection, descriptor, much memory, or defect in the log."""
+        """Check connections, descriptors, memory growth and crashes in the log."""
         wait_until(lambda: self.polite.status().connections == 1)
         wait_until(lambda: self._open_files() <= self.files + 8)
-        assert self.polite.status().rss_bytes < self.rss + ROOM_BYTES
+        assert self.polite.status().rss_bytes < self.rss + MAX_GROWTH_BYTES
         crashed = [each for each in self.daemon.events() if str(each.get("event", "")).endswith("crashed")]
         assert not crashed, crashed[0]
 
 
 @contextmanager
-def watched() -> Iterator[Watched]:
+def watched() -> Iterator[AttackedDaemon]:
     """Yield a daemon with a few notes and a polite client."""
     with StateHome(KEYWORD_ONLY) as home:
         for number in range(30):
             home.note(f"memory/{number}.md", f"# day {number}\nthe cormorant nests on pier {number}\n")
         with DaemonProcess(home) as daemon, daemon.client() as polite:
             polite.index()
-            yield Watched(daemon, polite)
+            yield AttackedDaemon(daemon, polite)
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Watched]:
-    """A daemon that lives through all attacks of the usual run."""
+def shared() -> Iterator[AttackedDaemon]:
+    """One daemon for all attacks of the usual run."""
     with watched() as it:
         yield it
 
 
 def framed(body: bytes) -> bytes:
-    """Return a body with its length before it."""
+    """Return a body with its length as prefix."""
     return struct.pack(">I", len(body)) + body
 
 
 def seeds() -> list[bytes]:
-    """Return frames that are right, to be made wrong."""
+    """Return valid frames, the seeds of the mutations."""
     messages: list[Any] = [
         HELLO,
         [0, 2, "search", {"query": "cormorant pier", "max_results": 3, "explain": True}],
@@ -134,7 +134,7 @@ def seeds() -> list[bytes]:
 
 
 def mutate(frame: bytes, dice: random.Random) -> bytes:
-    """Return a frame with a few things wrong."""
+    """Return a frame with a few mutations."""
     data = bytearray(frame)
     for _ in range(dice.choice((1, 1, 2, 4))):
         place = dice.randrange(len(data)) if data else 0
@@ -151,7 +151,7 @@ def mutate(frame: bytes, dice: random.Random) -> bytes:
                 del data[place:]
             case 5:
                 data[place:place] = data[: dice.randrange(1, 40)]
-            case 6 if len(data) > 4:  # the body is kept, and the length is right: what is inside is wrong
+            case 6 if len(data) > 4:  # the length stays right: the mutation is inside the body
                 body = bytearray(data[4:])
                 body[dice.randrange(len(body))] = dice.randrange(256)
                 data = bytearray(framed(bytes(body)))
@@ -161,28 +161,30 @@ def mutate(frame: bytes, dice: random.Random) -> bytes:
 
 
 def send_mutated(path: Path, frames: int, seed: int) -> int:
-    """Send mutated frames over many connections, and return how many were sent."""
+    """Send mutated frames over many connections; return how many were sent."""
     dice = random.Random(seed)
     right, sent = seeds(), 0
     while sent < frames:
         with socket.socket(socket.AF_UNIX) as peer:
             peer.settimeout(20)
             peer.connect(str(path))
-            batch = [mutate(dice.choice(right), dice) for _ in range(min(FRAMES_A_CONNECTION, frames - sent))]
+            batch = [
+                mutate(dice.choice(right), dice) for _ in range(min(FRAMES_PER_CONNECTION, frames - sent))
+            ]
             greeting = [right[0]] if dice.random() < 0.9 else []
             try:
                 for data in greeting + batch:
                     peer.sendall(data)
                     sent += data is not right[0]
                 peer.shutdown(socket.SHUT_WR)
-                while peer.recv(65536):  # the daemon closes: nobody hangs
+                while peer.recv(65536):  # the daemon closes the connection: the client does not wait
                     pass
             except (BrokenPipeError, ConnectionResetError):
-                pass  # the daemon has had enough of this connection
+                pass  # the daemon closed this connection
     return sent
 
 
-def noise(dice: random.Random, depth: int = 0) -> Any:
+def random_value(dice: random.Random, depth: int = 0) -> Any:
     """Return any value that msgpack can carry."""
     kinds: list[Callable[[], Any]] = [
         lambda: None,
@@ -195,15 +197,19 @@ def noise(dice: random.Random, depth: int = 0) -> Any:
         lambda: dice.randbytes(dice.randrange(20)),
     ]
     if depth < 3:
-        kinds.append(lambda: [noise(dice, depth + 1) for _ in range(dice.randrange(4))])
-        kinds.append(lambda: {str(noise(dice, 3)): noise(dice, depth + 1) for _ in range(dice.randrange(4))})
+        kinds.append(lambda: [random_value(dice, depth + 1) for _ in range(dice.randrange(4))])
+        kinds.append(
+            lambda: {
+                str(random_value(dice, 3)): random_value(dice, depth + 1) for _ in range(dice.randrange(4))
+            }
+        )
     return dice.choice(kinds)()
 
 
 def random_params(method: str, dice: random.Random) -> Any:
-    """Return parameters of a request: some are right, most are not."""
+    """Return random parameters of a request, mostly invalid."""
     if dice.random() < 0.05:
-        return noise(dice)
+        return random_value(dice)
     right = {
         "query": "cormorant",
         "path": "memory/1.md",
@@ -222,15 +228,15 @@ def random_params(method: str, dice: random.Random) -> Any:
     names = list(REQUESTS[method][0].__dataclass_fields__)
     chosen = [name for name in names if dice.random() < 0.7]
     wrong = 0.3 if dice.random() < 0.6 else 0.0
-    return {name: noise(dice) if dice.random() < wrong else right.get(name) for name in chosen} | (
-        {"of_a_newer_client": noise(dice)} if dice.random() < 0.1 else {}
+    return {name: random_value(dice) if dice.random() < wrong else right.get(name) for name in chosen} | (
+        {"of_a_newer_client": random_value(dice)} if dice.random() < 0.1 else {}
     )
 
 
 def call_randomly(path: Path, calls: int, seed: int) -> dict[str, int]:
-    """Make random calls, several in flight, and return how often each code was answered.
+    """Make concurrent random calls; return the number of replies by code.
 
-    Every call is answered exactly once, with a result or with an error of the closed set.
+    Each call must get exactly one reply: a result, or an error of the closed set of codes.
     """
     dice = random.Random(seed)
     codes: dict[str, int] = {}
@@ -240,7 +246,7 @@ def call_randomly(path: Path, calls: int, seed: int) -> dict[str, int]:
             open_ids = set(range(start, min(start + 16, calls + 1)))
             for request_id in open_ids:
                 method = dice.choice(CALLS) if dice.random() < 0.97 else "no_such_request"
-                params = random_params(method, dice) if method in REQUESTS else noise(dice)
+                params = random_params(method, dice) if method in REQUESTS else random_value(dice)
                 peer.send([0, request_id, method, params])
             while open_ids:
                 reply = peer.read()
@@ -257,19 +263,19 @@ def call_randomly(path: Path, calls: int, seed: int) -> dict[str, int]:
     return codes
 
 
-def test_mutated_frames_break_their_own_connection_alone(shared: Watched) -> None:
-    assert shared.ask_meanwhile(lambda: _check_sent(shared, 20_000)) > 0
+def test_mutated_frames_break_only_their_own_connection(shared: AttackedDaemon) -> None:
+    assert shared.attack_during_searches(lambda: _check_sent(shared, 20_000)) > 0
     shared.check_unharmed()
 
 
-def test_random_calls_are_each_answered_once_by_a_code_of_the_closed_set(shared: Watched) -> None:
+def test_random_calls_get_one_reply_with_a_known_code(shared: AttackedDaemon) -> None:
     codes = call_randomly(shared.daemon.home.socket, 2_000, SEED)
     assert codes["ok"] > 100
     assert codes["bad_params"] > 100
     shared.check_unharmed()
 
 
-def test_frames_that_would_unpack_to_gigabytes_are_refused(shared: Watched) -> None:
+def test_frames_that_would_unpack_to_gigabytes_are_refused(shared: AttackedDaemon) -> None:
     empty_maps = b"\xdd" + struct.pack(">I", 15_000_000) + b"\x80" * 15_000_000
     nested = (b"\xdd" + struct.pack(">I", 200_000)) * 900 + b"\xc0" * 1_000_000
     spread = b"\xdc" + struct.pack(">H", 200) + (b"\xdc\xff\xff" + b"\x80" * 65_535) * 200
@@ -280,31 +286,31 @@ def test_frames_that_would_unpack_to_gigabytes_are_refused(shared: Watched) -> N
             reply = peer.read()
             assert (reply[1], reply[2]["code"]) == (0, "frame_invalid")
         most = max(most, shared.polite.status().rss_bytes)
-    assert most < shared.rss + ROOM_BYTES
+    assert most < shared.rss + MAX_GROWTH_BYTES
     shared.check_unharmed()
 
 
-def _check_sent(it: Watched, frames: int) -> None:
-    """Send mutated frames, and hold that all were sent."""
+def _check_sent(it: AttackedDaemon, frames: int) -> None:
+    """Send mutated frames and check that all were sent."""
     assert send_mutated(it.daemon.home.socket, frames, SEED) >= frames
 
 
 @pytest.mark.long
-def test_a_million_mutated_frames_harm_nobody() -> None:
+def test_a_million_mutated_frames_cause_no_harm() -> None:
     with watched() as it:
-        assert it.ask_meanwhile(lambda: _check_sent(it, 1_000_000)) > 100
+        assert it.attack_during_searches(lambda: _check_sent(it, 1_000_000)) > 100
         it.check_unharmed()
 
 
 @pytest.mark.long
-def test_a_hundred_thousand_random_calls_harm_nobody() -> None:
+def test_a_hundred_thousand_random_calls_cause_no_harm() -> None:
     with watched() as it:
         path = it.daemon.home.socket
-        assert it.ask_meanwhile(lambda: _check_answered(call_randomly(path, 100_000, SEED))) > 100
+        assert it.attack_during_searches(lambda: _check_answered(call_randomly(path, 100_000, SEED))) > 100
         it.check_unharmed()
 
 
 def _check_answered(codes: dict[str, int]) -> None:
-    """Hold that calls of both kinds were among them."""
+    """Check that some calls succeeded and some failed."""
     assert codes["ok"] > 5_000
     assert codes["bad_params"] > 5_000

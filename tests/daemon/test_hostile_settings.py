@@ -1,4 +1,4 @@
-"""Settings, keys, state and the environment may be anything: the daemon starts or says clearly why it can't."""
+"""Hostile settings, keys, state and environment: a start, or a clear error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ THINGS = (fifo, endless_device, unix_socket, folder, gigabyte)
 
 
 def put(path: Path, make: Callable[[Path], None]) -> None:
-    """Put something in the place of a file, in one move."""
+    """Replace a file atomically by what `make` creates."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name("t")
     make(beside)
@@ -64,28 +64,26 @@ def put(path: Path, make: Callable[[Path], None]) -> None:
 
 
 def reloads(daemon: DaemonProcess) -> list[dict[str, Any]]:
-    """Return what the log says of settings that were read again."""
+    """Return the log's events of reloaded settings."""
     return [event for event in daemon.events() if event["event"] == "config.reloaded"]
 
 
-def said(status: StatusReply) -> str:
-    """Return all that is wrong."""
+def problem_messages(status: StatusReply) -> str:
+    """Return all problems of a status."""
     own = [problem.message for problem in status.problems]
     return "\n".join([*own, *(problem.message for agent in status.agents for problem in agent.problems)])
 
 
 @pytest.mark.parametrize("make", THINGS, ids=lambda make: make.__name__)
-def test_no_settings_file_keeps_the_daemon_from_starting(
-    home: StateHome, make: Callable[[Path], None]
-) -> None:
+def test_daemon_starts_with_any_settings_file(home: StateHome, make: Callable[[Path], None]) -> None:
     put(home.root / "memd.toml", make)
     put(home.state / "openclaw.json", make)
     put(home.state / "memory" / "memd-accounts.json", make)
     put(home.state / "memory" / "main.memd.sessions.json", make)
     with DaemonProcess(home) as daemon, daemon.client() as client:
         status = client.status()
-        assert str(home.root / "memd.toml") in said(status)
-        assert str(home.state / "openclaw.json") in said(status)
+        assert str(home.root / "memd.toml") in problem_messages(status)
+        assert str(home.state / "openclaw.json") in problem_messages(status)
         assert client.search("apples").hits
         assert client.flush_check("s", total_tokens=10, context_window=1000) is not None
         doctor = daemon.memctl("doctor")
@@ -94,16 +92,16 @@ def test_no_settings_file_keeps_the_daemon_from_starting(
 
 
 @pytest.mark.parametrize("make", THINGS, ids=lambda make: make.__name__)
-def test_the_last_good_settings_stay_in_force_until_the_file_is_one_again(
+def test_last_valid_settings_stay_in_force_until_the_file_is_valid(
     home: StateHome, make: Callable[[Path], None]
 ) -> None:
     toml = home.root / "memd.toml"
     toml.write_text("max_file_mb = 7\n")
     with DaemonProcess(home) as daemon, daemon.client() as client:
-        assert not said(client.status())
+        assert not problem_messages(client.status())
         put(toml, make)
         os.kill(daemon.pid, signal.SIGHUP)
-        wait_until(lambda: str(toml) in said(client.status()))
+        wait_until(lambda: str(toml) in problem_messages(client.status()))
         wait_until(lambda: reloads(daemon))
         assert [event["keys"] for event in reloads(daemon)] == [[]]
         assert client.search("apples").hits
@@ -111,10 +109,10 @@ def test_the_last_good_settings_stay_in_force_until_the_file_is_one_again(
             toml.rmdir()
         toml.with_name("t").write_text("max_file_mb = 7\n")
         os.replace(toml.with_name("t"), toml)
-        wait_until(lambda: not said(client.status()))
+        wait_until(lambda: not problem_messages(client.status()))
 
 
-def test_auth_profiles_that_are_no_file_are_a_problem_and_never_waited_for(home: StateHome) -> None:
+def test_auth_profiles_of_another_file_type_are_a_problem_without_a_wait(home: StateHome) -> None:
     put(home.state / "agents" / "main" / "agent" / "auth-profiles.json", fifo)
     home.configure({"agents": {"defaults": {"memorySearch": {"provider": "openai"}}}})
     with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -130,7 +128,7 @@ def getpwuid(uid):
     raise KeyError(uid)
 pwd.getpwuid = getpwuid
 """
-"""Makes this process one of a user the system has no entry of, as in a container with a user id of its own."""
+"""Run as a user id without an entry in the user database, as in a container."""
 
 CLIENT = """
 from memd_client import Client, MemdError
@@ -152,7 +150,7 @@ PROGRAMS = {
 def run(
     program: str, environ: dict[str, str | bytes], *, as_nobody: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program with these variables and no others, where the system has no directory for sockets."""
+    """Run a program with these variables alone and without a runtime directory."""
     kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     return subprocess.run(
         [sys.executable, "-c", (NO_ENTRY if as_nobody else "") + PROGRAMS[program]],
@@ -176,7 +174,7 @@ NEEDING_HOME = [
 
 
 @pytest.mark.parametrize("program", NEEDING_HOME)
-def test_a_relative_home_is_an_error_in_words(program: str) -> None:
+def test_relative_home_is_reported_as_an_error(program: str) -> None:
     done = run(program, {"HOME": "somewhere"})
     told = done.stdout + done.stderr
     assert done.returncode == 1, told
@@ -187,7 +185,7 @@ def test_a_relative_home_is_an_error_in_words(program: str) -> None:
 
 @pytest.mark.parametrize("home_variable", [{}, {"HOME": ""}], ids=["unset", "empty"])
 @pytest.mark.parametrize("program", NEEDING_HOME)
-def test_no_home_at_all_is_an_error_in_words(program: str, home_variable: dict[str, str | bytes]) -> None:
+def test_missing_home_is_reported_as_an_error(program: str, home_variable: dict[str, str | bytes]) -> None:
     done = run(program, home_variable, as_nobody=True)
     told = done.stdout + done.stderr
     assert done.returncode == 1, told
@@ -197,14 +195,14 @@ def test_no_home_at_all_is_an_error_in_words(program: str, home_variable: dict[s
 
 
 @pytest.mark.parametrize("program", [each for each in PROGRAMS if each != "memd"])
-def test_an_empty_home_is_the_one_of_the_user_database(program: str, home: StateHome) -> None:
+def test_empty_home_variable_falls_back_to_the_user_database(program: str, home: StateHome) -> None:
     variables = {name: value for name, value in home.environ().items() if name != "MEMD_CONFIG"}
     done = run(program, {"HOME": "", **variables})
     assert "Traceback" not in done.stdout + done.stderr
     assert "HOME" not in done.stdout + done.stderr
 
 
-def test_a_daemon_without_a_home_variable_serves(home: StateHome) -> None:
+def test_daemon_without_a_home_variable_answers(home: StateHome) -> None:
     with DaemonProcess(home, {"HOME": ""}) as daemon, daemon.client() as client:
         assert client.search("apples").hits
 
@@ -213,7 +211,7 @@ def test_a_daemon_without_a_home_variable_serves(home: StateHome) -> None:
 @pytest.mark.parametrize(
     "variable", ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "MEMD_CONFIG", "MEMD_MODEL_DIR"]
 )
-def test_a_path_that_is_not_utf8_is_an_error_in_words(program: str, variable: str, home: StateHome) -> None:
+def test_path_outside_utf8_is_reported_as_an_error(program: str, variable: str, home: StateHome) -> None:
     named = os.fsencode(home.root) + b"/caf\xe9"
     os.mkdir(named)
     done = run(program, {**home.environ(), "HOME": "/root", variable: named})
@@ -224,7 +222,7 @@ def test_a_path_that_is_not_utf8_is_an_error_in_words(program: str, variable: st
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_socket_path_that_is_not_utf8_is_an_error_in_words(program: str, home: StateHome) -> None:
+def test_socket_path_outside_utf8_is_reported_as_an_error(program: str, home: StateHome) -> None:
     named = os.fsencode(home.root) + b"/caf\xe9/memd.sock"
     done = run(program, {**home.environ(), "HOME": "/root", "MEMD_SOCKET": named})
     told = done.stdout + done.stderr
@@ -233,10 +231,10 @@ def test_a_socket_path_that_is_not_utf8_is_an_error_in_words(program: str, home:
     assert "the socket path is not UTF-8" in told
 
 
-# --- what a kill leaves -----------------------------------------------------------------------------
+# --- leftovers of a kill ----------------------------------------------------------------------------
 
 
-def test_leftovers_of_killed_writers_are_gone_after_the_next_start(home: StateHome) -> None:
+def test_temporary_files_of_killed_writers_are_removed_at_the_next_start(home: StateHome) -> None:
     places = [home.state, home.state / "memory", home.workspace(), home.workspace() / "memory" / "deep"]
     with DaemonProcess(home) as daemon:
         daemon.kill()

@@ -1,4 +1,4 @@
-"""Text that means harm, in notes, facts and transcripts: it stays text, wherever it comes out again."""
+"""Hostile text in notes, facts and transcripts stays plain text in every output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAFE_NOTE = re.compile(r"\d{4}-\d\d-\d\d(-[\w-]{1,60})?\.md")
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    """A daemon with an agent for each text, so that none meets what became of another."""
+    """A daemon with a separate agent for each text."""
     with StateHome() as home:
         home.configure({**agents_config(home.state, *HOSTILE), "plugins": PLUGINS})
         for agent in HOSTILE:
@@ -49,8 +49,8 @@ def files_below(root: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
 
 
-def assert_is_closed(block: str) -> None:
-    """Check that a block of untrusted text ends where it should, and holds nothing that isn't to be seen."""
+def assert_block_is_closed(block: str) -> None:
+    """Check that a block of untrusted text has one end tag and no unseen characters."""
     opened = re.match(r"<([\w-]+)", block)
     assert opened, block[:200]
     assert block.count(f"</{opened[1]}>") == 1
@@ -66,7 +66,7 @@ def test_hostile_text_stays_text(name: str, daemon: DaemonProcess) -> None:
 
 
 def check_stays_text(client: Client, home: StateHome, agent: str) -> None:
-    """Bring a text in by every way, and fail where it does anything there."""
+    """Store a text in every way and check every output."""
     text = HOSTILE[agent]
     before = {
         path: (home.root / path).read_bytes() for path in files_below(home.root) if path.endswith(".md")
@@ -88,7 +88,7 @@ def check_stays_text(client: Client, home: StateHome, agent: str) -> None:
         client.session_ended(f"agent:{agent}:main", session_id="s1", slug=text[:200], source=text[:200])
     ended = client.session_ended(f"agent:{agent}:main", session_id="s1")
 
-    # Nothing was written but notes of safe names, and what was there is as it was.
+    # Only notes of safe names were written; earlier files are unchanged.
     workspace = home.workspace(agent)
     written = files_below(workspace / "memory")
     assert {each for each in written if not SAFE_NOTE.fullmatch(each)} <= {"facts.md"}
@@ -100,10 +100,10 @@ def check_stays_text(client: Client, home: StateHome, agent: str) -> None:
         assert "forged" not in note.partition("\n## Conversation Summary\n")[0]
         assert len(note) < 30_000
 
-    # What comes out is closed, escaped and whole.
+    # Outputs are closed, escaped and complete.
     if client.memory_recall("lanterns").facts:
         recalled = client.recall_for("Which lanterns do I prefer?")
-        assert_is_closed(recalled.text)
+        assert_block_is_closed(recalled.text)
         assert all(fact.id != "stolen" for fact in recalled.facts)
     answer = client.call_tool("memory_search", {"query": "lanterns"})
     assert json.loads(answer.text)["results"] == answer.result["results"]

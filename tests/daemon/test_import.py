@@ -1,4 +1,4 @@
-"""`memctl import` with a real daemon: what was imported is found, and keeps being found."""
+"""`memctl import` with a real daemon: imported memory is found and kept current."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.state_homes import StateHome, agents_config
 
 @pytest.fixture
 def home() -> Iterator[StateHome]:
-    """A state directory with two agents, `main` and `work`, and a user's home directory beside it."""
+    """A state directory with the agents `main` and `work`, and a home directory."""
     with StateHome() as home:
         home.configure(agents_config(home.state, "work"))
         home.note("memory/2026-01-01.md", "The lease ends in June.\n")
@@ -38,20 +38,20 @@ def write(home: StateHome, path: str, text: str) -> Path:
 
 
 def daemon_of(home: StateHome) -> DaemonProcess:
-    """Return a daemon, not started, of the user whose home directory that is."""
+    """Return a daemon, not yet started, with the user's home directory."""
     user(home).mkdir(exist_ok=True)
     return DaemonProcess(home, {"HOME": str(user(home))})
 
 
-def imported(daemon: DaemonProcess, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
-    """Import for `work` and return what came of it, and its document."""
+def run_import(daemon: DaemonProcess, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
+    """Import for `work`; return the finished process and its JSON document."""
     ran = daemon.memctl("import", *arguments, "--agent", "work", "--yes", "--json")
     assert ran.returncode == 0, ran.stderr
     return ran, json.loads(ran.stdout)
 
 
-def paths(daemon: DaemonProcess, query: str, agent: str = "work") -> list[str]:
-    """Return where an agent's memory says something about a question."""
+def hit_paths(daemon: DaemonProcess, query: str, agent: str = "work") -> list[str]:
+    """Return the paths of an agent's hits for a query."""
     with daemon.client() as client:
         return [hit.path for hit in client.search(query, agent=agent).hits]
 
@@ -71,17 +71,17 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_what_was_imported_is_found_by_its_agent_alone(home: StateHome, kind: str) -> None:
+def test_imported_notes_are_found_by_their_agent_alone(home: StateHome, kind: str) -> None:
     path, text = SOURCES[kind]
     source = write(home, path, text)
     with daemon_of(home) as daemon:
-        _, document = imported(daemon, kind, *([str(user(home))] if kind == "memsearch" else []))
+        _, document = run_import(daemon, kind, *([str(user(home))] if kind == "memsearch" else []))
 
         [file] = document["files"]
         assert file["state"] == "new"
         assert document["indexed"]["agents"][0]["files"] == 2
-        assert paths(daemon, "oolong Tuesdays") == [file["target"]]
-        assert paths(daemon, "oolong Tuesdays", "main") == []
+        assert hit_paths(daemon, "oolong Tuesdays") == [file["target"]]
+        assert hit_paths(daemon, "oolong Tuesdays", "main") == []
         with daemon.client() as client:
             held = client.get(file["target"], agent="work").text
     assert text.splitlines()[-1] in held
@@ -89,49 +89,49 @@ def test_what_was_imported_is_found_by_its_agent_alone(home: StateHome, kind: st
     assert source.read_text() == text
 
 
-def test_a_changed_source_is_found_anew_and_an_edit_stays(home: StateHome) -> None:
+def test_changed_source_is_imported_again_and_a_user_edit_is_kept(home: StateHome) -> None:
     source = write(home, ".codex/AGENTS.md", "Tests run with make.\n")
     with daemon_of(home) as daemon:
-        imported(daemon, "codex")
+        run_import(daemon, "codex")
         source.write_text("Tests run with ninja.\n")
-        _, document = imported(daemon, "codex")
+        _, document = run_import(daemon, "codex")
 
         assert document["counts"] == {"changed": 1}
-        assert paths(daemon, "ninja") == ["memory/imported/codex/AGENTS.md"]
+        assert hit_paths(daemon, "ninja") == ["memory/imported/codex/AGENTS.md"]
         assert "make" not in home.workspace("work").joinpath("memory/imported/codex/AGENTS.md").read_text()
 
 
-def test_without_a_daemon_files_are_written_and_found_once_it_runs(home: StateHome) -> None:
+def test_import_without_a_daemon_writes_files_that_a_later_daemon_finds(home: StateHome) -> None:
     write(home, ".codex/AGENTS.md", "Tests run with ninja.\n")
     daemon = daemon_of(home)
-    ran, document = imported(daemon, "codex")
+    ran, document = run_import(daemon, "codex")
 
     assert document["applied"] is True
     assert document["indexed"] is None
     assert "as soon as one runs" in ran.stderr
     with daemon:
-        assert paths(daemon, "ninja") == ["memory/imported/codex/AGENTS.md"]
+        assert hit_paths(daemon, "ninja") == ["memory/imported/codex/AGENTS.md"]
 
 
-def test_a_vault_is_searched_where_it_is_without_its_hidden_folders(home: StateHome) -> None:
+def test_vault_is_searched_in_place_without_its_hidden_folders(home: StateHome) -> None:
     for name in (".obsidian/plugins/x.md", ".trash/old.md", "daily/2026-11-22.md"):
         write(home, f"Notes/{name}", "Oolong arrives on Friday.\n")
     config = home.state / "openclaw.json"
     config.write_text("// settings of ours\n" + config.read_text())
     with daemon_of(home) as daemon:
-        _, document = imported(daemon, "obsidian", str(user(home) / "Notes"))
+        _, document = run_import(daemon, "obsidian", str(user(home) / "Notes"))
 
         assert document["state"] == "new"
         assert document["files"] == 1
         assert document["indexed"]["agents"][0]["files"] == 2
-        [path] = paths(daemon, "oolong")
+        [path] = hit_paths(daemon, "oolong")
         assert path.endswith("ann/Notes/daily/2026-11-22.md")
-        assert paths(daemon, "oolong", "main") == []
+        assert hit_paths(daemon, "oolong", "main") == []
     assert config.read_text().startswith("// settings of ours\n")
     assert not (home.workspace("work") / "memory/imported").exists()
 
 
-def test_a_preview_writes_nothing(home: StateHome) -> None:
+def test_preview_writes_nothing(home: StateHome) -> None:
     write(home, ".codex/AGENTS.md", "Tests run with ninja.\n")
     with daemon_of(home) as daemon:
         shown = daemon.memctl("import", "codex", "--agent", "work", "--dry-run")

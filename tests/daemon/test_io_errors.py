@@ -1,4 +1,4 @@
-"""A disk that gives errors under a running daemon: told by name, survived, and forgotten once it works."""
+"""I/O errors of the disk under a running daemon: reported, survived, cleared."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ def finds(daemon: DaemonProcess, word: str) -> bool:
             return False
 
 
-def test_writes_that_fail_leave_what_is_there_searchable_and_are_made_up_for(home: StateHome) -> None:
+def test_write_errors_keep_the_index_searchable_and_are_caught_up(home: StateHome) -> None:
     disk = FailingIO(home.root)
     with DaemonProcess(home, disk.environ) as daemon, daemon.client() as client:
         client.index()
         disk.fail("writes")
         home.note("memory/new.md", "written while the disk failed: quince\n")
-        # then what was there is found, and the fault has a name
+        # then indexed notes are found, and the fault is reported
         assert client.search("word7", deadline_ms=5_000).hits[0].path == "memory/007.md"
         wait_until(lambda: "index_io" in codes(daemon))
-        # and once it has passed nobody has to ask
+        # and it clears without a request
         disk.mend()
         wait_until(lambda: not codes(daemon))
         assert finds(daemon, "quince")
 
 
-def test_reads_that_fail_never_give_a_wrong_answer_and_are_forgotten(home: StateHome) -> None:
+def test_read_errors_give_no_wrong_reply_and_clear(home: StateHome) -> None:
     disk = FailingIO(home.root)
     with DaemonProcess(home, disk.environ) as daemon, daemon.client() as client:
         client.index()
@@ -78,7 +78,7 @@ def test_reads_that_fail_never_give_a_wrong_answer_and_are_forgotten(home: State
             disk.mend()
             wait_until(lambda: finds(daemon, "word399"))
             wait_until(lambda: not codes(daemon))
-    # and the file is still the one there was: nothing was built anew, no vector would have been lost
+    # and the file is the same: no rebuild, no lost vector
     memory = home.state / "memory"
     assert [file.name for file in memory.iterdir()] == ["main.memd.sqlite"]
     assert (memory / "main.memd.sqlite").stat().st_ino == inode

@@ -1,4 +1,4 @@
-"""What one agent is told holds nothing of another, and no byte from outside its memory."""
+"""Isolation of agents: replies hold no text of another agent or outside file."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ NOTES = (
 
 
 class Canaries:
-    """Words nobody asks for, each standing in one place: who is told one has read that place."""
+    """Random words, one set per file: a word in a reply shows that its file was read."""
 
     def __init__(self) -> None:
         self.inside: dict[str, set[str]] = {agent: set() for agent in AGENTS}
         self.outside: set[str] = set()
 
     def text(self, among: set[str]) -> str:
-        """Return a note on every topic with canaries that are kept among others."""
+        """Return a note on every topic with new canaries, which are added to a set."""
         lines = []
         for topic in TOPICS:
             own = [f"zq{secrets.token_hex(8)}" for _ in range(4)]  # many, or texts would count as copies
@@ -57,19 +57,19 @@ class Canaries:
             lines.append(f"{topic}: {' '.join(own)}\n")
         return "\n".join(lines)
 
-    def strangers(self, agent: str) -> set[str]:
-        """Return what an agent must never be told."""
+    def foreign_words(self, agent: str) -> set[str]:
+        """Return the canaries that no reply to an agent may hold."""
         others = (self.inside[other] for other in AGENTS if other != agent)
         return self.outside.union(*others)
 
-    def told(self, agent: str, reply: object) -> set[str]:
-        """Return the canaries of others in a reply, or in an error."""
+    def leaked(self, agent: str, reply: object) -> set[str]:
+        """Return the foreign canaries in a reply or an error."""
         said = f"{reply!r} {vars(reply)!r}" if isinstance(reply, MemdError) else repr(reply)
-        return {canary for canary in self.strangers(agent) if canary in said}
+        return {canary for canary in self.foreign_words(agent) if canary in said}
 
 
-class Scene:
-    """Three agents' workspaces full of traps, and a daemon's client."""
+class IsolatedAgents:
+    """Three agents' workspaces with links to outside files."""
 
     def __init__(self, home: StateHome) -> None:
         self.home = home
@@ -88,7 +88,7 @@ class Scene:
             self._lay_traps(agent, outside)
 
     def _fill_outside(self) -> Path:
-        """Write files that are nobody's memory; return their folder."""
+        """Write files outside every agent's memory; return their folder."""
         outside = self.home.root / "outside"
         (outside / "sub").mkdir(parents=True)
         for path in ("secret.md", "sub/notes.md"):
@@ -102,7 +102,7 @@ class Scene:
         return outside
 
     def _lay_traps(self, agent: str, outside: Path) -> None:
-        """Plant links out of a workspace, and files in it that are no memory."""
+        """Create links out of a workspace, and other files that are no memory."""
         workspace = self.home.workspace(agent)
         other = self.home.workspace(AGENTS[(AGENTS.index(agent) + 1) % len(AGENTS)])
         for path, target in {
@@ -133,7 +133,7 @@ class Scene:
         self.traps.append("memory/pipe.md")
 
     def hostile_names(self, pid: int) -> list[str]:
-        """Return names of what must not be read, and of the notes themselves; to be bent further."""
+        """Return names of forbidden files and of notes, as seeds for mutation."""
         state, outside = self.home.state, self.home.root / "outside"
         files = [outside / "secret.md", state / "openclaw.json", state / "memory" / "work.memd.sqlite"]
         files += [self.home.workspace(agent) / path for agent in AGENTS for path in NOTES]
@@ -152,7 +152,7 @@ class Scene:
 
 
 def outcome(ask: Callable[..., Reply], *args: Any, **options: Any) -> Reply | MemdError:
-    """Return the reply to a request, or the error that came instead."""
+    """Return the reply to a request, or its error."""
     try:
         return ask(*args, **options)
     except MemdError as error:
@@ -160,13 +160,13 @@ def outcome(ask: Callable[..., Reply], *args: Any, **options: Any) -> Reply | Me
 
 
 @pytest.fixture(scope="module")
-def scene() -> Iterator[Scene]:
+def scene() -> Iterator[IsolatedAgents]:
     with StateHome() as home:
-        yield Scene(home)
+        yield IsolatedAgents(home)
 
 
 @pytest.fixture(scope="module")
-def client(scene: Scene) -> Iterator[Client]:
+def client(scene: IsolatedAgents) -> Iterator[Client]:
     with DaemonProcess(scene.home) as daemon, daemon.client() as client:
         client.index()
         yield client
@@ -176,17 +176,17 @@ def client(scene: Scene) -> Iterator[Client]:
         assert not [canary for canary in every if canary in logged]
 
 
-def test_each_agent_finds_and_reads_all_of_its_own(scene: Scene, client: Client) -> None:
+def test_each_agent_finds_and_reads_its_own_notes(scene: IsolatedAgents, client: Client) -> None:
     for agent in AGENTS:
         reply = client.search(TOPICS[0], agent=agent, max_results=50, min_score=0)
-        told = {canary for canary in scene.canaries.inside[agent] if canary in repr(reply)}
+        leaked = {canary for canary in scene.canaries.inside[agent] if canary in repr(reply)}
         assert len({hit.path for hit in reply.hits}) == len(NOTES)
-        assert len(told) >= len(NOTES)
+        assert len(leaked) >= len(NOTES)
         for path, text in scene.notes[agent].items():
             assert client.get(path, agent=agent).text == text
 
 
-def test_what_lies_behind_a_link_is_told_to_be_left_out(scene: Scene, client: Client) -> None:
+def test_files_behind_links_are_reported_as_skipped(scene: IsolatedAgents, client: Client) -> None:
     (agent,) = client.status(agent="main").agents
     reasons = {row.path: row.reason for row in agent.skipped}
     for path in ("memory/link.md", "memory/folder", "memory/other", "USER.md", "linked", "linked/sub"):
@@ -195,8 +195,8 @@ def test_what_lies_behind_a_link_is_told_to_be_left_out(scene: Scene, client: Cl
 
 
 @pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.long)])
-def test_no_query_is_answered_with_anything_of_another_agent(
-    scene: Scene, client: Client, count: int
+def test_query_replies_hold_nothing_of_another_agent(
+    scene: IsolatedAgents, client: Client, count: int
 ) -> None:
     dice = random.Random(count)
     workspaces = [str(scene.home.workspace(agent)) for agent in AGENTS]
@@ -211,7 +211,7 @@ def test_no_query_is_answered_with_anything_of_another_agent(
             "explain": dice.random() < 0.3,
         }
         reply = outcome(client.search, query, agent=agent, **options)
-        assert not scene.canaries.told(agent, reply), (agent, query, options)
+        assert not scene.canaries.leaked(agent, reply), (agent, query, options)
         if isinstance(reply, MemdError):
             assert reply.code in ("query_empty", "bad_params"), (reply, query, options)
             continue
@@ -220,8 +220,8 @@ def test_no_query_is_answered_with_anything_of_another_agent(
     assert hits > count / 2
 
 
-def test_a_search_of_several_agents_says_of_each_hit_whose_it_is_and_holds_no_other_agents(
-    scene: Scene, client: Client
+def test_search_of_several_agents_labels_each_hit_with_its_agent(
+    scene: IsolatedAgents, client: Client
 ) -> None:
     dice = random.Random(7)
     hits = 0
@@ -231,13 +231,15 @@ def test_a_search_of_several_agents_says_of_each_hit_whose_it_is_and_holds_no_ot
         reply = client.search_agents(query, agents=named, min_score=0, max_results=20, explain=True)
         for hit in reply.hits:
             assert hit.agent in named
-            assert not scene.canaries.told(hit.agent, hit), (named, query)
+            assert not scene.canaries.leaked(hit.agent, hit), (named, query)
         hits += len(reply.hits)
     assert hits > 100
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
-def test_no_path_gives_a_byte_from_outside_an_agents_memory(scene: Scene, client: Client, count: int) -> None:
+def test_get_returns_no_byte_from_outside_the_memory(
+    scene: IsolatedAgents, client: Client, count: int
+) -> None:
     dice = random.Random(count)
     names = scene.hostile_names(client.hello().pid)
     came: Counter[str] = Counter()
@@ -247,7 +249,7 @@ def test_no_path_gives_a_byte_from_outside_an_agents_memory(scene: Scene, client
             path = mutate_path(dice, path)
         agent = dice.choice(AGENTS)
         reply = outcome(client.get, path, agent=agent)
-        assert not scene.canaries.told(agent, reply), (agent, path)
+        assert not scene.canaries.leaked(agent, reply), (agent, path)
         if isinstance(reply, MemdError):
             is_too_long = len(path) > MAX_INDEX_PATH_CHARS and reply.wire_code == "bad_params"
             assert is_too_long or reply.code in ("path_refused", "file_missing"), (reply, path)
@@ -259,7 +261,7 @@ def test_no_path_gives_a_byte_from_outside_an_agents_memory(scene: Scene, client
     assert came["read"] >= len(NOTES), came
 
 
-def test_a_folder_swapped_for_a_link_during_requests_gives_nothing_from_outside() -> None:
+def test_folder_swapped_for_a_link_during_requests_leaks_nothing() -> None:
     config = UNWATCHED
     with StateHome(config) as home:
         for number in range(20):
@@ -278,13 +280,13 @@ def test_a_folder_swapped_for_a_link_during_requests_gives_nothing_from_outside(
                     came[reply.code if isinstance(reply, MemdError) else "read"] += 1
                     assert "canary" not in repr(reply)
                     if number % 8 == 0:
-                        home.note(f"memory/new-{number}.md", f"harbour {number}\n")  # something to bring in
+                        home.note(f"memory/new-{number}.md", f"harbour {number}\n")  # a change to index
                         found = client.search("harbour stranger", max_results=100, explain=True)
                         assert "canary" not in repr(found)
             assert came["read"], came
             assert came.keys() <= {"read", "path_refused", "file_missing", "file_unreadable"}, came
 
-            client.index()  # and when all is quiet every note is back
+            client.index()  # and all notes are found again afterwards
 
             assert (
                 len(
@@ -300,7 +302,7 @@ def test_a_folder_swapped_for_a_link_during_requests_gives_nothing_from_outside(
             assert client.status().agents[0].skipped == []
 
 
-def test_what_the_daemon_writes_is_its_users_alone_whatever_the_umask() -> None:
+def test_files_of_the_daemon_are_private_to_the_user_under_any_umask() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples\n")
         there = set(home.root.rglob("*")) | {home.root / "daemon.log"}

@@ -1,4 +1,4 @@
-"""kill -9 at any moment: while files are indexed, while models are switched, while many search."""
+"""kill -9 at random moments: while indexing, switching models and searching."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from tests.support.state_homes import StateHome
 KINDS = ("indexing", "switching", "searching")
 NOTES = 60
 SERVED_S = 2.0
-"""How soon a client is served after a kill, on a machine that has nothing else to do."""
+"""Time until a client is served after a kill, on an otherwise idle machine."""
 
 SETTLED_S = 90.0
 INDEXES = {"main.memd.sqlite", "words.memd.sqlite"}
 
 
 class Storm:
-    """Two agents, one with a local model; a daemon that dies again and again."""
+    """Two agents, one with a local model, and a daemon that is killed repeatedly."""
 
     def __init__(self, home: StateHome, rng: random.Random) -> None:
         self.home = home
@@ -60,7 +60,7 @@ class Storm:
         self.served: list[ConcurrentStart] = []
 
     def configure(self) -> None:
-        """Write the settings; the model named first is the one in use."""
+        """Write the settings with the first of the models."""
         local: dict[str, Any] = {"provider": "local", "local": {"modelPath": self.models[0]}}
         workspace = str(self.home.workspace("words"))
         agents = [
@@ -70,7 +70,7 @@ class Storm:
         self.home.configure({"agents": {"defaults": {"memorySearch": local}, "list": agents}})
 
     def round(self, kind: str) -> None:
-        """Have clients start a daemon, look at what the last one left, work, and kill it in the midst of it."""
+        """Start the daemon from several clients, check it, and kill it amid work."""
         served = start_at_once(self.home, "words")
         self.served.append(served)
         assert len(served.pids) == 1
@@ -82,7 +82,9 @@ class Storm:
         folder = self.home.state / "memory"
         for name in sorted(INDEXES):
             assert damage(folder / name) == []
-        wait_until_none(partial(folder_problems, folder, INDEXES))  # logs are brought in once nobody writes
+        wait_until_none(
+            partial(folder_problems, folder, INDEXES)
+        )  # a WAL is checkpointed after the last write
         with ConstantSearches(self.home, 4 if kind == "searching" else 0):
             self.work(kind, pid)
             time.sleep(self.rng.uniform(0, 1.0))  # noqa: TID251 - a random moment of another process's work
@@ -91,7 +93,7 @@ class Storm:
         wait_until(lambda: not any(Path(f"/proc/{child}/exe").exists() for child in children))
 
     def work(self, kind: str, pid: int) -> None:
-        """Give the daemon something to do."""
+        """Start the work of a kind."""
         edit_some(self.main, self.rng, 30 if kind == "indexing" else 4)
         edit_some(self.words, self.rng, 30 if kind == "indexing" else 4)
         if kind == "switching":
@@ -100,17 +102,17 @@ class Storm:
             os.kill(pid, signal.SIGHUP)
 
     def expect_convergence(self, client: Client) -> None:
-        """Wait until the indexes are those of the files, and compare the answers with the disk."""
+        """Wait until all files are indexed; compare search replies with the disk."""
         deadline = time.monotonic() + SETTLED_S
         while not all(is_settled(agent) for agent in client.status().agents):
             assert time.monotonic() < deadline, client.status().agents
             time.sleep(0.05)  # noqa: TID251 - another process's work
         for agent, memory in (("main", self.main), ("words", self.words)):
             with Client(self.home.socket, agent=agent, timeout_s=60) as asker:
-                wait_until_none(partial(self.wrong, asker, memory))
+                wait_until_none(partial(self.differing_replies, asker, memory))
 
-    def wrong(self, asker: Client, memory: EditedMemory) -> list[str]:
-        """Return in what the answers on some of the words, the newest among them, differ from the disk."""
+    def differing_replies(self, asker: Client, memory: EditedMemory) -> list[str]:
+        """Return differences between the disk and replies on some words."""
         places = [-1, -2, -3, *(self.rng.randrange(len(memory.words)) for _ in range(5))]
         words = [memory.words[place % len(memory.words)] for place in places]
         return [found for word in words for found in find_stale_hits(asker, word, memory.files())]
@@ -128,7 +130,7 @@ def storm() -> Iterator[Storm]:
 
 
 def run(storm: Storm, rounds: int) -> float:
-    """Kill that often; return the median time until the first of ten clients was served, in seconds."""
+    """Run the rounds; return the median time in seconds to the first served client."""
     for number in range(rounds):
         storm.round(KINDS[number % len(KINDS)])
     firsts = [served.first_s for served in storm.served]
@@ -140,10 +142,10 @@ def run(storm: Storm, rounds: int) -> float:
     return statistics.median(firsts)
 
 
-def test_a_killed_daemon_leaves_nothing_broken_and_ten_clients_start_one(storm: Storm) -> None:
+def test_killed_daemon_leaves_no_damage_and_ten_clients_start_one_daemon(storm: Storm) -> None:
     run(storm, 3)
 
 
 @pytest.mark.long
-def test_two_hundred_kills_leave_nothing_broken(storm: Storm) -> None:
+def test_two_hundred_kills_leave_no_damage(storm: Storm) -> None:
     assert run(storm, 200) < SERVED_S

@@ -1,4 +1,4 @@
-"""Limits of connections, clients and files: what is beyond them is refused by name, and others are served."""
+"""Limits of connections, clients and files: named refusals, others unaffected."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ WORDS = [f"word{number}" for number in range(800)]
 
 
 def open_files(pid: int) -> int:
-    """Return how many descriptors a process holds."""
+    """Return the number of a process's open descriptors."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def fill(home: StateHome, files: int) -> None:
-    """Write notes whose searches are some work."""
+    """Write notes that make a search costly."""
     choice = random.Random(1).choice
     for number in range(files):
         parts = ["# part\n" + " ".join(choice(WORDS) for _ in range(60)) for _ in range(8)]
@@ -41,12 +41,12 @@ def fill(home: StateHome, files: int) -> None:
 
 
 def p95(counts: list[int]) -> int:
-    """Return the value that 95 of 100 don't exceed."""
+    """Return the 95th percentile."""
     return sorted(counts)[int(len(counts) * 0.95)]
 
 
 def ask(client: Client, times: int, others: Callable[[], int] = lambda: 0) -> list[int]:
-    """Search again and again, one query after another."""
+    """Search repeatedly with alternating queries."""
     choice = random.Random(3).choice
     meanwhile = []
     for _ in range(times):
@@ -57,7 +57,7 @@ def ask(client: Client, times: int, others: Callable[[], int] = lambda: 0) -> li
 
 
 class Greedy:
-    """A client that always has as many searches in flight as it may; a context manager."""
+    """A context manager: a client that keeps as many searches in flight as it may."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -91,7 +91,7 @@ class Greedy:
                     self.refused.append(reply[2]["code"])
 
 
-def test_a_greedy_client_does_not_starve_a_polite_one() -> None:
+def test_greedy_client_does_not_starve_a_polite_one() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         fill(home, 60)
         with DaemonProcess(home) as daemon, daemon.client() as polite:
@@ -100,14 +100,14 @@ def test_a_greedy_client_does_not_starve_a_polite_one() -> None:
             # given: two clients with 64 searches in flight each
             with Greedy(home.socket) as first, Greedy(home.socket) as second:
                 waited = p95(ask(polite, 30, lambda: first.answered + second.answered))
-            # then: a query waited for a few searches, not for the 128 in line
+            # then: a query waited for a few searches, not for all 128 queued ones
             assert waited < 64
             assert not first.refused
             assert first.answered
 
 
-def stall(path: Path, replies: int) -> RawClient:
-    """Return a client that asks for many large replies and reads none."""
+def stalled_reader(path: Path, replies: int) -> RawClient:
+    """Return a client that requests many large replies and reads none."""
     slow = RawClient(path).greet()
     for request_id in range(1, replies + 1):
         slow.send([0, request_id, "get", {"path": "MEMORY.md"}])
@@ -115,7 +115,7 @@ def stall(path: Path, replies: int) -> RawClient:
 
 
 @pytest.mark.long
-def test_a_slow_reader_holds_up_nobody_and_its_memory_is_bounded() -> None:
+def test_slow_reader_delays_no_other_client_and_its_memory_is_bounded() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "the cormorant nests\n" * 200_000)
         home.note("memory/small.md", "the heron stands\n")
@@ -123,28 +123,28 @@ def test_a_slow_reader_holds_up_nobody_and_its_memory_is_bounded() -> None:
             polite.index()
             assert polite.search("heron").hits
             before = polite.status().rss_bytes
-            # when: it asks for 64 replies of 4 MB
-            with stall(home.socket, 64):
+            # when: it requests 64 replies of 4 MB
+            with stalled_reader(home.socket, 64):
                 for _ in range(20):
                     assert polite.search("heron").hits
-                # then: 64 MB of frames wait, and a few values beside them, not 256 MB
+                # then: 64 MB of frames waited plus a few values, not 256 MB
                 assert polite.status().rss_bytes < before + 150 * 1_048_576
             wait_until(lambda: polite.status().connections == 1)
 
 
 @pytest.mark.long
-def test_a_slow_reader_is_dropped_and_named_in_the_log() -> None:
+def test_slow_reader_is_disconnected_and_named_in_the_log() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "the cormorant nests\n" * 40_000)
         with DaemonProcess(home) as daemon, daemon.client() as polite:
             polite.index()
-            with stall(home.socket, 8):
+            with stalled_reader(home.socket, 8):
                 daemon.wait_for(lambda status: status.connections == 2, Limits().stall_s + 20)
             assert "rpc.slow_reader_dropped" in {event["event"] for event in daemon.events()}
 
 
-def hammer(home: StateHome, daemon: DaemonProcess, connects: int, seconds: float) -> None:
-    """Let a storm of connections come, and hold that old and new clients are served in it."""
+def check_connection_storm(home: StateHome, daemon: DaemonProcess, connects: int, seconds: float) -> None:
+    """Open many connections; check that old and new clients are served meanwhile."""
     with daemon.client() as old:
         assert old.search("cormorant").hits
         files = open_files(daemon.pid)
@@ -157,17 +157,17 @@ def hammer(home: StateHome, daemon: DaemonProcess, connects: int, seconds: float
                 with daemon.client() as new:
                     assert new.search("cormorant").hits
         assert crowd.connected == connects
-        # then: descriptors were bounded by the limit of connections, and none is left behind
+        # then: the connection limit bounded the descriptors, and all are closed again
         assert most <= files + 2 * Limits().connections
         wait_until(lambda: old.status().connections == 1)
         assert open_files(daemon.pid) <= files + 8
 
 
-def test_a_storm_of_connections_leaves_old_and_new_clients_served() -> None:
+def test_connection_storm_leaves_old_and_new_clients_served() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "the cormorant nests\n")
         with DaemonProcess(home) as daemon:
-            hammer(home, daemon, connects=1000, seconds=1)
+            check_connection_storm(home, daemon, connects=1000, seconds=1)
 
 
 @pytest.mark.long
@@ -175,10 +175,10 @@ def test_five_thousand_connects_in_five_seconds_leave_clients_served() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "the cormorant nests\n")
         with DaemonProcess(home) as daemon:
-            hammer(home, daemon, connects=5000, seconds=5)
+            check_connection_storm(home, daemon, connects=5000, seconds=5)
 
 
-def test_the_daemon_raises_its_limit_of_descriptors_and_lives_without_any_left() -> None:
+def test_daemon_raises_its_descriptor_limit_and_survives_exhaustion() -> None:
     # given: a daemon that is started with few
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with StateHome(KEYWORD_ONLY) as home:
@@ -195,21 +195,21 @@ def test_the_daemon_raises_its_limit_of_descriptors_and_lives_without_any_left()
             assert soft == min(8192, hard)
             for _ in range(8):
                 assert client.search("cormorant").hits
-            # when: there is room for about 12 more, and 40 come
+            # when: 40 connect, and descriptors are left for about 12
             resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (open_files(daemon.pid) + 12, hard))
             with contextlib.ExitStack() as stack:
                 for _ in range(40):
                     peer = stack.enter_context(socket.socket(socket.AF_UNIX))
                     peer.connect(str(home.socket))
-                # then: who was there is served
+                # then: the connected client is served
                 assert client.search("cormorant").hits
                 resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (soft, hard))
-            # when: the limit is as before; then: whoever comes is let in
+            # when: the limit is restored; then: new clients are accepted
             with daemon.client() as new:
                 assert new.search("cormorant").hits
 
 
-def test_a_connection_too_many_is_told_and_served_once_there_is_room() -> None:
+def test_connection_beyond_the_limit_gets_an_error_and_is_accepted_once_one_closes() -> None:
     limit = Limits().connections
     with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as daemon, contextlib.ExitStack() as stack:
         peers = [stack.enter_context(RawClient(home.socket)).greet() for _ in range(limit)]
@@ -218,11 +218,11 @@ def test_a_connection_too_many_is_told_and_served_once_there_is_room() -> None:
             assert (reply[1], reply[2]["code"]) == (0, "too_many_connections")
         peers[0].sock.close()
         with daemon.client() as client:
-            wait_until(lambda: _is_let_in(client))
+            wait_until(lambda: _is_accepted(client))
 
 
-def _is_let_in(client: Client) -> bool:
-    """Say whether the daemon greets a client."""
+def _is_accepted(client: Client) -> bool:
+    """Return whether the daemon greets a client."""
     try:
         client.hello()
     except TooManyConnectionsError:
@@ -239,7 +239,7 @@ LIMITS = "max_file_mb = 1\nmax_agent_mb = 3\nmax_agent_files = 10\n"
 
 @pytest.fixture
 def limited() -> Iterator[tuple[DaemonProcess, Client]]:
-    """A memory of which 1 MB a file, 3 MB and 10 files are indexed, and a client of its daemon."""
+    """A memory with limits of 1 MB a file, 3 MB and 10 files, and a client."""
     config = KEYWORD_ONLY
     with StateHome(config) as home:
         (home.root / "memd.toml").write_text(LIMITS)
@@ -248,7 +248,7 @@ def limited() -> Iterator[tuple[DaemonProcess, Client]]:
 
 
 def nearly_full(home: StateHome, path: str, spare: int) -> None:
-    """Write a file that leaves so many bytes to the limit."""
+    """Write a file that ends `spare` bytes below the limit."""
     line = "filler " * 9 + "\n"
     text = line * (MB // len(line))
     home.note(path, text[: MB - spare - 1] + "\n")
@@ -282,7 +282,7 @@ def test_facts_and_notes_that_continue_in_a_next_file_are_found(
     assert not client.search("anvil").hits
 
 
-def test_what_would_not_be_indexed_is_refused_by_name(limited: tuple[DaemonProcess, Client]) -> None:
+def test_note_beyond_the_limits_is_refused_by_name(limited: tuple[DaemonProcess, Client]) -> None:
     daemon, client = limited
     home = daemon.home
     for path in ("memory/facts.md", "memory/2026-11-23.md", "memory/2026-11-24.md"):
@@ -294,7 +294,7 @@ def test_what_would_not_be_indexed_is_refused_by_name(limited: tuple[DaemonProce
     assert not (home.workspace() / "memory/facts-2.md").exists()
 
 
-def test_facts_are_found_however_many_newer_notes_there_are(limited: tuple[DaemonProcess, Client]) -> None:
+def test_facts_are_found_however_many_newer_notes_exist(limited: tuple[DaemonProcess, Client]) -> None:
     daemon, client = limited
     home = daemon.home
     client.memory_store("The lantern is in the shed")
@@ -304,7 +304,7 @@ def test_facts_are_found_however_many_newer_notes_there_are(limited: tuple[Daemo
     assert any(problem.code == "memory_beyond_limits" for problem in client.status().agents[0].problems)
 
 
-def test_a_file_beyond_the_limit_is_searched_up_to_it(limited: tuple[DaemonProcess, Client]) -> None:
+def test_file_beyond_the_limit_is_searched_up_to_it(limited: tuple[DaemonProcess, Client]) -> None:
     daemon, client = limited
     home = daemon.home
     lines = [f"word{number} stands here, möglicherweise\n" for number in range(FILE_WORDS // 4)]
@@ -333,7 +333,7 @@ def test_a_file_beyond_the_limit_is_searched_up_to_it(limited: tuple[DaemonProce
     findings = json.loads(daemon.memctl("doctor", "--json").stdout)["findings"]
     assert any(said in finding["found"] for finding in findings)
 
-    # When the file changes, then what is gone is not returned, and what is new within the limit is found.
+    # When the file changes, then deleted text is not found, and new text within the limit is.
     big.write_text(text.replace("word7 ", "gooseberry ", 1))
     assert not [hit for hit in client.search("word7").hits if "word7 " in hit.snippet]
     client.index()

@@ -1,4 +1,4 @@
-"""`memctl mcp` with a real daemon: every tool, driven by the SDK's own client."""
+"""`memctl mcp` with a real daemon: every tool, called by the SDK's client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READERS = ("memory_search", "memory_get", "memory_recall")
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    """A daemon with two agents that know different things."""
+    """A daemon with two agents that have different notes."""
     with StateHome() as home:
         home.configure(agents_config(home.state, "work"))
         home.note("MEMORY.md", "# Memory\n\nThe staging gateway listens on 8443.\n")
@@ -28,12 +28,12 @@ def daemon() -> Iterator[DaemonProcess]:
             yield process
 
 
-def called(daemon: DaemonProcess, tool: str, arguments: dict[str, Any], *options: str) -> Any:
-    """Return the answer to one call."""
+def call_once(daemon: DaemonProcess, tool: str, arguments: dict[str, Any], *options: str) -> Any:
+    """Return the reply to one tool call."""
     return run_mcp_session(daemon, lambda session: session.call_tool(tool, arguments), *options)
 
 
-def test_tools_say_what_they_do_and_whose_memory_they_know(daemon: DaemonProcess) -> None:
+def test_tool_descriptions_name_the_agents_and_their_memory(daemon: DaemonProcess) -> None:
     tools = run_mcp_session(daemon, lambda session: session.list_tools()).tools
 
     assert [tool.name for tool in tools] == [
@@ -53,8 +53,8 @@ def test_tools_say_what_they_do_and_whose_memory_they_know(daemon: DaemonProcess
         assert tool.outputSchema is None
 
 
-def test_a_search_answers_as_text_once(daemon: DaemonProcess) -> None:
-    found = called(daemon, "memory_search", {"query": "staging gateway", "maxResults": 3})
+def test_search_reply_holds_its_text_once(daemon: DaemonProcess) -> None:
+    found = call_once(daemon, "memory_search", {"query": "staging gateway", "maxResults": 3})
 
     assert not found.isError
     assert text_of(found).startswith("MEMORY.md#L1-L3 (score ")
@@ -62,12 +62,12 @@ def test_a_search_answers_as_text_once(daemon: DaemonProcess) -> None:
     assert found.structuredContent is None
 
 
-def test_a_client_configured_for_data_gets_text_and_data_that_fits_the_schema(daemon: DaemonProcess) -> None:
+def test_structured_client_gets_text_and_data_that_fit_the_schema(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
         found = await session.call_tool("memory_search", {"query": "staging gateway", "maxResults": 3})
         empty = await session.call_tool("memory_search", {"query": "xylophone"})
-        return tools, found, empty  # the SDK's client checks each answer by its schema
+        return tools, found, empty  # the SDK's client checks each reply by its schema
 
     tools, found, empty = run_mcp_session(daemon, steps, STRUCTURED)
 
@@ -79,20 +79,20 @@ def test_a_client_configured_for_data_gets_text_and_data_that_fits_the_schema(da
     assert empty.structuredContent["reason"] == text_of(empty)
 
 
-def test_a_search_that_finds_nothing_says_so(daemon: DaemonProcess) -> None:
-    found = called(daemon, "memory_search", {"query": "xylophone"})
+def test_search_without_hits_reports_it(daemon: DaemonProcess) -> None:
+    found = call_once(daemon, "memory_search", {"query": "xylophone"})
 
     assert not found.isError
     assert text_of(found).startswith("No relevant results. Search for other words")
 
 
-def test_get_reads_the_lines_asked_for(daemon: DaemonProcess) -> None:
-    read = called(daemon, "memory_get", {"path": "memory/2026-01-16.md", "from": 3, "lines": 1})
+def test_get_returns_the_requested_lines(daemon: DaemonProcess) -> None:
+    read = call_once(daemon, "memory_get", {"path": "memory/2026-01-16.md", "from": 3, "lines": 1})
 
     assert text_of(read) == "Moved the release to Friday."
 
 
-def test_get_of_a_missing_file_and_of_lines_beyond_the_end_says_so(daemon: DaemonProcess) -> None:
+def test_get_of_a_missing_file_or_lines_beyond_the_end_reports_it(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         missing = await session.call_tool("memory_get", {"path": "memory/2026-01-17.md"})
         return missing, await session.call_tool("memory_get", {"path": "MEMORY.md", "from": 40})
@@ -104,7 +104,7 @@ def test_get_of_a_missing_file_and_of_lines_beyond_the_end_says_so(daemon: Daemo
     assert text_of(beyond) == "The file has 3 lines."
 
 
-def test_a_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
+def test_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         stored = await session.call_tool("memory_store", {"text": "Anna prefers answers in Czech."})
         twin = await session.call_tool("memory_store", {"text": "anna prefers answers in czech"})
@@ -125,23 +125,23 @@ def test_a_fact_is_stored_recalled_and_forgotten(daemon: DaemonProcess) -> None:
     assert "nothing was removed" in text_of(gone)
 
 
-def test_a_note_is_appended_where_it_says(daemon: DaemonProcess) -> None:
+def test_appended_note_is_in_the_reported_file(daemon: DaemonProcess) -> None:
     entry = {"text": "The migration took four minutes.", "date": "2026-02-03"}
 
-    appended = called(daemon, "memory_append_note", entry)
+    appended = call_once(daemon, "memory_append_note", entry)
 
     assert text_of(appended) == "Appended: memory/2026-02-03.md#L3-L3"
     note = daemon.home.workspace() / "memory" / "2026-02-03.md"
     assert note.read_text().splitlines()[2] == entry["text"]
 
 
-def test_another_agent_is_asked_by_its_name(daemon: DaemonProcess) -> None:
-    found = called(daemon, "memory_search", {"query": "lease of the office", "agent": "work"})
+def test_agent_argument_selects_another_agent(daemon: DaemonProcess) -> None:
+    found = call_once(daemon, "memory_search", {"query": "lease of the office", "agent": "work"})
 
     assert "June" in text_of(found)
 
 
-def test_a_search_of_all_agents_names_the_agent_that_reading_on_needs(daemon: DaemonProcess) -> None:
+def test_search_of_all_agents_gives_the_agent_that_get_needs(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         query = {"query": "staging gateway lease office", "agent": "all"}
         found = await session.call_tool("memory_search", query)
@@ -164,15 +164,15 @@ def test_a_search_of_all_agents_names_the_agent_that_reading_on_needs(daemon: Da
     assert "agent_unknown" in text_of(get)
 
 
-def test_an_unknown_agent_is_answered_with_the_known_ones(daemon: DaemonProcess) -> None:
-    found = called(daemon, "memory_search", {"query": "lease", "agent": "nobody"})
+def test_unknown_agent_error_lists_the_known_agents(daemon: DaemonProcess) -> None:
+    found = call_once(daemon, "memory_search", {"query": "lease", "agent": "nobody"})
 
     assert found.isError
     assert "agent_unknown" in text_of(found)
     assert "Known agents: main, work." in text_of(found)
 
 
-def test_a_server_of_one_agent_shows_nothing_of_another(daemon: DaemonProcess) -> None:
+def test_single_agent_server_shows_no_other_agent(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         tools = (await session.list_tools()).tools
         own = await session.call_tool("memory_search", {"query": "lease of the office"})
@@ -213,10 +213,10 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("memory_append_note", {"text": "a", "key": "k"}, "no argument 'key'"),
     ("memory_delete", {}, "one of memory_search, memory_get"),
 ]
-"""A tool, arguments, and what the answer says."""
+"""A tool, invalid arguments, and a part of the error that the reply must hold."""
 
 
-def test_a_wrong_call_is_told_what_would_be_right(daemon: DaemonProcess) -> None:
+def test_invalid_call_error_names_the_expected_arguments(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         return [await session.call_tool(tool, arguments) for tool, arguments, _ in WRONG_CALLS]
 
@@ -229,19 +229,21 @@ def test_a_wrong_call_is_told_what_would_be_right(daemon: DaemonProcess) -> None
     assert all(answer.isError and answer.structuredContent is None for answer in answers)
 
 
-def test_numbers_written_as_text_are_understood(daemon: DaemonProcess) -> None:
-    found = called(daemon, "memory_search", {"query": "staging gateway", "maxResults": "2", "minScore": None})
+def test_numbers_as_strings_are_accepted(daemon: DaemonProcess) -> None:
+    found = call_once(
+        daemon, "memory_search", {"query": "staging gateway", "maxResults": "2", "minScore": None}
+    )
 
     assert "8443" in text_of(found)
 
 
-def test_unseen_characters_are_shown_in_the_text(daemon: DaemonProcess) -> None:
+def test_invisible_characters_are_escaped_in_the_text(daemon: DaemonProcess) -> None:
     daemon.home.note(
         "memory/hostile.md",
         "# Trick\n\nThe zebra password\u202e is\u200b hidden \U0001f469\u200d\U0001f4bb.\n",
     )
 
-    found = called(daemon, "memory_search", {"query": "zebra password"}, STRUCTURED)
+    found = call_once(daemon, "memory_search", {"query": "zebra password"}, STRUCTURED)
 
     assert "password\\u202e is\\u200b hidden \U0001f469\u200d\U0001f4bb" in text_of(found)
     assert "\u202e" in found.structuredContent["results"][0]["snippet"]

@@ -1,4 +1,4 @@
-"""`memctl mcp` and what goes wrong: a daemon that is away, lines that are no requests, a client that gives up."""
+"""Failures of `memctl mcp`: no daemon, malformed lines, clients that stop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def home() -> Iterator[StateHome]:
         yield home
 
 
-def test_without_a_daemon_tools_are_listed_and_a_call_says_what_to_do(home: StateHome) -> None:
+def test_tools_are_listed_without_a_daemon_and_a_call_returns_a_hint(home: StateHome) -> None:
     async def drive() -> Any:
         async with mcp_session(home.environ()) as session:
             tools = (await session.list_tools()).tools
@@ -52,7 +52,7 @@ def test_without_a_daemon_tools_are_listed_and_a_call_says_what_to_do(home: Stat
     assert "Start the daemon with `memd`" in text_of(answer)
 
 
-def test_a_daemon_is_started_where_none_runs(home: StateHome) -> None:
+def test_daemon_is_started_if_none_runs(home: StateHome) -> None:
     async def drive() -> Any:
         async with mcp_session(home.environ(), autostart=True) as session:
             return await session.call_tool(**SEARCH, read_timeout_seconds=timedelta(seconds=30))
@@ -66,7 +66,7 @@ def test_a_daemon_is_started_where_none_runs(home: StateHome) -> None:
     assert "8443" in text_of(answer)
 
 
-def test_a_daemon_that_is_started_anew_is_found_again(home: StateHome) -> None:
+def test_restarted_daemon_is_reached_again(home: StateHome) -> None:
     async def drive(daemon: DaemonProcess) -> list[Any]:
         async with mcp_session(home.environ()) as session:
             answers = [await session.call_tool(**SEARCH)]
@@ -84,7 +84,7 @@ def test_a_daemon_that_is_started_anew_is_found_again(home: StateHome) -> None:
     assert "8443" in text_of(after)
 
 
-def test_lines_that_are_no_requests_are_answered_or_left_out(home: StateHome) -> None:
+def test_malformed_lines_get_an_error_or_are_ignored(home: StateHome) -> None:
     calls: list[dict[str, Any] | bytes] = [
         b"this is no JSON",
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"\\ud800"}}}',
@@ -147,7 +147,7 @@ def test_progress_of_the_daemon_reaches_the_client() -> None:
     assert told == [(1, 2, "reading"), (2, 2, "reading"), (3, 4, "embedding")]
 
 
-def test_a_call_that_is_given_up_is_cancelled_in_the_daemon() -> None:
+def test_cancelled_call_is_cancelled_in_the_daemon() -> None:
     seen: list[Any] = []
     asked, cancelled = threading.Event(), threading.Event()
 
@@ -175,7 +175,7 @@ def test_a_call_that_is_given_up_is_cancelled_in_the_daemon() -> None:
     assert seen[1][3] == {"id": seen[0][1]}
 
 
-def test_a_client_that_hangs_up_amid_a_call_ends_the_server() -> None:
+def test_client_that_disconnects_amid_a_call_ends_the_server() -> None:
     asked = threading.Event()
 
     def script(connection: socket.socket) -> None:
@@ -193,7 +193,7 @@ def test_a_client_that_hangs_up_amid_a_call_ends_the_server() -> None:
             assert server.hang_up() == ""
 
 
-def test_an_interrupted_server_ends_at_once(home: StateHome) -> None:
+def test_interrupted_server_ends_at_once(home: StateHome) -> None:
     with RawServer(home.environ()) as server:
         server.greet()
 
@@ -202,7 +202,7 @@ def test_an_interrupted_server_ends_at_once(home: StateHome) -> None:
         assert server.wait() == ""
 
 
-def test_a_client_that_dies_leaves_no_traceback(home: StateHome) -> None:
+def test_client_that_dies_leaves_no_traceback(home: StateHome) -> None:
     with RawServer(home.environ()) as server:
         server.greet()
         server.close_output()
@@ -213,7 +213,7 @@ def test_a_client_that_dies_leaves_no_traceback(home: StateHome) -> None:
         assert server.wait() == ""
 
 
-def test_the_first_answer_comes_right_after_the_greeting(home: StateHome) -> None:
+def test_first_reply_follows_the_greeting_directly(home: StateHome) -> None:
     with DaemonProcess(home) as daemon:
         with daemon.client() as client:
             client.search("gateway")

@@ -1,4 +1,4 @@
-"""Memory files as resources of `memctl mcp`: listed page by page, read, and watched."""
+"""Memory files as MCP resources: listed page by page, read, and subscribed to."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.support.mcp_session import mcp_session, run_mcp_session
 from tests.support.state_homes import StateHome, agents_config
 
 NOTES = 130
-"""More than a page holds."""
+"""More files than one page of the list."""
 
 NOTICE_S = 30.0
 
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    """A daemon with many notes, two agents, and notes outside of a workspace."""
+    """A daemon with many notes, two agents, and notes outside a workspace."""
     with StateHome() as home:
         outside = home.root / "notes"
         outside.mkdir()
@@ -43,7 +43,7 @@ def daemon() -> Iterator[DaemonProcess]:
             yield process
 
 
-def test_every_file_is_listed_once_page_by_page(daemon: DaemonProcess) -> None:
+def test_every_file_is_listed_once_over_all_pages(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         first = await session.list_resources()
         second = await session.list_resources(first.nextCursor)
@@ -77,7 +77,7 @@ def test_every_listed_file_can_be_read(daemon: DaemonProcess) -> None:
     assert all(each.text and each.mimeType == "text/markdown" for each in contents)
 
 
-def test_a_template_says_how_files_are_addressed(daemon: DaemonProcess) -> None:
+def test_template_describes_the_addresses_of_files(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         return (await session.list_resource_templates()).resourceTemplates
 
@@ -98,7 +98,9 @@ def test_a_template_says_how_files_are_addressed(daemon: DaemonProcess) -> None:
         ("file:///etc/passwd", "path_refused"),
     ],
 )
-def test_what_get_refuses_cannot_be_read(daemon: DaemonProcess, address: str, reason: str) -> None:
+def test_paths_that_get_refuses_cannot_be_read_as_resources(
+    daemon: DaemonProcess, address: str, reason: str
+) -> None:
     async def steps(session: ClientSession) -> Any:
         with pytest.raises(McpError) as refused:
             await session.read_resource(AnyUrl(address))
@@ -110,7 +112,7 @@ def test_what_get_refuses_cannot_be_read(daemon: DaemonProcess, address: str, re
     assert "\n" in error.message, "the way out stands below"
 
 
-def test_a_server_of_one_agent_reads_no_other(daemon: DaemonProcess) -> None:
+def test_single_agent_server_reads_no_other_agent(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         with pytest.raises(McpError, match="serves the agent main alone"):
             await session.read_resource(AnyUrl("memory://work/MEMORY.md"))
@@ -120,7 +122,7 @@ def test_a_server_of_one_agent_reads_no_other(daemon: DaemonProcess) -> None:
     run_mcp_session(daemon, steps, "--agent", "main")
 
 
-def test_a_cursor_that_is_none_is_told_so(daemon: DaemonProcess) -> None:
+def test_invalid_cursor_is_refused(daemon: DaemonProcess) -> None:
     async def steps(session: ClientSession) -> Any:
         with pytest.raises(McpError, match="Begin the list anew") as refused:
             await session.list_resources("bm90IG91cnM=")
@@ -129,7 +131,7 @@ def test_a_cursor_that_is_none_is_told_so(daemon: DaemonProcess) -> None:
     assert run_mcp_session(daemon, steps) == -32602
 
 
-def test_a_change_on_disk_is_told_to_whom_subscribed(daemon: DaemonProcess) -> None:
+def test_subscriber_is_notified_of_a_change_on_disk(daemon: DaemonProcess) -> None:
     told: asyncio.Queue[str] = asyncio.Queue()
 
     async def hear(message: object) -> None:

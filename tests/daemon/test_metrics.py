@@ -1,4 +1,4 @@
-"""What a daemon counts, and how people see it: a running one, and one that goes away and comes back."""
+"""Metrics of a daemon and the commands that show them, also over a restart."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def daemon() -> Iterator[DaemonProcess]:
 
 
 def value(reply: MetricsReply, name: str, **labels: str) -> float:
-    """Return one figure; 0 where it isn't there."""
+    """Return one sample; 0 if it is missing."""
     found = [sample for each in reply.metrics if each.name == name for sample in each.samples]
     return sum(sample.value for sample in found if sample.labels == labels)
 
 
-def timed(reply: MetricsReply, name: str) -> int:
-    """Return how many durations of a name were noted."""
+def observations(reply: MetricsReply, name: str) -> int:
+    """Return the number of observations of a histogram."""
     return sum(
         sum(each.counts) for metric in reply.metrics if metric.name == name for each in metric.histograms
     )
 
 
-def test_what_agents_do_shows_in_the_figures(daemon: DaemonProcess) -> None:
+def test_requests_and_syncs_are_counted(daemon: DaemonProcess) -> None:
     with daemon.client() as client:
         client.index()
         before = client.metrics()
@@ -50,20 +50,20 @@ def test_what_agents_do_shows_in_the_figures(daemon: DaemonProcess) -> None:
 
         after = client.metrics()
 
-    def grown(name: str, **labels: str) -> float:
+    def growth(name: str, **labels: str) -> float:
         return value(after, name, **labels) - value(before, name, **labels)
 
-    assert grown("memd_requests_total", method="search", code="ok") == 4
-    assert grown("memd_searches_total", agent="main", mode="keyword") == 4
-    assert grown("memd_files_taken_total", agent="main", outcome="changed") == 1
-    assert grown("memd_chunks_written_total", agent="main") == 1
-    assert grown("memd_agent_files", agent="main") == 1
+    assert growth("memd_requests_total", method="search", code="ok") == 4
+    assert growth("memd_searches_total", agent="main", mode="keyword") == 4
+    assert growth("memd_files_taken_total", agent="main", outcome="changed") == 1
+    assert growth("memd_chunks_written_total", agent="main") == 1
+    assert growth("memd_agent_files", agent="main") == 1
     assert value(after, "memd_agent_up", agent="work") == 1
-    assert timed(after, "memd_request_seconds") > timed(before, "memd_request_seconds")
-    assert timed(after, "memd_catch_up_seconds") >= timed(before, "memd_catch_up_seconds")
+    assert observations(after, "memd_request_seconds") > observations(before, "memd_request_seconds")
+    assert observations(after, "memd_catch_up_seconds") >= observations(before, "memd_catch_up_seconds")
 
 
-def test_the_commands_show_the_figures(daemon: DaemonProcess) -> None:
+def test_commands_show_the_metrics(daemon: DaemonProcess) -> None:
     metrics, top, agents = (
         daemon.memctl("metrics"),
         daemon.memctl("top", "--json"),
@@ -80,7 +80,7 @@ def test_the_commands_show_the_figures(daemon: DaemonProcess) -> None:
     [(("top",), b"q", 0), (("status", "--watch", "--verbose"), b"\x03", 130)],
     ids=["top", "status"],
 )
-def test_what_is_watched_outlives_the_daemon_and_ends_at_a_key(
+def test_watching_command_survives_a_daemon_restart_and_ends_at_a_key(
     daemon: DaemonProcess, command: tuple[str, ...], key: bytes, code: int
 ) -> None:
     with Terminal(daemon, *command) as terminal:
@@ -97,7 +97,7 @@ def test_what_is_watched_outlives_the_daemon_and_ends_at_a_key(
         assert "Traceback" not in terminal.text
 
 
-def test_vectors_made_and_searches_without_them_are_counted() -> None:
+def test_new_vectors_and_keyword_fallbacks_are_counted() -> None:
     with StateHome() as home, serve_provider("ollama", dims=64) as server:
         remote = {"provider": "ollama", "remote": {"baseUrl": server.url}, "sync": {"watch": False}}
         home.configure(agents_config(home.state, memory_search=remote))

@@ -1,4 +1,4 @@
-"""A daemon on a machine without OpenClaw: it writes into memd's own folders, and notices an OpenClaw that comes."""
+"""A daemon without OpenClaw: memd's own folders, and a later OpenClaw."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def daemon() -> Iterator[DaemonProcess]:
             yield daemon
 
 
-def test_memd_keeps_to_its_own_folders_until_there_is_an_openclaw(daemon: DaemonProcess) -> None:
+def test_memd_uses_its_own_folders_until_openclaw_is_installed(daemon: DaemonProcess) -> None:
     home = daemon.home.root
     own = own_state_dir({}, home)
     for arguments in ([], ["status"], ["index"], ["search", "lease"], ["agents"]):

@@ -1,4 +1,4 @@
-"""Twenty agents share one model: one process, its memory that of one agent's, none where nothing is to be embedded."""
+"""One local model for twenty agents: one process, RAM as for one agent."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ MINILM = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch
 
 AGENTS = 20
 NOTES = 20
-"""Of all agents together, whether they are one or twenty."""
+"""Notes of all agents together, for one agent and for twenty."""
 
 TOLERANCE = 1.05
-TRIES = 3
-"""How often the twenty are measured at most. What an allocator keeps by chance is gone in another daemon; a second
-model, or memory that each agent takes, is there every time."""
+MAX_ATTEMPTS = 3
+"""Attempts: allocator noise differs between daemons, a second model would not."""
 
 NOISE_BYTES = 12_000_000
-"""What the daemon's own memory may differ after a model was used and is gone: pages an allocator keeps."""
+"""Allocator noise allowed in the daemon's RAM after a model was unloaded."""
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a daemon and its children took. Sizes are bytes."""
+    """Resident memory of a daemon and its model worker, in bytes."""
 
     children: int
     child_rss: int
@@ -44,7 +43,7 @@ class Footprint:
 
     @property
     def rss(self) -> int:
-        """Return what all of them took."""
+        """Return the sum of both."""
         return self.child_rss + self.daemon_rss
 
 
@@ -57,17 +56,17 @@ def rss_of(pid: int) -> int:
 
 
 def maps_a_model(pid: int) -> bool:
-    """Return whether a process has a file of the models directory mapped."""
+    """Return whether a process maps a file of the models directory."""
     return str(models_dir().resolve()) in Path(f"/proc/{pid}/maps").read_text()
 
 
 def model_of(status: StatusReply) -> ModelStatus | None:
-    """Return the loaded model, where one is."""
+    """Return the loaded model, if any."""
     return next((model for model in status.models if model.pid is not None), None)
 
 
-def everything_is_embedded(status: StatusReply) -> bool:
-    """Return whether every agent's every chunk has its vector."""
+def is_everything_embedded(status: StatusReply) -> bool:
+    """Return whether all chunks of all agents have vectors."""
     return all(row.chunks > 0 and row.chunks_pending == 0 and not row.files_pending for row in status.agents)
 
 
@@ -78,7 +77,7 @@ def note(number: int) -> str:
 
 
 def home_with(agents: int) -> StateHome:
-    """Return a home with the same notes, spread over so many agents."""
+    """Return a home with the same notes, spread over `agents` agents."""
     minilm_path()
     home = StateHome()
     names = ["main", *(f"agent{number}" for number in range(1, agents))]
@@ -88,8 +87,8 @@ def home_with(agents: int) -> StateHome:
     return home
 
 
-def look_at(daemon: DaemonProcess, status: StatusReply, agents: list[str]) -> Footprint:
-    """Search once for each of some agents, over connections of their own and at once; look at the processes."""
+def measure(daemon: DaemonProcess, status: StatusReply, agents: list[str]) -> Footprint:
+    """Search once for each agent concurrently; return the memory of the processes."""
     with ExitStack() as stack:
         clients = [stack.enter_context(daemon.client(agent=agent)) for agent in agents]
         threads = [threading.Thread(target=client.search, args=("which gateway",)) for client in clients]
@@ -108,27 +107,27 @@ def look_at(daemon: DaemonProcess, status: StatusReply, agents: list[str]) -> Fo
         return Footprint(len(children), rss_of(model.pid), rss_of(daemon.pid), chunks)
 
 
-def look_at_twenty() -> tuple[Footprint, Footprint]:
-    """Return what a daemon of twenty agents takes: where one of them asks, and where all do."""
+def measure_twenty() -> tuple[Footprint, Footprint]:
+    """Return the footprints of twenty agents: one of them searches, all search."""
     with home_with(AGENTS) as home, DaemonProcess(home) as daemon:
         status = daemon.wait_for(
-            lambda status: len(status.agents) == AGENTS and everything_is_embedded(status), 240
+            lambda status: len(status.agents) == AGENTS and is_everything_embedded(status), 240
         )
         agents = [row.agent for row in status.agents]
-        return look_at(daemon, status, agents[:1]), look_at(daemon, status, agents)
+        return measure(daemon, status, agents[:1]), measure(daemon, status, agents)
 
 
-def test_twenty_agents_take_one_process_and_the_memory_of_one_agent() -> None:
-    """The same texts, whether they are one agent's or twenty's; each agent has its own connection.
+def test_twenty_agents_use_one_process_and_the_memory_of_one_agent() -> None:
+    """Compare RAM with one agent searching and with all twenty.
 
-    The daemon keeps an open index for every agent there is, asked or not: its own memory is compared between one
-    of twenty that asks and all twenty that ask, the model's between a daemon of one agent and one of twenty.
+    The daemon keeps an index open for each agent, so its own RAM is compared within twenty agents.
+    The model's RAM is compared between a daemon of one agent and one of twenty, on the same notes.
     """
     with home_with(1) as home, DaemonProcess(home) as daemon:
-        single = look_at(daemon, daemon.wait_for(everything_is_embedded, 240), ["main"])
-    for _ in range(TRIES):
-        one, twenty = look_at_twenty()
-        print(f"a daemon of one agent: {single}\none of twenty asks: {one}\nall twenty ask: {twenty}")
+        single = measure(daemon, daemon.wait_for(is_everything_embedded, 240), ["main"])
+    for _ in range(MAX_ATTEMPTS):
+        one, twenty = measure_twenty()
+        print(f"a daemon of one agent: {single}\none of twenty searches: {one}\nall twenty search: {twenty}")
         assert single.chunks == twenty.chunks
         assert single.children == one.children == twenty.children == 1
         model, both = twenty.child_rss / single.child_rss, twenty.rss / one.rss
@@ -143,12 +142,12 @@ def home() -> Iterator[StateHome]:
         yield home
 
 
-def test_a_daemon_with_nothing_left_to_embed_loads_and_maps_no_model(home: StateHome) -> None:
+def test_daemon_without_pending_vectors_loads_no_model(home: StateHome) -> None:
     with DaemonProcess(home) as daemon:
-        daemon.wait_for(everything_is_embedded, 120)
+        daemon.wait_for(is_everything_embedded, 120)
     with DaemonProcess(home) as daemon, daemon.client(agent="agent1") as client:
         client.index()
-        status = daemon.wait_for(everything_is_embedded)
+        status = daemon.wait_for(is_everything_embedded)
         assert model_of(status) is None
         assert children_of(daemon.pid) == []
         assert not maps_a_model(daemon.pid)
@@ -157,9 +156,9 @@ def test_a_daemon_with_nothing_left_to_embed_loads_and_maps_no_model(home: State
 
 
 @pytest.mark.long
-def test_after_the_keep_alive_the_process_is_gone_and_the_memory_given_back(home: StateHome) -> None:
+def test_model_is_unloaded_after_the_keep_alive_and_its_memory_freed(home: StateHome) -> None:
     with DaemonProcess(home) as daemon:
-        daemon.wait_for(everything_is_embedded, 120)
+        daemon.wait_for(is_everything_embedded, 120)
     (home.root / "memd.toml").write_text("model_keep_alive_minutes = 0.05\n")
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()

@@ -1,4 +1,4 @@
-"""What memd notes in comments of its own is in files alone: no search, tool, page or session shows it."""
+"""memd's marker comments stay in files: not in hits, tools, pages or prompts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,15 @@ IMPORTED = {
     ),
 }
 KEY = "walrus-key-7"
-ASKED = ("tea steeps", "pier closes", "quay lamps", "Ada prefers", "boiler was", "milk on Mondays", "Harbour")
+QUERIES = (
+    "tea steeps",
+    "pier closes",
+    "quay lamps",
+    "Ada prefers",
+    "boiler was",
+    "milk on Mondays",
+    "Harbour",
+)
 MARKS = re.compile(r"memd[:-]|fact id=|quetzal|ffffffff|walrus|marmalade|importance|created=|# memd")
 
 
@@ -43,7 +51,7 @@ def server() -> Iterator[ProviderServer]:
 
 @pytest.fixture(scope="module")
 def daemon(server: ProviderServer) -> Iterator[DaemonProcess]:
-    """A daemon whose agent has a file with each kind of marker."""
+    """A daemon with an agent that has a file for each kind of marker."""
     with StateHome(named_provider(server.url, server.key, server.facts.model)) as home:
         home.note("MEMORY.md", CURATED)
         home.note("memory/gauge.md", FOREIGN)
@@ -67,7 +75,7 @@ def files_of(daemon: DaemonProcess) -> dict[str, str]:
     return {str(path.relative_to(workspace)): path.read_text() for path in workspace.rglob("*.md")}
 
 
-def test_the_files_hold_each_kind_of_marker(daemon: DaemonProcess) -> None:
+def test_files_hold_each_kind_of_marker(daemon: DaemonProcess) -> None:
     whole = "\n".join(files_of(daemon).values())
 
     for mark in (
@@ -80,7 +88,7 @@ def test_the_files_hold_each_kind_of_marker(daemon: DaemonProcess) -> None:
         assert mark in whole
 
 
-def test_markers_are_neither_in_the_index_nor_embedded(client: Client, server: ProviderServer) -> None:
+def test_markers_are_excluded_from_the_index_and_embeddings(client: Client, server: ProviderServer) -> None:
     index = client.status().agents[0].index_path
     with closing(connect(Path(index), (wait_for_locks,))) as db:
         texts = [str(row[0]) for row in db.execute("SELECT context || text FROM chunks")]
@@ -94,16 +102,16 @@ def test_markers_are_neither_in_the_index_nor_embedded(client: Client, server: P
         assert MARKS.search(text) is None, text
 
 
-def test_words_of_markers_find_nothing(client: Client) -> None:
+def test_queries_for_words_of_markers_have_no_hits(client: Client) -> None:
     fact = client.memory_recall("window seat").facts[0]
 
     for word in ("memd", "memd-import", KEY, "walrus", "quetzal", "sha256", "marmalade", fact.id):
         assert client.search(word, lexical_only=True, min_score=0.0).hits == [], word
 
 
-def test_snippets_hold_no_marker_and_their_lines_are_exact(daemon: DaemonProcess, client: Client) -> None:
+def test_snippets_exclude_markers_and_keep_exact_line_numbers(daemon: DaemonProcess, client: Client) -> None:
     files = files_of(daemon)
-    shown = [hit for query in ASKED for hit in client.search(query, min_score=0.0).hits]
+    shown = [hit for query in QUERIES for hit in client.search(query, min_score=0.0).hits]
 
     assert {hit.path for hit in shown} >= {"MEMORY.md", "memory/facts.md", *IMPORTED}
     for hit in shown:
@@ -128,7 +136,7 @@ def test_tools_mcp_page_prompts_and_sessions_show_no_marker(daemon: DaemonProces
         client.session_started("agent:main:main").context,
         client.prompt_section().text,
     ]
-    for query in ASKED:
+    for query in QUERIES:
         shown.append(client.call_tool("memory_search", {"query": query, "minScore": 0}).text)
         page = visitor.call("search", {"query": query, "min_score": 0}).json["result"]
         shown.append(json.dumps([hit["snippet"] for hit in page["hits"]]))

@@ -1,4 +1,4 @@
-"""Settings that change while the daemon runs: in force at once, and no search fails for it."""
+"""Settings that change while the daemon runs: applied at once, no failed search."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def home() -> Iterator[StateHome]:
 
 
 def reload(daemon: DaemonProcess) -> dict[str, Any]:
-    """Have the daemon read its settings anew; return what it says it did."""
+    """Reload the daemon's settings; return the log event."""
     before = len(reloads(daemon))
     os.kill(daemon.pid, signal.SIGHUP)
     wait_until(lambda: len(reloads(daemon)) > before)
@@ -39,16 +39,16 @@ def reload(daemon: DaemonProcess) -> dict[str, Any]:
 
 
 def reloads(daemon: DaemonProcess) -> list[dict[str, Any]]:
-    """Return what the log says of changed settings."""
+    """Return the log events of changed settings."""
     return [event for event in daemon.events() if event["event"] == "config.reloaded"]
 
 
-def ids(rows: list[AgentStatus]) -> list[str]:
+def agents_of(rows: list[AgentStatus]) -> list[str]:
     """Return the agents of a status."""
     return sorted(row.agent for row in rows)
 
 
-def test_a_changed_setting_is_in_force_without_a_restart_and_its_key_is_named(home: StateHome) -> None:
+def test_changed_setting_applies_without_a_restart_and_its_key_is_logged(home: StateHome) -> None:
     with DaemonProcess(home) as daemon, daemon.client() as client:
         assert len(client.search("apples plums pears").hits) == 1
         (home.workspace("main") / "memory" / "more.md").write_text("apples again\n")
@@ -66,19 +66,19 @@ def test_a_changed_setting_is_in_force_without_a_restart_and_its_key_is_named(ho
         assert len(client.search("apples").hits) == 1
 
 
-def test_a_changed_file_is_noticed_without_being_told(home: StateHome) -> None:
+def test_changed_settings_file_is_noticed_without_a_signal(home: StateHome) -> None:
     with DaemonProcess(home) as daemon, daemon.client() as client:
-        assert ids(client.status().agents) == ["main", "work"]
+        assert agents_of(client.status().agents) == ["main", "work"]
 
         home.note("memory/fruit.md", "quinces are yellow\n", "new")
         home.configure(agents_config(home.state, "work", "new", memory_search=BY_WORDS))
 
-        wait_until(lambda: "new" in ids(client.status().agents))
+        wait_until(lambda: "new" in agents_of(client.status().agents))
         assert client.search("quinces", agent="new").hits
-        assert reloads(daemon)[-1]["agents"] == ["new"]  # the others went on undisturbed
+        assert reloads(daemon)[-1]["agents"] == ["new"]  # the other agents are unaffected
 
 
-def test_an_agent_that_is_named_no_more_is_served_no_more_and_its_index_is_kept(home: StateHome) -> None:
+def test_removed_agent_is_closed_and_its_index_is_kept(home: StateHome) -> None:
     with DaemonProcess(home) as daemon, daemon.client() as client:
         assert client.search("pears", agent="work").hits
 
@@ -98,7 +98,7 @@ def test_an_agent_that_is_named_no_more_is_served_no_more_and_its_index_is_kept(
 @pytest.mark.parametrize(
     "broken", ["{ oops", '{"agents": {"defaults": {"memorySearch": {"query": {"maxResults": "many"}}}}}']
 )
-def test_what_is_broken_is_said_and_the_last_good_settings_stay(home: StateHome, broken: str) -> None:
+def test_invalid_settings_are_reported_and_the_last_valid_ones_stay(home: StateHome, broken: str) -> None:
     with DaemonProcess(home) as daemon, daemon.client() as client:
         home.configure(agents_config(home.state, memory_search=BY_WORDS | {"query": {"maxResults": 1}}))
         reload(daemon)
@@ -116,7 +116,7 @@ def test_what_is_broken_is_said_and_the_last_good_settings_stay(home: StateHome,
         assert len(client.search("apples").hits) == 2
 
 
-def test_the_daemons_own_settings_change_too_and_what_needs_a_restart_is_said(home: StateHome) -> None:
+def test_daemon_settings_change_and_those_that_need_a_restart_are_reported(home: StateHome) -> None:
     own = home.root / "memd.toml"
     with DaemonProcess(home) as daemon, daemon.client() as client:
         own.write_text('log_level = "debug"\ndaily_token_budget = 5\nsocket = "/tmp/elsewhere.sock"\n')
@@ -138,7 +138,7 @@ def test_the_daemons_own_settings_change_too_and_what_needs_a_restart_is_said(ho
         assert any("memd.toml" in problem.message for problem in client.status().problems)
 
 
-def test_memory_settings_in_memd_toml_change_for_one_agent_without_touching_the_others(
+def test_memory_settings_of_one_agent_change_without_affecting_others(
     home: StateHome,
 ) -> None:
     own = home.root / "memd.toml"
@@ -160,7 +160,7 @@ def test_memory_settings_in_memd_toml_change_for_one_agent_without_touching_the_
         assert len(client.search("apples").hits) == 2
 
 
-def test_no_search_fails_while_settings_change_again_and_again(home: StateHome) -> None:
+def test_searches_succeed_while_settings_change_repeatedly(home: StateHome) -> None:
     with DaemonProcess(home) as daemon:
         failures: list[str] = []
         asked = [0]
@@ -194,7 +194,7 @@ def test_no_search_fails_while_settings_change_again_and_again(home: StateHome) 
 
 
 def descriptors_of(daemon: DaemonProcess, file: Path) -> int:
-    """Return how often a process has a file open."""
+    """Return the number of a process's descriptors of a file."""
     names = []
     for entry in Path(f"/proc/{daemon.pid}/fd").iterdir():
         try:

@@ -1,4 +1,4 @@
-"""Providers under one daemon: they fail, recover, and repeat keys and headers in every encoding."""
+"""Remote providers of one daemon: failure, recovery, and secrets in their replies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATUSES = (302, 400, 401, 429, 500)
 
 
 def configure(home: StateHome, servers: dict[str, ProviderServer]) -> None:
-    """Give each server an agent with a note; all have the key and a header of the user's own."""
+    """Give each server an agent with a note; set the key and a custom header for all."""
     agents = [
         {
             "id": agent,
@@ -47,16 +47,16 @@ def configure(home: StateHome, servers: dict[str, ProviderServer]) -> None:
         home.note("memory/2026-01-06.md", "Our cat was ill and the vet gave her new medicine.\n", agent)
 
 
-def all_said(client: Client, agents: dict[str, ProviderServer]) -> list[str]:
-    """Return the text of every reply that may repeat a provider."""
+def reply_texts(client: Client, agents: dict[str, ProviderServer]) -> list[str]:
+    """Return all replies that may quote a provider."""
     said = [repr(client.status()), repr(client.status(deep=True)), repr(client.metrics())]
     said += [repr(client.search(f"her vet and {agent}", agent=agent)) for agent in agents]
     return said
 
 
-def test_what_providers_repeat_of_keys_and_headers_is_said_and_written_nowhere() -> None:
+def test_secrets_quoted_by_providers_appear_in_no_reply_log_or_file() -> None:
     with StateHome() as home, ExitStack() as stack:
-        # given providers that repeat the key and a header, each in another encoding
+        # given providers that quote the key and a header, each in another encoding
         servers: dict[str, ProviderServer] = {}
         for at, encode in enumerate(ENCODINGS.values()):
             server = stack.enter_context(serve_provider("compatible", key=None, dims=8))
@@ -70,13 +70,13 @@ def test_what_providers_repeat_of_keys_and_headers_is_said_and_written_nowhere()
                 with daemon.client(timeout_s=60) as client:
                     for agent in servers:
                         client.index(agent=agent)
-                    said += all_said(client, servers)
+                    said += reply_texts(client, servers)
                 daemon.stop()
                 daemon.start()
             said.append(daemon.log_tail(1_000_000))
         assert all(server.calls for server in servers.values())
         assert "answered 401: it refuses the key" in said[0]
-        # then no reply, log line or file shows either in any encoding
+        # then no reply, log line or file holds either in any encoding
         for path in home.root.rglob("*"):
             if path.is_file() and path.name != "openclaw.json":
                 said.append(path.read_bytes().decode("latin-1"))
@@ -85,7 +85,7 @@ def test_what_providers_repeat_of_keys_and_headers_is_said_and_written_nowhere()
 
 
 @pytest.mark.parametrize("number", [9 * 10**18, -(10**30), 1e308], ids=["huge", "negative", "float"])
-def test_status_and_metrics_are_answered_whatever_tokens_a_provider_counts(number: Any) -> None:
+def test_status_and_metrics_work_with_any_token_count_of_a_provider(number: Any) -> None:
     def rewrite(asked: HttpRequest, reply: ProviderReply) -> ProviderReply:
         return json_reply({**json.loads(reply.body), "usage": {"total_tokens": number}})
 
@@ -115,7 +115,7 @@ DEADLINE_MS = 5_000
 
 
 def settings_of(server: ProviderServer) -> dict[str, Any]:
-    """Return an agent's `memorySearch` for a server; a compatible one is an entry of `models.providers`."""
+    """Return `memorySearch` for a server; a compatible one is in `models.providers`."""
     quick = {"sync": {"watch": False}}
     if server.dialect == "compatible":
         return {**quick, "provider": "acme", "model": server.facts.model}
@@ -145,24 +145,24 @@ def home(servers: dict[DialectName, ProviderServer]) -> Iterator[StateHome]:
         yield home
 
 
-def ask(client: Client, agent: str, query: str) -> SearchReply:
-    """Ask an agent with a deadline, and make sure that its answer is the right one."""
+def search_checked(client: Client, agent: str, query: str) -> SearchReply:
+    """Search with a deadline and check the best hit."""
     reply = client.search(query, agent=agent, deadline_ms=DEADLINE_MS)
     assert reply.hits[0].path == "memory/2026-01-06.md", (agent, reply)
     return reply
 
 
-def code_of(reply: SearchReply) -> str | None:
-    """Return why an answer is less than the whole."""
+def degraded_code(reply: SearchReply) -> str | None:
+    """Return the code of a degraded reply, else None."""
     return reply.degraded.code if reply.degraded is not None else None
 
 
-def wait_for_meaning(client: Client, agent: str, query: str) -> None:
-    """Wait until an agent's questions are answered by meaning; each question is a new one."""
+def wait_for_vector_search(client: Client, agent: str, query: str) -> None:
+    """Search with new queries until a reply is hybrid."""
     numbers = count()
 
     def is_back() -> bool:
-        reply = ask(client, agent, f"{query} {next(numbers)}")
+        reply = search_checked(client, agent, f"{query} {next(numbers)}")
         assert (reply.mode == "hybrid") == (reply.degraded is None), reply
         return reply.mode == "hybrid"
 
@@ -170,40 +170,40 @@ def wait_for_meaning(client: Client, agent: str, query: str) -> None:
 
 
 @pytest.mark.long
-def test_all_providers_of_a_daemon_fail_and_recover_without_a_restart(
+def test_all_providers_fail_and_recover_without_a_restart(
     home: StateHome, servers: dict[DialectName, ProviderServer]
 ) -> None:
     with DaemonProcess(home) as daemon, daemon.client(timeout_s=60) as client:
-        # given an agent for each provider, whose notes all have vectors
+        # given an agent for each provider, with all vectors stored
         client.index()
         for agent in DIALECTS:
-            assert ask(client, agent, "the ill cat").mode == "hybrid", agent
+            assert search_checked(client, agent, "the ill cat").mode == "hybrid", agent
         # when every provider fails for a while
         for server in servers.values():
             server.fault = Fault("server_error")
         for agent in DIALECTS:
-            reply = ask(client, agent, "the cat and her vet")
-            # then words answer and say why
-            assert (reply.mode, code_of(reply)) == ("keyword", "provider_failed"), agent
+            reply = search_checked(client, agent, "the cat and her vet")
+            # then keyword search answers with the reason
+            assert (reply.mode, degraded_code(reply)) == ("keyword", "provider_failed"), agent
         for server in servers.values():
             server.fault = None
-        # and meaning is back as soon as the provider is asked again
+        # and vector search is back after the next call to the provider
         for agent in DIALECTS:
-            wait_for_meaning(client, agent, "a vet for the cat")
+            wait_for_vector_search(client, agent, "a vet for the cat")
         for server in servers.values():
             assert server.complaints == []
             documents = [times for text, times in server.texts_embedded.items() if "." in text]
             assert documents == [1, 1], server
 
 
-def everything_written(daemon: DaemonProcess, home: StateHome) -> Iterator[tuple[Path, bytes]]:
+def written_files(daemon: DaemonProcess, home: StateHome) -> Iterator[tuple[Path, bytes]]:
     """Yield every file below the state directory but the settings, and the log."""
     for path in home.root.rglob("*"):
         if path.is_file() and path.name != "openclaw.json":
             yield path, path.read_bytes()
 
 
-def test_a_refused_key_is_left_alone_over_restarts_and_is_written_nowhere(
+def test_refused_key_is_not_retried_after_a_restart_and_written_nowhere(
     home: StateHome, servers: dict[DialectName, ProviderServer]
 ) -> None:
     keyed = [agent for agent in DIALECTS if servers[agent].key is not None]
@@ -213,7 +213,9 @@ def test_a_refused_key_is_left_alone_over_restarts_and_is_written_nowhere(
             # given providers that refuse the key
             for agent in keyed:
                 servers[agent].fault = Fault("unauthorized")
-                assert code_of(ask(client, agent, "the cat and her vet")) == "provider_auth", agent
+                assert (
+                    degraded_code(search_checked(client, agent, "the cat and her vet")) == "provider_auth"
+                ), agent
             calls = {agent: servers[agent].calls for agent in keyed}
             status = client.status()
             paused = {
@@ -221,17 +223,20 @@ def test_a_refused_key_is_left_alone_over_restarts_and_is_written_nowhere(
             }
             assert set(paused.values()) == {"provider_auth"}
             assert len(paused) == len(keyed)
-            replies = [repr(status), *(repr(ask(client, agent, "her medicine")) for agent in keyed)]
-        # when the daemon is started anew
+            replies = [
+                repr(status),
+                *(repr(search_checked(client, agent, "her medicine")) for agent in keyed),
+            ]
+        # when the daemon restarts
         daemon.stop()
         daemon.start()
         with daemon.client(timeout_s=60) as client:
             for agent in keyed:
-                reply = ask(client, agent, "the vet and the cat")
-                # then it doesn't ask again, and says the same
-                assert code_of(reply) == "provider_auth", agent
+                reply = search_checked(client, agent, "the vet and the cat")
+                # then it makes no further call and reports the same code
+                assert degraded_code(reply) == "provider_auth", agent
                 replies.append(repr(reply))
         assert {agent: servers[agent].calls for agent in keyed} == calls
-        # and nobody has written the key down or told it
+        # and the key is in no file or reply
         assert not [text for text in replies if KEY in text]
-        assert not [path for path, data in everything_written(daemon, home) if KEY.encode() in data]
+        assert not [path for path, data in written_files(daemon, home) if KEY.encode() in data]

@@ -1,4 +1,4 @@
-"""The bundled sample memory: every question that comes with it finds its note first."""
+"""The bundled sample memory: the expected note is the first hit of every query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.model
 
 @contextmanager
 def indexed_sample() -> Iterator[Client]:
-    """Yield a client of a daemon that has the sample alone."""
+    """Yield a client of a daemon that has only the sample."""
     minilm_path()
     with StateHome() as home:
         (home.state / "openclaw.json").unlink()
@@ -28,7 +28,7 @@ def indexed_sample() -> Iterator[Client]:
             yield client
 
 
-def test_every_sample_question_finds_its_note_first() -> None:
+def test_sample_query_finds_its_note_first() -> None:
     first = {}
     with indexed_sample() as client:
         for question in load_sample_queries():
@@ -39,7 +39,7 @@ def test_every_sample_question_finds_its_note_first() -> None:
 
 
 @pytest.mark.long
-def test_nonsense_is_answered_with_nothing() -> None:
+def test_nonsense_query_has_no_hits() -> None:
     with indexed_sample() as client:
         for query in ("zxqv blorp fnord", "qwertyuiop asdfgh"):
             reply = client.search(query)

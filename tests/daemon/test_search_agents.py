@@ -1,4 +1,4 @@
-"""search_agents over a real daemon: five agents, one query vector, each agent's failure its own."""
+"""`search_agents` with a real daemon: five agents, one query vector, separate errors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tests.support.state_homes import StateHome, agents_config
 
 
 @dataclass
-class Scene:
-    """A client of the daemon and the provider that its agents share."""
+class ProviderScenario:
+    """A client of the daemon, and the provider that its agents share."""
 
     client: Client
     provider: ProviderServer
 
 
 @pytest.fixture(scope="module")
-def scene() -> Iterator[Scene]:
-    """The agents main, work and home; `off` has its memory turned off, `broken` a folder for its index."""
+def scene() -> Iterator[ProviderScenario]:
+    """Agents main, work and home; `off` has memory disabled, `broken` a broken index."""
     with serve_provider("openai", dims=64) as provider, StateHome() as home:
         remote = {"baseUrl": provider.url, "apiKey": provider.key}
         shared = {"provider": "openai", "model": provider.facts.model, "remote": remote}
@@ -40,11 +40,11 @@ def scene() -> Iterator[Scene]:
         (home.state / "memory" / "broken.memd.sqlite").mkdir(parents=True)
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
-            yield Scene(client, provider)
+            yield ProviderScenario(client, provider)
 
 
-def test_the_hits_of_all_agents_are_one_list_and_the_same_text_of_two_agents_is_two_hits(
-    scene: Scene,
+def test_hits_of_all_agents_are_one_list_and_equal_texts_of_two_agents_stay_separate(
+    scene: ProviderScenario,
 ) -> None:
     reply = scene.client.search_agents("which port does the staging gateway listen on")
 
@@ -60,13 +60,13 @@ def test_the_hits_of_all_agents_are_one_list_and_the_same_text_of_two_agents_is_
     assert rows["broken"].error.code == "index_io"
 
 
-def test_agents_of_one_vector_space_have_a_query_embedded_once(scene: Scene) -> None:
+def test_query_is_embedded_once_per_vector_space(scene: ProviderScenario) -> None:
     scene.client.search_agents("a query that is new to every agent")
 
     assert scene.provider.texts_embedded["a query that is new to every agent"] == 1
 
 
-def test_each_agents_hits_are_those_of_its_own_search(scene: Scene) -> None:
+def test_hits_of_each_agent_equal_those_of_its_own_search(scene: ProviderScenario) -> None:
     query = "staging gateway"
     together = scene.client.search_agents(query, max_results=20)
 
@@ -77,14 +77,14 @@ def test_each_agents_hits_are_those_of_its_own_search(scene: Scene) -> None:
         assert all(hit.agent is None for hit in alone.hits)
 
 
-def test_an_agent_named_whose_memory_is_off_is_a_row_with_its_error(scene: Scene) -> None:
+def test_requested_agent_with_disabled_memory_is_a_row_with_an_error(scene: ProviderScenario) -> None:
     reply = scene.client.search_agents("tomatoes", agents=["off", "home"], max_results=1)
 
     assert [hit.agent for hit in reply.hits] == ["home"]
     assert [row.error.code if row.error else None for row in reply.agents] == ["memory_disabled", None]
 
 
-def test_an_unknown_name_is_refused_before_any_agent_is_searched(scene: Scene) -> None:
+def test_unknown_agent_is_refused_before_any_search(scene: ProviderScenario) -> None:
     with pytest.raises(AgentUnknownError, match="nobody"):
         scene.client.search_agents("never embedded", agents=["main", "nobody"])
 

@@ -1,4 +1,4 @@
-"""The daemon under a service manager, and `memctl service` on the plain process."""
+"""The daemon under a service manager, and `memctl service` on a plain process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def home() -> Iterator[StateHome]:
 
 @pytest.fixture
 def manager(home: StateHome) -> Iterator[socket.socket]:
-    """Where a service manager listens."""
+    """The notification socket of a service manager."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.settimeout(30)
         sock.bind(str(home.root / "notify"))
@@ -32,7 +32,7 @@ def manager(home: StateHome) -> Iterator[socket.socket]:
 
 
 def _unmanaged(home: StateHome) -> dict[str, str]:
-    """Return variables of a user whose service manager doesn't answer."""
+    """Return an environment without a service manager."""
     tools = home.root / "bin"
     tools.mkdir(exist_ok=True)
     (tools / "systemctl").write_text("#!/bin/sh\nexit 1\n")
@@ -43,7 +43,7 @@ def _unmanaged(home: StateHome) -> dict[str, str]:
 @pytest.mark.skipif(
     shutil.which("systemd-socket-activate") is None, reason="systemd-socket-activate is not installed"
 )
-def test_a_daemon_leaves_the_managers_socket_where_it_is_when_it_ends(home: StateHome) -> None:
+def test_daemon_keeps_the_socket_of_a_service_manager_when_it_ends(home: StateHome) -> None:
     with ActivatedDaemon(home) as daemon:
         with daemon.client() as client:
             pid = client.hello().pid
@@ -55,7 +55,7 @@ def test_a_daemon_leaves_the_managers_socket_where_it_is_when_it_ends(home: Stat
         assert home.socket.is_socket()
 
 
-def test_the_manager_hears_of_the_start_and_the_end(home: StateHome, manager: socket.socket) -> None:
+def test_service_manager_is_notified_of_start_and_end(home: StateHome, manager: socket.socket) -> None:
     with DaemonProcess(home, {"NOTIFY_SOCKET": manager.getsockname()}) as daemon:
         ready = _next(manager, "READY=1")
         pid = daemon.pid
@@ -67,9 +67,7 @@ def test_the_manager_hears_of_the_start_and_the_end(home: StateHome, manager: so
     assert code == 0
 
 
-def test_the_manager_hears_that_the_daemon_is_alive_and_of_settings_read_anew(
-    home: StateHome, manager: socket.socket
-) -> None:
+def test_service_manager_is_notified_of_watchdog_and_reload(home: StateHome, manager: socket.socket) -> None:
     variables = {"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "200000"}
     with DaemonProcess(home, variables) as daemon:
         _next(manager, "READY=1")
@@ -83,7 +81,7 @@ def test_the_manager_hears_that_the_daemon_is_alive_and_of_settings_read_anew(
         assert _next(manager, "READY=1")["MAINPID"] == str(daemon.pid)
 
 
-def test_a_plain_daemon_is_started_restarted_and_stopped(home: StateHome) -> None:
+def test_plain_daemon_is_started_restarted_and_stopped(home: StateHome) -> None:
     daemon = DaemonProcess(home, _unmanaged(home))
     try:
         started = daemon.memctl("service", "start")
@@ -111,7 +109,7 @@ def test_a_plain_daemon_is_started_restarted_and_stopped(home: StateHome) -> Non
 
 
 def _next(manager: socket.socket, state: str) -> dict[str, str]:
-    """Return the next message with a state, key by key."""
+    """Return the next notification that holds a state, as a dict."""
     while True:
         lines = manager.recv(4096).decode().splitlines()
         if state in lines:

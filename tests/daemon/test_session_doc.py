@@ -1,4 +1,4 @@
-"""Sessions shown in the docs: what their commands print today is what the pages say."""
+"""Command sessions in the docs match the current output of the commands."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ GETTING_STARTED = DOC.PAGES[-1]
 
 @pytest.fixture(scope="module")
 def shell() -> Iterator[Any]:
-    """A home with the sample indexed; all pages' commands are run in it, in order."""
+    """A home with the sample indexed; runs all commands of all pages in order."""
     minilm_path()
     with DOC.Shell() as shell:
         yield shell
 
 
 @pytest.mark.parametrize("page", DOC.PAGES, ids=lambda page: page.name)
-def test_a_page_shows_what_its_commands_print(page: Path, shell: Any) -> None:
+def test_page_shows_the_output_of_its_commands(page: Path, shell: Any) -> None:
     text = page.read_text("utf-8")
 
     assert DOC.BLOCK.search(text)
     assert DOC.render(text, shell) == text, "run scripts/session_doc"
 
 
-def test_the_python_of_the_first_session_finds_the_note(shell: Any) -> None:
+def test_python_of_the_first_session_finds_the_note(shell: Any) -> None:
     code = re.findall(r"```python\n(.*?)```", GETTING_STARTED.read_text("utf-8"), re.DOTALL)
     exports = re.sub("~", "$HOME", "; ".join(re.findall("export .*", shell.run("memctl sample"))))
 
@@ -47,7 +47,7 @@ def test_the_python_of_the_first_session_finds_the_note(shell: Any) -> None:
 
 
 @pytest.mark.long
-def test_a_fresh_clone_answers_by_keywords_before_it_builds_and_then_by_vectors_too() -> None:
+def test_fresh_clone_searches_by_keywords_first_and_by_vectors_after_the_build() -> None:
     minilm_path()
     text = GETTING_STARTED.read_text("utf-8")
     with DOC.Shell(is_clone=True) as clone:

@@ -1,4 +1,4 @@
-"""Transcripts as memory, through the whole daemon: every era, each session and conversation once."""
+"""Transcripts through the whole daemon: every format, each session indexed once."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ SECRET = "sk-proj-" + "Zx9" * 16
 
 @contextlib.contextmanager
 def served(home: StateHome) -> Iterator[Client]:
-    """Run a daemon on a home, and hand out a client once everything is indexed."""
+    """Run a daemon on a home; yield a client once everything is indexed."""
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
         yield client
 
 
 def main_of(client: Client) -> AgentStatus:
-    """Return the one agent's status."""
+    """Return the status of the one agent."""
     (agent,) = client.status().agents
     return agent
 
 
 def sessions_of(client: Client) -> SessionsStatus:
-    """Return what status says of the transcripts."""
+    """Return the transcript part of the status."""
     sessions = main_of(client).sessions
     assert sessions is not None
     return sessions
 
 
-def test_a_hit_in_a_file_names_the_transcripts_own_lines() -> None:
+def test_hit_in_a_transcript_file_has_the_lines_of_the_transcript() -> None:
     with StateHome(SETTINGS) as home:
-        # given: a header, a question, what a tool printed, an answer
+        # given: a header, a user message, a tool result, an answer
         TranscriptHome(home.state).write_file("s1", conversation("s1", 1, "about the cormorant"))
         with served(home) as client:
             (hit,) = client.search("cormorant").hits
@@ -57,9 +57,9 @@ def test_a_hit_in_a_file_names_the_transcripts_own_lines() -> None:
         assert hit.snippet == "User: Question 0 of s1 about the cormorant\nAssistant: Answer 0 of s1"
 
 
-def test_each_era_and_a_half_migrated_home_hold_every_session_once() -> None:
+def test_each_format_and_a_half_migrated_home_index_every_session_once() -> None:
     with StateHome(SETTINGS) as home:
-        # given: three sessions in files, one of them rotated; two in the database, one of which is in a file too
+        # given: three sessions in files, including a rotated one; two in the database, one also in a file
         transcripts = TranscriptHome(home.state)
         transcripts.write_file("s1", conversation("s1", 2))
         transcripts.write_file(f"s2.jsonl.reset.{STAMP}", conversation("s2", 3))
@@ -69,19 +69,19 @@ def test_each_era_and_a_half_migrated_home_hold_every_session_once() -> None:
             database.add_session("s3", conversation("s3", 1))
             database.add_session("s4", conversation("s4", 5), packed=True)
             with served(home) as client:
-                # then: all messages of both, no session twice, no tool output
+                # then: all messages of both, each session once, no tool output
                 found = sessions_of(client)
                 assert (found.transcripts, found.messages) == (4, 2 * (2 + 3 + 1 + 5))
                 assert found.eras == {"jsonl": 2, "sqlite": 2}
                 assert client.search("printed").hits == []
-                # and: growth is in the next search
+                # and: appended messages are found by the next search
                 database.append("s4", [message("user", "the heron flew off")])
                 transcripts.append_file("s1", [message("user", "the cormorant stayed")])
                 assert [hit.path for hit in client.search("heron").hits] == ["sessions/s4.jsonl"]
                 assert [hit.path for hit in client.search("cormorant").hits] == ["sessions/s1.jsonl"]
 
 
-def test_an_unknown_version_is_loud_while_notes_and_files_are_searched() -> None:
+def test_unknown_version_is_reported_while_notes_and_files_are_searched() -> None:
     with StateHome(SETTINGS) as home:
         home.note("memory/a.md", "the cormorant nests on the pier\n")
         transcripts = TranscriptHome(home.state)
@@ -96,7 +96,7 @@ def test_an_unknown_version_is_loud_while_notes_and_files_are_searched() -> None
             assert "99" in problem.message
 
 
-def test_what_is_no_memory_is_counted_and_secrets_are_left_out() -> None:
+def test_cron_sessions_are_counted_as_left_out_and_secrets_are_redacted() -> None:
     with StateHome(SETTINGS) as home:
         transcripts = TranscriptHome(home.state)
         said = f"the staging key is {SECRET} keep it"
@@ -127,9 +127,9 @@ def test_835_copies_of_one_entry_are_one_hit_with_a_count() -> None:
             assert second.path == "sessions/other.jsonl"
 
 
-def test_an_exact_note_is_in_the_first_three_whatever_the_transcripts_number() -> None:
+def test_exact_note_is_in_the_first_three_hits_among_many_transcripts() -> None:
     with StateHome(SETTINGS) as home:
-        # given: the reporter's shape: 54 notes, 550 sessions that talk about the same things
+        # given: 54 notes, and 550 sessions about the same topics
         for number in range(54):
             home.note(
                 f"memory/n{number:02d}.md",
@@ -153,7 +153,7 @@ def test_an_exact_note_is_in_the_first_three_whatever_the_transcripts_number() -
             assert {hit.source for hit in only_talk} == {"sessions"}
 
 
-def test_a_transcript_that_is_deleted_is_never_a_hit() -> None:
+def test_deleted_transcript_has_no_hits() -> None:
     with StateHome(SETTINGS) as home:
         location = TranscriptHome(home.state).write_file("s1", conversation("s1", 1, "about the cormorant"))
         with served(home) as client:
@@ -162,14 +162,14 @@ def test_a_transcript_that_is_deleted_is_never_a_hit() -> None:
             assert client.search("cormorant").hits == []
 
 
-def test_transcripts_can_not_be_read_line_by_line() -> None:
+def test_get_of_a_transcript_is_refused() -> None:
     with StateHome(SETTINGS) as home:
         TranscriptHome(home.state).write_file("s1", conversation("s1", 1))
         with served(home) as client, pytest.raises(PathRefusedError):
             client.get("sessions/s1.jsonl")
 
 
-def test_without_the_opt_in_no_transcript_is_looked_at() -> None:
+def test_transcripts_are_not_read_without_the_opt_in() -> None:
     with StateHome({"agents": {"defaults": {"memorySearch": {**SEARCH, "experimental": {}}}}}) as home:
         TranscriptHome(home.state).write_file("s1", conversation("s1", 1, "about the cormorant"))
         with served(home) as client:
@@ -182,7 +182,7 @@ ERAS = pytest.mark.parametrize("era", ["jsonl", "sqlite"])
 
 
 def said(*texts: str) -> list[str]:
-    """Return a conversation's records, each with its number as its id."""
+    """Return the records of a conversation, with consecutive ids."""
     roles = ("user", "assistant")
     return [
         message(roles[at % 2], text).replace("{", f'{{"id": "m{at}", ', 1) for at, text in enumerate(texts)
@@ -213,7 +213,7 @@ class Sessions:
         self._home.write_list(self._listed)
 
     def append(self, session_id: str, records: Sequence[str]) -> None:
-        """Add records to a session."""
+        """Append records to a session."""
         if self._era == "sqlite":
             with self._home.open_database() as database:
                 database.append(session_id, records)
@@ -222,19 +222,19 @@ class Sessions:
 
 
 def texts(hits: Sequence[Hit]) -> list[str]:
-    """Return what hits show."""
+    """Return the snippets of hits."""
     return [hit.snippet for hit in hits]
 
 
 @ERAS
-def test_each_conversation_of_a_session_is_found_by_itself(era: str) -> None:
+def test_each_conversation_of_a_session_is_a_separate_hit(era: str) -> None:
     with StateHome(SETTINGS) as home:
         sessions = Sessions(home, era)
         sessions.write("s1", KEY, [*HERON, reset(), *STORK, reset(), *CRANE])
         with served(home) as client:
             heron, stork = client.search("heron").hits, client.search("stork").hits
 
-    # each hit shows lines of one conversation, at the places they have in the transcript
+    # each hit shows lines of one conversation, with the line numbers of the transcript
     assert texts(heron) == ["User: The heron gauge stands at ninety\nAssistant: Noted, heron gauge ninety"]
     assert texts(stork) == ["User: The stork gauge stands at forty\nAssistant: Noted, stork gauge forty"]
     first = 1 if era == "sqlite" else 2
@@ -245,7 +245,7 @@ def test_each_conversation_of_a_session_is_found_by_itself(era: str) -> None:
 
 
 @ERAS
-def test_the_conversation_that_asks_is_no_hit_and_earlier_ones_of_its_session_are(era: str) -> None:
+def test_excluded_session_hides_its_current_conversation_and_shows_earlier_ones(era: str) -> None:
     with StateHome(SETTINGS) as home:
         sessions = Sessions(home, era)
         sessions.write("s1", KEY, [*HERON, reset(), *STORK])
@@ -256,7 +256,7 @@ def test_the_conversation_that_asks_is_no_hit_and_earlier_ones_of_its_session_ar
             few = client.search("gauge stands", min_score=0, exclude_session=KEY, max_results=1).hits
             other = client.search("gauge stands", min_score=0, exclude_session=OTHER).hits
             unknown = client.search("gauge stands", min_score=0, exclude_session="agent:main:none").hits
-            # right after the reset the conversation before it is found
+            # right after a reset the previous conversation is found
             sessions.append("s1", [reset(), *CRANE])
             again = client.search("gauge stands", min_score=0, exclude_session=KEY).hits
 
@@ -272,7 +272,7 @@ def test_the_conversation_that_asks_is_no_hit_and_earlier_ones_of_its_session_ar
 
 
 @ERAS
-def test_a_session_that_has_just_begun_does_not_find_its_own_question(era: str) -> None:
+def test_new_session_does_not_find_its_own_query(era: str) -> None:
     with StateHome(SETTINGS) as home:
         home.note("memory/a.md", "The heron gauge stands at ninety.\n")
         sessions = Sessions(home, era)
@@ -292,7 +292,7 @@ def test_a_session_that_has_just_begun_does_not_find_its_own_question(era: str) 
 
 
 @ERAS
-def test_messages_that_a_reset_kept_belong_to_the_conversation_after_it(era: str) -> None:
+def test_messages_kept_by_a_reset_belong_to_the_next_conversation(era: str) -> None:
     with StateHome(SETTINGS) as home:
         sessions = Sessions(home, era)
         kept = said("The heron gauge stands at ninety", "Noted", "The stork gauge stands at forty")
@@ -303,7 +303,7 @@ def test_messages_that_a_reset_kept_belong_to_the_conversation_after_it(era: str
     assert texts(hits) == ["User: The heron gauge stands at ninety\nAssistant: Noted"]
 
 
-def test_an_index_from_before_is_read_once_more(client_of_old_index: Client) -> None:
+def test_index_of_an_earlier_version_rereads_the_transcripts(client_of_old_index: Client) -> None:
     (hit,) = client_of_old_index.search("heron").hits
 
     assert "stork" not in hit.snippet
@@ -311,7 +311,7 @@ def test_an_index_from_before_is_read_once_more(client_of_old_index: Client) -> 
 
 @pytest.fixture
 def client_of_old_index() -> Any:
-    """A daemon on an index whose transcripts were cut before conversations were told apart."""
+    """A client of a daemon whose old index mixes the conversations of a transcript."""
     import apsw
 
     with StateHome(SETTINGS) as home:

@@ -1,4 +1,4 @@
-"""`memctl show` with a real daemon: the page, who sees it, and that nobody else has anything of it."""
+"""`memctl show` with a real daemon: the page, its access control, its events."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def daemon() -> Iterator[DaemonProcess]:
             yield running
 
 
-def opened(daemon: DaemonProcess, *arguments: str) -> Visitor:
-    """Return somebody who ran `memctl show` and opened what it printed."""
+def open_page(daemon: DaemonProcess, *arguments: str) -> Visitor:
+    """Return a visitor who opened the link of `memctl show`."""
     ran = daemon.memctl("show", "--no-browser", *arguments)
     assert ran.returncode == 0, ran.stderr
     return Visitor(ran.stdout.strip()).enter()
 
 
-def test_the_page_and_its_files_come_to_whoever_opened_the_link(daemon: DaemonProcess) -> None:
-    visitor = opened(daemon)
+def test_page_and_its_files_are_served_to_the_visitor_of_the_link(daemon: DaemonProcess) -> None:
+    visitor = open_page(daemon)
 
     page = visitor.ask("GET", "/")
 
@@ -42,15 +42,15 @@ def test_the_page_and_its_files_come_to_whoever_opened_the_link(daemon: DaemonPr
     assert (session["agent"], session["agents"]) == (None, ["main", "work"])
 
 
-def test_a_search_comes_with_the_explanation_of_each_hit(daemon: DaemonProcess) -> None:
-    reply = opened(daemon).call("search", {"query": "staging gateway", "explain": True}).json["result"]
+def test_search_explains_each_hit(daemon: DaemonProcess) -> None:
+    reply = open_page(daemon).call("search", {"query": "staging gateway", "explain": True}).json["result"]
 
     assert reply["hits"][0]["path"] == "memory/2026-03-04.md"
     assert reply["hits"][0]["explain"]["because"]
 
 
-def test_a_fact_is_stored_edited_and_forgotten_and_each_is_told(daemon: DaemonProcess) -> None:
-    visitor = opened(daemon)
+def test_facts_are_stored_edited_and_forgotten_with_an_event_each(daemon: DaemonProcess) -> None:
+    visitor = open_page(daemon)
     with visitor.events() as events:
         events.next_block()
         stored = visitor.call("memory_store", {"text": "I like tea", "agent": "work"}).json["result"]
@@ -70,8 +70,8 @@ def test_a_fact_is_stored_edited_and_forgotten_and_each_is_told(daemon: DaemonPr
     assert daemon.home.workspace("work").joinpath("memory/facts.md").read_text().count("\n- ") == 1
 
 
-def test_a_file_that_changes_on_disk_is_told_of(daemon: DaemonProcess) -> None:
-    visitor = opened(daemon)
+def test_changed_file_sends_an_event(daemon: DaemonProcess) -> None:
+    visitor = open_page(daemon)
     with visitor.events() as events:
         events.next_block()
         daemon.home.note("memory/2026-03-05.md", "# Tuesday\n\nThe lease ends in June.\n")
@@ -86,8 +86,8 @@ def test_a_file_that_changes_on_disk_is_told_of(daemon: DaemonProcess) -> None:
     }
 
 
-def test_a_page_of_one_agent_has_nothing_of_another(daemon: DaemonProcess) -> None:
-    visitor = opened(daemon, "--agent", "work")
+def test_page_of_one_agent_shows_no_other_agent(daemon: DaemonProcess) -> None:
+    visitor = open_page(daemon, "--agent", "work")
     asked = {
         "search": {"query": "garden gate code staging gateway lease", "min_score": 0},
         "search_agents": {"query": "garden gate code staging gateway lease", "min_score": 0},
@@ -113,19 +113,19 @@ def test_a_page_of_one_agent_has_nothing_of_another(daemon: DaemonProcess) -> No
 
 
 @pytest.mark.skipif(not can_be_another_user(), reason="only root can start another user's process")
-def test_another_user_of_the_machine_gets_nothing_even_with_the_link(daemon: DaemonProcess) -> None:
+def test_other_user_of_the_machine_is_refused_even_with_the_link(daemon: DaemonProcess) -> None:
     link = Visitor(daemon.memctl("show", "--no-browser").stdout.strip())
-    visitor = opened(daemon)
+    visitor = open_page(daemon)
 
     for path, cookie in ((link.link, ""), ("/", visitor.cookie)):
         request = f"GET {path} HTTP/1.1\r\nHost: {link.host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
         assert ask_as_another_user(link.port, request.encode()) == b""
 
-    assert link.enter().ask("GET", "/").status == 200  # and the link is still good
+    assert link.enter().ask("GET", "/").status == 200  # and the link still works
 
 
-def test_connections_that_do_nothing_cost_the_daemon_nothing(daemon: DaemonProcess) -> None:
-    visitor = opened(daemon)
+def test_idle_connections_do_not_block_the_page(daemon: DaemonProcess) -> None:
+    visitor = open_page(daemon)
     stuck = [visitor.connected() for _ in range(60)]
     for sock in stuck[::2]:
         sock.sendall(b"GET / HTTP/1.1\r\nHost:")
@@ -134,14 +134,14 @@ def test_connections_that_do_nothing_cost_the_daemon_nothing(daemon: DaemonProce
         assert client.search("staging gateway").hits
     assert visitor.call("search", {"query": "staging gateway"}).json["result"]["hits"]
 
-    assert read_all(stuck[0]) == b""  # the eldest gave way
+    assert read_all(stuck[0]) == b""  # the oldest connection was closed
     for sock in stuck:
         sock.close()
 
 
-def test_no_key_and_no_memory_stands_in_the_log(daemon: DaemonProcess) -> None:
+def test_log_holds_no_page_key_and_no_memory(daemon: DaemonProcess) -> None:
     link = Visitor(daemon.memctl("show", "--no-browser").stdout.strip())
-    visitor = opened(daemon)
+    visitor = open_page(daemon)
     visitor.ask("GET", link.link + "x")
     visitor.call("search", {"query": "staging gateway"})
 
@@ -152,7 +152,7 @@ def test_no_key_and_no_memory_stands_in_the_log(daemon: DaemonProcess) -> None:
     assert {"page.opened", "page.refused"} <= {record["event"] for record in daemon.events()}
 
 
-def test_an_agent_there_is_not_and_a_daemon_that_is_down_are_told(daemon: DaemonProcess) -> None:
+def test_unknown_agent_and_missing_daemon_are_errors(daemon: DaemonProcess) -> None:
     unknown = daemon.memctl("show", "--no-browser", "--agent", "nobody")
     with StateHome() as home:
         down = DaemonProcess(home).memctl("show", "--no-browser")
@@ -163,9 +163,9 @@ def test_an_agent_there_is_not_and_a_daemon_that_is_down_are_told(daemon: Daemon
     assert down.stdout == ""
 
 
-def test_the_page_ends_with_the_daemon() -> None:
+def test_page_closes_with_the_daemon() -> None:
     with StateHome() as home, DaemonProcess(home) as daemon:
-        visitor = opened(daemon)
+        visitor = open_page(daemon)
         with visitor.events() as events:
             events.next_block()
 

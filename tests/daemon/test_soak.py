@@ -1,4 +1,4 @@
-"""A working day in twenty minutes: many clients, edits, a model that comes and goes; nothing fails, nothing grows."""
+"""Twenty minutes of work by many clients: no errors and no growth of memory."""
 
 from __future__ import annotations
 
@@ -22,26 +22,25 @@ from tests.support.state_homes import StateHome, agents_config
 
 SOAK_S = 20 * 60
 WARM_UP_S = 6 * 60
-EDITS_EVERY_S, FIRST_EDITS_EVERY_S = 0.3, 0.08
-"""Caches fill, allocators find their size. Page caches and the vectors in memory do so with what is written, a thousand
-edits an agent, so it is written faster at first."""
+EDIT_INTERVAL_S, WARM_UP_EDIT_INTERVAL_S = 0.3, 0.08
+"""Edits are faster at first: caches and the allocator grow within the warm-up."""
 
 CLIENTS = 50
 NOTES = 200
 KEEP_ALIVE_S = 6.0
-QUIET_EVERY_S = 60.0
+QUIET_INTERVAL_S = 60.0
 QUIET_S = 15.0
-"""Once a minute nobody asks for so long, and the model leaves the memory."""
+"""Length of a pause without requests, once a minute; the model is unloaded in it."""
 
-MOST_GROWTH_MB = 1.0
-"""In ten minutes, after the warm-up."""
+MAX_GROWTH_MB = 1.0
+"""Growth allowed in ten minutes, after the warm-up."""
 
 AGENTS = ("main", "work", "home")
 
 
 @dataclass
-class Seen:
-    """What was seen of the daemon: (seconds, MB resident, descriptors) while nobody asked."""
+class Measurements:
+    """`quiet` holds (seconds, resident MB, descriptors) of the daemon during pauses."""
 
     quiet: list[tuple[float, float, int]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -51,19 +50,19 @@ class Seen:
 
 
 class Soak:
-    """Clients and an editor at work on one daemon."""
+    """Clients and an editor that work on one daemon."""
 
     def __init__(self, daemon: DaemonProcess, memories: dict[str, EditedMemory]) -> None:
         self.daemon = daemon
         self.memories = memories
-        self.seen = Seen()
+        self.seen = Measurements()
         self.began = time.monotonic()
         self.over = threading.Event()
         self.quiet = threading.Event()
         self._numbers = itertools.count()
 
-    def ask(self, number: int) -> None:
-        """Search, read and look at the state now and then, over one connection, until it is over."""
+    def send_requests(self, number: int) -> None:
+        """Send random requests over one connection until the end."""
         rng = random.Random(number)
         agent = AGENTS[number % len(AGENTS)]
         with self.daemon.client(agent=agent, timeout_s=60) as client:
@@ -83,9 +82,9 @@ class Soak:
                     self.seen.errors.append(f"{error.wire_code}: {error.message}")
 
     def edit(self) -> None:
-        """Rewrite notes again and again; there are never more of them, nor longer ones."""
+        """Rewrite notes repeatedly; their number and length do not grow."""
         rng = random.Random(0)
-        while not self.over.wait(EDITS_EVERY_S if self.is_warm() else FIRST_EDITS_EVERY_S):
+        while not self.over.wait(EDIT_INTERVAL_S if self.is_warm() else WARM_UP_EDIT_INTERVAL_S):
             if not self.quiet.is_set():
                 memory, note = self.memories[rng.choice(AGENTS)], f"memory/{rng.randrange(NOTES):03}.md"
                 name = rng.choice(["write", "write", "append", "swap_words", "replace", "delete"])
@@ -97,10 +96,10 @@ class Soak:
         """Return whether the warm-up is over."""
         return time.monotonic() - self.began >= WARM_UP_S
 
-    def watch(self, seconds: float) -> None:
-        """Let it run, and look at the daemon whenever nobody has asked for a while and no model is loaded."""
+    def measure(self, seconds: float) -> None:
+        """Measure the daemon in pauses, with the model unloaded, for `seconds`."""
         while (left := seconds - (time.monotonic() - self.began)) > 0:
-            self.over.wait(min(left, QUIET_EVERY_S - QUIET_S))
+            self.over.wait(min(left, QUIET_INTERVAL_S - QUIET_S))
             with self.daemon.client() as client:
                 self.seen.loads.update(model.pid for model in client.status().models if model.pid)
             self.quiet.set()
@@ -117,7 +116,7 @@ def size_of(pid: int) -> tuple[float, int]:
 
 
 def growth_mb(rows: list[tuple[float, float, int]]) -> float:
-    """Return how many MB a line through the sizes grows in ten minutes."""
+    """Return the slope of a line through the sizes, in MB per ten minutes."""
     line = statistics.linear_regression([at for at, _, _ in rows], [mb for _, mb, _ in rows])
     return line.slope * 600
 
@@ -127,15 +126,15 @@ def home() -> Iterator[StateHome]:
     with StateHome() as home:
         local = {"provider": "local", "local": {"modelPath": str(minilm_path())}}
         home.configure(agents_config(home.state, *AGENTS[1:], memory_search=local))
-        # By default 256 MB of vectors are kept that no text needs any more: an index of ever new texts grows for days.
+        # Unused vectors may take 256 MB by default, so an index of ever new chunks grows for days.
         (home.root / "memd.toml").write_text(
             f"model_keep_alive_minutes = {KEEP_ALIVE_S / 60}\nvector_cache_mb = 1\n"
         )
         yield home
 
 
-def run(home: StateHome, seconds: float) -> Seen:
-    """Have the daemon work for so long; return what was seen."""
+def run(home: StateHome, seconds: float) -> Measurements:
+    """Run the work for `seconds`; return the measurements."""
     memories = {agent: EditedMemory(home.workspace(agent)) for agent in AGENTS}
     for agent, memory in memories.items():
         for number in range(60):
@@ -148,12 +147,12 @@ def run(home: StateHome, seconds: float) -> Seen:
         with daemon.client(timeout_s=300) as client:
             client.index()
         soak = Soak(daemon, memories)
-        threads = [threading.Thread(target=soak.ask, args=(number,)) for number in range(CLIENTS)]
+        threads = [threading.Thread(target=soak.send_requests, args=(number,)) for number in range(CLIENTS)]
         threads.append(threading.Thread(target=soak.edit))
         for thread in threads:
             thread.start()
         try:
-            soak.watch(seconds)
+            soak.measure(seconds)
         finally:
             soak.over.set()
             for thread in threads:
@@ -164,7 +163,7 @@ def run(home: StateHome, seconds: float) -> Seen:
 
 
 @pytest.mark.long
-def test_twenty_minutes_of_work_leave_no_error_and_no_growth(home: StateHome) -> None:
+def test_twenty_minutes_of_work_cause_no_error_and_no_growth(home: StateHome) -> None:
     seen = run(home, SOAK_S)
     warm = [row for row in seen.quiet if row[0] >= WARM_UP_S]
     slope = growth_mb(warm)
@@ -176,5 +175,5 @@ def test_twenty_minutes_of_work_leave_no_error_and_no_growth(home: StateHome) ->
     print([(round(at), round(mb, 1), fds) for at, mb, fds in seen.quiet])
     assert seen.errors == []
     assert len(seen.loads) >= 10
-    assert slope <= MOST_GROWTH_MB
+    assert slope <= MAX_GROWTH_MB
     assert len({row[2] for row in warm}) == 1

@@ -1,4 +1,4 @@
-"""Whatever standard error is, the daemon answers, ends when it is told to, and writes its log nowhere else."""
+"""Any kind of standard error: the daemon answers, and ends on request."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from tests.support.system_faults import fill_up, small_disk
 
 READY_S = 60.0
 EXIT_S = 20.0
-"""Far more than an exit takes; a daemon that waits for its log never ends."""
+"""Far longer than an exit takes; a daemon that blocks on its log never ends."""
 
 REQUESTS = 1500
-"""Each leaves a line of some 100 bytes in the log at level debug: more than a pipe of 64 KiB has room for."""
+"""Each logs about 100 bytes at level debug, so all exceed a pipe of 64 KiB."""
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def wait_ready(home: StateHome, process: subprocess.Popen[bytes]) -> None:
 
 
 def fill_the_log(home: StateHome) -> None:
-    """Have the daemon log more than any reader that doesn't read leaves room for."""
+    """Log more than a pipe or socket without a reader can buffer."""
     for _ in range(REQUESTS):
         with Client(home.socket, autostart=False) as client:
             client.hello()
@@ -78,7 +78,7 @@ def assert_serves_and_ends(home: StateHome, process: subprocess.Popen[bytes]) ->
 
 
 @pytest.mark.parametrize("make", [full_pipe, full_socket, full_terminal])
-def test_standard_error_that_nobody_reads_holds_up_nothing(
+def test_standard_error_without_a_reader_blocks_nothing(
     home: StateHome, make: Callable[[], tuple[int, Callable[[], None]]]
 ) -> None:
     stderr, close = make()
@@ -90,7 +90,7 @@ def test_standard_error_that_nobody_reads_holds_up_nothing(
         close()
 
 
-def test_standard_error_whose_reader_died_costs_the_log_alone(home: StateHome) -> None:
+def test_closed_reader_of_standard_error_costs_only_the_log(home: StateHome) -> None:
     read, write = os.pipe()
     with daemon(home, write) as process:
         os.close(write)
@@ -99,7 +99,7 @@ def test_standard_error_whose_reader_died_costs_the_log_alone(home: StateHome) -
         assert_serves_and_ends(home, process)
 
 
-def test_a_full_disk_under_the_log_costs_the_log_alone(home: StateHome, tmp_path: Path) -> None:
+def test_full_disk_under_the_log_costs_only_the_log(home: StateHome, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     with small_disk(disk, "1m"), (disk / "daemon.log").open("ab") as log:
         fill_up(disk)
@@ -142,7 +142,7 @@ def test_memctl_without_standard_descriptors_writes_into_no_file_it_opens(tmp_pa
     assert opened.read_bytes() == b""
 
 
-def test_a_client_without_standard_descriptors_starts_a_daemon(home: StateHome) -> None:
+def test_client_without_standard_descriptors_starts_a_daemon(home: StateHome) -> None:
     program = (
         "import sys; from memd_client import Client; Client(sys.argv[1], autostart=True).search('lease')"
     )
@@ -162,7 +162,7 @@ def test_a_client_without_standard_descriptors_starts_a_daemon(home: StateHome) 
         os.kill(pid, signal.SIGTERM)
 
 
-def test_an_mcp_server_whose_standard_error_nobody_reads_answers_and_ends(home: StateHome) -> None:
+def test_mcp_server_with_an_unread_standard_error_answers_and_ends(home: StateHome) -> None:
     tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     said = b"".join(json.dumps(each).encode() + b"\n" for each in (HELLO, INITIALIZED, tools))
     stderr, close = full_pipe()

@@ -1,4 +1,4 @@
-"""Disks, indexes and descriptors that fail under a daemon: it answers, says why, and heals."""
+"""Faults of disks, indexes and descriptors: the daemon answers, reports, recovers."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def settings(**search: Any) -> dict[str, Any]:
 
 
 def fill(home: StateHome) -> Path:
-    """Write the notes, and return where their index will be."""
+    """Write the notes; return the path of their index."""
     for number in range(NOTES):
         home.note(f"memory/{number:03d}.md", f"entry {number} about apples\n\n" + f"word{number} " * 60)
     return home.state / "memory" / "main.memd.sqlite"
 
 
-def check_whole(client: Client) -> None:
-    """Fail where not every note is found, by itself and first."""
+def check_all_found(client: Client) -> None:
+    """Check that each note is the first hit of its query."""
     for number in range(0, NOTES, 7):
         reply = client.search(f"word{number}", deadline_ms=10_000)
         assert [hit.path for hit in reply.hits][:1] == [f"memory/{number:03d}.md"]
 
 
-def open_files(pid: int) -> list[str]:
-    """Return what a process holds open of indexes."""
+def open_index_files(pid: int) -> list[str]:
+    """Return the index files that a process has open."""
     names = [os.readlink(f"/proc/{pid}/fd/{each}") for each in os.listdir(f"/proc/{pid}/fd")]
     return [name for name in names if ".sqlite" in name]
 
 
 def reopened(daemon: DaemonProcess) -> int:
-    """Return how often an agent was opened anew."""
+    """Return how often an agent was reopened."""
     return [event["event"] for event in daemon.events()].count("agent.reopened")
 
 
@@ -123,89 +123,91 @@ HARMS = (
 )
 
 
-def test_an_index_that_is_harmed_while_it_is_open_is_whole_again_by_itself() -> None:
+def test_index_damaged_while_open_is_rebuilt_automatically() -> None:
     with StateHome(settings()) as home:
         index = fill(home)
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
-            check_whole(client)
-            before = len(open_files(daemon.pid))
+            check_all_found(client)
+            before = len(open_index_files(daemon.pid))
             for number, harm in enumerate(HARMS):
                 # when
                 harm(index)
                 first = client.search("word33 apples", deadline_ms=10_000)
-                # then the very next search is answered rightly, from a file that is at its place
+                # then the next search is correct, with the index file at its path
                 assert first.hits[0].path == "memory/033.md", harm.__name__
                 assert reopened(daemon) == number + 1, harm.__name__
-                check_whole(client)
+                check_all_found(client)
                 assert client.status().agents[0].files == NOTES
                 assert index.exists()
-                assert not [name for name in open_files(daemon.pid) if "(deleted)" in name], harm.__name__
-                assert len(open_files(daemon.pid)) <= before + 3
+                assert not [name for name in open_index_files(daemon.pid) if "(deleted)" in name], (
+                    harm.__name__
+                )
+                assert len(open_index_files(daemon.pid)) <= before + 3
             assert len(list(index.parent.glob("main.memd.sqlite.corrupt-*"))) <= 1
         assert sorted(path.name for path in index.parent.iterdir() if "corrupt" not in path.name) == [
             "main.memd.sqlite"
         ]
 
 
-def test_a_state_directory_that_goes_costs_no_wrong_answer_and_comes_back() -> None:
+def test_missing_state_directory_gives_no_wrong_reply_and_recovers() -> None:
     with StateHome(settings()) as home:
         fill(home)
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
-            check_whole(client)
+            check_all_found(client)
             elsewhere = home.root / "elsewhere"
-            # when everything goes, the notes too
+            # when the whole directory disappears, notes included
             home.state.rename(elsewhere)
-            # then nothing is found any more, and status says why
+            # then there are no hits, and status gives the reason
             assert client.search("word33").hits == []
             assert "workspace_missing" in [each.code for each in client.status().agents[0].problems]
-            # when it is there again
+            # when it is restored
             shutil.rmtree(home.state)
             elsewhere.rename(home.state)
-            # then all is found again
-            check_whole(client)
+            # then all notes are found again
+            check_all_found(client)
 
 
 def problems(client: Client) -> list[str]:
-    """Return what is wrong with the agent."""
+    """Return the agent's problem codes."""
     return [each.code for each in client.status().agents[0].problems]
 
 
-def wait_healed(client: Client, path: str, query: str) -> None:
-    """Wait until a note is in the index and nothing is wrong, without a search."""
+def wait_recovered(client: Client, path: str, query: str) -> None:
+    """Wait without a search until no problem and no pending file is left."""
     wait_until(lambda: problems(client) == [] and client.status().agents[0].files_pending == 0)
     assert client.search(query).hits[0].path == path
 
 
-def test_a_full_disk_costs_no_search_and_what_is_new_comes_in_once_there_is_room() -> None:
+def test_full_disk_keeps_search_working_and_new_notes_are_indexed_after_it() -> None:
     with StateHome() as home, small_disk(home.root / "disk"):
         disk = home.root / "disk"
         home.configure(settings(store={"path": str(disk / "{agentId}.sqlite")}))
         fill(home)
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
-            check_whole(client)
-            client.vacuum()  # leaves no room in the log either
+            check_all_found(client)
+            client.vacuum()  # leaves no free space in the WAL either
             # when the disk is full, and a note is new
             ballast = fill_up(disk)
             home.note("memory/zebra.md", "a zebra was seen\n" + "stripes " * 4000)
             reply = client.search("word7")
-            # then what is known is found, and reply and status say what is wrong
+            # then indexed notes are found; reply and status report the fault
             assert reply.hits[0].path == "memory/007.md"
             assert reply.degraded is not None
             assert reply.degraded.code == "index_io"
             assert "no space left" in reply.degraded.reason
             assert problems(client) == ["index_io"]
-            check_whole(client)
-            # when there is room again, then it heals without anybody asking
+            check_all_found(client)
+            # when space is free again, then it recovers without a request
             ballast.unlink()
-            wait_healed(client, "memory/zebra.md", "zebra stripes")
+            wait_recovered(client, "memory/zebra.md", "zebra stripes")
             assert client.search("word7").degraded is None
 
 
 @pytest.mark.long
-def test_a_strangers_lock_costs_no_search_and_passes() -> None:
+def test_lock_of_another_process_keeps_search_working() -> None:
     with StateHome(settings()) as home:
         index = fill(home)
         with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -218,19 +220,19 @@ def test_a_strangers_lock_costs_no_search_and_passes() -> None:
                 assert reply.hits[0].path == "memory/007.md"
                 assert reply.partial
                 wait_until(lambda: problems(client) == ["index_io"])
-                check_told(client, "locked")
+                check_problem_message(client, "locked")
                 assert client.search("word8").hits[0].path == "memory/008.md"
             finally:
                 stranger.close()
-            wait_healed(client, "memory/zebra.md", "zebra")
+            wait_recovered(client, "memory/zebra.md", "zebra")
 
 
-def check_told(client: Client, word: str) -> None:
-    """Fail where the agent's problem doesn't hold a word."""
+def check_problem_message(client: Client, word: str) -> None:
+    """Check that the message of the agent's problem holds a word."""
     assert word in client.status().agents[0].problems[0].message
 
 
-def test_an_agent_on_a_read_only_disk_says_so_and_is_served_once_it_can_be_written() -> None:
+def test_agent_on_a_read_only_disk_is_reported_and_opened_once_it_is_writable() -> None:
     with StateHome() as home, small_disk(home.root / "disk"):
         disk = home.root / "disk"
         home.configure(settings(store={"path": str(disk / "{agentId}.sqlite")}))
@@ -238,14 +240,14 @@ def test_an_agent_on_a_read_only_disk_says_so_and_is_served_once_it_can_be_writt
         remount(disk, "ro")
         with DaemonProcess(home) as daemon, daemon.client() as client:
             assert problems(client) == ["index_io"]
-            check_told(client, "ead-only")
+            check_problem_message(client, "ead-only")
             remount(disk, "rw")
             wait_until(lambda: problems(client) == [])
-            check_whole(client)
+            check_all_found(client)
 
 
-def spoil(index: Path) -> None:
-    """Overwrite everything in an index behind its first page."""
+def corrupt(index: Path) -> None:
+    """Overwrite an index after its first page."""
     size = index.stat().st_size
     with index.open("r+b") as file:
         file.seek(4096)
@@ -254,7 +256,7 @@ def spoil(index: Path) -> None:
         log.write_bytes(b"")
 
 
-def test_an_index_that_is_damaged_while_it_is_open_is_set_aside_and_rebuilt() -> None:
+def test_corrupted_index_is_quarantined_and_rebuilt_while_the_daemon_runs() -> None:
     with StateHome(UNWATCHED) as home:
         for number in range(200):
             home.note(f"memory/{number:03d}.md", f"entry {number} about apples\n\n" + f"word{number} " * 300)
@@ -262,10 +264,10 @@ def test_an_index_that_is_damaged_while_it_is_open_is_set_aside_and_rebuilt() ->
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
             before = client.status().agents[0].chunks
-            client.vacuum()  # what is still in the log would go with it, and nothing in the file be damaged
+            client.vacuum()  # so that the WAL holds no pages, and the corruption of the file shows
 
-            spoil(index)
-            for number in range(200):  # pages that are in memory still answer; others are met sooner or later
+            corrupt(index)
+            for number in range(200):  # cached pages still answer; a damaged one is read sooner or later
                 client.search(f"word{number}")
             wait_until(lambda: "agent.reopened" in {event["event"] for event in daemon.events()})
 
@@ -275,7 +277,7 @@ def test_an_index_that_is_damaged_while_it_is_open_is_set_aside_and_rebuilt() ->
             assert len(list(index.parent.glob("main.memd.sqlite.corrupt-*"))) == 1
 
 
-def test_an_agent_that_could_not_be_opened_is_opened_once_it_can_be() -> None:
+def test_agent_that_failed_to_open_is_opened_once_the_fault_is_gone() -> None:
     with StateHome(UNWATCHED) as home:
         home.note("memory/a.md", "apples are red\n")
         index = home.state / "memory" / "main.memd.sqlite"
@@ -295,8 +297,8 @@ def test_an_agent_that_could_not_be_opened_is_opened_once_it_can_be() -> None:
 SETTINGS = {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"watchDebounceMs": 50}}}}}
 
 
-def open_beside_index(pid: int) -> int:
-    """Return how many descriptors a process holds beside those of an index, whose readers come and go."""
+def open_other_files(pid: int) -> int:
+    """Return a process's number of descriptors, without those of index files."""
     held = []
     for number in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
@@ -304,40 +306,40 @@ def open_beside_index(pid: int) -> int:
     return sum(".sqlite" not in path for path in held)
 
 
-def exhaust(pid: int) -> tuple[int, int]:
-    """Let a process open nothing more, and return its limits as they were."""
+def block_descriptors(pid: int) -> tuple[int, int]:
+    """Let a process open no more descriptors; return its earlier limits."""
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, hard))
     return soft, hard
 
 
-def warm(client: Client) -> None:
-    """Have the daemon open all it needs for a search."""
+def warm_up(client: Client) -> None:
+    """Open all files that a search needs."""
     for _ in range(8):
         assert client.search("cormorant").hits
 
 
-def test_without_descriptors_searches_answer_and_nothing_is_forgotten() -> None:
+def test_search_without_descriptors_answers_and_loses_nothing() -> None:
     with StateHome(SETTINGS) as home:
         home.note("MEMORY.md", "the cormorant nests on the pier\n")
         gone = home.note("memory/gone.md", "a cormorant that flew away\n")
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
-            warm(client)
+            warm_up(client)
             pid = client.status().pid
-            # when: the process can't open a folder any more, and a file goes
-            limits = exhaust(pid)
+            # when: the process can't open a folder any more, and a file is deleted
+            limits = block_descriptors(pid)
             gone.unlink()
             try:
                 reply = client.search("cormorant")
-                # then: words answer, what is gone is not among them, and the reply says what is wrong
+                # then: keyword search answers without the deleted file, and reports the fault
                 assert [hit.path for hit in reply.hits] == ["MEMORY.md"]
                 assert reply.degraded is not None
                 assert "Too many open files" in reply.degraded.reason
                 assert "LimitNOFILE" in reply.degraded.hint
             finally:
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
-            # when: it may again
+            # when: the limit is restored
             home.note("memory/new.md", "the heron came back\n")
             healed = client.search("heron cormorant")
             # then
@@ -346,15 +348,15 @@ def test_without_descriptors_searches_answer_and_nothing_is_forgotten() -> None:
 
 
 @pytest.mark.long
-def test_many_files_do_not_cost_descriptors() -> None:
+def test_descriptors_do_not_grow_with_the_number_of_files() -> None:
     with StateHome(SETTINGS) as home:
         home.note("memory/a.md", "the cormorant nests on the pier\n")
         with DaemonProcess(home) as daemon, daemon.client() as client:
             client.index()
-            warm(client)
-            before = open_beside_index(client.status().pid)
+            warm_up(client)
+            before = open_other_files(client.status().pid)
             for number in range(2000):
                 home.note(f"memory/many/{number}.md", "one more\n")
             client.index()
-            warm(client)
-            assert abs(open_beside_index(client.status().pid) - before) <= 4
+            warm_up(client)
+            assert abs(open_other_files(client.status().pid) - before) <= 4

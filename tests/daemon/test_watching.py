@@ -1,4 +1,4 @@
-"""Changes on disk reach the index without a search, in any tree of folders and whatever the clock does."""
+"""File events: changes are indexed without a search, for any tree and clock."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from tests.support.state_homes import KEYWORD_ONLY, UNWATCHED, StateHome, agents
 from tests.support.system_faults import WallClock
 
 SYNC = {"watch": True, "watchDebounceMs": 50, "onSearch": False}
-"""Searches bring nothing in here: what they find, the watcher brought."""
+"""Searches don't sync here: all hits come from file events."""
 
 
 def watched(**more: Any) -> dict[str, Any]:
-    """Return settings of a memory that is watched."""
+    """Return settings with file events."""
     return {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": SYNC, **more}}}}
 
 
 @contextmanager
 def watching(home: StateHome) -> Iterator[DaemonProcess]:
-    """Run a daemon whose watcher is armed."""
+    """Run a daemon whose file events are ready."""
     with DaemonProcess(home) as daemon:
         daemon.wait_for(
             lambda status: all(agent.watch == "events" for agent in status.agents), INDEX_TIMEOUT_S
@@ -51,7 +51,7 @@ def watching(home: StateHome) -> Iterator[DaemonProcess]:
 
 
 def wait_indexed(daemon: DaemonProcess, files: int, agent: int = 0) -> AgentStatus:
-    """Return the first status that says so many files are indexed and none waits."""
+    """Return the first status with `files` files indexed and none pending."""
 
     def reached(status: Any) -> bool:
         row = status.agents[agent]
@@ -62,7 +62,7 @@ def wait_indexed(daemon: DaemonProcess, files: int, agent: int = 0) -> AgentStat
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[DaemonProcess]:
-    """A daemon that lives as long as this module's tests."""
+    """A daemon shared by this module's tests."""
     with StateHome(watched()) as home:
         home.workspace().mkdir()
         with watching(home) as daemon:
@@ -71,7 +71,7 @@ def shared() -> Iterator[DaemonProcess]:
 
 @pytest.fixture
 def watcher(shared: DaemonProcess) -> DaemonProcess:
-    """A daemon that watches a workspace with nothing in it."""
+    """A daemon that watches an empty workspace."""
     shared.home.clear()
     wait_indexed(shared, 0)
     return shared
@@ -79,13 +79,13 @@ def watcher(shared: DaemonProcess) -> DaemonProcess:
 
 @pytest.fixture(scope="module")
 def asker(shared: DaemonProcess) -> Iterator[Client]:
-    """A client of it."""
+    """A client of the watching daemon."""
     with shared.client() as client:
         yield client
 
 
 def check_script(home: StateHome, client: Client, script: list[Edit | SearchCheck]) -> None:
-    """Do a script without a search in between, and wait until the index is equal to the disk."""
+    """Run a script without searches; wait until the index equals the disk."""
     memory = EditedMemory(home.workspace())
     for step in script:
         assert isinstance(step, Edit)
@@ -104,7 +104,7 @@ def check_script(home: StateHome, client: Client, script: list[Edit | SearchChec
 
 @settings(max_examples=12, deadline=None)
 @given(script=scripts(looks=False))
-def test_whatever_was_edited_is_indexed_without_a_search(
+def test_every_edit_is_indexed_without_a_search(
     shared: DaemonProcess, asker: Client, script: list[Edit | SearchCheck]
 ) -> None:
     check_script(shared.home, asker, script)
@@ -120,9 +120,7 @@ def test_many_scripts_are_indexed_without_a_search(
 
 
 @pytest.mark.parametrize("folder", ["memory", "memory/new", "memory/new/nested/deep"])
-def test_files_written_right_after_their_folder_was_made_are_all_indexed(
-    watcher: DaemonProcess, folder: str
-) -> None:
+def test_files_written_right_after_their_folder_are_all_indexed(watcher: DaemonProcess, folder: str) -> None:
     home = watcher.home
     home.note("MEMORY.md", "here from the start\n")
     wait_indexed(watcher, 1)
@@ -133,7 +131,7 @@ def test_files_written_right_after_their_folder_was_made_are_all_indexed(
         assert client.search("burst", max_results=1).hits
 
 
-def test_a_tree_that_is_moved_in_is_indexed_whole(watcher: DaemonProcess) -> None:
+def test_moved_in_folder_tree_is_indexed_whole(watcher: DaemonProcess) -> None:
     home = watcher.home
     home.note("memory/a.md", "here from the start\n")
     wait_indexed(watcher, 1)
@@ -148,7 +146,7 @@ def test_a_tree_that_is_moved_in_is_indexed_whole(watcher: DaemonProcess) -> Non
     wait_indexed(watcher, 1)
 
 
-def test_a_file_is_followed_through_save_after_save(watcher: DaemonProcess) -> None:
+def test_file_is_followed_over_repeated_saves(watcher: DaemonProcess) -> None:
     memory = EditedMemory(watcher.home.workspace())
     with watcher.client() as client:
         for _ in range(5):
@@ -159,9 +157,9 @@ def test_a_file_is_followed_through_save_after_save(watcher: DaemonProcess) -> N
 
 
 @pytest.mark.long
-def test_a_workspace_that_is_made_removed_and_made_again_is_followed() -> None:
+def test_workspace_that_is_created_removed_and_created_again_is_followed() -> None:
     with StateHome(watched()) as home, DaemonProcess(home) as daemon:
-        for turn in range(3):  # the first time it has never been there
+        for turn in range(3):  # at first it does not exist
             home.note("MEMORY.md", f"life {turn}\n")
             wait_indexed(daemon, 1)
             for number in range(100):
@@ -171,7 +169,7 @@ def test_a_workspace_that_is_made_removed_and_made_again_is_followed() -> None:
             wait_indexed(daemon, 0)
 
 
-def test_a_workspace_that_is_renamed_away_is_forgotten_until_it_comes_back() -> None:
+def test_renamed_workspace_leaves_the_index_until_it_is_back() -> None:
     with StateHome(watched()) as home:
         home.note("memory/a.md", "one\n")
         away = home.workspace().with_name("elsewhere")
@@ -187,7 +185,7 @@ def test_a_workspace_that_is_renamed_away_is_forgotten_until_it_comes_back() -> 
             wait_until_none(lambda: [] if client.search("two").hits else ["the edit is not indexed"])
 
 
-def test_a_name_that_is_not_utf_8_ends_nothing() -> None:
+def test_file_name_outside_utf8_stops_no_indexing() -> None:
     with StateHome(watched()) as home:
         home.note("memory/a.md", "one\n")
         with watching(home) as daemon:
@@ -200,7 +198,7 @@ def test_a_name_that_is_not_utf_8_ends_nothing() -> None:
             assert [row.path for row in status.skipped] == ["memory/odd-?.md"]
 
 
-def test_folders_and_single_files_beside_the_workspace_are_followed() -> None:
+def test_extra_folders_and_files_outside_the_workspace_are_followed() -> None:
     with StateHome() as home:
         folder, single = home.root / "notes", home.root / "single" / "list.md"
         for path in (folder, single.parent):
@@ -221,7 +219,7 @@ def test_folders_and_single_files_beside_the_workspace_are_followed() -> None:
                 wait_until_none(lambda turn=turn: [] if client.search(f"turn{turn}").hits else ["no save"])  # type: ignore[misc]
 
 
-def test_every_agents_notes_are_followed() -> None:
+def test_notes_of_every_agent_are_followed() -> None:
     agents = [f"agent{number}" for number in range(8)]
     with StateHome() as home:
         search = {"provider": "none", "sync": SYNC}
@@ -241,7 +239,7 @@ def test_every_agents_notes_are_followed() -> None:
             assert [hit.snippet for hit in hits] == [f"{agents[3]} was here"]
 
 
-def test_a_daemon_that_watches_ends_when_it_is_asked() -> None:
+def test_watching_daemon_ends_on_request() -> None:
     with StateHome(watched()) as home:
         home.note("memory/a.md", "one\n")
         with watching(home) as daemon:
@@ -249,7 +247,7 @@ def test_a_daemon_that_watches_ends_when_it_is_asked() -> None:
             assert daemon.stop() == 0
 
 
-def test_without_the_watcher_nothing_is_watched_and_said_so() -> None:
+def test_disabled_watcher_watches_nothing_and_is_reported() -> None:
     search = {"provider": "none", "sync": {"watch": False}}
     unwatched = {"agents": {"defaults": {"memorySearch": search}}}
     with StateHome(unwatched) as home, DaemonProcess(home) as daemon, daemon.client() as client:
@@ -266,7 +264,7 @@ exec "{python}" "$@"
 
 
 def _python_without_inotify(home: StateHome) -> str:
-    """Return a Python in a user namespace that has no inotify instance left; skip where that can't be made."""
+    """Return a Python without inotify instances, or skip if a user namespace fails."""
     inner, outer = home.root / "inner", home.root / "outer"
     inner.write_text(NO_INOTIFY.format(python=sys.executable))
     outer.write_text(f'#!/bin/sh\nexec unshare --user --map-current-user "{inner}" "$@"\n')
@@ -279,7 +277,7 @@ def _python_without_inotify(home: StateHome) -> str:
     return str(outer)
 
 
-def test_without_an_inotify_instance_left_files_are_polled_and_status_says_so(
+def test_files_are_polled_without_an_inotify_instance_and_it_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with StateHome(watched()) as home:
@@ -304,12 +302,12 @@ def home() -> Iterator[StateHome]:
     with StateHome(KEYWORD_ONLY) as made:
         made.note("MEMORY.md", "# Lease\n\nThe lease ends in May.\n")
         yield made
-        subprocess.run(["rm", "-rf", str(made.workspace())], check=True)  # Python's own way is recursive
+        subprocess.run(["rm", "-rf", str(made.workspace())], check=True)  # shutil.rmtree is recursive
 
 
 @contextmanager
 def nested(folder: Path) -> Iterator[int]:
-    """Nest folders and give a descriptor of the deepest."""
+    """Nest folders; yield a descriptor of the deepest."""
     folder.mkdir(exist_ok=True)
     here = os.open(folder, os.O_RDONLY)
     for _ in range(DEPTH):
@@ -329,7 +327,7 @@ def write(folder: int, text: str) -> None:
     os.close(note)
 
 
-def test_a_note_below_fifteen_hundred_folders_is_found_and_followed(home: StateHome) -> None:
+def test_note_below_fifteen_hundred_folders_is_found_and_followed(home: StateHome) -> None:
     with (
         nested(home.workspace() / "memory") as deepest,
         DaemonProcess(home) as daemon,
@@ -351,31 +349,31 @@ def test_a_note_below_fifteen_hundred_folders_is_found_and_followed(home: StateH
 
 YEAR_S = 365 * 86_400
 
-MOST_SEARCHES = 300
-"""More than the quickest daemon answers within the time that kernels stamp files by."""
+MAX_SEARCHES = 300
+"""More searches than fit into the resolution of the kernel's file times."""
 
 
 def finds(client: Client, word: str) -> bool:
-    """Return whether a search finds a word; the reply must not say that anything has waited for less than nothing."""
+    """Return whether a search finds a word; check that no pending time is negative."""
     reply = client.search(word)
     assert reply.pending.oldest_ms >= 0
     return any(word in hit.snippet for hit in reply.hits)
 
 
 @pytest.mark.parametrize("settings", [KEYWORD_ONLY, UNWATCHED], ids=["watched", "unwatched"])
-def test_the_daemon_finds_new_edits_at_once_whatever_the_clock_does(settings: dict[str, object]) -> None:
+def test_new_edits_are_found_at_once_after_any_clock_change(settings: dict[str, object]) -> None:
     with StateHome(settings) as home:
         wall = WallClock(home.root)
         home.note("memory/old.md", "the harpsichord was tuned")
         with DaemonProcess(home, wall.environ) as daemon, daemon.client() as client:
             assert finds(client, "harpsichord")
-            # when the clock goes back by a year, back to the truth, ahead by a year, to 1970 and back
+            # when the clock goes back by a year, is right, goes ahead by a year, to 1970, is right
             for number, ahead_s in enumerate((-YEAR_S, 0, YEAR_S, 60 - wall_clock_ms() // 1000, 0)):
                 wall.set(ahead_s)
                 word = f"marzipan{number}"
                 home.note(f"memory/new-{number}.md", f"we bought {word}")
                 home.note("memory/old.md", f"the harpsichord was tuned, said {word}s")
-                # then what was edited is found at once, the old file anew and the new one
+                # then both the edited old file and the new one are found at once
                 assert finds(client, word)
                 assert finds(client, f"{word}s")
                 agent = client.status().agents[0]
@@ -387,7 +385,7 @@ def test_the_daemon_finds_new_edits_at_once_whatever_the_clock_does(settings: di
             assert not [event for event in daemon.events() if event.get("level") in ("error", "critical")]
 
 
-def test_files_from_the_future_are_not_read_again_at_each_search() -> None:
+def test_files_with_future_times_are_not_read_again_at_each_search() -> None:
     with StateHome(UNWATCHED) as home:
         wall = WallClock(home.root)
         for number in range(5):
@@ -395,22 +393,22 @@ def test_files_from_the_future_are_not_read_again_at_each_search() -> None:
         wall.set(-YEAR_S)
         # given a daemon whose clock is a year behind the files' times
         with DaemonProcess(home, wall.environ) as daemon, daemon.client() as client:
-            # when it has read each of them twice, later than kernels stamp files by the same time
-            counts = [same(client)]
+            # when it has read each file twice, after the kernel's time resolution
+            counts = [unchanged_reads(client)]
             while len(counts) < 2 or counts[-1] > counts[-2]:
                 assert finds(client, "marzipan")
-                counts.append(same(client))
-                assert len(counts) < MOST_SEARCHES, "they are read again and again"
+                counts.append(unchanged_reads(client))
+                assert len(counts) < MAX_SEARCHES, "they are read again and again"
             for _ in range(3):
                 assert finds(client, "marzipan")
-            # then it leaves them alone, until one changes
-            assert same(client) == counts[-1]
+            # then it does not read them again until one changes
+            assert unchanged_reads(client) == counts[-1]
             home.note("memory/3.md", "note 3 of the nougat")
             assert finds(client, "nougat")
 
 
-def same(client: Client) -> float:
-    """Return how many files were read again though they were what the index held."""
+def unchanged_reads(client: Client) -> float:
+    """Return the number of files that were read again and found unchanged."""
     figures = {figure.name: figure for figure in client.metrics().metrics}
     samples = figures["memd_files_taken_total"].samples
     return sum(sample.value for sample in samples if sample.labels.get("outcome") == "same")

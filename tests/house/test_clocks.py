@@ -1,4 +1,4 @@
-"""No test asserts a speed: what took how long depends on the machine, and the tests must pass on every one."""
+"""No test asserts a speed, so that the tests pass on a machine of any speed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TESTS: Final = Path(__file__).parents[1]
 
 REAL: Final = frozenset({"monotonic", "monotonic_ns", "time", "time_ns"})
 STOPWATCHES: Final = frozenset({"perf_counter", "process_time", "thread_time"})
-"""Clocks that are good for nothing but measuring; with their `_ns` forms."""
+"""Clocks whose only use is to measure; also with the suffix `_ns`."""
 
 ALLOWED: Final = {
     "support/growth.py": "compares the work for two sizes, with a wide margin, on one machine in one run",
@@ -29,7 +29,7 @@ ALLOWED: Final = {
 
 
 def clock_of(node: ast.expr) -> str:
-    """Return the clock a call reads, such as `time.monotonic`; empty for anything else."""
+    """Return the clock that a call reads, such as `time.monotonic`, else ''."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return ""
     owner = node.func.value
@@ -37,17 +37,17 @@ def clock_of(node: ast.expr) -> str:
 
 
 def elapsed_times(source: str) -> Iterator[int]:
-    """Yield the lines on which a test takes a stopwatch, or subtracts an earlier reading from a clock's.
+    """Yield the lines that use a stopwatch or subtract an earlier reading of a clock.
 
-    The time that is left of a deadline (`deadline - time.monotonic()`) is no elapsed time. Trio's clock is a test's
-    own where it is a `MockClock`.
+    The time left until a deadline (`deadline - time.monotonic()`) is allowed. A test that uses a `MockClock` controls
+    trio's clock.
     """
     owns_trio = "MockClock" in source
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute) and node.attr.removesuffix("_ns") in STOPWATCHES:
             yield node.lineno
         elif isinstance(node, ast.ImportFrom) and node.module == "time":
-            yield node.lineno  # its clocks would go by bare names
+            yield node.lineno  # its clocks would be called by bare names
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
             owner, _, name = clock_of(node.left).partition(".")
             if (owner == "time" and name in REAL) or (
@@ -56,7 +56,7 @@ def elapsed_times(source: str) -> Iterator[int]:
                 yield node.lineno
 
 
-def test_no_test_measures_how_long_something_takes() -> None:
+def test_tests_measure_no_durations() -> None:
     found = {
         f"{path.relative_to(TESTS)}:{line}"
         for path in sorted(TESTS.rglob("*.py"))
@@ -66,13 +66,13 @@ def test_no_test_measures_how_long_something_takes() -> None:
     assert not found, "count steps, compare growth (tests.support.growth), or measure in benchmarks/"
 
 
-def test_exceptions_are_needed() -> None:
+def test_allowed_files_use_clocks() -> None:
     assert not [
         name for name in ALLOWED if not list(elapsed_times((TESTS / name).read_text(encoding="utf-8")))
     ]
 
 
-def test_elapsed_times_are_found_and_time_left_is_none() -> None:
+def test_elapsed_times_are_found_and_times_left_are_allowed() -> None:
     for bad in (
         "import time\ntime.perf_counter()",
         "import time\nassert time.monotonic() - began < 5",
@@ -88,7 +88,7 @@ def test_elapsed_times_are_found_and_time_left_is_none() -> None:
         assert not list(elapsed_times(good)), good
 
 
-def test_work_that_grows_with_the_square_of_its_input_is_told_from_linear_work() -> None:
+def test_quadratic_work_is_distinguished_from_linear_work() -> None:
     check_linear(lambda size: "x" * size, lambda text: [one for one in text], 20_000)  # noqa: C416 - some work
     with pytest.raises(AssertionError, match="4 times as much took"):
         check_linear(

@@ -1,4 +1,4 @@
-"""The docs name what there is, and nothing else."""
+"""The docs name everything that exists, and only that."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ GENERATED = {
 """Pages that a script writes as a whole, and the script."""
 
 
-def _travelling() -> dict[str, Any]:
-    """Return everything that travels as a map, by name: parameters, replies, and what they hold."""
+def _wire_types() -> dict[str, Any]:
+    """Return all parameters, replies and records of the protocol by name."""
     return {
         name: kind
         for module in (messages, reports)
@@ -48,16 +48,16 @@ def _travelling() -> dict[str, Any]:
     }
 
 
-def test_requests_and_replies_are_among_what_travels() -> None:
-    assert {kind for pair in REQUESTS.values() for kind in pair} <= set(_travelling().values())
+def test_requests_and_replies_are_wire_types() -> None:
+    assert {kind for pair in REQUESTS.values() for kind in pair} <= set(_wire_types().values())
 
 
-@pytest.mark.parametrize("name", sorted(_travelling()))
-def test_the_protocol_names_every_parameter_and_field(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(_wire_types()))
+def test_protocol_pages_name_every_parameter_and_field(name: str) -> None:
     text = "".join((DOCS / page).read_text() for page in ("protocol.md", "requests.md"))
 
     missing = [
-        field.name for field in fields(_travelling()[name]) if not re.search(rf"\b{field.name}\b", text)
+        field.name for field in fields(_wire_types()[name]) if not re.search(rf"\b{field.name}\b", text)
     ]
 
     assert missing == []
@@ -65,7 +65,7 @@ def test_the_protocol_names_every_parameter_and_field(name: str) -> None:
 
 def test_the_texts_about_requests_name_what_exists_and_nothing_else() -> None:
     texts = GENERATED["requests.md"].texts()
-    records = {name: kind for name, kind in _travelling().items() if not name.endswith("Params")}
+    records = {name: kind for name, kind in _wire_types().items() if not name.endswith("Params")}
 
     assert texts["requests"].keys() == REQUESTS.keys()
     assert {f"{n}.{key}" for n, keys in texts["params"].items() for key in keys} <= {
@@ -87,7 +87,7 @@ def test_the_frames_of_the_protocols_example_are_the_values_below_them() -> None
 
 
 def _commands(group: click.Group) -> dict[str, click.Command]:
-    """Return all commands below a group by the words one types."""
+    """Return all commands below a group by their words on the command line."""
     context = click.Context(group)
     found: dict[str, click.Command] = {}
     for name in group.list_commands(context):
@@ -99,7 +99,7 @@ def _commands(group: click.Group) -> dict[str, click.Command]:
     return found
 
 
-def test_the_command_lines_page_names_every_command_and_option() -> None:
+def test_command_line_page_names_every_command_and_option() -> None:
     text = (DOCS / "cli.md").read_text()
     missing = []
     for name, command in _commands(root).items():
@@ -119,26 +119,26 @@ SETTINGS = [
 ]
 
 
-def test_the_meaning_of_a_setting_or_variable_is_a_sentence() -> None:
+def test_meaning_of_a_setting_or_variable_is_a_sentence() -> None:
     meanings = [*(field.about.meaning for _, field in SETTINGS), *VARIABLES.values()]
 
     assert [each for each in meanings if not re.fullmatch(r"[A-Z`].*\.", each) or "|" in each] == []
 
 
-def test_a_default_in_words_stands_only_where_the_code_has_none() -> None:
+def test_default_in_words_replaces_only_an_empty_default() -> None:
     in_words = [(key, field.default) for key, field in SETTINGS if field.about.default]
 
     assert [key for key, default in in_words if default not in (None, "")] == []
 
 
 @pytest.mark.parametrize("page", CONFIG_DOC.PAGES, ids=lambda page: page.name)
-def test_the_tables_are_those_of_the_code(page: Path) -> None:
+def test_tables_are_generated_from_the_code(page: Path) -> None:
     text = page.read_text()
 
     assert CONFIG_DOC.render(text) == text, "run scripts/config_doc"
 
 
-def test_the_manifest_has_the_memory_settings_of_the_code() -> None:
+def test_manifest_has_the_memory_settings_of_the_code() -> None:
     text = CONFIG_DOC.MANIFEST.read_text()
 
     assert CONFIG_DOC.render_manifest(text) == text, "run scripts/config_doc"
@@ -161,7 +161,7 @@ def test_every_example_of_memd_toml_is_read_without_a_problem(page: Path, text: 
     assert [agent.problems for agent in home.agents.values()] == [(), ()]
 
 
-def test_examples_of_openclaws_settings_are_marked_as_json5() -> None:
+def test_examples_of_openclaw_settings_are_marked_as_json5() -> None:
     texts = {page.name: json.loads(text) for page, text in examples("json") if text.startswith("{")}
 
     ours = [name for name, example in texts.items() if example.keys() & {"agents", "memory", "plugins"}]
@@ -170,24 +170,24 @@ def test_examples_of_openclaws_settings_are_marked_as_json5() -> None:
     assert len(EXAMPLES) >= 4
 
 
-def test_every_table_stands_on_a_page() -> None:
+def test_every_table_is_on_a_page() -> None:
     shown = [found[2] for page in CONFIG_DOC.PAGES for found in CONFIG_DOC.TABLE.finditer(page.read_text())]
 
     assert sorted(shown) == sorted(CONFIG_DOC.tables())
 
 
 FOREIGN_VARIABLES = re.compile(r"""["\'{]((?:[A-Z]+_)+(?:API_KEY|TOKEN|ENDPOINT|OFFLINE|PROXY))["\'}]""")
-"""Variables of others as code names them: keys, the hub's, proxies."""
+"""Variables of other programs in the code: keys, tokens, endpoints, proxies."""
 
 
-def test_every_variable_the_code_reads_is_in_the_docs() -> None:
+def test_every_variable_of_the_code_is_in_the_docs() -> None:
     names = {name for known in KNOWN.values() for name in known.key_variables}
     for path in modules():
         if path.stem != "config_keys":
             text = path.read_text()
             names |= set(re.findall(r"\b(?:MEMD|OPENCLAW)_[A-Z_]+\b", text))
             names |= set(FOREIGN_VARIABLES.findall(text))
-    names -= {"OPENCLAW_META", "OPENCLAW_DATABASE"}  # constants of those names
+    names -= {"OPENCLAW_META", "OPENCLAW_DATABASE"}  # constants with these names
 
     assert names - VARIABLES.keys() == set(), "say what it means in memd/config_keys.py"
 
@@ -222,17 +222,17 @@ def test_every_metric_of_the_code_is_on_its_page() -> None:
     assert names - {each.name for each in GENERATED["metrics.md"].metrics()} == set()
 
 
-def test_what_the_architecture_names_can_be_imported() -> None:
+def test_modules_named_in_the_architecture_can_be_imported() -> None:
     for name in set(re.findall(r"`(memd(?:\.[a-z_]+)+)`", (DOCS / "architecture.md").read_text())):
         importlib.import_module(name)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_point_to_files(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), target
 
 
-def test_the_readmes_python_compiles() -> None:
+def test_python_of_the_readme_compiles() -> None:
     for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
         compile(block, "README.md", "exec")

@@ -36,14 +36,14 @@ NO_COMMAND = {
     "subscribe": "for programs that watch; people say `memctl top` or `memctl logs`",
     "compaction_done": "an agent's runtime says it; people say `memctl index`",
 }
-"""Requests without a command, and why."""
+"""Requests without a command, with the reason."""
 
 EMPTY_NAMES = re.compile(r"(utils?|helpers?|common|misc|manager|base_.*|.*_(utils?|helpers?|manager))")
-"""Names that say nothing about what a module knows."""
+"""Module names that do not describe a responsibility."""
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_request_has_its_name_everywhere(name: str) -> None:
+def test_request_has_the_same_name_everywhere(name: str) -> None:
     params, reply = REQUESTS[name]
     stem = "".join(word.title() for word in name.split("_"))
     assert (params.__name__, reply.__name__) == (f"{stem}Params", f"{stem}Reply")
@@ -57,7 +57,7 @@ def test_a_request_has_its_name_everywhere(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_has_a_module_a_section_and_a_test(name: str) -> None:
+def test_command_has_a_module_a_section_and_a_test(name: str) -> None:
     module, _, attribute = COMMANDS[name].partition(":")
     tests = [path.read_text() for path in (ROOT / "tests" / "unit" / "cli").glob("test_*.py")]
     assert attribute in (DAEMON / "cli" / f"{module}.py").read_text()
@@ -65,7 +65,7 @@ def test_a_command_has_a_module_a_section_and_a_test(name: str) -> None:
     assert re.search(rf"^## memctl {name}\b", (DOCS / "cli.md").read_text(), re.MULTILINE)
 
 
-def test_the_table_of_requests_without_a_command_holds_requests_alone() -> None:
+def test_no_command_table_holds_only_requests() -> None:
     assert set(NO_COMMAND) <= set(REQUESTS)
 
 
@@ -74,19 +74,19 @@ def test_every_method_file_is_a_request() -> None:
     assert files == set(REQUESTS)
 
 
-def test_a_method_file_is_one_handle() -> None:
+def test_method_file_has_a_handle_function() -> None:
     for name in REQUESTS:
         tree = parsed(DAEMON / "rpc" / "methods" / f"{name}.py")
         public = [node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
         assert "handle" in public, f"rpc/methods/{name}.py has no `async def handle`"
 
 
-def test_module_names_say_what_a_module_knows() -> None:
+def test_module_names_describe_a_responsibility() -> None:
     empty = [relative(p) for p in python_files(DAEMON, CLIENT) if EMPTY_NAMES.fullmatch(p.stem)]
     assert not empty
 
 
-def test_rooms_hand_nothing_on() -> None:
+def test_package_inits_are_empty() -> None:
     full = [
         relative(path)
         for path in python_files(DAEMON)
@@ -96,7 +96,7 @@ def test_rooms_hand_nothing_on() -> None:
     assert not full, "an __init__.py of a room stays empty: import the module itself"
 
 
-def test_tests_are_named_by_what_is_promised() -> None:
+def test_test_names_have_at_least_two_words() -> None:
     short = [
         f"{relative(path)}: {node.name}"
         for path in python_files(ROOT / "tests")

@@ -1,4 +1,4 @@
-"""What is published: names that are ours, a licence in each package, one release for all."""
+"""Published packages: their names, licences and version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLUGIN = ROOT / "client" / "openclaw-plugin"
 PACKAGES = (ROOT / "client", ROOT / "daemon", NODE, PLUGIN)
 
 STRANGERS = "mem" + "d|mem" + "ctl"
-"""Names of the Python index and of npm that belong to others."""
+"""Package names on registries that belong to other projects."""
 
 INSTALLS_A_STRANGER = re.compile(
     r"(?<![\w./-])"
@@ -52,13 +52,13 @@ INSTALLS_A_STRANGER = re.compile(
     ],
 )
 @pytest.mark.parametrize("name", STRANGERS.split("|"))
-def test_a_command_that_installs_a_strangers_package_is_recognized(command: str, name: str) -> None:
+def test_install_command_of_a_foreign_package_is_recognized(command: str, name: str) -> None:
     assert INSTALLS_A_STRANGER.search(command.format(name))
     assert not INSTALLS_A_STRANGER.search(command.format(f"{name}-daemon"))
     assert not INSTALLS_A_STRANGER.search(command.format(f"./dist/{name}_daemon-0.1.0.whl") + f" && {name} x")
 
 
-def test_no_text_names_a_strangers_package_as_something_to_install() -> None:
+def test_no_text_tells_users_to_install_a_foreign_package() -> None:
     found = {}
     for path in project_files():
         match = INSTALLS_A_STRANGER.search(path.read_bytes().decode("utf-8", "replace"))
@@ -78,7 +78,7 @@ def test_every_package_has_the_licence_of_the_repository() -> None:
     ] == []
 
 
-def test_all_packages_are_of_one_release() -> None:
+def test_all_packages_have_the_same_version() -> None:
     client, daemon = (_project(name) for name in ("client", "daemon"))
     lock = json.loads((PLUGIN / "package-lock.json").read_text())
     copied = lock["packages"]["node_modules/memd-client"]
@@ -98,14 +98,14 @@ def test_all_packages_are_of_one_release() -> None:
     assert copied["dependencies"] == _package_json(NODE)["dependencies"]
 
 
-def test_the_clients_source_release_holds_the_python_client_alone() -> None:
+def test_client_sdist_holds_only_the_python_client() -> None:
     names = {each.distribution_path for each in SdistBuilder(str(ROOT / "client")).recurse_included_files()}
 
     assert {name.partition("/")[0] for name in names} == {"memd_client"}
     assert "memd_client/py.typed" in names
 
 
-def test_the_daemons_releases_hold_the_page_the_sample_and_the_service() -> None:
+def test_daemon_distributions_hold_the_page_the_sample_and_the_service() -> None:
     for builder in (SdistBuilder(str(ROOT / "daemon")), WheelBuilder(str(ROOT / "daemon"))):
         names = {each.distribution_path for each in builder.recurse_included_files()}
         tracked = {

@@ -20,7 +20,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def _kinds(hint: Any) -> set[Any]:
-    """Return the types a parameter may be of, without their arguments."""
+    """Return the possible types of a parameter, without their arguments."""
     members = getattr(hint, "__args__", None) if type(hint).__name__ == "UnionType" else None
     return {getattr(each, "__origin__", each) for each in (members or (hint,))}
 
@@ -31,10 +31,10 @@ GROWING = [
     for field, hint in _hints(params).items()
     if not _kinds(hint) <= SCALARS
 ]
-"""Parameters whose size depends on what is sent."""
+"""Parameters of variable size."""
 
 
-def test_the_parameters_that_grow_are_found() -> None:
+def test_parameters_of_variable_size_are_found() -> None:
     assert ("search", "query") in GROWING
     assert ("search", "sources") in GROWING
     assert ("memory_store", "vector") in GROWING
@@ -42,24 +42,24 @@ def test_the_parameters_that_grow_are_found() -> None:
     assert ("search", "max_results") not in GROWING
 
 
-def test_every_text_and_list_of_every_request_has_a_bound() -> None:
+def test_every_text_and_list_parameter_has_a_bound() -> None:
     assert [f"{request}.{field}" for request, field in GROWING if bound_of(request, field) is None] == []
 
 
-def test_the_table_names_no_parameter_that_is_not_there() -> None:
+def test_bounds_table_names_only_existing_parameters() -> None:
     own = {(request, field) for request, fields in BOUNDS.items() for field in fields}
     assert own - set(GROWING) == set()
     assert set(COMMON) - {field for _, field in GROWING} == set()
 
 
-def test_a_list_has_a_bound_on_its_items() -> None:
+def test_list_parameter_has_a_bound_on_its_items() -> None:
     hints = {each: _hints(REQUESTS[each[0]][0])[each[1]] for each in GROWING}
     lists = [each for each, hint in hints.items() if _kinds(hint) & {list, Any}]
     assert [each for each in lists if (bound_of(*each) or Bound(0)).items == 0] == []
 
 
 def _too_long(request: str, field: str, bound: Bound) -> Any:
-    """Return a value of a parameter that is longer than its bound by one."""
+    """Return a value that exceeds the bound of a parameter by one."""
     hint = _hints(REQUESTS[request][0])[field]
     for value in ("x" * (bound.chars + 1), b"x" * (bound.chars + 1)):
         try:
@@ -72,7 +72,7 @@ def _too_long(request: str, field: str, bound: Bound) -> Any:
 
 
 @pytest.mark.parametrize(("request_name", "field"), GROWING, ids=".".join)
-def test_a_parameter_beyond_its_bound_is_refused_by_name_and_limit(request_name: str, field: str) -> None:
+def test_parameter_beyond_its_bound_is_refused_by_name_and_limit(request_name: str, field: str) -> None:
     bound = bound_of(request_name, field)
     assert bound is not None
 
@@ -84,7 +84,7 @@ def test_a_parameter_beyond_its_bound_is_refused_by_name_and_limit(request_name:
     assert raised.value.data["field"] == field
 
 
-def test_a_list_of_more_values_than_its_bound_is_refused() -> None:
+def test_list_with_more_values_than_its_bound_is_refused() -> None:
     with pytest.raises(BadParamsError, match="`sources` must hold at most 64 values"):
         decode_params("search", {"query": "x", "sources": ["m"] * 65})
     with pytest.raises(BadParamsError, match="`arguments` must hold at most 1000 values"):

@@ -1,4 +1,4 @@
-"""The client says what everything is; the daemon what its modules and classes are."""
+"""Public names of the client, and classes of the daemon, have docstrings."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tests.support.tree import CLIENT, modules, relative
 
 
 def _undocumented(path: Path) -> list[str]:
-    """Return what needs a docstring and has none.
+    """Return the definitions whose docstring is missing.
 
-    In the client that is every public name. In the daemon, functions and methods need none if the name says it.
+    The client needs one for every public name, the daemon for modules and classes.
     """
     tree = ast.parse(path.read_text())
     missing = [] if path.name == "__init__.py" or ast.get_docstring(tree) else ["module"]
@@ -26,9 +26,9 @@ def _undocumented(path: Path) -> list[str]:
 
 
 def _without_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, inside: str) -> list[str]:
-    """Return the public names in a definition, itself included, that have no docstring.
+    """Return the public names in a definition (itself too) without a docstring.
 
-    A property says what it is where it is read; nobody sees a docstring of its setter.
+    Setters of properties need none.
     """
     is_setter = any(isinstance(each, ast.Attribute) and each.attr == "setter" for each in node.decorator_list)
     if node.name.startswith("_") or is_setter:

@@ -1,4 +1,4 @@
-"""What a clean clone must and must not hold."""
+"""Contents of a clean clone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_requirements_are_pinned_with_hashes_and_name_no_index() -> None:
         assert all("==" in line for line in text.splitlines() if line and not line.startswith(" "))
 
 
-def test_ci_calls_the_test_command_and_nothing_else() -> None:
+def test_ci_runs_only_the_test_command() -> None:
     lines = [
         line
         for line in (ROOT / ".ci" / "run").read_text().splitlines()
@@ -43,7 +43,7 @@ def test_ci_calls_the_test_command_and_nothing_else() -> None:
     assert lines == ["exec scripts/test"]
 
 
-def test_only_the_support_starts_processes() -> None:
+def test_only_test_support_starts_processes() -> None:
     offenders = [
         relative(path)
         for path in project_files()

@@ -1,4 +1,4 @@
-"""The tail is what rots: limits on the longest, not on the usual."""
+"""Limits on the length of files and functions."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 from tests.support.tree import CLIENT, DAEMON, ROOT, code_lines, functions_in, python_files, relative
 
 FILE_LINES = 500
-"""A file above this does more than one thing."""
+"""A longer file does more than one thing."""
 
 MEDIAN_LINES = 200
 NINETIETH_LINES = 420
-"""Of the distributions' files: most are read at a glance, and few ask for more than a few screens."""
+"""Of the distributions' files, so that most fit on a few screens."""
 
 FUNCTION_LINES = 50
-"""Without the docstring, which may be as long as its promises need."""
+"""Without the docstring, whose length depends on the contract."""
 
 METHOD_FILE_LINES = 120
 HANDLE_LINES = 40
 SCRIPT_LINES = 30
 PROVIDER_LINES = 150
 ROOT_LINES = 250
-"""`app.py`: what is built and in which order fits on a few screens."""
+"""`app.py` builds all parts in order and has to fit on a few screens."""
 
 
 def count_lines(path: Path) -> int:
@@ -35,7 +35,7 @@ def longer_than(limit: int, paths: list[Path]) -> dict[str, int]:
     return {relative(path): lines for path in paths if (lines := count_lines(path)) > limit}
 
 
-def test_no_file_is_too_long() -> None:
+def test_files_are_within_the_limit() -> None:
     assert not longer_than(FILE_LINES, list(python_files()))
 
 
@@ -45,7 +45,7 @@ def test_most_files_are_short() -> None:
     assert lines[len(lines) * 9 // 10] <= NINETIETH_LINES
 
 
-def test_no_function_is_too_long() -> None:
+def test_functions_are_within_the_limit() -> None:
     long = {
         f"{relative(path)}: {function.name}": code_lines(function)
         for path in python_files()
@@ -55,7 +55,7 @@ def test_no_function_is_too_long() -> None:
     assert not long
 
 
-def test_request_methods_stay_thin() -> None:
+def test_request_methods_are_short() -> None:
     methods = list(python_files(DAEMON / "rpc" / "methods"))
     assert not longer_than(METHOD_FILE_LINES, methods)
     for path in methods:
@@ -63,12 +63,12 @@ def test_request_methods_stay_thin() -> None:
             assert function.name != "handle" or code_lines(function) <= HANDLE_LINES, relative(path)
 
 
-def test_providers_and_the_composition_root_stay_short() -> None:
+def test_providers_and_the_composition_root_are_short() -> None:
     assert not longer_than(PROVIDER_LINES, list(python_files(DAEMON / "embedding" / "remote" / "providers")))
     assert not longer_than(ROOT_LINES, [DAEMON / "app.py", DAEMON / "__main__.py"])
 
 
-def test_scripts_stay_short() -> None:
+def test_scripts_are_short() -> None:
     scripts = [path for path in (ROOT / "scripts").iterdir() if path.is_file() and not path.suffix]
     assert scripts
     assert not longer_than(SCRIPT_LINES, [*scripts, ROOT / ".ci" / "run"])

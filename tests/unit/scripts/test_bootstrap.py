@@ -1,4 +1,4 @@
-"""The installer: what it says before it builds anything."""
+"""The installer, without building anything."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ bootstrap = load_script("bootstrap")
 
 @pytest.fixture
 def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a virtual environment that only holds this interpreter, with its log and stamp."""
+    """Return a virtual environment with this interpreter, a log and a stamp."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "memctl").touch()
     (tmp_path / "bin" / "pip").touch()
@@ -30,7 +30,7 @@ def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def ran(venv: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Return the arguments of every pip that is run; none is."""
+    """Return the arguments of all pip calls, which are only recorded."""
     calls: list[list[str]] = []
 
     def run_pip(title: str, arguments: list[str], counts: bool = False) -> None:
@@ -40,7 +40,7 @@ def ran(venv: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return calls
 
 
-def test_a_missing_compiler_is_named_with_the_command_that_installs_one(
+def test_missing_compiler_is_named_with_its_install_command(
     monkeypatch: pytest.MonkeyPatch, ran: list[list[str]]
 ) -> None:
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name: "/bin/dnf" if name == "dnf" else None)
@@ -62,7 +62,7 @@ def test_no_compiler_is_needed_once_the_local_part_is_installed(
     assert not bootstrap.is_compiler_needed()
 
 
-def test_all_for_development_fails_without_a_compiler(
+def test_development_installation_fails_without_a_compiler(
     monkeypatch: pytest.MonkeyPatch, ran: list[list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name: None)
@@ -75,14 +75,14 @@ def test_all_for_development_fails_without_a_compiler(
     assert "C++ compiler" in capsys.readouterr().err
 
 
-def test_the_base_is_one_pip_for_requirements_and_one_for_memd(ran: list[list[str]]) -> None:
+def test_base_is_installed_by_two_runs_of_pip(ran: list[list[str]]) -> None:
     bootstrap.install_base()
 
     files = [word.rpartition("/")[2] for word in ran[0] if word.endswith(".txt")]
     assert (len(ran), files) == (2, ["run.txt", "build.txt"])
 
 
-def test_a_killed_installation_is_gone_on_with(monkeypatch: pytest.MonkeyPatch, ran: list[list[str]]) -> None:
+def test_killed_installation_is_continued(monkeypatch: pytest.MonkeyPatch, ran: list[list[str]]) -> None:
     bootstrap.install_base()
     done = len(ran)
     working = bootstrap.run_pip
@@ -100,7 +100,7 @@ def test_a_killed_installation_is_gone_on_with(monkeypatch: pytest.MonkeyPatch, 
     assert len(ran) == done + 1
 
 
-def test_a_pip_whose_parent_was_killed_keeps_other_installations_out(venv: Path) -> None:
+def test_orphaned_pip_locks_out_other_installations(venv: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import bootstrap; from pathlib import Path\n"
         "bootstrap.VENV = Path(sys.argv[2]); bootstrap.LOG = bootstrap.VENV / 'install.log'\n"
@@ -117,14 +117,14 @@ def test_a_pip_whose_parent_was_killed_keeps_other_installations_out(venv: Path)
         wait_until(lambda: bootstrap.is_locked_by(file))
 
 
-def test_a_build_shows_how_many_files_are_compiled(venv: Path) -> None:
+def test_build_progress_counts_compiled_files(venv: Path) -> None:
     bootstrap.LOG.write_text(f"  [6/140] c++\n  [007/140] {'c++ ' * 500}\n")
     assert bootstrap.progress(30) == "7 of 140 files, 30 s"
     bootstrap.LOG.write_text("Collecting llama-cpp-python\n")
     assert bootstrap.progress(3) == "3 s"
 
 
-def test_a_failed_installation_shows_the_end_of_its_log(
+def test_failed_installation_prints_the_end_of_its_log(
     venv: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -132,7 +132,7 @@ def test_a_failed_installation_shows_the_end_of_its_log(
     assert "no such option" in capsys.readouterr().err
 
 
-def test_without_a_network_the_error_says_what_to_check(
+def test_error_without_a_network_has_a_hint(
     venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in {
@@ -150,18 +150,18 @@ def test_without_a_network_the_error_says_what_to_check(
 
 
 @pytest.mark.parametrize(
-    ("tail", "way"),
+    ("tail", "hint"),
     [
         ("CMake Error: no CMAKE_CXX_COMPILER could be found", "--no-local"),
         ("Network is unreachable", "network"),
         ("something else", "log"),
     ],
 )
-def test_every_failure_has_a_way_out(tail: str, way: str) -> None:
-    assert way in bootstrap.way_out(tail)
+def test_failures_have_hints(tail: str, hint: str) -> None:
+    assert hint in bootstrap.hint_for(tail)
 
 
-def test_a_second_run_installs_nothing(ran: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_run_installs_nothing(ran: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["bootstrap.py"])
     bootstrap.main()
     first = len(ran)
@@ -170,7 +170,7 @@ def test_a_second_run_installs_nothing(ran: list[list[str]], monkeypatch: pytest
     assert len(ran) == first
 
 
-def test_the_requirement_files_are_resolved_from_the_pyprojects(tmp_path: Path) -> None:
+def test_requirement_files_are_resolved_from_the_pyproject_files(tmp_path: Path) -> None:
     script = Path(bootstrap.__file__).with_name("requirements.py")
     subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
     assert "llama-cpp-python" in (tmp_path / "local.in").read_text()
@@ -181,7 +181,7 @@ def test_the_requirement_files_are_resolved_from_the_pyprojects(tmp_path: Path) 
     ("folder", "told"),
     [("memd-0.1.0.dist-info", "uninstall -y memd\n"), ("memd_daemon-0.1.0.dist-info", "")],
 )
-def test_a_distribution_of_the_old_name_is_uninstalled_before_the_new_one(
+def test_distribution_of_the_old_name_is_uninstalled(
     folder: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lib" / "python3.11" / "site-packages" / folder).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The first run: whose memory it shows, and what it says if there can be no local model."""
+"""The first run: the memory it shows, and its hint if there is no local model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ bootstrap = first_run.bootstrap
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty home directory; what a script exports is undone."""
+    """Return an empty home directory; changes of the environment are undone."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
     for name in ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "XDG_DATA_HOME"):
         os.environ.pop(name, None)
@@ -35,7 +35,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (".local/share/memd/state/workspace/MEMORY.md", False),
     ],
 )
-def test_the_sample_is_shown_if_there_is_no_memory(home: Path, made: str | None, is_sample: bool) -> None:
+def test_sample_is_used_if_there_is_no_memory(home: Path, made: str | None, is_sample: bool) -> None:
     os.environ["XDG_DATA_HOME"] = str(home / ".local" / "share")
     if made:
         (home / made).parent.mkdir(parents=True)
@@ -44,14 +44,14 @@ def test_the_sample_is_shown_if_there_is_no_memory(home: Path, made: str | None,
     assert first_run.has_no_memory() == is_sample
 
 
-def test_notes_named_in_memd_toml_are_shown(home: Path) -> None:
+def test_notes_of_memd_toml_are_a_memory(home: Path) -> None:
     (home / "memd.toml").write_text('logLevel = "info"\n')
     assert first_run.has_no_memory()
     (home / "memd.toml").write_text('[search]\nextraPaths = ["~/notes"]\n')
     assert not first_run.has_no_memory()
 
 
-def test_a_command_before_leaves_the_sample_to_be_found(home: Path) -> None:
+def test_sample_of_an_earlier_command_is_not_a_memory(home: Path) -> None:
     use_sample()
     for name in ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"):
         os.environ.pop(name, None)
@@ -63,12 +63,12 @@ def test_a_command_before_leaves_the_sample_to_be_found(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "has_compiler", "said"),
     [
-        ([], False, "There is no C++ compiler"),
+        ([], False, "No C++ compiler"),
         (["--no-local"], True, "  scripts/run\n"),
     ],
     ids=["no compiler", "--no-local"],
 )
-def test_without_a_local_model_the_way_to_it_is_said_and_nothing_is_built(
+def test_run_without_a_local_model_prints_a_hint_and_builds_nothing(
     arguments: list[str],
     has_compiler: bool,
     said: str,
@@ -88,5 +88,5 @@ def test_without_a_local_model_the_way_to_it_is_said_and_nothing_is_built(
 
     shown = capsys.readouterr().out
     assert said in shown
-    assert "search uses keywords" in shown
+    assert "memd uses keyword search" in shown
     assert shown.rstrip().endswith("scripts/run")

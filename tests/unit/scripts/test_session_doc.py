@@ -1,4 +1,4 @@
-"""Recorded sessions: which commands are run, and when a block stays as it is."""
+"""Recorded sessions: the commands that run, and blocks that stay unchanged."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ $ touch note
 """
 
 
-class Shell:
-    """Answers every command alike, and notes it."""
+class FakeShell:
+    """Records commands and gives one answer to all."""
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
@@ -40,23 +40,23 @@ class Shell:
         return self.answer if command != "touch note" else ""
 
 
-def test_a_block_stays_as_it_is_if_only_volatile_values_differ() -> None:
-    shell = Shell("1 hit · hybrid · 310 ms\n")
+def test_block_is_unchanged_if_only_volatile_values_differ() -> None:
+    shell = FakeShell("1 hit · hybrid · 310 ms\n")
 
     assert DOC.render(PAGE, shell) == PAGE
     assert shell.commands == ["memctl search x", "touch note"]
 
 
-def test_a_block_is_written_anew_if_anything_else_differs() -> None:
-    written = DOC.render(PAGE, Shell("2 hits · hybrid · 1.2 s\n"))
+def test_block_is_rewritten_if_other_values_differ() -> None:
+    written = DOC.render(PAGE, FakeShell("2 hits · hybrid · 1.2 s\n"))
 
     assert "$ memctl search x\n2 hits · hybrid · 1.2 s\n\n$ touch note\n```\n" in written
     assert "1 hit · hybrid" not in written
     assert "pending" not in written
 
 
-def test_a_fresh_clone_runs_the_first_line_of_its_blocks_alone() -> None:
-    shell = Shell("  15 s\n  done, 41 s\n")
+def test_fresh_clone_runs_only_the_first_line_of_its_blocks() -> None:
+    shell = FakeShell("  15 s\n  done, 41 s\n")
 
     assert "$ scripts/run\n  15 s\n  done, 41 s\n```" in DOC.render(PAGE, shell, is_clone=True)
     assert shell.commands == ["scripts/run"]

@@ -1,4 +1,4 @@
-"""The counts of `scripts/size`: lines of code, layers, and the modules and frames of a search."""
+"""The counts of `scripts/size`: code lines, layers, modules and frames of a search."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ lines"""
 '''
 
 
-def test_lines_of_code_are_those_without_blanks_comments_and_docstrings() -> None:
+def test_lines_of_code_exclude_blanks_comments_and_docstrings() -> None:
     assert SIZE.count_code_lines(SOURCE) == 4
 
 
@@ -41,7 +41,7 @@ def test_size_of_a_folder_is_the_sum_of_its_files(tmp_path: Path) -> None:
     assert SIZE.measure_sources(tmp_path) == SIZE.SourceSize(2, 2 * len(SOURCE.splitlines()), 8)
 
 
-def test_layers_are_those_of_the_contract() -> None:
+def test_layers_are_read_from_the_import_contract() -> None:
     layers = SIZE.import_layers((ROOT / "pyproject.toml").read_text())
 
     assert (layers[0], layers[-1]) == ("__main__", "system")
@@ -50,11 +50,11 @@ def test_layers_are_those_of_the_contract() -> None:
 @pytest.mark.parametrize(
     ("module", "expected"), [("memd", True), ("memd.search", True), ("memd_client.wire", False)]
 )
-def test_a_module_is_in_its_package_alone(module: str, expected: bool) -> None:
+def test_module_is_in_its_package_only(module: str, expected: bool) -> None:
     assert SIZE.is_in(module, "memd") is expected
 
 
-def test_a_traced_search_passes_from_the_connection_to_the_ranking(short_path: Path) -> None:
+def test_traced_search_runs_from_the_connection_to_the_ranking(short_path: Path) -> None:
     path = SIZE.trace_search(short_path)
 
     assert {"memd.rpc.connection", "memd.search.service"} <= path.modules

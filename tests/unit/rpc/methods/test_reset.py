@@ -1,4 +1,4 @@
-"""reset: one agent or all, their vectors where wanted; the rest is tests/daemon/test_upkeep.py."""
+"""reset: one agent or all, their vectors where wanted; the rest is tests/daemon/test_maintenance.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vacuum: one agent or all, with what it brought; the rest is tests/daemon/test_upkeep.py."""
+"""vacuum: one agent or all, with what it brought; the rest is tests/daemon/test_maintenance.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start, stop, kill and restart of the daemon: one at a time, a clean end, and nothing lost or told wrong."""
+"""Start, stop, kill and restart: one daemon at a time, a clean end, no lost state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.models import minilm_path
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 
 
-def test_a_second_daemon_exits_and_names_the_first() -> None:
+def test_second_daemon_exits_and_reports_the_first() -> None:
     with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home) as first:
         second = DaemonProcess(home)
         second.start(wait=False)
@@ -40,7 +40,7 @@ def test_sigterm_ends_cleanly_and_removes_the_socket() -> None:
             daemon.client().status()
 
 
-def test_after_kill_9_the_next_daemon_answers_from_what_was_there() -> None:
+def test_next_daemon_after_kill_9_answers_from_the_existing_index() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         for number in range(50):
             home.note(f"memory/{number}.md", f"apples number {number}\n")
@@ -48,20 +48,20 @@ def test_after_kill_9_the_next_daemon_answers_from_what_was_there() -> None:
         with daemon.client() as client:
             client.index()
         daemon.kill()
-        assert home.socket.exists()  # the leftover that must not hinder
+        assert home.socket.exists()  # a stale socket, which must not prevent the start
         with DaemonProcess(home) as again, again.client() as client:
             reply = client.index().agents[0]
             assert (reply.files, reply.files_changed) == (50, 0)
             assert client.search("apples").hits
 
 
-def test_the_socket_and_its_directory_are_the_owners_alone() -> None:
+def test_socket_and_its_directory_are_private_to_the_user() -> None:
     with StateHome(KEYWORD_ONLY) as home, DaemonProcess(home):
         assert os.stat(home.socket.parent).st_mode & 0o077 == 0
         assert os.stat(home.state / "memory" / "main.memd.sqlite").st_mode & 0o077 == 0
 
 
-def test_a_client_reconnects_to_the_next_daemon() -> None:
+def test_client_reconnects_to_the_next_daemon() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("MEMORY.md", "apples\n")
         daemon = DaemonProcess(home).start()
@@ -77,7 +77,7 @@ WORDS = "apple river stone cloud garden window bread paper horse light winter mu
 
 
 def settings(**more: Any) -> dict[str, Any]:
-    """Return settings of a memory that nothing but a search or `index` brings up to date."""
+    """Return settings without file events: only searches and `index` sync."""
     sync = {"watch": False, "onSearch": False}
     return {"agents": {"defaults": {"memorySearch": {"provider": "none", "sync": sync, **more}}}}
 
@@ -86,11 +86,11 @@ MINILM = settings(provider="local", local={"modelPath": "minilm"})
 
 
 def first(status: StatusReply) -> AgentStatus:
-    """Return the state of the one agent."""
+    """Return the status of the one agent."""
     return status.agents[0]
 
 
-def test_what_was_written_while_no_daemon_ran_is_pending_or_known_at_once() -> None:
+def test_notes_written_while_no_daemon_ran_are_indexed_or_pending() -> None:
     with StateHome(settings()) as home:
         memory = EditedMemory(home.workspace())
         for number in range(20):
@@ -103,14 +103,14 @@ def test_what_was_written_while_no_daemon_ran_is_pending_or_known_at_once() -> N
         memory.do(Edit("swap_words_and_time", "memory/before/4.md"))
         with DaemonProcess(home) as daemon, daemon.client() as client:
             status = first(client.status())
-            # 319 in the end. What isn't done yet is counted, but for what was done between the two counts.
+            # 319 in the end. The sum may lack files that were indexed between the two counts.
             assert status.files_pending == 0 or status.files + status.files_pending >= 300
             daemon.wait_for(lambda status: first(status).files_pending == 0)
             assert differences(client, memory) == []
             assert first(client.status()).files == 319
 
 
-def test_the_first_search_after_a_restart_never_shows_what_went_while_no_daemon_ran() -> None:
+def test_first_search_after_a_restart_excludes_notes_deleted_meanwhile() -> None:
     with StateHome(settings()) as home:
         memory = EditedMemory(home.workspace())
         for number in range(200):
@@ -123,11 +123,11 @@ def test_the_first_search_after_a_restart_never_shows_what_went_while_no_daemon_
             memory.do(Edit("replace", f"memory/{number}.md"))
         with DaemonProcess(home) as daemon, daemon.client() as client:
             assert client.search(gone).hits == []
-            reply = client.search(memory.words[150])  # its file holds another word by now
+            reply = client.search(memory.words[150])  # its file holds another word now
             assert reply.hits == []
 
 
-def test_a_missing_model_is_told_the_same_before_and_after() -> None:
+def test_missing_model_is_reported_the_same_before_and_after_a_restart() -> None:
     with StateHome(settings(provider="local", local={"modelPath": "/nowhere/model.gguf"})) as home:
         home.note("MEMORY.md", "The gateway listens on port 8443.\n")
         told = []
@@ -144,13 +144,13 @@ def test_a_missing_model_is_told_the_same_before_and_after() -> None:
 
 @pytest.mark.model
 @pytest.mark.parametrize("end", ["kill", pytest.param("stop", marks=pytest.mark.long)])
-def test_vectors_that_were_pending_are_pending_and_none_is_computed_twice(end: str) -> None:
+def test_pending_vectors_stay_pending_over_a_restart_and_none_is_computed_twice(end: str) -> None:
     minilm_path()
     chance = random.Random(1)
     with StateHome(MINILM) as home:
         (home.root / "memd.toml").write_text(
             "model_threads = 1\n"
-        )  # two would wait for each other on a busy machine
+        )  # two threads would wait for each other on a busy machine
         for number in range(160):
             words = " ".join(chance.choices(WORDS, k=30))
             home.note(f"memory/{number:03d}.md", f"Entry {number}: {words}\n")

@@ -1,4 +1,4 @@
-"""With a watcher that never fires, a search still answers from what is on disk at that moment."""
+"""Freshness without file events: a search answers from the current files on disk."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tests.support.edits import (
 from tests.support.models import minilm_path
 from tests.support.state_homes import UNWATCHED, StateHome
 
-PATIENT = "catch_up_ms = 20000\n"
-"""A busy machine must not make an answer partial here; what happens then has tests of its own."""
+LONG_CATCH_UP = "catch_up_ms = 20000\n"
+"""A long catch-up time, so that a busy machine causes no partial replies here."""
 
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[StateHome]:
     with StateHome(UNWATCHED) as home:
-        (home.root / "memd.toml").write_text(PATIENT)
+        (home.root / "memd.toml").write_text(LONG_CATCH_UP)
         yield home
 
 
@@ -44,7 +44,7 @@ def client(home: StateHome) -> Iterator[Client]:
 
 
 def check_script(home: StateHome, client: Client, script: list[Edit | SearchCheck]) -> None:
-    """Do a script on an empty workspace and hold every answer against the disk."""
+    """Run a script on an empty workspace; compare each reply with the files on disk."""
     memory = EditedMemory(home.workspace())
 
     def look(step: SearchCheck) -> None:
@@ -57,7 +57,7 @@ def check_script(home: StateHome, client: Client, script: list[Edit | SearchChec
         assert (agent.files, agent.files_pending) == (len(files), 0)
 
 
-def once_searched(*edits: Edit) -> list[Edit | SearchCheck]:
+def with_searches(*edits: Edit) -> list[Edit | SearchCheck]:
     """Return a script with a search after each edit."""
     return [step for edit in edits for step in (edit, SearchCheck())]
 
@@ -65,53 +65,53 @@ def once_searched(*edits: Edit) -> list[Edit | SearchCheck]:
 NOTE = "memory/a.md"
 
 BULK = 600
-"""Files that take longer to read than an impatient search waits."""
+"""Number of files that take longer to index than the deadline of a short search."""
 
 HOUR_NS = 3_600_000_000_000
 
 
 def write_bulk(memory: EditedMemory) -> None:
-    """Write more than is indexed in a moment."""
+    """Write more files than a short search can index."""
     for number in range(BULK):
         memory.do(Edit("write", f"memory/bulk/{number:03d}.md"))
 
 
 @settings(max_examples=60, deadline=None)
 @given(script=scripts())
-@example(script=once_searched(Edit("write", NOTE), Edit("append", NOTE), Edit("shorten", NOTE)))
-@example(script=once_searched(Edit("write", NOTE), Edit("swap_words", NOTE), Edit("swap_words", NOTE)))
+@example(script=with_searches(Edit("write", NOTE), Edit("append", NOTE), Edit("shorten", NOTE)))
+@example(script=with_searches(Edit("write", NOTE), Edit("swap_words", NOTE), Edit("swap_words", NOTE)))
 @example(script=[Edit("write", NOTE), *[SearchCheck(-1, every=False), Edit("swap_words", NOTE)] * 30])
-@example(script=once_searched(Edit("write", NOTE), *[Edit("wait"), Edit("swap_words_and_time", NOTE)] * 2))
+@example(script=with_searches(Edit("write", NOTE), *[Edit("wait"), Edit("swap_words_and_time", NOTE)] * 2))
 @example(
-    script=once_searched(Edit("write", NOTE), *[Edit("wait"), Edit("swap_words_by_replacing", NOTE)] * 2)
+    script=with_searches(Edit("write", NOTE), *[Edit("wait"), Edit("swap_words_by_replacing", NOTE)] * 2)
 )
-@example(script=once_searched(Edit("write_long", NOTE), Edit("replace", NOTE), Edit("delete", NOTE)))
-@example(script=once_searched(Edit("write", NOTE), Edit("empty", NOTE), Edit("append", NOTE)))
+@example(script=with_searches(Edit("write_long", NOTE), Edit("replace", NOTE), Edit("delete", NOTE)))
+@example(script=with_searches(Edit("write", NOTE), Edit("empty", NOTE), Edit("append", NOTE)))
 @example(
-    script=once_searched(Edit("write", NOTE), Edit("spoil", NOTE), Edit("write", NOTE), Edit("link", NOTE))
+    script=with_searches(Edit("write", NOTE), Edit("spoil", NOTE), Edit("write", NOTE), Edit("link", NOTE))
 )
-@example(script=once_searched(Edit("write", "MEMORY.md"), Edit("rename", "MEMORY.md", "memory.md")))
+@example(script=with_searches(Edit("write", "MEMORY.md"), Edit("rename", "MEMORY.md", "memory.md")))
 @example(
-    script=once_searched(
+    script=with_searches(
         Edit("write", NOTE), Edit("write", "memory/b.md"), Edit("rename", NOTE, "memory/b.md")
     )
 )
-@example(script=once_searched(Edit("write", "memory/sub/deep/c.md"), Edit("rename", "memory/sub", "attic")))
-@example(script=once_searched(Edit("write", "memory/sub/deep/c.md"), Edit("remove", "memory/sub")))
+@example(script=with_searches(Edit("write", "memory/sub/deep/c.md"), Edit("rename", "memory/sub", "attic")))
+@example(script=with_searches(Edit("write", "memory/sub/deep/c.md"), Edit("remove", "memory/sub")))
 @example(
-    script=once_searched(Edit("write", "memory/sub/a.md"), Edit("rename", "memory/sub", "memory/.hidden"))
+    script=with_searches(Edit("write", "memory/sub/a.md"), Edit("rename", "memory/sub", "memory/.hidden"))
 )
 @example(
-    script=once_searched(Edit("write", NOTE), Edit("make_folder", NOTE), Edit("write", f"{NOTE}/inside.md"))
+    script=with_searches(Edit("write", NOTE), Edit("make_folder", NOTE), Edit("write", f"{NOTE}/inside.md"))
 )
-@example(script=once_searched(Edit("write", f"{NOTE}/inside.md"), Edit("remove", NOTE), Edit("write", NOTE)))
+@example(script=with_searches(Edit("write", f"{NOTE}/inside.md"), Edit("remove", NOTE), Edit("write", NOTE)))
 @example(
-    script=once_searched(
+    script=with_searches(
         Edit("write", NOTE), Edit("move_workspace"), Edit("write", "USER.md"), Edit("move_workspace")
     )
 )
-@example(script=once_searched(Edit("write", "memory/caf\u00e9.md"), Edit("write", "memory/cafe\u0301.md")))
-def test_after_every_edit_a_search_tells_what_is_on_disk(
+@example(script=with_searches(Edit("write", "memory/caf\u00e9.md"), Edit("write", "memory/cafe\u0301.md")))
+def test_search_after_each_edit_matches_the_disk(
     home: StateHome, client: Client, script: list[Edit | SearchCheck]
 ) -> None:
     check_script(home, client, script)
@@ -120,15 +120,13 @@ def test_after_every_edit_a_search_tells_what_is_on_disk(
 @pytest.mark.long
 @settings(max_examples=1000, deadline=None)
 @given(script=scripts(longest=25))
-def test_after_a_thousand_scripts_a_search_tells_what_is_on_disk(
+def test_search_after_a_thousand_scripts_matches_the_disk(
     home: StateHome, client: Client, script: list[Edit | SearchCheck]
 ) -> None:
     check_script(home, client, script)
 
 
-def test_every_change_makes_the_generation_grow_and_nothing_else_does(
-    home: StateHome, client: Client
-) -> None:
+def test_generation_grows_with_changes_alone(home: StateHome, client: Client) -> None:
     memory = EditedMemory(home.workspace())
     edits = [
         Edit("write", NOTE),
@@ -145,7 +143,7 @@ def test_every_change_makes_the_generation_grow_and_nothing_else_does(
     assert grew == [True, True, True, False, True]
 
 
-def test_a_place_of_a_hit_can_be_read_as_it_was_shown(home: StateHome, client: Client) -> None:
+def test_get_returns_the_lines_of_a_hit_as_shown(home: StateHome, client: Client) -> None:
     memory = EditedMemory(home.workspace())
     memory.do(Edit("write_long", NOTE))
     memory.do(Edit("write_crlf", "memory/b.md"))
@@ -156,7 +154,7 @@ def test_a_place_of_a_hit_can_be_read_as_it_was_shown(home: StateHome, client: C
             assert word in hit.snippet
 
 
-def test_a_catch_up_that_takes_too_long_is_cut_and_counted(home: StateHome, client: Client) -> None:
+def test_catch_up_beyond_the_deadline_is_cut_and_counted(home: StateHome, client: Client) -> None:
     memory = EditedMemory(home.workspace())
     memory.do(Edit("write", NOTE))
     assert differences(client, memory) == []
@@ -171,7 +169,7 @@ def test_a_catch_up_that_takes_too_long_is_cut_and_counted(home: StateHome, clie
     assert cut.pending.oldest_ms > 0
     assert (
         client.search(gone, deadline_ms=40).hits == []
-    )  # what is gone is not shown, however far the index is
+    )  # deleted files are not shown, even with pending changes
     client.index()
     whole = client.search(newest)
     assert (whole.partial, whole.pending.files, whole.pending.oldest_ms) == (False, 0, 0)
@@ -179,13 +177,11 @@ def test_a_catch_up_that_takes_too_long_is_cut_and_counted(home: StateHome, clie
     assert differences(client, memory) == []
 
 
-def test_a_search_that_may_take_its_time_waits_for_the_sync_under_way(
-    home: StateHome, client: Client
-) -> None:
+def test_search_with_a_long_deadline_waits_for_the_running_sync(home: StateHome, client: Client) -> None:
     memory = EditedMemory(home.workspace())
     assert differences(client, memory) == []
     write_bulk(memory)
-    client.search("anything", deadline_ms=40)  # a long sync is under way from here on
+    client.search("anything", deadline_ms=40)  # starts a long sync
 
     reply = client.search(memory.words[0], deadline_ms=20_000)  # the newest are read first
 
@@ -193,7 +189,7 @@ def test_a_search_that_may_take_its_time_waits_for_the_sync_under_way(
     assert (reply.partial, reply.pending.files) == (False, 0)
 
 
-def test_what_is_written_during_a_long_sync_is_found_at_once(home: StateHome, client: Client) -> None:
+def test_note_written_during_a_long_sync_is_found_at_once(home: StateHome, client: Client) -> None:
     memory = EditedMemory(home.workspace())
     assert differences(client, memory) == []
     write_bulk(memory)
@@ -205,7 +201,7 @@ def test_what_is_written_during_a_long_sync_is_found_at_once(home: StateHome, cl
     assert differences(client, memory) == []
 
 
-def test_a_file_is_pending_since_it_came_not_since_it_was_written(home: StateHome, client: Client) -> None:
+def test_pending_time_of_a_copied_file_counts_from_its_arrival(home: StateHome, client: Client) -> None:
     memory = EditedMemory(home.workspace())
     memory.do(Edit("write", NOTE))
     client.index()
@@ -220,7 +216,7 @@ def test_a_file_is_pending_since_it_came_not_since_it_was_written(home: StateHom
 
 
 @pytest.mark.parametrize(("least", "edits"), [(40, 150), pytest.param(300, 3000, marks=pytest.mark.long)])
-def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(
+def test_searches_under_heavy_edits_succeed_and_end_exact(
     home: StateHome, client: Client, least: int, edits: int
 ) -> None:
     memory = EditedMemory(home.workspace())
@@ -251,12 +247,12 @@ def test_while_files_are_hammered_no_search_fails_and_afterwards_all_is_exact(
 
 
 @pytest.mark.model
-def test_among_many_searches_at_once_each_sees_what_was_written_before_it_was_asked() -> None:
-    """They share looks at the disk, and a look is only as good as the moment it began."""
+def test_concurrent_searches_see_all_writes_before_their_start() -> None:
+    """Searches share a scan of the disk only if it began after their start."""
     minilm_path()
     local = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}
     with StateHome({"agents": {"defaults": {"memorySearch": local}}}) as home:
-        (home.root / "memd.toml").write_text(PATIENT)
+        (home.root / "memd.toml").write_text(LONG_CATCH_UP)
         for number in range(60):
             home.note(f"memory/old-{number}.md", f"Invoice number {number} was paid in March.\n")
         with DaemonProcess(home) as daemon, daemon.client(timeout_s=120) as client:
@@ -264,14 +260,14 @@ def test_among_many_searches_at_once_each_sees_what_was_written_before_it_was_as
             client.search("which invoice was paid")
             stop = threading.Event()
 
-            def ask_on() -> int:
+            def search_repeatedly() -> int:
                 with daemon.client(timeout_s=120) as other:
                     return sum(
                         len(other.search("which invoice was paid").hits) > 0 for _ in iter(stop.is_set, True)
                     )
 
             with ThreadPoolExecutor(6) as pool:
-                others = [pool.submit(ask_on) for _ in range(6)]
+                others = [pool.submit(search_repeatedly) for _ in range(6)]
                 try:
                     for turn in range(30):
                         home.note("memory/new.md", f"The word of the hour is quokka{turn}.\n")
@@ -284,7 +280,7 @@ def test_among_many_searches_at_once_each_sees_what_was_written_before_it_was_as
 
 
 @pytest.mark.model
-def test_a_short_note_is_found_by_its_meaning_in_the_very_next_search() -> None:
+def test_short_note_is_found_by_vector_search_in_the_next_search() -> None:
     minilm_path()
     local = {"provider": "local", "local": {"modelPath": "minilm"}, "sync": {"watch": False}}
     with StateHome({"agents": {"defaults": {"memorySearch": local}}}) as home:

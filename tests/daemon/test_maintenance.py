@@ -1,4 +1,4 @@
-"""Upkeep of indexes, and indexes at paths that settings name."""
+"""Maintenance of indexes, and indexes at configured paths."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ NOTES = 200
 
 
 def write_notes(home: StateHome, count: int = NOTES) -> None:
-    """Write notes, each with a word of its own."""
+    """Write notes, each with a unique word."""
     for number in range(count):
         home.note(f"memory/{number:03d}.md", f"entry {number} about apples\n\n" + f"word{number} " * 100)
 
 
-def search_on(daemon: DaemonProcess, stop: threading.Event, wrong: list[str]) -> None:
-    """Ask again and again until told to stop; note every answer that is neither right nor says what it lacks."""
+def search_until_stopped(daemon: DaemonProcess, stop: threading.Event, wrong: list[str]) -> None:
+    """Search repeatedly; record replies that are neither right nor marked as partial."""
     asked = 0
     with daemon.client() as client:
         while not stop.is_set():
@@ -42,7 +42,7 @@ def search_on(daemon: DaemonProcess, stop: threading.Event, wrong: list[str]) ->
 
 
 @pytest.mark.parametrize("request_name", [pytest.param("reset", marks=pytest.mark.long), "vacuum"])
-def test_searches_go_on_while_an_index_is_looked_after(request_name: str) -> None:
+def test_searches_continue_during_index_maintenance(request_name: str) -> None:
     with StateHome() as home:
         home.configure(KEYWORD_ONLY)
         write_notes(home)
@@ -51,7 +51,7 @@ def test_searches_go_on_while_an_index_is_looked_after(request_name: str) -> Non
             before = client.status().agents[0]
             stop = threading.Event()
             wrong: list[str] = []
-            searcher = threading.Thread(target=search_on, args=(daemon, stop, wrong))
+            searcher = threading.Thread(target=search_until_stopped, args=(daemon, stop, wrong))
             searcher.start()
             try:
                 for _ in range(3):
@@ -65,7 +65,7 @@ def test_searches_go_on_while_an_index_is_looked_after(request_name: str) -> Non
             assert (after.files, after.chunks, after.problems) == (before.files, before.chunks, [])
 
 
-def test_a_reset_embeds_nothing_again_unless_vectors_are_dropped_too() -> None:
+def test_reset_embeds_nothing_again_unless_vectors_are_dropped_too() -> None:
     with serve_provider("compatible", dims=48) as server, StateHome() as home:
         search = {
             "provider": "openai",
@@ -82,18 +82,18 @@ def test_a_reset_embeds_nothing_again_unless_vectors_are_dropped_too() -> None:
             seen = sum(server.texts_embedded.values())
             # when
             [row] = client.reset().agents
-            # then all is there again, and nobody was asked for a vector
+            # then everything is indexed again without an embedding call
             assert (row.files, row.embedded) == (30, 0)
             assert client.status().agents[0].vectors == vectors
             assert sum(server.texts_embedded.values()) == seen
             assert client.search("apples", explain=True).mode == "hybrid"
-            # when the vectors go too, then they are made again
+            # when the vectors are dropped too, then they are computed again
             [row] = client.reset(vectors=True).agents
             assert (row.files, row.embedded) == (30, vectors)
             assert client.status().agents[0].vectors == vectors
 
 
-def test_a_vacuum_gives_room_back_and_says_how_much() -> None:
+def test_vacuum_frees_space_and_reports_the_sizes() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         write_notes(home)
         with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -107,7 +107,7 @@ def test_a_vacuum_gives_room_back_and_says_how_much() -> None:
             assert client.search("word7").hits[0].path == "memory/007.md"
 
 
-def test_an_agent_that_is_not_open_says_why_and_costs_the_others_nothing() -> None:
+def test_agent_that_failed_to_open_is_an_error_row_and_others_are_maintained() -> None:
     with StateHome() as home:
         home.configure(agents_config(home.state, "work"))
         home.note("memory/a.md", "apples\n")
@@ -121,7 +121,7 @@ def test_an_agent_that_is_not_open_says_why_and_costs_the_others_nothing() -> No
             assert [error.code if error else None for error in errors] == [None, "index_io"] * 2
 
 
-def test_the_command_line_asks_before_it_drops() -> None:
+def test_command_line_asks_before_it_drops_vectors() -> None:
     with StateHome(KEYWORD_ONLY) as home:
         home.note("memory/a.md", "apples\n")
         with DaemonProcess(home) as daemon:
@@ -140,7 +140,7 @@ NOTE = "# Tea\n\nThe kettle is from 1962.\n"
 
 
 def settings(home: StateHome, **paths: str) -> dict[str, Any]:
-    """Return settings of the agents `main` and `work`, with `store.path` where one is given."""
+    """Return settings of the agents `main` and `work`, with the given `store.path`."""
     agents: list[dict[str, Any]] = [
         {"id": "main", "default": True},
         {"id": "work", "workspace": f"{home.state}/workspace-work"},
@@ -169,12 +169,12 @@ def status_of(client: Client, agent: str) -> AgentStatus:
     return next(each for each in client.status().agents if each.agent == agent)
 
 
-def is_fine(client: Client, agent: str) -> bool:
+def is_healthy(client: Client, agent: str) -> bool:
     """Return whether an agent has no problem."""
     return not status_of(client, agent).problems
 
 
-def test_a_note_at_store_path_is_a_problem_of_its_agent_and_heals_with_the_setting(home: StateHome) -> None:
+def test_user_file_at_store_path_is_a_problem_that_a_changed_setting_clears(home: StateHome) -> None:
     note = home.root / "my notes.txt"
     note.write_text(NOTE)
     facts = note.stat()
@@ -184,12 +184,12 @@ def test_a_note_at_store_path_is_a_problem_of_its_agent_and_heals_with_the_setti
         assert problem.code == "index_io"
         assert str(note) in problem.message
         assert "store.path" in problem.hint
-        assert is_fine(client, "main")
+        assert is_healthy(client, "main")
         assert client.search("apples", agent="main").hits
         # when
         home.configure(settings(home, work="{agentId}-index.sqlite"))
         # then
-        wait_until(lambda: is_fine(client, "work"))
+        wait_until(lambda: is_healthy(client, "work"))
         assert client.search("bananas", agent="work").hits
     assert note.read_text() == NOTE
     assert note.stat().st_mtime_ns == facts.st_mtime_ns
@@ -207,24 +207,24 @@ def test_two_paths_to_one_file_never_share_an_index_at_start_or_after_a_reload(h
         refused = next(each[0] for each in states if each)
         owner = "work" if states[0] else "main"
         assert f"index of agent {owner}" in refused.message
-        # when each has its own
+        # when each has its own index
         home.configure(settings(home, main=first, work=f"{home.root}/alias/work.sqlite"))
-        wait_until(lambda: is_fine(client, "work") and is_fine(client, "main"))
+        wait_until(lambda: is_healthy(client, "work") and is_healthy(client, "main"))
         assert client.search("apples", agent="main").hits
         assert client.search("bananas", agent="work").hits
-        # and when a reload leads the second to the first one's again
+        # and when a reload points the second at the first one's again
         home.configure(settings(home, main=first, work=second))
-        wait_until(lambda: not is_fine(client, "work"))
+        wait_until(lambda: not is_healthy(client, "work"))
         assert "index of agent main" in status_of(client, "work").problems[0].message
-        assert is_fine(client, "main")
+        assert is_healthy(client, "main")
         assert [hit.path for hit in client.search("apples", agent="main").hits] == ["memory/a.md"]
-        # and when the first goes elsewhere
+        # and when the first moves to another path
         home.configure(settings(home, work=second))
-        wait_until(lambda: is_fine(client, "work") and is_fine(client, "main"))
+        wait_until(lambda: is_healthy(client, "work") and is_healthy(client, "main"))
         assert client.search("bananas", agent="work").hits
 
 
-def test_the_first_agent_in_the_settings_keeps_an_index_that_two_share_after_a_restart(
+def test_first_configured_agent_keeps_a_shared_index_path_after_a_restart(
     home: StateHome,
 ) -> None:
     (home.root / "alias").symlink_to("state")
@@ -234,11 +234,11 @@ def test_the_first_agent_in_the_settings_keeps_an_index_that_two_share_after_a_r
     home.configure(settings(home, main=f"{home.state}/index.sqlite", work=f"{home.root}/alias/index.sqlite"))
     for _ in range(3):
         with DaemonProcess(home) as daemon, daemon.client() as client:
-            assert is_fine(client, "main")
+            assert is_healthy(client, "main")
             assert "index of agent main" in status_of(client, "work").problems[0].message
 
 
-def test_a_literally_shared_path_names_the_agent_that_has_it(home: StateHome) -> None:
+def test_problem_of_a_shared_path_names_the_agent_that_has_it(home: StateHome) -> None:
     home.configure(settings(home, main="shared.sqlite", work="shared.sqlite"))
     with DaemonProcess(home) as daemon, daemon.client() as client:
         problem = status_of(client, "work").problems[0]
@@ -247,7 +247,7 @@ def test_a_literally_shared_path_names_the_agent_that_has_it(home: StateHome) ->
         assert client.search("bananas", agent="work").hits
 
 
-def test_an_index_at_store_path_that_is_removed_while_it_is_open_comes_back(home: StateHome) -> None:
+def test_index_at_store_path_removed_while_open_is_rebuilt(home: StateHome) -> None:
     path = home.root / "elsewhere" / "index.sqlite"
     home.configure(settings(home, main=str(path)))
     with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -257,11 +257,11 @@ def test_an_index_at_store_path_that_is_removed_while_it_is_open_comes_back(home
             client.index()
             path.unlink()
             assert client.search("apples", agent="main").hits
-            assert is_fine(client, "main")
+            assert is_healthy(client, "main")
             assert path.exists()
 
 
-def test_reset_and_vacuum_touch_nothing_beside_an_index_at_store_path(home: StateHome) -> None:
+def test_reset_and_vacuum_change_no_other_file_next_to_an_index(home: StateHome) -> None:
     path = home.root / "elsewhere" / "index.sqlite"
     path.parent.mkdir()
     beside = [

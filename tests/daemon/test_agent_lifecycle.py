@@ -1,4 +1,4 @@
-"""An agent of 300 turns: three sessions, two compactions, a crash of the daemon and a restart; nothing said is lost."""
+"""An agent of 300 turns over three sessions, two compactions, a crash and a restart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CONCURRENT_SEARCHES = 100
 """Turns of a session."""
 
 WINDOW, COMPACTED_TOKENS = 100_000, 9_000
-"""The model's context, and what a compaction leaves of it, in tokens."""
+"""The model's context window and its fill after a compaction, in tokens."""
 
 KEY = "agent:main:main"
 SETTINGS = {
@@ -32,11 +32,11 @@ TAUGHT = {
     41: "My brother is called Ondrej and he lives in Brno",
     77: "We decided to use PostgreSQL for the invoices",
 }
-"""What the user says in the first session that should be known in the third, by turn."""
+"""What the user says in the first session and asks for in the third, by turn."""
 
 
 class ScriptedAgent:
-    """Talks, keeps a transcript, and does what memd tells it to."""
+    """An agent that chats, writes a transcript and flushes when memd asks for it."""
 
     def __init__(self, home: StateHome, daemon: DaemonProcess) -> None:
         self.home = home
@@ -50,7 +50,7 @@ class ScriptedAgent:
         self.transcript = Path()
 
     def start(self, session: str) -> str:
-        """Begin a session; return what it is told to begin with."""
+        """Begin a session; return its opening context."""
         self.session, self.tokens, self.compactions = session, 0, 0
         self.transcript = self.home.state / "agents" / "main" / "sessions" / f"{session}.jsonl"
         self.transcript.parent.mkdir(parents=True, exist_ok=True)
@@ -58,8 +58,8 @@ class ScriptedAgent:
         return self.memory.session_started(KEY).context
 
     def turn(self, said: str) -> str:
-        """Have a turn; return the block of facts the model saw with it."""
-        self.flush_where_due()
+        """Run a turn; return the block of facts the model saw with it."""
+        self.flush_if_due()
         if self.tokens > WINDOW:
             self.tokens, self.compactions = COMPACTED_TOKENS, self.compactions + 1
             self.memory.compaction_done(KEY, session_id=self.session)
@@ -70,8 +70,8 @@ class ScriptedAgent:
         self.tokens += self.turn_tokens
         return block
 
-    def flush_where_due(self) -> FlushCheckReply:
-        """Run a flush where memd says so."""
+    def flush_if_due(self) -> FlushCheckReply:
+        """Flush the memory if memd requests it."""
         check = self.memory.flush_check(
             KEY, session_id=self.session, total_tokens=self.tokens, context_window=WINDOW
         )
@@ -88,19 +88,19 @@ class ScriptedAgent:
         with self.transcript.open("a") as file:
             file.write(json.dumps(entry) + "\n")
 
-    def talk_shortly(self) -> None:
-        """Have one turn in which something is flushed, noted and learnt."""
+    def run_short_session(self) -> None:
+        """Run one turn that causes a flush, a note and a fact."""
         self.start("short")
         self.tokens = WINDOW - 1
         self.turn("I prefer oak, remember that")
 
     def crash(self) -> None:
-        """Kill the daemon, and have another one start."""
+        """Kill the daemon and start another one."""
         self.daemon.kill()
         self.daemon.start()
 
     def restart(self) -> None:
-        """Stop the daemon in an orderly way, and have another one start."""
+        """Stop the daemon cleanly and start another one."""
         self.daemon.stop()
         self.daemon.start()
 
@@ -114,7 +114,7 @@ def agent() -> Iterator[ScriptedAgent]:
             yield agent
 
 
-def test_a_chat_model_of_the_settings_names_the_note() -> None:
+def test_chat_model_of_the_settings_names_the_note() -> None:
     def script(path: str, body: dict[str, Any]) -> dict[str, Any]:
         assert path == "/v1/chat/completions"
         assert (body["model"], "spare keys" in body["messages"][0]["content"]) == ("small", True)
@@ -134,13 +134,13 @@ def test_a_chat_model_of_the_settings_names_the_note() -> None:
     assert (ended.slug, ended.slug_from) == ("spare-keys", "model")
 
 
-def test_who_listens_is_told_what_happens(agent: ScriptedAgent) -> None:
+def test_subscriber_receives_events_of_the_session(agent: ScriptedAgent) -> None:
     with (
         Client(agent.home.socket) as listener,
         listener.subscribe(kinds=["note", "flush", "fact", "sync"]) as events,
     ):
         heard: list[Event] = []
-        talking = threading.Thread(target=agent.talk_shortly)
+        talking = threading.Thread(target=agent.run_short_session)
         talking.start()
         for event in events:
             heard.append(event)
@@ -152,8 +152,8 @@ def test_who_listens_is_told_what_happens(agent: ScriptedAgent) -> None:
     assert next(each for each in heard if each.kind == "flush").data["state"] == "due"
 
 
-def talk_of_planks(agent: ScriptedAgent) -> None:
-    """The first session: three things are said, its context fills up once, and it leaves a note."""
+def run_first_session(agent: ScriptedAgent) -> None:
+    """Run the first session: three facts, a full context window, a note."""
     assert "The user builds boats." in agent.start("one")
     for number in range(MAX_CONCURRENT_SEARCHES):
         agent.turn(TAUGHT.get(number, f"Tell me more about plank {number}"))
@@ -173,20 +173,20 @@ def talk_of_planks(agent: ScriptedAgent) -> None:
     ]
 
 
-def talk_of_ropes(agent: ScriptedAgent) -> None:
-    """The second: the daemon crashes right after a flush, and must not ask for it again."""
+def run_second_session(agent: ScriptedAgent) -> None:
+    """Run the second session: a crash after a flush, which must not be repeated."""
     agent.start("two")
     for number in range(MAX_CONCURRENT_SEARCHES):
         before = len(agent.flushes)
         agent.turn(f"And what about rope {number}?")
         if len(agent.flushes) > before:
             agent.crash()
-            assert not agent.flush_where_due().run
+            assert not agent.flush_if_due().run
     assert agent.compactions == 1
 
 
-def talk_of_masts(agent: ScriptedAgent) -> list[str]:
-    """The third, without a compaction; return what the model is given with three questions about the first."""
+def run_third_session(agent: ScriptedAgent) -> list[str]:
+    """Run the third session; return the facts for three queries about the first."""
     assert "the plan was to repaint the boat" in agent.start("three")
     for number in range(MAX_CONCURRENT_SEARCHES - len(TAUGHT)):
         agent.turn(f"How long is mast {number}?")
@@ -197,12 +197,12 @@ def talk_of_masts(agent: ScriptedAgent) -> list[str]:
     ]
 
 
-def test_what_is_said_in_the_first_session_is_known_in_the_third(agent: ScriptedAgent) -> None:
-    talk_of_planks(agent)
-    talk_of_ropes(agent)
+def test_facts_of_the_first_session_are_recalled_in_the_third(agent: ScriptedAgent) -> None:
+    run_first_session(agent)
+    run_second_session(agent)
     agent.restart()
     agent.turn_tokens = 500
-    blocks = talk_of_masts(agent)
+    blocks = run_third_session(agent)
 
     for block, said in zip(blocks, TAUGHT.values(), strict=True):
         assert said in block

@@ -1,4 +1,4 @@
-"""Search by meaning with a real model in a real child process, and what happens when that child dies."""
+"""Vector search with a real model in a real worker process, and crashes of it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def home() -> Iterator[StateHome]:
 
 
 @pytest.fixture(scope="module")
-def asked() -> Iterator[Client]:
-    """A client of a daemon that several tests ask, and none changes."""
+def read_only_client() -> Iterator[Client]:
+    """A client of a daemon that several tests share; none changes its notes."""
     with noted() as home, DaemonProcess(home) as daemon, daemon.client() as client:
         indexed = client.index().agents[0]
         assert indexed.embedded + indexed.reused == len(NOTES)
@@ -58,16 +58,16 @@ def _model(status: StatusReply) -> ModelStatus:
     return status.models[0]
 
 
-def test_a_paraphrase_without_a_common_word_is_found_first(asked: Client) -> None:
-    reply = asked.search("when do we have to pay our provider")
+def test_paraphrase_without_a_common_word_is_the_first_hit(read_only_client: Client) -> None:
+    reply = read_only_client.search("when do we have to pay our provider")
     assert reply.mode == "hybrid"
     assert reply.degraded is None
     assert reply.hits[0].path == "memory/2026-01-05.md"
-    assert asked.search("the sick pet").hits[0].path == "memory/2026-01-06.md"
+    assert read_only_client.search("the sick pet").hits[0].path == "memory/2026-01-06.md"
 
 
 @pytest.mark.long
-def test_the_three_vector_paths_give_the_same_hits(home: StateHome) -> None:
+def test_three_vector_search_paths_give_the_same_hits(home: StateHome) -> None:
     def hits(extra: dict[str, object], budget: int) -> tuple[str, list[tuple[str, float]]]:
         search = {**MINILM["agents"]["defaults"]["memorySearch"], **extra}
         home.configure({"agents": {"defaults": {"memorySearch": search}}})
@@ -86,7 +86,7 @@ def test_the_three_vector_paths_give_the_same_hits(home: StateHome) -> None:
     assert warm[1] == vec[1] == scan[1]
 
 
-def test_an_extension_that_cant_be_loaded_costs_no_result_and_is_named(home: StateHome) -> None:
+def test_extension_that_fails_to_load_costs_no_result_and_is_reported(home: StateHome) -> None:
     search = {
         **MINILM["agents"]["defaults"]["memorySearch"],
         "store": {"vector": {"extensionPath": "/nowhere/vec0.so"}},
@@ -103,7 +103,7 @@ def test_an_extension_that_cant_be_loaded_costs_no_result_and_is_named(home: Sta
         assert "sqlite-vec" in status.agents[0].vector_path_reason
 
 
-def test_nothing_is_embedded_twice(home: StateHome) -> None:
+def test_no_chunk_is_embedded_twice(home: StateHome) -> None:
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
     with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -112,10 +112,10 @@ def test_nothing_is_embedded_twice(home: StateHome) -> None:
         assert reply.embedded == 0
         assert not [
             model for model in client.status().models if model.pid
-        ]  # never loaded when nothing is missing
+        ]  # not loaded when all vectors exist
 
 
-def test_a_killed_model_child_costs_no_answer_and_comes_back(home: StateHome) -> None:
+def test_killed_model_worker_costs_no_reply_and_restarts(home: StateHome) -> None:
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
         client.search("warm the model")
@@ -130,7 +130,7 @@ def test_a_killed_model_child_costs_no_answer_and_comes_back(home: StateHome) ->
                 assert reply.degraded is not None
 
 
-def test_a_hanging_model_child_costs_no_answer(home: StateHome) -> None:
+def test_hanging_model_worker_costs_no_reply(home: StateHome) -> None:
     with DaemonProcess(home) as daemon, daemon.client() as client:
         client.index()
         client.search("warm the model")
@@ -145,7 +145,7 @@ def test_a_hanging_model_child_costs_no_answer(home: StateHome) -> None:
 
 
 @pytest.mark.long
-def test_killing_the_child_while_indexing_loses_nothing(home: StateHome) -> None:
+def test_killed_model_worker_while_indexing_loses_no_vector(home: StateHome) -> None:
     for number in range(70):
         home.note(
             f"memory/bulk/{number:03d}.md",
@@ -155,7 +155,7 @@ def test_killing_the_child_while_indexing_loses_nothing(home: StateHome) -> None
         killed: list[int] = []
         stop = threading.Event()
 
-        def killer() -> None:
+        def kill_worker() -> None:
             with daemon.client() as watcher:
                 while not stop.wait(1.0) and len(killed) < 3:
                     pid = next((model.pid for model in watcher.status().models if model.pid), None)
@@ -163,7 +163,7 @@ def test_killing_the_child_while_indexing_loses_nothing(home: StateHome) -> None
                         os.kill(pid, signal.SIGKILL)
                         killed.append(pid)
 
-        thread = threading.Thread(target=killer)
+        thread = threading.Thread(target=kill_worker)
         thread.start()
         try:
             with daemon.client(timeout_s=300) as client:
@@ -176,7 +176,7 @@ def test_killing_the_child_while_indexing_loses_nothing(home: StateHome) -> None
         assert done.agents[0].vectors == done.agents[0].chunks
 
 
-def test_search_answers_while_the_index_is_being_built(home: StateHome) -> None:
+def test_search_answers_during_the_first_indexing(home: StateHome) -> None:
     for number in range(60):
         home.note(f"memory/bulk/{number:03d}.md", f"Entry {number}: " + "lorem ipsum dolor " * 60 + "\n")
     with DaemonProcess(home) as daemon, daemon.client() as client:
@@ -186,20 +186,20 @@ def test_search_answers_while_the_index_is_being_built(home: StateHome) -> None:
         assert all(reply.hits[0].path == "memory/2026-01-07.md" for reply in whole)
 
 
-def test_embed_returns_unit_vectors_of_the_warm_model(asked: Client) -> None:
-    reply = asked.embed(["one", "two"])
+def test_embed_returns_unit_vectors_of_the_loaded_model(read_only_client: Client) -> None:
+    reply = read_only_client.embed(["one", "two"])
     matrix = np.frombuffer(reply.vectors, "<f4").reshape(reply.count, reply.dims)
     assert matrix.shape == (2, 384)
     assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
 
 
-def test_deep_status_probes_every_part(asked: Client) -> None:
-    checks = asked.status(deep=True).agents[0].checks
+def test_deep_status_probes_every_part(read_only_client: Client) -> None:
+    checks = read_only_client.status(deep=True).agents[0].checks
     assert {check.name for check in checks} == {"embeddings", "keyword index", "vectors", "files"}
     assert all(check.ok for check in checks), checks
 
 
-def test_the_child_dies_with_a_killed_daemon(home: StateHome) -> None:
+def test_model_worker_ends_with_a_killed_daemon(home: StateHome) -> None:
     daemon = DaemonProcess(home).start()
     with daemon.client() as client:
         client.index()
